@@ -77,7 +77,7 @@ def ours(protocol: str) -> Callable[[Endpoint], Coroutine[Any, Any, None]]:
 
     async def read(endpoint: Endpoint) -> None:
         served = served_model(endpoint.http, MODEL)
-        talk = Conversation(sampling=Sampling(max_tokens=TOKENS)).said("user", "x")
+        talk = Conversation(sampling=Sampling(max_tokens=TOKENS)).with_message("user", "x")
         seen = 0
         async for chunk in answer(endpoint, talk, protocol=protocol, served=served):
             seen += bool(chunk.text)

@@ -125,9 +125,9 @@ def search(text: str, *, offline: bool = False) -> list[Suggestion]:
     return find(text, offline=offline)
 
 
-def judged(host: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion:
+def with_verdict(host: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion:
     """``one`` with what its files say and whether it fits (≤ 10 s); errors as `model`."""
-    from wizard.plan.offers import judged as look
+    from wizard.plan.offers import with_verdict as look
 
     return look(host, suggestion, offline=offline)
 

@@ -95,7 +95,7 @@ def read_only(url: str) -> float:
     async def read() -> int:
         endpoint = at(url)
         served, count = described(endpoint), 0
-        async for chunk in answer(endpoint, Conversation().said("user", "x"), served=served):
+        async for chunk in answer(endpoint, Conversation().with_message("user", "x"), served=served):
             count = max(count, chunk.tokens or 0)
         return count
 

@@ -15,7 +15,7 @@ from wizard.advise import engines
 from wizard.advise.advice import Constraints
 from wizard.advise.ranking import advise
 from wizard.catalog import stacks
-from wizard.catalog.lessons import step
+from wizard.catalog.explanations import step
 from wizard.catalog.recipes import answered
 from wizard.catalog.releases import images
 from wizard.catalog.trtllm_tools import tools
@@ -81,7 +81,7 @@ def test_without_engines_nothing_is_said() -> None:
     assert engines.notes("vllm", LLAMA) == ()
 
 
-def test_the_lesson_names_the_last_release() -> None:
-    lesson = step(STACK, "engine")
-    assert lesson
-    assert tools().engines.last in lesson.what
+def test_the_explanation_names_the_last_release() -> None:
+    explanation = step(STACK, "engine")
+    assert explanation
+    assert tools().engines.last in explanation.what

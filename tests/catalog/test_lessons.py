@@ -1,4 +1,4 @@
-"""Lessons cover every stage and every step that a plan can have, and nothing else."""
+"""Explanations cover every stage and every step that a plan can have, and nothing else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.plan.golden import GOLDEN
 from tests.plan.test_golden_recipes import PLANS
 from wizard import journey
-from wizard.catalog import lessons
+from wizard.catalog import explanations
 from wizard.catalog.profiles import PROFILES_VARIABLE, files
 from wizard.catalog.recipes import recipes
 from wizard.kernel.errors import UsageError
@@ -37,14 +37,14 @@ def planned() -> dict[str, set[str]]:
     return found
 
 
-def every() -> list[tuple[str, str, lessons.Lesson]]:
-    """File, table and lesson of everything."""
-    found = [("stages", name, lessons.stage(name)) for name in (lessons.START, *lessons.STAGES)]
-    for stack, names in lessons.steps().items():
+def every() -> list[tuple[str, str, explanations.Explanation]]:
+    """File, table and explanation of everything."""
+    found = [("stages", name, explanations.stage(name)) for name in (explanations.START, *explanations.STAGES)]
+    for stack, names in explanations.steps().items():
         for name in names:
-            lesson = lessons.step(stack, name)
-            assert lesson is not None
-            found.append((stack, name, lesson))
+            explanation = explanations.step(stack, name)
+            assert explanation is not None
+            found.append((stack, name, explanation))
     return found
 
 
@@ -55,45 +55,45 @@ def test_the_demo_has_the_steps_that_are_counted_on() -> None:
     assert tuple(one.id for one in journey.plan(host, facts, choice, Workspace(Path("/w"))).steps) == DEMO
 
 
-def test_every_step_of_every_stack_has_a_lesson_and_no_lesson_is_for_another() -> None:
-    assert {stack: set(names) for stack, names in lessons.steps().items()} == planned()
+def test_every_step_of_every_stack_has_an_explanation_and_no_explanation_is_for_another() -> None:
+    assert {stack: set(names) for stack, names in explanations.steps().items()} == planned()
 
 
 def test_there_is_a_file_for_each_stack_and_one_for_the_stages() -> None:
     assert set(files("lessons")) == {*STACK.options, "stages"}
 
 
-@pytest.mark.parametrize("name", [lessons.START, *lessons.STAGES])
+@pytest.mark.parametrize("name", [explanations.START, *explanations.STAGES])
 def test_every_stage_says_what_why_and_what_to_look_at(name: str) -> None:
-    lesson = lessons.stage(name)
-    assert lesson.what
-    assert lesson.why
-    assert lesson.look
+    explanation = explanations.stage(name)
+    assert explanation.what
+    assert explanation.why
+    assert explanation.look
 
 
 def test_a_step_leaves_why_to_its_plan() -> None:
-    assert [(stack, name) for stack, name, lesson in every() if stack != "stages" and lesson.why] == []
+    assert [(stack, name) for stack, name, explanation in every() if stack != "stages" and explanation.why] == []
 
 
 def test_every_tutorial_is_one_of_the_recipes() -> None:
     known = {one.name.removeprefix("tutorial-")[:3] for one in recipes() if one.name.startswith("tutorial-")}
-    used = {number for _stack, _name, lesson in every() for number in lesson.tutorial}
+    used = {number for _stack, _name, explanation in every() for number in explanation.tutorial}
     assert used == known
 
 
 def test_every_text_ends_as_a_sentence_and_every_command_says_something() -> None:
-    for stack, name, lesson in every():
-        for text in filter(None, (lesson.what, lesson.look, lesson.why)):
+    for stack, name, explanation in every():
+        for text in filter(None, (explanation.what, explanation.look, explanation.why)):
             assert text.endswith((".", "?")), (stack, name, text)
             assert "\n" not in text, (stack, name)
-        assert all(command.strip() for command in lesson.tutorial.values()), (stack, name)
+        assert all(command.strip() for command in explanation.tutorial.values()), (stack, name)
 
 
 def test_a_tutorials_journey_shows_that_tutorials_commands() -> None:
-    lesson = lessons.step("trtllm-engine", "engine")
-    assert lesson is not None
+    explanation = explanations.step("trtllm-engine", "engine")
+    assert explanation is not None
     shown = {
-        model: next(one for one in lessons.parts(lesson, model=model) if one.commands)
+        model: next(one for one in explanations.parts(explanation, model=model) if one.commands)
         for model in ("tutorial-002", "tutorial-003", "org/some-model")
     }
     assert "tutorial 002" in shown["tutorial-002"].heading
@@ -103,8 +103,8 @@ def test_a_tutorials_journey_shows_that_tutorials_commands() -> None:
 
 
 def test_the_parts_of_a_step_come_in_one_order() -> None:
-    said = lessons.parts(
-        lessons.step("llamacpp", "start"), why="The plan's\nreason.", added="Wait for me here.\n", model="demo"
+    said = explanations.parts(
+        explanations.step("llamacpp", "start"), why="The plan's\nreason.", added="Wait for me here.\n", model="demo"
     )
     assert [one.heading for one in said] == [
         "From your facilitator",
@@ -118,18 +118,18 @@ def test_the_parts_of_a_step_come_in_one_order() -> None:
     assert said[4].commands
 
 
-def test_a_step_that_no_lesson_knows_still_says_why() -> None:
-    assert lessons.step("llamacpp", "brew") is None
-    assert lessons.step("a-stack-of-the-future", "model") is None
-    assert lessons.parts(None, why="Because.") == (lessons.Part("Why", "Because."),)
+def test_a_step_that_no_explanation_knows_still_says_why() -> None:
+    assert explanations.step("llamacpp", "brew") is None
+    assert explanations.step("a-stack-of-the-future", "model") is None
+    assert explanations.parts(None, why="Because.") == (explanations.Part("Why", "Because."),)
 
 
-def test_a_damaged_lesson_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_explanation_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "lessons"
     folder.mkdir()
     (folder / "llamacpp.toml").write_text('[model]\nwhat = "It."\n', encoding="utf-8")
     monkeypatch.setenv(PROFILES_VARIABLE, str(tmp_path))
     with pytest.raises(UsageError) as caught:
-        lessons.step("llamacpp", "model")
+        explanations.step("llamacpp", "model")
     assert caught.value.code == "TW-K01"
     assert "model.look" in caught.value.what

@@ -32,7 +32,7 @@ def test_every_shipped_preset_can_be_taken() -> None:
     for one in shipped:
         assert not one.own
         assert one.about
-        talk = with_preset(Conversation().said("user", "Why?"), one)
+        talk = with_preset(Conversation().with_message("user", "Why?"), one)
         assert talk.system == one.system
         assert talk.messages[-1].content == "Why?"
         talk.sampling.check()

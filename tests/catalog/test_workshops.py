@@ -67,7 +67,7 @@ def test_a_whole_file(written: Written) -> None:
     )
 
 
-def test_a_title_is_enough_and_lessons_are_shown(written: Written) -> None:
+def test_a_title_is_enough_and_explanations_are_shown(written: Written) -> None:
     assert workshop(written('title = "Mine"')) == Workshop("Mine")
     assert Workshop("Mine").explain
 

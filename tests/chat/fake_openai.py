@@ -110,7 +110,7 @@ def serving(fake: FakeOpenAI) -> Iterator[FakeOpenAI]:
 
 
 def asked(text: str = "Hello", **sampling: float | None) -> Conversation:
-    return Conversation(sampling=Sampling(**sampling)).said("system", "Be brief.").said("user", text)  # type: ignore[arg-type]
+    return Conversation(sampling=Sampling(**sampling)).with_message("system", "Be brief.").with_message("user", text)  # type: ignore[arg-type]
 
 
 async def read(endpoint: Endpoint, talk: Conversation | None = None) -> list[Chunk]:

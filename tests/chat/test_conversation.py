@@ -50,12 +50,18 @@ def test_json_and_back(messages: list[tuple[str, str]]) -> None:
 
 
 def test_markdown_for_people() -> None:
-    talk = Conversation().said("user", "What is Triton?").said("assistant", "A server.\n")
+    talk = Conversation().with_message("user", "What is Triton?").with_message("assistant", "A server.\n")
     assert talk.to_markdown() == "## User\n\nWhat is Triton?\n\n## Assistant\n\nA server.\n"
 
 
 def test_the_oldest_turn_goes_and_the_system_prompt_stays() -> None:
-    talk = Conversation().said("system", "s").said("user", "1").said("assistant", "a").said("user", "2")
+    talk = (
+        Conversation()
+        .with_message("system", "s")
+        .with_message("user", "1")
+        .with_message("assistant", "a")
+        .with_message("user", "2")
+    )
     shorter = talk.without_oldest_turn()
     assert shorter is not None
     assert [each.content for each in shorter.messages] == ["s", "2"]
@@ -64,10 +70,10 @@ def test_the_oldest_turn_goes_and_the_system_prompt_stays() -> None:
 
 @given(st.booleans(), st.integers(0, 6))
 def test_turns_run_out(system: bool, turns: int) -> None:
-    talk = Conversation().said("system", "s") if system else Conversation()
+    talk = Conversation().with_message("system", "s") if system else Conversation()
     for index in range(turns):
-        talk = talk.said("user", str(index)).said("assistant", "a")
-    talk = talk.said("user", "last")
+        talk = talk.with_message("user", str(index)).with_message("assistant", "a")
+    talk = talk.with_message("user", "last")
     seen = 0
     shorter: Conversation | None = talk
     while shorter is not None:
@@ -93,12 +99,16 @@ def test_the_rate_is_of_the_tokens_after_the_first(stats: Stats, rate: float | N
     assert stats.tokens_per_s == rate
 
 
-TURN = Conversation().said("user", "Why?").said("assistant", "Because.", stats=Stats(2, 0.1, 0.2, "stop"), at=1.0)
+TURN = (
+    Conversation()
+    .with_message("user", "Why?")
+    .with_message("assistant", "Because.", stats=Stats(2, 0.1, 0.2, "stop"), at=1.0)
+)
 
 
 def test_regenerating_keeps_the_earlier_answers() -> None:
-    second = TURN.asked_again().said("assistant", "So.", at=2.0)
-    third = second.asked_again("What for?").said("assistant", "For fun.", at=3.0)
+    second = TURN.asked_again().with_message("assistant", "So.", at=2.0)
+    third = second.asked_again("What for?").with_message("assistant", "For fun.", at=3.0)
     every, now = third.versions()
     assert [(one.question, one.answer) for one in every] == [
         ("Why?", "Because."),
@@ -111,7 +121,7 @@ def test_regenerating_keeps_the_earlier_answers() -> None:
 
 
 def test_any_version_can_be_gone_on_with_and_none_is_lost() -> None:
-    talk = TURN.asked_again().said("assistant", "So.", at=2.0)
+    talk = TURN.asked_again().with_message("assistant", "So.", at=2.0)
     for index, answer in ((0, "Because."), (1, "So."), (0, "Because.")):
         talk = talk.chosen(index)
         every, now = talk.versions()
@@ -128,8 +138,8 @@ def test_an_answer_that_never_came_brings_the_earlier_one_back() -> None:
     assert talk.messages[-1].content == "Edited?"
     assert talk.versions()[1] == 1
     assert talk.without_open_question() == TURN
-    assert TURN.said("user", "More?").without_open_question() == TURN
-    first = Conversation().said("user", "Why?")
+    assert TURN.with_message("user", "More?").without_open_question() == TURN
+    first = Conversation().with_message("user", "Why?")
     assert first.asked_again("How?").messages[-1].content == "How?"
     assert first.asked_again("How?").versions() == ((Version("How?", ""),), 0)
 
@@ -146,7 +156,7 @@ def test_nothing_was_asked_yet() -> None:
     [("Why?", "Why?"), ("  two\nlines\x1b[31m ", "two lines"), ("x" * 100, "x" * 59 + "…"), ("\n", "")],
 )
 def test_the_first_question_is_the_title(question: str, title: str) -> None:
-    assert Conversation().with_system("S").said("user", question).said("user", "other").title == title
+    assert Conversation().with_system("S").with_message("user", question).with_message("user", "other").title == title
 
 
 def test_the_system_prompt_is_set_replaced_and_removed() -> None:

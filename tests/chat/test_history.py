@@ -20,9 +20,9 @@ from wizard.kernel.paths import Workspace
 
 SAID = (
     Conversation(sampling=Sampling(temperature=0.5, stop=("END",)))
-    .said("system", "Be brief.")
-    .said("user", "트리톤 서버란 무엇인가요?")
-    .said("assistant", "A server for models. 100% open.", stats=Stats(7, 0.1, 0.5, "stop"), at=12.5)
+    .with_message("system", "Be brief.")
+    .with_message("user", "트리톤 서버란 무엇인가요?")
+    .with_message("assistant", "A server for models. 100% open.", stats=Stats(7, 0.1, 0.5, "stop"), at=12.5)
 )
 
 
@@ -47,7 +47,7 @@ def test_looking_makes_nothing(history: History) -> None:
 
 
 def test_what_is_kept_comes_back(history: History) -> None:
-    saved = history.save(kept(SAID.asked_again("Edited?").said("assistant", "Yes.", at=20.0)))
+    saved = history.save(kept(SAID.asked_again("Edited?").with_message("assistant", "Yes.", at=20.0)))
     loaded = history.load(saved.id or 0)
     assert loaded == saved
     assert loaded.conversation.versions()[0][0].answer == "A server for models. 100% open."
@@ -57,7 +57,7 @@ def test_what_is_kept_comes_back(history: History) -> None:
 
 def test_a_conversation_that_goes_on_stays_one(history: History) -> None:
     first = history.save(kept())
-    second = history.save(replace(first, conversation=SAID.said("user", "More?")))
+    second = history.save(replace(first, conversation=SAID.with_message("user", "More?")))
     shorter = history.save(replace(second, conversation=SAID))
     assert (second.id, shorter.id) == (first.id, first.id)
     (entry,) = history.entries()
@@ -79,18 +79,18 @@ def test_the_newest_is_first_and_an_old_one_comes_up_again(history: History) -> 
 
 def test_two_wizards_with_the_same_conversation_lose_nothing(history: History) -> None:
     here = there = history.save(kept())
-    here = history.save(replace(here, conversation=SAID.said("user", "mine")))
-    there = history.save(replace(there, conversation=SAID.said("user", "theirs")))
+    here = history.save(replace(here, conversation=SAID.with_message("user", "mine")))
+    there = history.save(replace(there, conversation=SAID.with_message("user", "theirs")))
     assert here.id != there.id
-    assert {one.found for one in history.search("mine")} == {"mine"}
-    assert {one.found for one in history.search("theirs")} == {"theirs"}
+    assert {one.excerpt for one in history.search("mine")} == {"mine"}
+    assert {one.excerpt for one in history.search("theirs")} == {"theirs"}
 
 
 def test_many_at_once(history: History) -> None:
     def talk(number: int) -> None:
-        now = Kept(Conversation().said("user", f"thread {number}"))
+        now = Kept(Conversation().with_message("user", f"thread {number}"))
         for turn in range(5):
-            now = history.save(replace(now, conversation=now.conversation.said("assistant", f"turn {turn}")))
+            now = history.save(replace(now, conversation=now.conversation.with_message("assistant", f"turn {turn}")))
 
     threads = [threading.Thread(target=talk, args=(number,)) for number in range(4)]
     for one in threads:
@@ -103,22 +103,22 @@ def test_many_at_once(history: History) -> None:
 @pytest.mark.parametrize("text", ["트리톤", "톤", "서버란", "FOR MODELS", "00%", "dels. 1"])
 def test_search_finds_parts_of_words_in_any_language(history: History, text: str) -> None:
     history.save(kept())
-    history.save(Kept(Conversation().said("user", "Something else entirely, 1000 times")))
+    history.save(Kept(Conversation().with_message("user", "Something else entirely, 1000 times")))
     (found,) = history.search(text)
-    assert text.lower() in found.found.lower()
+    assert text.lower() in found.excerpt.lower()
 
 
 @pytest.mark.parametrize("text", ['"', 'a" OR "b', "%", "_", "NEAR(", "*", "a\0b\0c", "x \ud800 y", "\\"])
 def test_search_takes_every_text_as_it_is(history: History, text: str) -> None:
-    history.save(Kept(Conversation().said("user", "nothing of the kind")))
+    history.save(Kept(Conversation().with_message("user", "nothing of the kind")))
     assert history.search(text) == []
-    history.save(Kept(Conversation().said("user", f"here: {text}")))
+    history.save(Kept(Conversation().with_message("user", f"here: {text}")))
     assert len(history.search(text)) == 1
 
 
 def test_search_knows_the_case_of_every_language(history: History) -> None:
-    history.save(Kept(Conversation().said("user", "Übung macht den Meister")))
-    assert [one.found for one in history.search("ÜBUNG MACHT")] == ["Übung macht den Meister"]
+    history.save(Kept(Conversation().with_message("user", "Übung macht den Meister")))
+    assert [one.excerpt for one in history.search("ÜBUNG MACHT")] == ["Übung macht den Meister"]
     assert history.search("übüng") == []
 
 
@@ -126,7 +126,7 @@ def test_titles_are_searched_and_can_be_changed(history: History) -> None:
     saved = history.save(kept())
     history.rename(saved.id or 0, "  My\nserver ")
     assert history.load(saved.id or 0).title == "My server"
-    assert [one.found for one in history.search("my serv")] == [""]
+    assert [one.excerpt for one in history.search("my serv")] == [""]
     with pytest.raises(UsageError) as raised:
         history.rename(saved.id or 0, "  ")
     assert raised.value.code == "TW-C24"
@@ -134,7 +134,9 @@ def test_titles_are_searched_and_can_be_changed(history: History) -> None:
 
 def test_deleted_text_is_gone_from_the_file(history: History) -> None:
     secret = "the password is swordfish " * 400  # more than a page
-    saved = history.save(Kept(Conversation().said("user", secret).said("assistant", "Noted: swordfish.")))
+    saved = history.save(
+        Kept(Conversation().with_message("user", secret).with_message("assistant", "Noted: swordfish."))
+    )
     history.save(kept())
     assert b"swordfish" in bytes_of(history)
     history.delete(saved.id or 0)
@@ -201,7 +203,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 
 
 def test_lone_surrogates_do_not_stop_the_keeping(history: History) -> None:
-    saved = history.save(Kept(Conversation().said("user", "a \ud800 b")))
+    saved = history.save(Kept(Conversation().with_message("user", "a \ud800 b")))
     assert history.load(saved.id or 0).conversation.messages[0].content == "a ? b"
 
 
@@ -213,7 +215,7 @@ def test_a_save_that_fails_leaves_what_was_there(history: History) -> None:
             "BEGIN SELECT RAISE(ABORT, 'disk full'); END"
         )
     with pytest.raises(WorkspaceError):
-        history.save(replace(saved, conversation=SAID.asked_again("Edited?").said("assistant", "bad")))
+        history.save(replace(saved, conversation=SAID.asked_again("Edited?").with_message("assistant", "bad")))
     assert history.load(saved.id or 0) == saved
 
 
@@ -225,7 +227,7 @@ from wizard.chat.conversation import Conversation
 from wizard.chat.history import History, Kept
 
 history = History(Path(sys.argv[1]))
-history.save(Kept(Conversation().said("user", "Why?").said("assistant", "Because.")))
+history.save(Kept(Conversation().with_message("user", "Why?").with_message("assistant", "Because.")))
 with history._open(write=True) as store:
     store.execute("DELETE FROM message")  # in the middle of the next turn
     os.kill(os.getpid(), signal.SIGKILL)

@@ -53,7 +53,7 @@ def test_what_is_none_raises_what_the_clients_expect(read: Callable[[str], objec
 async def test_through_a_real_server(served: Served, protocol: str) -> None:
     endpoint = served.endpoint()
     assert described(endpoint).logprobs == 20
-    talk = Conversation(sampling=Sampling(temperature=0, max_tokens=4, logprobs=2)).said("user", "Hello")
+    talk = Conversation(sampling=Sampling(temperature=0, max_tokens=4, logprobs=2)).with_message("user", "Hello")
     chunks = [chunk async for chunk in answer(endpoint, talk, protocol=protocol)]
     tokens = [token for chunk in chunks for token in chunk.logprobs]
     assert [token.text for token in tokens][:3] == ["H", "i", " "]

@@ -11,21 +11,25 @@ from wizard.chat.served import ServedModel
 
 
 def test_an_estimate_without_a_tokenizer() -> None:
-    usage = Meter(1000).usage(Conversation().said("user", "x" * 300), "y" * 30)
+    usage = Meter(1000).usage(Conversation().with_message("user", "x" * 300), "y" * 30)
     assert (usage.tokens, usage.counted) == (330 // BYTES_PER_TOKEN + 2 * TURN_TOKENS, False)
     assert usage.share == usage.tokens / 1000
     assert Meter().usage(Conversation()).share is None
 
 
 def test_what_the_server_counted_makes_the_estimate_better() -> None:
-    talk = Conversation().said("user", "x" * 600).said("assistant", "y" * 600, stats=Stats(100, 0.1, 0.2, "stop"))
+    talk = (
+        Conversation()
+        .with_message("user", "x" * 600)
+        .with_message("assistant", "y" * 600, stats=Stats(100, 0.1, 0.2, "stop"))
+    )
     assert Meter().usage(talk).tokens == 100 + 100 + 2 * TURN_TOKENS  # six bytes a token here
 
 
 def test_the_models_own_tokenizer_counts(tmp_path: Path) -> None:
     folder = write_tokenizer(tmp_path / "model")  # a token is a byte
     count = meter(ServedModel("m", None, (), 50, None, folder=str(folder)))
-    usage = count.usage(Conversation().said("user", "é."), "ab")
+    usage = count.usage(Conversation().with_message("user", "é."), "ab")
     assert (usage.tokens, usage.context, usage.counted) == (5 + 2 * TURN_TOKENS, 50, True)
 
 
@@ -41,7 +45,7 @@ def test_a_message_is_counted_once_and_a_long_draft_not_at_all() -> None:
         return [0] * len(text)
 
     count = Meter(None, encode)
-    talk = Conversation().said("user", "Hello").said("assistant", "Hi")
+    talk = Conversation().with_message("user", "Hello").with_message("assistant", "Hi")
     for draft in ("a", "ab"):
         assert count.usage(talk, draft).counted
     assert asked == ["Hello", "Hi", "a", "ab"]

@@ -158,7 +158,7 @@ async def test_a_long_history_loses_its_oldest_turns(fake: FakeOpenAI) -> None:
     fake.length = None
     fake.status = 400
     fake.body = b'{"error": {"message": "This model\'s maximum context length is 16 tokens. However, you asked"}}'
-    talk = asked("one").said("assistant", "a").said("user", "two")
+    talk = asked("one").with_message("assistant", "a").with_message("user", "two")
     with pytest.raises(UsageError) as caught:
         await read(at(fake.url), talk)
     assert caught.value.code == "TW-C05"

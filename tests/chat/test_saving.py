@@ -10,7 +10,7 @@ from wizard.chat.conversation import Conversation
 from wizard.chat.saving import file_name, save, target
 from wizard.kernel.errors import UsageError
 
-SAID = Conversation().said("user", "Why?").said("assistant", "Because.")
+SAID = Conversation().with_message("user", "Why?").with_message("assistant", "Because.")
 
 
 def refusal(path: Path, said: Conversation = SAID, *, overwrite: bool = False) -> UsageError:
@@ -37,7 +37,7 @@ def test_a_failure_leaves_everything_as_it_was(overwrite: bool) -> None:
     path = Path("chat.md")
     if overwrite:
         path.write_text("mine")
-    unwritable = SAID.said("user", "\ud800")  # no UTF-8: the writing fails in the middle
+    unwritable = SAID.with_message("user", "\ud800")  # no UTF-8: the writing fails in the middle
     assert refusal(path, unwritable, overwrite=overwrite).code == "TW-U25"
     assert [one.name for one in Path().iterdir()] == (["chat.md"] if overwrite else [])
     assert not overwrite or path.read_text() == "mine"

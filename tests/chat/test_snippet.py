@@ -25,8 +25,8 @@ END_OF_REQUEST
 \u202eright to left \x1b[31mred\x07 한국어"""
 TALK = (
     Conversation(sampling=Sampling(temperature=0, max_tokens=CYCLE_TOKENS, seed=5, top_k=7, stop=("never",)))
-    .said("system", "Be brief.")
-    .said("user", ODD)
+    .with_message("system", "Be brief.")
+    .with_message("user", ODD)
 )
 
 

@@ -34,7 +34,7 @@ e2e = pytest.mark.e2e
 
 
 def asked(text: str, **sampling: int | float) -> Conversation:
-    return Conversation(sampling=Sampling(**sampling)).said("user", text)  # type: ignore[arg-type]
+    return Conversation(sampling=Sampling(**sampling)).with_message("user", text)  # type: ignore[arg-type]
 
 
 async def read(endpoint: Endpoint, talk: Conversation, protocol: str, served: ServedModel | None = None) -> list[Chunk]:
@@ -89,12 +89,12 @@ async def test_the_end_token_ends_it(served: Served, protocol: str) -> None:
 @both_protocols
 async def test_several_turns_with_every_setting(served: Served, protocol: str) -> None:
     talk = Conversation(sampling=Sampling(temperature=0.5, top_p=0.9, max_tokens=CYCLE_TOKENS, seed=2**64 - 1))
-    talk = talk.said("system", "Be brief.")
+    talk = talk.with_message("system", "Be brief.")
     for turn in range(3):
-        talk = talk.said("user", f"question {turn}")
+        talk = talk.with_message("user", f"question {turn}")
         said = text_of(await read(served.endpoint(), talk, protocol))
         assert said == CYCLE
-        talk = talk.said("assistant", said)
+        talk = talk.with_message("assistant", said)
 
 
 @e2e
@@ -184,10 +184,10 @@ async def test_the_gate_can_be_cancelled(served: Served, protocol: str) -> None:
 @e2e
 @both_protocols
 async def test_the_oldest_turns_are_left_out_and_it_is_said(served: Served, protocol: str) -> None:
-    talk = Conversation(sampling=Sampling(max_tokens=CYCLE_TOKENS)).said("system", "Be brief.")
+    talk = Conversation(sampling=Sampling(max_tokens=CYCLE_TOKENS)).with_message("system", "Be brief.")
     for turn in range(10):
-        talk = talk.said("user", f"question number {turn}").said("assistant", "an answer of some words")
-    chunks = await read(served.endpoint("short"), talk.said("user", "and now"), protocol)
+        talk = talk.with_message("user", f"question number {turn}").with_message("assistant", "an answer of some words")
+    chunks = await read(served.endpoint("short"), talk.with_message("user", "and now"), protocol)
     assert chunks[0].text == ""
     assert chunks[0].note is not None
     assert "were dropped" in chunks[0].note

@@ -53,7 +53,7 @@ def fakes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fakes]:
 
 
 def asked(text: str, **sampling: float | None) -> Conversation:
-    return Conversation(sampling=Sampling(**sampling)).said("user", text)  # type: ignore[arg-type]
+    return Conversation(sampling=Sampling(**sampling)).with_message("user", text)  # type: ignore[arg-type]
 
 
 async def read(endpoint: Endpoint, talk: Conversation, protocol: str, *, base: bool = False) -> list[Chunk]:
@@ -276,7 +276,7 @@ async def test_without_a_tokenizer_the_text_models_answer(fakes: Fakes, model: s
     notes = "".join(chunk.note or "" for chunk in chunks)
     assert "Stopping an answer does not stop the engine" in notes
     assert "no chat template" in notes
-    talk = asked("Is it?").said("assistant", "yes").said("user", "Is it?")
+    talk = asked("Is it?").with_message("assistant", "yes").with_message("user", "Is it?")
     later = "".join(chunk.note or "" for chunk in await read(endpoint, talk, protocol))
     assert "does not stop" not in later  # once is enough
 

@@ -18,7 +18,7 @@ from wizard.chat.conversation import conversation
 from wizard.cli.parser import parser
 from wizard.cli.stages import workspace_of
 from wizard.cli.web import command
-from wizard.cli.workshop import Pinned, attend, lessons_of
+from wizard.cli.workshop import Pinned, attend, explanations_of
 from wizard.kernel import language
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
@@ -52,15 +52,15 @@ def said(*words: str) -> tuple[argparse.Namespace, Workshop | None]:
 def test_no_workshop_unless_it_is_named() -> None:
     arguments, attended = said()
     assert attended is None
-    assert lessons_of(arguments) is None
-    assert lessons_of(said("--explain")[0]) == Workshop()
+    assert explanations_of(arguments) is None
+    assert explanations_of(said("--explain")[0]) == Workshop()
 
 
 def test_a_workshop_by_its_name_explains() -> None:
     arguments, attended = said("--workshop", "first-server")
     assert attended is not None
     assert attended.pin["model"] == "demo"
-    assert lessons_of(arguments) == attended
+    assert explanations_of(arguments) == attended
 
 
 def test_a_seat_has_its_ports_its_workspace_and_its_language(lab: str) -> None:

@@ -5,7 +5,7 @@
 It does what an engine does, with the shipped ``engine_process.py`` of the folder ``engines`` beside the model. The
 prompt says how an answer goes: ``error`` refuses it, ``broken`` fails it, ``die`` ends the process, ``hang`` says one
 token and then nothing, ``child`` starts a process that would outlive this one; anything else is answered with
-``0 1 2 …`` up to ``max_tokens``. What the front said is appended to the file ``log``, one JSON message a line.
+``0 1 2 …`` up to ``max_tokens``. What the proxy said is appended to the file ``log``, one JSON message a line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, "engines")
 
-from engine_process import Front, Refused
+from engine_process import Proxy, Refused
 
 
 def main(settings: dict) -> None:
@@ -37,7 +37,7 @@ def main(settings: dict) -> None:
                 running.pop(message["cancel"], None)
             changed.notify()
 
-    front = Front(take)
+    proxy = Proxy(take)
     log.write(json.dumps({"pid": os.getpid(), "cwd": str(Path.cwd()), "env": dict(os.environ)}) + "\n")
     print("loading the weights", flush=True)
     if settings.get("load") == "fail":
@@ -45,26 +45,26 @@ def main(settings: dict) -> None:
         raise MemoryError("no memory for the weights")
     if settings.get("load") == "hang":
         threading.Event().wait()
-    front.ready()
+    proxy.ready()
     while True:
         with changed:
             changed.wait_for(lambda: any(one["text"] != "hang" or not one["said"] for one in running.values()))
-            deltas = [step(front, one) for one in tuple(running.values())]
+            deltas = [step(proxy, one) for one in tuple(running.values())]
             for number, *_, finish in filter(None, deltas):
                 if finish:
                     del running[number]
             for number in [number for number, one in running.items() if one.get("over")]:
                 del running[number]
         if any(deltas):
-            front.say([one for one in deltas if one])
+            proxy.say([one for one in deltas if one])
         time.sleep(settings.get("step_s", 0))
 
 
-def step(front: Front, one: dict) -> tuple | None:
+def step(proxy: Proxy, one: dict) -> tuple | None:
     if one["text"] in ("error", "broken"):
         error = Refused("this is refused") if one["text"] == "error" else KeyError("a defect")
         one["over"] = True
-        front.refuse(one["id"], error)
+        proxy.refuse(one["id"], error)
         return None
     if one["text"] == "die" and one["said"] == 2:
         os.kill(os.getpid(), 9)

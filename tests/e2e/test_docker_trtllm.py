@@ -151,7 +151,7 @@ async def first_pieces(endpoint: Endpoint, pieces: int) -> str:
     """A chat that is stopped after a few pieces of a long answer."""
     served = await asyncio.to_thread(described, endpoint)
     assert served.name == "tensorrt_llm"
-    talk = Conversation(sampling=Sampling(max_tokens=100_000)).said("user", "hello")
+    talk = Conversation(sampling=Sampling(max_tokens=100_000)).with_message("user", "hello")
     text = ""
     async with aclosing(answer(endpoint, talk, served=served)) as chunks:
         async for chunk in chunks:

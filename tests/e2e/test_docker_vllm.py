@@ -112,7 +112,7 @@ async def test_a_whole_journey(address: str, facts: ModelFacts, tmp_path: Path) 
     assert [piece["text_output"] for piece in pieces] == ["bfloat16 ", "8 ", "hello"]
 
     served = await asyncio.to_thread(described, endpoint)
-    talk = Conversation().said("user", "hello")
+    talk = Conversation().with_message("user", "hello")
     async with aclosing(answer(endpoint, talk, served=served)) as chunks:
         text = "".join([chunk.text async for chunk in chunks])
     assert text.startswith("bfloat16 8 ")

@@ -32,7 +32,7 @@ from wizard.chat.stream import answer
 from wizard.kernel import proctable
 from wizard.kernel.errors import WizardError
 from wizard.model.facts import ChatFormat
-from wizard.repository.front import Engine, repository
+from wizard.repository.proxy import Engine, repository
 from wizard.serve.endpoint import Endpoint
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]
@@ -186,7 +186,7 @@ def test_http_streams_and_answers_in_one(served: Served) -> None:
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_the_chat_needs_nothing_new(served: Served, protocol: str) -> None:
     async def main() -> list[Chunk]:
-        conversation = Conversation(sampling=Sampling(max_tokens=20)).said("user", "hello")
+        conversation = Conversation(sampling=Sampling(max_tokens=20)).with_message("user", "hello")
         return [chunk async for chunk in answer(served.endpoint, conversation, protocol=protocol)]
 
     said = asyncio.run(main())

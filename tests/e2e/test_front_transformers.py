@@ -27,7 +27,7 @@ from tests.chain_model import CHAT, CYCLE, CYCLE_TOKENS
 from tests.e2e.test_front import Served, ask, inputs
 from tests.server_environment import running_triton, write
 from tests.values import CHOICE, GGUF
-from wizard.repository.front import repository
+from wizard.repository.proxy import repository
 from wizard.stacks.transformers.repository import ENGINE
 from wizard.stacks.transformers.repository import settings as told
 

@@ -29,7 +29,7 @@ from tests.e2e.test_front import Served, ask, inputs
 from tests.server_environment import running_triton, write
 from tests.values import CHOICE, GGUF
 from wizard.kernel import proctable
-from wizard.repository.front import repository
+from wizard.repository.proxy import repository
 from wizard.stacks.trtllm_llmapi.repository import ENGINE, llm_args
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]

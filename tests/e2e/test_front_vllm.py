@@ -26,7 +26,7 @@ from tests.chain_model import CHAT
 from tests.e2e.test_front import Served, ask, counted, inputs
 from tests.server_environment import running_triton, write
 from tests.values import CHOICE, GGUF
-from wizard.repository.front import repository
+from wizard.repository.proxy import repository
 from wizard.stacks.vllm.repository import ENGINE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]

@@ -42,7 +42,7 @@ async def test_from_the_machine_to_an_answer_and_again_after_the_server_was_kill
     async with app.run_test(size=(80, 24)) as pilot:
         chat = await to_chat(pilot, seconds=240)
         await asked(pilot, "What is Triton?", chat)
-        assert "server" in chat.view.said("assistant")[0]
+        assert "server" in chat.view.texts("assistant")[0]
         assert chat.view.stats is not None
         assert chat.view.stats.ttft_s is not None
 
@@ -53,7 +53,7 @@ async def test_from_the_machine_to_an_answer_and_again_after_the_server_was_kill
         chat = await chat_after(pilot, await screen(pilot, BuildScreen), seconds=240)
         await pilot.press("ctrl+r")
         await answered(pilot, chat)
-        assert len(chat.view.said("assistant")) == 2
+        assert len(chat.view.texts("assistant")) == 2
 
         await pilot.press("ctrl+q")
         await screen(pilot, AskScreen)

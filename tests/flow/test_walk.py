@@ -329,7 +329,7 @@ def test_a_build_goes_on_in_the_background_and_is_come_back_to() -> None:
 
 
 def test_a_conversation_goes_on_after_a_restart_and_not_with_another_model() -> None:
-    said = Conversation().said("user", "One")
+    said = Conversation().with_message("user", "One")
     walk = to_review(Walk(screens(), Find=[None, replace(ENDPOINT, pid=2)]))(PLAN)(Talk(ENDPOINT))
     assert (walk.asks, walk.state.conversation) == ("chat", None)
     assert walk("restart", conversation=said).asks == "build"

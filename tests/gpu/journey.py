@@ -211,7 +211,7 @@ class Journey:
             await picture("build-done")
             await asked(pilot, "What is Triton?", chat)
             await picture("chat")
-            said = " ".join(chat.view.said("assistant"))
+            said = " ".join(chat.view.texts("assistant"))
             self.check("screens: the demo model answers", "Triton" in said, said[:90])
             app.exit(0)
         return taken

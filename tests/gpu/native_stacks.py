@@ -126,7 +126,7 @@ class Run:
         """Triton with the front and an engine; ends early, saying why, if the model does not load."""
         from tests.server_environment import LISTENS, running_triton, write
         from tests.values import CHOICE, GGUF
-        from wizard.repository.front import Engine, repository
+        from wizard.repository.proxy import Engine, repository
 
         scratch = self.out / name
         scratch.mkdir(exist_ok=True)

@@ -17,7 +17,7 @@ from wizard.catalog import profiles
 from wizard.catalog.models import cpu_models, gpu_models
 from wizard.catalog.recipes import recipe
 from wizard.kernel.errors import ModelError, NetworkError
-from wizard.plan.offers import Suggestion, details, judged, search, suggestions
+from wizard.plan.offers import Suggestion, details, search, suggestions, with_verdict
 from wizard.probe.shorthand import host
 from wizard.texts.advise import verdict
 
@@ -108,7 +108,7 @@ def test_a_search_says_what_the_hub_says_and_a_verdict_comes_later(
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         (one,) = search("chat", offline=False)
         assert one == replace(FOUND, licence="mit", downloads=7, gated=False)
-        now = judged(CPU_HOST, one)
+        now = with_verdict(CPU_HOST, one)
     assert now.verdict is not None
     assert now.verdict.word == "fits"
     assert now.download_bytes == len(weights)
@@ -122,7 +122,7 @@ def test_searching_and_judging_without_a_hub() -> None:
     with pytest.raises(NetworkError):
         search("chat", offline=False)
     with pytest.raises(ModelError):
-        judged(CPU_HOST, FOUND, offline=True)
+        with_verdict(CPU_HOST, FOUND, offline=True)
 
 
 HERE = {"download_bytes": 0, "needs_network": False}

@@ -37,7 +37,9 @@ def piped(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 
 
 def test_one_question(journey: FakeJourney, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_chat(ENDPOINT, Conversation().said("system", "Be brief."), message="Hello?", journey=journey) == 0
+    assert (
+        run_chat(ENDPOINT, Conversation().with_message("system", "Be brief."), message="Hello?", journey=journey) == 0
+    )
     out, err = capsys.readouterr()
     assert out == "You asked: Hello?\n"
     assert err == "220.0 tokens/s · TTFT 50 ms · 12 tokens\n"
@@ -349,7 +351,7 @@ def test_ctrl_c_in_a_multi_line_question_gives_it_up() -> None:
 def test_a_question_without_an_answer_is_not_sent_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chat templates want user and assistant to alternate."""
     journey = FakeJourney(tmp_path, chat="fail")
-    conversation = Conversation().said("user", "never answered")
+    conversation = Conversation().with_message("user", "never answered")
     with pytest.raises(ServerError):
         run_chat(ENDPOINT, conversation, message="next", journey=journey)
     assert [message.content for message in journey.asked[0].messages] == ["next"]

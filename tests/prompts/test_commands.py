@@ -22,7 +22,12 @@ SERVED = ServedModel("demo", None, QUESTIONS, 1024, 0.0)
 
 @pytest.fixture
 def talk() -> ChatSession:
-    said = Conversation().said("system", "Be brief.").said("user", "Why?").said("assistant", "Because.")
+    said = (
+        Conversation()
+        .with_message("system", "Be brief.")
+        .with_message("user", "Why?")
+        .with_message("assistant", "Because.")
+    )
     return ChatSession(ENDPOINT, said, lambda: SERVED, nobody)
 
 

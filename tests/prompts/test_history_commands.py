@@ -19,7 +19,12 @@ from wizard.prompts.commands import command
 from wizard.stacks.trtllm_engine.chat import TEXT
 
 SERVED = ServedModel("demo", None, QUESTIONS, 1024, 0.0)
-SAID = Conversation().said("system", "Be brief.").said("user", "Why?").said("assistant", "Because.")
+SAID = (
+    Conversation()
+    .with_message("system", "Be brief.")
+    .with_message("user", "Why?")
+    .with_message("assistant", "Because.")
+)
 
 
 @pytest.fixture
@@ -43,7 +48,7 @@ def test_history_open_search_rename_and_delete(talk: ChatSession) -> None:
     command(talk, "/rename First one")
     command(talk, "/new")
     assert talk.conversation.messages == SAID.messages[:1]
-    talk.conversation = talk.conversation.said("user", "What is Triton?").said("assistant", "A server.")
+    talk.conversation = talk.conversation.with_message("user", "What is Triton?").with_message("assistant", "A server.")
     talk.keep()
     listed = command(talk, "/history").text.splitlines()
     assert listed[0].startswith("2  ")
@@ -107,7 +112,7 @@ def test_what_is_refused_says_what_helps(talk: ChatSession, line: str, what: str
 def test_a_private_chat_keeps_nothing_more(talk: ChatSession) -> None:
     talk.keep()
     command(talk, "/private")
-    talk.conversation = talk.conversation.said("user", "Secret?")
+    talk.conversation = talk.conversation.with_message("user", "Secret?")
     talk.keep()
     assert talk.history is not None
     assert [one.messages for one in talk.history.entries()] == [3]
@@ -127,7 +132,9 @@ def test_what_cannot_be_kept_is_said_once(talk: ChatSession, tmp_path: Path) -> 
 
 def test_versions(talk: ChatSession) -> None:
     assert command(talk, "/edit What for?").ask == "What for?"
-    talk.conversation = talk.conversation.said("assistant", "For fun.", stats=Stats(3, 0.05, 0.1, "stop"), at=9.0)
+    talk.conversation = talk.conversation.with_message(
+        "assistant", "For fun.", stats=Stats(3, 0.05, 0.1, "stop"), at=9.0
+    )
     text = command(talk, "/versions").text
     assert text.startswith("Version 1 of 2: Why?\nBecause.\n\nVersion 2 of 2 (current): What for?\nFor fun.")
     assert "Continuing with version 1." in command(talk, "/versions 1").text
@@ -186,7 +193,9 @@ def test_copy_puts_the_answer_or_its_code_into_the_clipboard(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("wizard.prompts.inspect_commands.is_terminal", lambda _: True)
-    talk.conversation = talk.conversation.said("user", "Code?").said("assistant", "Here:\n```sh\nls -l\n```\nDone.")
+    talk.conversation = talk.conversation.with_message("user", "Code?").with_message(
+        "assistant", "Here:\n```sh\nls -l\n```\nDone."
+    )
     assert refusal(talk, "/copy cod") == "TW-U24"
     for line, wanted in (("/copy", "Here:\n```sh\nls -l\n```\nDone."), ("/copy code", "ls -l\n")):
         raw = command(talk, line).raw

@@ -38,7 +38,9 @@ def test_one_question_of_a_script_is_not_kept(history: History, fake: FakeOpenAI
 
 
 def test_the_last_conversation_is_gone_on_with_and_kept(history: History, fake: FakeOpenAI) -> None:
-    history.save(Kept(Conversation().with_system("Be kind.").said("user", "First?").said("assistant", "Yes.")))
+    history.save(
+        Kept(Conversation().with_system("Be kind.").with_message("user", "First?").with_message("assistant", "Yes."))
+    )
     assert chat(history, fake, "--continue", "-m", "And then?", "--temperature", "0.5") == 0
     assert [each["content"] for each in fake.asked[0]["messages"]] == ["Be kind.", "First?", "Yes.", "And then?"]
     assert fake.asked[0]["temperature"] == 0.5
@@ -51,7 +53,7 @@ def test_the_last_conversation_is_gone_on_with_and_kept(history: History, fake: 
 
 
 def test_in_private_nothing_is_added(history: History, fake: FakeOpenAI) -> None:
-    saved = history.save(Kept(Conversation().said("user", "First?").said("assistant", "Yes.")))
+    saved = history.save(Kept(Conversation().with_message("user", "First?").with_message("assistant", "Yes.")))
     assert chat(history, fake, "--continue", "--private", "-m", "And then?") == 0
     assert history.load(1) == saved
     assert len(history.entries()) == 1
@@ -63,7 +65,7 @@ def test_the_settings_forbid_it(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     settings = tmp_path / "triton-wizard" / "settings.toml"
     settings.parent.mkdir()
-    saved = history.save(Kept(Conversation().said("user", "First?").said("assistant", "Yes.")))
+    saved = history.save(Kept(Conversation().with_message("user", "First?").with_message("assistant", "Yes.")))
     for text in ("keep_chats = false\n", "damaged"):
         settings.write_text(text)
         assert chat(history, fake, "--continue", "-m", "And then?") == 0
@@ -102,7 +104,7 @@ def test_what_is_not_there(
 def test_a_history_that_cannot_be_written_does_not_cost_the_answer(
     history: History, fake: FakeOpenAI, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    history.save(Kept(Conversation().said("user", "First?").said("assistant", "Yes.")))
+    history.save(Kept(Conversation().with_message("user", "First?").with_message("assistant", "Yes.")))
     with sqlite3.connect(history.path) as store:
         store.execute("CREATE TRIGGER full BEFORE UPDATE ON chat BEGIN SELECT RAISE(ABORT, 'disk full'); END")
     assert chat(history, fake, "--continue", "-m", "And then?") == 0

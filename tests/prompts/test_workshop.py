@@ -1,4 +1,4 @@
-"""Lessons and workshops in door 2, in a real terminal."""
+"""Explanations and workshops in door 2, in a real terminal."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TypeAlias
 import pytest
 
 from tests.prompts.terminal import DOWN, ENTER, Terminal
-from wizard.catalog.lessons import Part
+from wizard.catalog.explanations import Part
 from wizard.prompts.speech import fitted
-from wizard.prompts.value_text import lesson_text
+from wizard.prompts.value_text import explanation_text
 
 Attend: TypeAlias = Callable[..., Terminal]
 MODEL, ADVICE, PLAN = "Which model?", "run on this machine?", "This is what will run."
@@ -34,7 +34,7 @@ def attend(tmp_path: Path) -> Iterator[Attend]:
 
 def test_each_stage_and_step_is_explained_before_it_happens(tmp_path: Path) -> None:
     with Terminal("flow", str(tmp_path / "ws"), "explain=yes") as terminal:
-        for lesson, then in (
+        for explanation, then in (
             ("The wizard detects what this machine has", "Some CPU, 8 cores"),
             ("You choose a model.", MODEL),
             ("Every way to serve the model", ADVICE),
@@ -43,7 +43,7 @@ def test_each_stage_and_step_is_explained_before_it_happens(tmp_path: Path) -> N
             ("Creates the folder that Triton serves", "Step 2 of 2: Create"),
             ("You chat with the model", "/bye"),
         ):
-            terminal.sees(lesson)
+            terminal.sees(explanation)
             terminal.sees(then)
             if then in (MODEL, ADVICE, PLAN):
                 terminal.types(ENTER)
@@ -51,7 +51,7 @@ def test_each_stage_and_step_is_explained_before_it_happens(tmp_path: Path) -> N
         assert terminal.ends() == 0
 
 
-def test_a_lesson_is_plain_text_with_the_tutorials_command(tmp_path: Path) -> None:
+def test_an_explanation_is_plain_text_with_the_tutorials_command(tmp_path: Path) -> None:
     with Terminal("flow", str(tmp_path / "ws"), "explain=yes", TERM="dumb") as terminal:
         terminal.sees(MODEL)
         said = terminal.child.before or ""
@@ -62,10 +62,12 @@ def test_a_lesson_is_plain_text_with_the_tutorials_command(tmp_path: Path) -> No
     assert "\x1b" not in said
 
 
-def test_a_lesson_s_commands_are_whole_however_narrow_the_terminal_is() -> None:
+def test_an_explanation_s_commands_are_whole_however_narrow_the_terminal_is() -> None:
     download = "huggingface-cli download meta-llama/Meta-Llama-3.1-8B-Instruct"
-    lesson = lesson_text([Part("Type", f"git status\n{download} \\\n  --local-dir=Meta-Llama-3-8B-Instruct/", True)])
-    assert fitted(lesson, 20).splitlines() == [
+    explanation = explanation_text(
+        [Part("Type", f"git status\n{download} \\\n  --local-dir=Meta-Llama-3-8B-Instruct/", True)]
+    )
+    assert fitted(explanation, 20).splitlines() == [
         "  Type:",
         "    $ git status",
         f"    $ {download} \\",
@@ -73,7 +75,7 @@ def test_a_lesson_s_commands_are_whole_however_narrow_the_terminal_is() -> None:
     ]
 
 
-def test_no_lessons_unless_they_are_asked_for(tmp_path: Path) -> None:
+def test_no_explanations_unless_they_are_asked_for(tmp_path: Path) -> None:
     with Terminal("flow", str(tmp_path / "ws")) as terminal:
         terminal.sees(MODEL)
         assert "What happens" not in (terminal.child.before or "")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chain_folder import write_chain_folder
-from wizard.repository.front import ENGINE_PROCESS
+from wizard.repository.proxy import ENGINE_PROCESS
 
 
 def load() -> ModuleType:

@@ -10,7 +10,7 @@ import pytest
 from tests.run.runs import events_of
 from tests.values import plan_of, python_step
 from wizard.kernel.errors import StepError
-from wizard.run.diagnose import MEND, diagnose
+from wizard.run.diagnose import FIX_THE_CAUSE, diagnose
 
 IMAGE = "nvcr.io/nvidia/tritonserver:26.05-vllm-python-py3"
 
@@ -49,7 +49,7 @@ IMAGE = "nvcr.io/nvidia/tritonserver:26.05-vllm-python-py3"
         ("ERROR: No matching distribution found for numpy==1.26.4", "pip config list"),
         ("ERROR: No matching distribution found for torch==2.9.1+cu130", "PIP_EXTRA_INDEX_URL"),
         ("╰─▶ Because there is no version of torch==2.9.1+cu130 and you require torch==2.9.1+cu130", "UV_INDEX"),
-        ("error: the disk is made of cheese", MEND),
+        ("error: the disk is made of cheese", FIX_THE_CAUSE),
     ],
 )
 def test_the_line_and_what_to_do(said: str, todo: str) -> None:
@@ -113,7 +113,7 @@ def test_what_is_killed_had_mostly_no_memory(status: int) -> None:
     """A shell and a container's client say 128 more than the signal's number."""
     assert "memory" in diagnose(status, ["Loading checkpoint shards:  43%"]).todo
     assert diagnose(status, ["write /opt/lib.so: no space left on device"]).todo.startswith("Free some space")
-    assert diagnose(-15, ["half"]).todo == diagnose(143, ["half"]).todo == MEND
+    assert diagnose(-15, ["half"]).todo == diagnose(143, ["half"]).todo == FIX_THE_CAUSE
 
 
 async def test_a_disk_that_fills_during_a_step(tmp_path: Path) -> None:

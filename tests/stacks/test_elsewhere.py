@@ -96,7 +96,7 @@ async def test_it_serves(site: Path, tmp_path: Path) -> None:
     (root / "demo/config.pbtxt").write_text(text_format.MessageToString(config))
     assert lint(root).findings == ()
     with running_triton(root, tmp_path) as triton:
-        talk = Conversation(sampling=Sampling(max_tokens=3)).said("user", "Count!")
+        talk = Conversation(sampling=Sampling(max_tokens=3)).with_message("user", "Count!")
         async with aclosing(answer(Served(triton).endpoint("demo"), talk)) as chunks:
             assert "".join([chunk.text async for chunk in chunks]) == "0 1 2"
 

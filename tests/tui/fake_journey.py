@@ -157,7 +157,7 @@ class FakeJourney:
         self._wait()
         return list(_or_raise(self.hits))
 
-    def judged(self, host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion:
+    def with_verdict(self, host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion:
         self.judged_refs.append(one.ref)
         self._wait()
         return _or_raise(self.judgement or replace(one, verdict=Verdict("fits", saying("on 1 GPU"))))

@@ -200,7 +200,7 @@ async def to_conversations(pilot: Pilot[Any]) -> None:
     """Two that are kept, on a day that is the same in every time zone."""
     history = FakeJourney().history(WORKSPACE)
     for number, title in enumerate(("What is Triton?", "Why quantise [bold]a model?")):
-        talk = Conversation().said("user", title).said("assistant", "It depends.")
+        talk = Conversation().with_message("user", title).with_message("assistant", "It depends.")
         history.save(Kept(talk, model="demo", endpoint="demo"))
         with closing(sqlite3.connect(history.path)) as store, store:
             day = time.mktime((2026, 1, 2, 3, 4 + number, 0, 0, 0, -1))

@@ -30,7 +30,7 @@ from tests.tui.walking import (
 from wizard.kernel.language import tr
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.settings import SettingsScreen
-from wizard.tui.widgets.lesson import LessonPanel, Pinned
+from wizard.tui.widgets.explanation import ExplanationPanel, Pinned
 from wizard.tui.widgets.live_log import LiveLog
 from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.prompt import Prompt
@@ -88,7 +88,7 @@ async def test_the_stage_below_the_settings_speaks_with_them() -> None:
             assert pseudo.OPEN in str(advice.query_one(".heading").render())
 
 
-async def test_lesson_and_pins_speak_too() -> None:
+async def test_explanation_and_pins_speak_too() -> None:
     from wizard.catalog.workshops import Workshop
 
     app = StillApp(FakeJourney(), workshop=Workshop(title="A room", pin={"users": 4}))
@@ -98,7 +98,7 @@ async def test_lesson_and_pins_speak_too() -> None:
             app.change_settings(language="ko")
             await pilot.pause()
             assert pseudo.OPEN in str(advice.query_one(Pinned).render())
-            assert pseudo.OPEN in str(advice.query_one(LessonPanel).border_title)
+            assert pseudo.OPEN in str(advice.query_one(ExplanationPanel).border_title)
 
 
 async def test_what_was_typed_and_chosen_stays() -> None:
@@ -158,7 +158,7 @@ async def test_a_search_in_the_output_goes_on() -> None:
         build = await to_build(pilot)
         await wait_for(pilot, lambda: build.view.endpoint)
         await pilot.press("slash", *"fine")
-        await wait_for(pilot, lambda: build.query_one(LiveLog).found[1])
+        await wait_for(pilot, lambda: build.query_one(LiveLog).match_counts[1])
         with pseudo.spoken():
             app.change_settings(language="ko")
             await pilot.pause()

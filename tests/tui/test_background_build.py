@@ -130,7 +130,7 @@ async def test_one_build_at_a_time_is_said_in_words() -> None:
         error = app.runs["second"].view.error
         assert error is not None
         assert error.code == "TW-R09"
-        assert "demo is already being built" in error.what
+        assert "demo is being built" in error.what
         assert app.runs["demo"].under_way
 
 

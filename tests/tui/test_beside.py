@@ -84,8 +84,8 @@ async def test_probabilities_are_asked_for_and_then_shown() -> None:
         await pilot.pause()
         said = str(window.query_one("#alternatives").render())
         assert "Token 2 of 5" in said
-        assert "60.0 %" in said
-        assert "5.0 %" in said
+        assert "60.0%" in said
+        assert "5.0%" in said
         await pilot.press("down", "down", "down", "down")
         await pilot.pause()
         assert "↵" in str(window.query_one("#alternatives").render())
@@ -133,7 +133,7 @@ async def test_a_preset_brings_its_system_prompt_and_settings() -> None:
         await wait_for(pilot, lambda: chat.view.conversation.system == "Be precise.")
         assert chat.view.conversation.sampling.temperature == 0.0
         assert lines(chat.talks.first.transcript)[1] == "System: Be precise."
-        assert chat.view.said("user") == ["Q"]
+        assert chat.view.texts("user") == ["Q"]
 
 
 async def test_presets_are_described_in_the_language_of_the_user() -> None:

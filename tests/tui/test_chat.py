@@ -83,7 +83,7 @@ async def test_escape_stops_the_answer_and_closes_the_stream() -> None:
         await answered(pilot, chat)
         assert "chat" in made.closed
         assert chat.view.stopped
-        assert chat.view.said("assistant") == [made.answer]
+        assert chat.view.texts("assistant") == [made.answer]
         assert chat.query_one(Prompt).text == "next"
 
 
@@ -139,7 +139,7 @@ async def test_again_answers_the_last_question_anew_and_clear_forgets() -> None:
         await answered(pilot, chat)
         made.answer = "Another one"
         await pilot.press("ctrl+r")
-        await wait_for(pilot, lambda: chat.view.said("assistant") == ["Another one"])
+        await wait_for(pilot, lambda: chat.view.texts("assistant") == ["Another one"])
         assert roles(chat) == ["user", "assistant"]
         assert [message.content for message in made.asked[1].messages] == ["Q"]
         await pilot.press("ctrl+l")
@@ -293,7 +293,7 @@ async def test_another_model_can_be_set_up_and_escape_comes_back_to_the_conversa
         await pilot.press("escape")
         await choose(pilot, "server:demo")
         again = await screen(pilot, ChatScreen)
-        assert again.view.said("user") == ["Q"]
+        assert again.view.texts("user") == ["Q"]
         assert roles(again) == ["user", "assistant"]
 
 
@@ -374,7 +374,7 @@ def test_what_is_said_after_quitting_names_the_workspace_where_it_is_not_the_usu
 
 def test_only_keys_that_do_something_are_offered_after_an_error() -> None:
     gone, late = ServerError("TW-C01", "nobody answers", "Start it."), WorkspaceError("TW-K04", "another", "Wait.")
-    asked_once = Conversation().said("user", "Q", at=0.0)
+    asked_once = Conversation().with_message("user", "Q", at=0.0)
     assert figures(ChatView(Conversation(), error=gone)).plain == "F5 restarts the server"
     assert figures(ChatView(asked_once, error=gone)).plain == "^R retries, F5 restarts the server"
     beside = figures(ChatView(asked_once, error=gone), beside=True).plain

@@ -30,20 +30,20 @@ async def test_the_last_question_is_edited_in_place_and_the_first_way_is_kept_as
         assert chat.query_one(Prompt).text == "Why?"
         assert chat.query_one(Prompt).border_title == "Edit the last question"
         await pilot.press("!", "enter")
-        await wait_for(pilot, lambda: chat.view.said("assistant") == ["Because."])
+        await wait_for(pilot, lambda: chat.view.texts("assistant") == ["Because."])
         await pilot.pause()
         assert words(chat, "#first Figures").endswith(" · answer 2 of 2")
-        assert chat.view.said("user") == ["Why?!"]
+        assert chat.view.texts("user") == ["Why?!"]
         assert [one.content for one in made.asked[1].messages] == ["Why?!"]
         await pilot.press("alt+left")
         await pilot.pause()
-        assert chat.view.said("user") == ["Why?"]
+        assert chat.view.texts("user") == ["Why?"]
         assert "Why?" in lines(chat.talks.first.transcript)
         assert "94.0 tokens/s" in words(chat, "#first Figures")
         assert words(chat, "#first Figures").endswith(" · answer 1 of 2")
         await pilot.press("alt+left", "alt+right")
         await pilot.pause()
-        assert chat.view.said("assistant") == ["Because."]
+        assert chat.view.texts("assistant") == ["Because."]
 
 
 async def test_an_edit_that_is_left_changes_nothing() -> None:
@@ -56,7 +56,7 @@ async def test_an_edit_that_is_left_changes_nothing() -> None:
         assert chat.query_one(Prompt).border_title in ("", None)
         assert chat.view.conversation == before
         await asked(pilot, "New", chat)
-        assert chat.view.said("user") == ["Why?", "New"]
+        assert chat.view.texts("user") == ["Why?", "New"]
 
 
 async def test_control_e_in_a_written_text_is_the_end_of_the_line() -> None:
@@ -192,7 +192,7 @@ async def test_a_private_conversation_stays_private_when_its_server_was_started_
         again = await chat_after(pilot, await screen(pilot, BuildScreen))
         assert "private" in str(again.query_one(Prompt).border_title)
         await pilot.press("ctrl+r")
-        await wait_for(pilot, lambda: again.view.said("assistant"))
+        await wait_for(pilot, lambda: again.view.texts("assistant"))
         await pilot.pause()
         assert not made.history(WORKSPACE).path.exists()
 
@@ -259,7 +259,7 @@ async def test_a_server_that_dies_in_the_middle_leaves_what_it_said() -> None:
     async with chatting(made) as (pilot, chat):
         await asked(pilot, "Q", chat)
         assert "TW-C03" in words(chat, "#first ErrorPanel")
-        assert chat.view.said("assistant") == [made.answer[:14]]
+        assert chat.view.texts("assistant") == [made.answer[:14]]
         assert "F5" in words(chat, "#first Figures")
         assert in_sight(chat.talks.first.transcript)
 

@@ -45,7 +45,7 @@ async def test_two_models_answer_the_same_question_and_are_compared(size: tuple[
         assert rival is not None
         await wait_for(pilot, lambda: "as fast" in words(chat, "#comparison"))
         assert [one.content for one in made.asked[2].messages] == ["Both"]
-        assert chat.view.said("user") == ["Alone", "Both"]
+        assert chat.view.texts("user") == ["Alone", "Both"]
         assert "demo is 3.8× as fast as second: 94.0 vs. 24.6 tokens/s" in words(chat, "#comparison")
         assert "24.6 tokens/s" in words(chat, "#second Figures")
         beside = rival.region.x > chat.talks.first.region.x
@@ -75,7 +75,7 @@ async def test_a_second_server_that_vanishes_leaves_the_first_alone() -> None:
         assert "TW-C03" in words(chat, "#second ErrorPanel")
         assert words(chat, "#second Figures") == "^R retries, F6 uses only the first model", "F5 is the first's"
         assert chat.view.error is None
-        assert chat.view.said("assistant") == [made.answer]
+        assert chat.view.texts("assistant") == [made.answer]
 
 
 async def test_a_server_elsewhere_is_compared_by_its_address() -> None:
@@ -185,7 +185,7 @@ async def test_find_copy_and_save_mean_the_model_that_was_gone_to() -> None:
         rival = await with_second(pilot, chat)
         await asked(pilot, "Q", chat)
         await wait_for(pilot, lambda: rival.view.stats and not chat.talks.busy)
-        rival.show(Conversation().said("user", "Q").said("assistant", "Apples.\n\n```py\n1 + 1\n```"))
+        rival.show(Conversation().with_message("user", "Q").with_message("assistant", "Apples.\n\n```py\n1 + 1\n```"))
         await pilot.press("ctrl+f", *"apples")
         await pilot.pause()
         assert words(chat, "#found") == "no matches"
@@ -215,7 +215,7 @@ async def test_find_copy_and_save_mean_the_model_that_was_gone_to() -> None:
 
 
 def test_what_cannot_be_compared_is_not() -> None:
-    asked_both = Conversation().said("user", "Q")
+    asked_both = Conversation().with_message("user", "Q")
     measured = ChatView(asked_both, stats=SLOW)
     silent = ChatView(asked_both, stats=Stats(None, 0.1, 2.5, "stop"))
     said = comparison(("a", measured), ("b", silent)).plain

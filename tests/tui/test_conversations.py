@@ -69,7 +69,7 @@ async def test_an_earlier_conversation_is_found_by_what_was_said_and_gone_on_wit
         await listed(pilot, 1)
         await pilot.press("enter")
         await screen(pilot, ChatScreen)
-        await wait_for(pilot, lambda: chat.view.said("user") == ["First"])
+        await wait_for(pilot, lambda: chat.view.texts("user") == ["First"])
         assert "It is about apples." in lines(chat.talks.first.transcript)
         if size == WIDE:
             await pilot.press("f4")
@@ -90,7 +90,7 @@ async def test_it_is_there_after_the_wizard_was_left() -> None:
         await listed(pilot, 2)
         await pilot.press("down", "enter")
         await screen(pilot, ChatScreen)
-        await wait_for(pilot, lambda: chat.view.said("assistant") == ["It is about apples."])
+        await wait_for(pilot, lambda: chat.view.texts("assistant") == ["It is about apples."])
 
 
 async def test_renaming_and_deleting_ask_first() -> None:
@@ -159,7 +159,7 @@ async def test_no_other_conversation_is_opened_while_an_answer_comes() -> None:
         await listed(pilot, 2)
         await pilot.press("down", "enter")
         await wait_for(pilot, lambda: "stop it first" in notes(pilot))
-        assert chat.view.said("user") == ["Second", "Hold"]
+        assert chat.view.texts("user") == ["Second", "Hold"]
 
 
 async def test_a_damaged_file_is_an_error_with_a_code_and_the_chat_goes_on() -> None:
@@ -169,7 +169,7 @@ async def test_a_damaged_file_is_an_error_with_a_code_and_the_chat_goes_on() -> 
     async with chatting(FakeJourney(), NARROW) as (pilot, chat):
         await asked(pilot, "Q", chat)
         await wait_for(pilot, lambda: "TW-C20" in notes(pilot))
-        assert len(chat.view.said("assistant")) == 1
+        assert len(chat.view.texts("assistant")) == 1
         await pilot.press("f4")
         window = await screen(pilot, ConversationsScreen)
         await wait_for(pilot, lambda: "TW-C20" in str(window.query_one("#none").render()))
@@ -223,10 +223,10 @@ async def test_what_is_saved_while_another_is_begun_stays_apart() -> None:
         from wizard.chat.conversation import Conversation
 
         keeping = Autosave(history(), private=False)
-        one = Conversation().said("user", "one")
+        one = Conversation().with_message("user", "one")
         await keeping.save(one, ENDPOINT)
         number = keeping.kept.id
-        await keeping.save(one.said("assistant", "1"), ENDPOINT)
+        await keeping.save(one.with_message("assistant", "1"), ENDPOINT)
         assert keeping.kept.id == number
         keeping.begin(private=False)
         assert keeping.kept.id is None

@@ -1,4 +1,4 @@
-"""Lessons beside every stage, and a facilitator's workshop in the full-screen wizard."""
+"""Explanations beside every stage, and a facilitator's workshop in the full-screen wizard."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.tui.walking import (
     wait_for,
 )
 from wizard.advise.advice import Constraints
-from wizard.catalog import lessons
+from wizard.catalog import explanations
 from wizard.catalog.profiles import PROFILES_VARIABLE
 from wizard.catalog.workshops import Say, Workshop
 from wizard.cli.workshop import Pinned
@@ -37,8 +37,8 @@ from wizard.kernel.errors import HostError
 from wizard.plan.workshop import seated
 from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.build import BuildScreen
+from wizard.tui.screens.explanation import ExplanationScreen
 from wizard.tui.screens.form import FormScreen
-from wizard.tui.screens.lesson import LessonScreen
 from wizard.tui.screens.machine import MachineScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.model import ModelScreen
@@ -46,8 +46,8 @@ from wizard.tui.screens.review import ReviewScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.screens.welcome import WelcomeScreen
 from wizard.tui.widgets.chrome import KeyBar
-from wizard.tui.widgets.lesson import LessonPanel
-from wizard.tui.widgets.lesson import Pinned as PinnedLine
+from wizard.tui.widgets.explanation import ExplanationPanel
+from wizard.tui.widgets.explanation import Pinned as PinnedLine
 
 ROOMY, SMALL, TINY = (120, 40), (80, 24), (40, 15)
 
@@ -58,13 +58,13 @@ def text(widget: Static) -> str:
 
 def panel(stage: StageScreen[Any]) -> str:
     """What the panel shows; empty if it is not there."""
-    found = stage.query_one(LessonPanel)
+    found = stage.query_one(ExplanationPanel)
     return "\n".join(text(one) for one in found.query(Static) if one.display) if found.display else ""
 
 
 def about(stage: StageScreen[Any]) -> str:
-    """The lesson's first sentence of the stage."""
-    return lessons.stage(stage.stage_name).what
+    """The explanation's first sentence of the stage."""
+    return explanations.stage(stage.stage_name).what
 
 
 @asynccontextmanager
@@ -80,13 +80,13 @@ async def attending(
 
 
 @pytest.mark.parametrize("reach", [to_welcome, to_machine, to_model, to_advice, to_review, to_chat])
-async def test_every_stage_shows_its_lesson(reach: Callable[[Pilot[int]], Awaitable[StageScreen[Any]]]) -> None:
+async def test_every_stage_shows_its_explanation(reach: Callable[[Pilot[int]], Awaitable[StageScreen[Any]]]) -> None:
     async with StillApp(FakeJourney(), explain=True).run_test(size=ROOMY) as pilot:
         stage = await reach(pilot)
         await wait_for(pilot, lambda: about(stage) in panel(stage))
 
 
-async def test_lessons_are_off_until_the_key_and_stay_on_from_stage_to_stage() -> None:
+async def test_explanations_are_off_until_the_key_and_stay_on_from_stage_to_stage() -> None:
     async with StillApp(FakeJourney()).run_test(size=ROOMY) as pilot:
         machine = await to_machine(pilot)
         assert panel(machine) == ""
@@ -102,7 +102,7 @@ async def test_lessons_are_off_until_the_key_and_stay_on_from_stage_to_stage() -
         assert panel(machine) == ""
 
 
-async def test_the_settings_turn_lessons_on() -> None:
+async def test_the_settings_turn_explanations_on() -> None:
     app = StillApp(FakeJourney())
     async with app.run_test(size=ROOMY) as pilot:
         await to_welcome(pilot)
@@ -119,10 +119,10 @@ async def test_review_explains_the_step_under_the_cursor() -> None:
         assert about(review) in panel(review), "the overview is the stage's"
         for name in ("environment", "model"):
             await pilot.press("down")
-            lesson = lessons.step("llamacpp", name)
-            assert lesson is not None
-            await wait_for(pilot, lambda lesson=lesson: lesson.what in panel(review))
-            assert lesson.look in panel(review)
+            explanation = explanations.step("llamacpp", name)
+            assert explanation is not None
+            await wait_for(pilot, lambda explanation=explanation: explanation.what in panel(review))
+            assert explanation.look in panel(review)
             assert "What you type in tutorial" in panel(review)
         assert "The weights are here already." not in panel(review), "the reason stands above"
 
@@ -131,7 +131,7 @@ async def test_build_explains_the_running_step_and_one_that_is_pointed_at() -> N
     async with StillApp(FakeJourney(), explain=True).run_test(size=ROOMY) as pilot:
         build = await to_build(pilot)
         await wait_for(pilot, lambda: build.view.endpoint)
-        last, before = lessons.step("llamacpp", "question"), lessons.step("llamacpp", "ready")
+        last, before = explanations.step("llamacpp", "question"), explanations.step("llamacpp", "ready")
         assert last is not None
         assert before is not None
         await wait_for(pilot, lambda: last.what in panel(build))
@@ -145,21 +145,21 @@ async def test_where_there_is_little_room_the_key_opens_a_window() -> None:
     async with StillApp(FakeJourney()).run_test(size=SMALL) as pilot:
         machine = await to_machine(pilot)
         await pilot.press("f3")
-        window = await screen(pilot, LessonScreen)
+        window = await screen(pilot, ExplanationScreen)
         shown = text(window.query_one("Pane > Static", Static))
-        lesson = lessons.stage("machine")
-        assert lesson.why in shown.replace("\n", " ")
+        explanation = explanations.stage("machine")
+        assert explanation.why in shown.replace("\n", " ")
         assert "nvidia-smi" in shown
         await pilot.press("escape")
         await screen(pilot, MachineScreen)
-        assert panel(machine).removeprefix("What happens  ") == lesson.what, "one sentence stays"
-        assert machine.query_one(LessonPanel).size.height <= 2
-        assert machine.query_one(LessonPanel).max_scroll_y == 0, "there is nothing to scroll in it"
+        assert panel(machine).removeprefix("What happens  ") == explanation.what, "one sentence stays"
+        assert machine.query_one(ExplanationPanel).size.height <= 2
+        assert machine.query_one(ExplanationPanel).max_scroll_y == 0, "there is nothing to scroll in it"
         await pilot.press("f3")
-        await screen(pilot, LessonScreen)
+        await screen(pilot, ExplanationScreen)
         await pilot.press("f3")
         await screen(pilot, MachineScreen)
-        assert panel(machine) == "", "the key in the window ends the lessons"
+        assert panel(machine) == "", "the key in the window ends the explanations"
 
 
 async def test_a_tiny_terminal_is_left_to_the_stage() -> None:
@@ -167,7 +167,7 @@ async def test_a_tiny_terminal_is_left_to_the_stage() -> None:
         machine = await to_machine(pilot)
         assert panel(machine) == ""
         await pilot.press("f3")
-        await screen(pilot, LessonScreen)
+        await screen(pilot, ExplanationScreen)
 
 
 async def test_a_small_terminal_is_left_to_the_conversation() -> None:
@@ -175,15 +175,15 @@ async def test_a_small_terminal_is_left_to_the_conversation() -> None:
         chat = await to_chat(pilot)
         assert panel(chat) == ""
         await pilot.press("f3")
-        await screen(pilot, LessonScreen)
+        await screen(pilot, ExplanationScreen)
 
 
-async def test_the_lesson_follows_the_terminals_size() -> None:
+async def test_the_explanation_follows_the_terminals_size() -> None:
     async with StillApp(FakeJourney(), explain=True).run_test(size=ROOMY) as pilot:
         machine = await to_machine(pilot)
-        assert lessons.stage("machine").look in panel(machine)
+        assert explanations.stage("machine").look in panel(machine)
         await pilot.resize_terminal(*SMALL)
-        await wait_for(pilot, lambda: lessons.stage("machine").look not in panel(machine))
+        await wait_for(pilot, lambda: explanations.stage("machine").look not in panel(machine))
         assert about(machine) in panel(machine)
 
 
@@ -196,7 +196,7 @@ async def test_the_stage_keeps_most_of_the_room(size: tuple[int, int]) -> None:
         assert review.query_one("#stage").size.height >= size[1] // 2
 
 
-async def test_a_damaged_file_of_lessons_is_named_and_stops_nobody(
+async def test_a_damaged_file_of_explanations_is_named_and_stops_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "lessons").mkdir()
@@ -230,7 +230,7 @@ async def test_words_of_welcome_come_first() -> None:
         assert [row.id for row in welcome.rows] == ["serve", "machine", "settings", "help", "quit"]
 
 
-async def test_a_facilitators_words_are_the_first_of_a_lesson() -> None:
+async def test_a_facilitators_words_are_the_first_of_an_explanation() -> None:
     say = Say({"machine": "Count the GPUs."}, {"environment": "This takes a while."})
     async with attending(Workshop("Mine", say=say), size=SMALL) as pilot:
         machine = await to_machine(pilot)
@@ -369,17 +369,17 @@ LONG = " ".join(["Look at the memory."] * 120)
 
 @pytest.mark.parametrize(("words", "longer"), [(LONG, True), ("", False)])
 @pytest.mark.parametrize(("stage", "walk"), [("start", to_welcome), ("machine", to_machine), ("model", to_model)])
-async def test_a_lesson_that_is_longer_than_its_panel_is_read_with_the_keyboard(
+async def test_an_explanation_that_is_longer_than_its_panel_is_read_with_the_keyboard(
     stage: str, walk: Callable[[Pilot[int]], Awaitable[StageScreen[Any]]], words: str, longer: bool
 ) -> None:
     workshop = Workshop("Mine", say=Say({stage: words}))
     async with StillApp(FakeJourney(), workshop=workshop, explain=True).run_test(size=(100, 60)) as pilot:
         shown = await walk(pilot)
-        lesson = shown.query_one(LessonPanel)
-        await wait_for(pilot, lambda: lesson.size.height and (lesson.max_scroll_y > 0) == longer)
+        explanation = shown.query_one(ExplanationPanel)
+        await wait_for(pilot, lambda: explanation.size.height and (explanation.max_scroll_y > 0) == longer)
         await pilot.pause()
         assert any("PgUp/Dn Scroll" in line.plain for line in shown.query_one(KeyBar).lines(200)) == longer
         await pilot.press("pagedown")
-        await wait_for(pilot, lambda: (lesson.scroll_y > 0) == longer)
+        await wait_for(pilot, lambda: (explanation.scroll_y > 0) == longer)
         await pilot.press("pageup")
-        await wait_for(pilot, lambda: lesson.scroll_y == 0)
+        await wait_for(pilot, lambda: explanation.scroll_y == 0)

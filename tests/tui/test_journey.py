@@ -81,7 +81,7 @@ async def test_accepting_everything_takes_at_most_twelve_keys_to_the_first_token
         await press("enter")
         await answered(pilot, chat)
         assert made.asked[0].messages[-1].content == "What is Triton?"
-        assert chat.view.said("assistant") == [made.answer]
+        assert chat.view.texts("assistant") == [made.answer]
     assert keys <= 12
     assert made.read == ["Qwen/Qwen2.5-0.5B-Instruct-GGUF"]
 
@@ -251,10 +251,10 @@ async def test_a_restart_goes_on_with_the_conversation() -> None:
         await wait_for(pilot, lambda: build.view.phase is Phase.READY)
         await pilot.press("enter")
         chat = await screen(pilot, ChatScreen)
-        assert chat.view.said("user") == ["One", "Two"]
+        assert chat.view.texts("user") == ["One", "Two"]
         await pilot.press("ctrl+r")
         await answered(pilot, chat)
-        assert chat.view.said("assistant") == [made.answer, made.answer]
+        assert chat.view.texts("assistant") == [made.answer, made.answer]
     assert made.runs == 2
 
 

@@ -177,7 +177,7 @@ async def searched(pilot: Walk, text: str) -> ModelScreen:
     [
         (Verdict("fits", saying("on 1 GPU")), "✓ fits: on 1 GPU"),
         (Verdict("tight", saying("only as fp8")), "◐ tight: only as fp8"),
-        (Verdict("no", saying("61.0 GiB of weights")), "✗ not here: 61.0 GiB of weights"),
+        (Verdict("no", saying("61.0 GiB of weights")), "✗ not possible: 61.0 GiB of weights"),
     ],
 )
 async def test_every_verdict_has_a_sign_a_word_and_a_reason(verdict: Verdict, said: str) -> None:
@@ -246,7 +246,7 @@ async def test_a_word_searches_the_hub_and_the_row_under_the_cursor_is_judged() 
         for word in ("7 B parameters", "mit", "on the Hub", "1.2 K downloads in 30 days"):
             assert word in rows[0]
         assert "fits" not in rows[1]
-        assert "Take mist" in rows[2]
+        assert "Use mist" in rows[2]
         assert "model ID" in rows[2]
         await pilot.press("down", "enter")
         await screen(pilot, AdviceScreen)
@@ -279,7 +279,7 @@ async def test_a_search_that_finds_nothing_and_one_that_fails_say_so_and_typing_
         await pilot.press("q")
         await wait_for(pilot, lambda: model.view.trouble)
         await pilot.pause()
-        assert "The Hub is not searched: the hub does not respond" in str(model.query_one("#state").render())
+        assert "The Hub is not searched: the Hub does not respond" in str(model.query_one("#state").render())
         made.hits = HITS
         await pilot.press("backspace", *["backspace"] * 5, *"mist")
         await wait_for(pilot, lambda: model.view.searched == "mist")

@@ -64,7 +64,7 @@ async def test_colours_change_at_once_and_are_kept() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         window = await to_settings(pilot)
         await pilot.press("down", "right")
-        assert row(window, 1) == "▸ Colours ‹ triton-wizard-light ›"
+        assert row(window, 1) == "▸ Colors ‹ triton-wizard-light ›"
         assert app.theme == "triton-wizard-light" == load().theme == app.settings.theme
         await pilot.press("left", "left")
         assert app.theme not in ("triton-wizard", "triton-wizard-light")
@@ -73,7 +73,7 @@ async def test_colours_change_at_once_and_are_kept() -> None:
         assert app.theme == "triton-wizard"
 
 
-async def test_lessons_and_conversations_are_yes_or_no() -> None:
+async def test_explanations_and_conversations_are_yes_or_no() -> None:
     app = StillApp(FakeJourney())
     async with app.run_test(size=(80, 24)) as pilot:
         window = await to_settings(pilot)
@@ -106,7 +106,7 @@ async def test_what_another_wizard_has_set_is_kept_and_shown() -> None:
         window = await to_settings(pilot)
         settings.change(theme="triton-wizard-light", keep_chats=False)  # as a wizard in another terminal does
         await pilot.press("down", "down", "right")
-        assert [row(window, at)[-10:] for at in (1, 2, 3)] == ["rd-light ›", "ns ‹ yes ›", "ons ‹ no ›"]
+        assert [row(window, at)[-10:] for at in (1, 2, 3)] == ["rd-light ›", "de ‹ yes ›", "ons ‹ no ›"]
         assert app.theme == "triton-wizard-light"
         assert load() == app.settings == Settings(theme="triton-wizard-light", explain=True, keep_chats=False)
 

@@ -11,9 +11,9 @@ from tests.tui.walking import StillApp, shown
 WORDS: dict[str, tuple[str, ...]] = {
     "welcome_with_gpus": ("4 × NVIDIA H100 80GB HBM3", "driver 550.54.15", "✓ Triton can run here"),
     "welcome_with_a_server": ("▸ Chat with demo", "http://127.0.0.1:8010", "129 MiB, 140 MiB predicted"),
-    "welcome_without_python": ("✗ No Python here can run Triton's Python backend", "▸ Look at the machine"),
-    "machine": ("✓ Good to go.", "(TW-P03)", "21.3 GiB free of 24.0 GiB", "41 °C", "8000 in use", "⏎ Choose a model"),
-    "machine_without_python": ("✗ No Python here can run", "→ Install Python 3.10, 3.11 or 3.12", "r Look again"),
+    "welcome_without_python": ("✗ No Python on this machine can run Triton's Python backend", "▸ Check the machine"),
+    "machine": ("✓ Ready to go.", "(TW-P03)", "21.3 GiB free of 24.0 GiB", "41 °C", "8000 in use", "⏎ Choose a model"),
+    "machine_without_python": ("✗ No Python on this machine can run", "→ Install Python 3.10, 3.11 or 3.12", "r Refresh"),
     "advice": (
         "How should triton-wizard-demo run on this machine?",
         "▸ llama.cpp · Q8_0  ★ best",
@@ -21,7 +21,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     ),
     "advice_other_way": ("▸ llama.cpp · Q8_0\n", "50 tokens/s per user (17 to 25)", "14.0 GiB of 16.0 GiB"),
     "advice_why": (
-        "Explain figures · vLLM · bfloat16",
+        "Explanation of these figures · vLLM · bfloat16",
         "16,060,522,496 bytes (15.0 GiB)",
         "Source: bfloat16: 16 bits",
     ),
@@ -31,10 +31,10 @@ WORDS: dict[str, tuple[str, ...]] = {
     "chat": ("Triton serves it on this machine", "What does [bold]dynamic batching[/] do?", "≈ 0 / 1,024 tokens"),
     "chat_questions": ("▸ What is Triton?", "Ask something …", "⏎ Choose"),
     "chat_settings_without_chance": ("Temperature", "Top-p · no effect now", "Seed · no effect now"),
-    "chat_save": ("Save the conversation", "demo.md", "⏎ Take over"),
+    "chat_save": ("Save the conversation", "demo.md", "⏎ Apply"),
     "chat_endpoint": ("Use it elsewhere", "HTTP     http://127.0.0.1:8010", "chat demo", "logs/triton.log"),
-    "help": ("You talk to Triton on this machine", "⏎        Send", "^E       Edit"),
-    "review_explained": ("What happens", "pip3 install tensorrt-llm==0.10.0", "F3 No more lessons"),
+    "help": ("You chat with Triton on this machine", "⏎        Send", "^E       Edit"),
+    "review_explained": ("What happens", "pip3 install tensorrt-llm==0.10.0", "F3 Stop explaining"),
 }
 
 

@@ -48,7 +48,7 @@ async def test_the_whole_journey_works_in_a_terminal_of_any_size(size: tuple[int
         chat = await to_chat(pilot)
         await pilot.press(*"Q", "enter")
         await answered(pilot, chat)
-    assert chat.view.said("assistant") == [made.answer]
+    assert chat.view.texts("assistant") == [made.answer]
 
 
 def test_a_size_that_the_environment_tells_is_not_believed() -> None:
@@ -123,7 +123,7 @@ async def test_no_color_is_obeyed_and_states_have_marks_and_words(monkeypatch: p
         await to_machine(pilot)
         picture = app.export_screenshot()
         assert app.no_color
-        assert "Good" in picture
+        assert "Ready" in picture
         colours = {*re.findall("#([0-9a-f]{6})", picture)} - FRAME
         assert len(colours) > 2
         assert {one for one in colours if len({one[:2], one[2:4], one[4:]}) != 1} == set()

@@ -34,16 +34,16 @@ async def test_a_question_and_enter_at_once_is_sent_whole() -> None:
     async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
         chat = await to_chat(pilot)
         burst(pilot, "What is Triton?", "enter")
-        await wait_for(pilot, lambda: chat.view.said("user"))
+        await wait_for(pilot, lambda: chat.view.texts("user"))
         await answered(pilot, chat)
-        assert chat.view.said("user") == ["What is Triton?"]
+        assert chat.view.texts("user") == ["What is Triton?"]
 
 
 async def test_what_is_typed_right_after_the_key_for_finding_is_sought() -> None:
     async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
         chat = await to_chat(pilot)
         burst(pilot, "Q", "enter")
-        await wait_for(pilot, lambda: chat.view.said("user"))
+        await wait_for(pilot, lambda: chat.view.texts("user"))
         await answered(pilot, chat)
         burst(pilot, "", "ctrl+f")
         burst(pilot, "Triton")

@@ -58,7 +58,7 @@ def test_the_machine_is_said_in_two_lines() -> None:
         (WelcomeView(CPU_HOST, suggestions=SUGGESTIONS), "serve"),
         (WelcomeView(NO_PYTHON, suggestions=SUGGESTIONS), "machine"),
         (WelcomeView(error=HostError("TW-P03", "x", "y")), "machine"),
-        (WelcomeView(CPU_HOST, lessons=True), "machine"),
+        (WelcomeView(CPU_HOST, explanations=True), "machine"),
         (WelcomeView(NO_PYTHON, servers=(Server("demo", "", ENDPOINT),)), "server:demo"),
     ],
 )
@@ -86,7 +86,7 @@ def test_what_is_being_built_stands_before_what_answers() -> None:
     assert [(one.name, one.about) for one in found] == [
         ("other", "being built: 43%"),
         ("third", "its build has ended; view the reason and try again"),
-        ("demo", f"model demo on {ENDPOINT.http} · as predicted"),
+        ("demo", f"model demo at {ENDPOINT.http} · as predicted"),
     ]
     assert [one.name for one in found if one.building] == ["other"]
     assert rows(WelcomeView(servers=tuple(found)))[0].title == "See the progress of other"
@@ -358,7 +358,7 @@ async def test_after_a_chat_the_running_server_is_the_first_row() -> None:
         assert welcome.view.host == GPU_HOST, "the machine is looked at again: a server has taken memory"
 
 
-async def test_who_has_come_for_the_lessons_sees_the_machine_first() -> None:
+async def test_who_has_come_for_the_explanations_sees_the_machine_first() -> None:
     settings.change(explain=True)
     async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
         welcome = await to_welcome(pilot)

@@ -59,7 +59,7 @@ async def test_lines_fit_their_width_and_are_all_there(width: int) -> None:
             assert one.size.height == len(lines)
             assert width < 40 or max(map(len, lines)) <= width
         if width >= 40:
-            assert "excess      4.0 GiB" in str(app.query_one(MemoryBill).render())
+            assert "excess        4.0 GiB" in str(app.query_one(MemoryBill).render())
         assert "another" in " ".join(str(app.query_one(Text).render()).split())
 
 

@@ -286,8 +286,8 @@ def _resolved(
 
 
 def _serves(facts: ModelFacts, device: Device, setup: Setup) -> Reason:
-    judged = floor(architectures().models, facts.architecture, setup) or stacks.facts(setup.stack).serves_unlisted
-    code = "serves" if facts.architecture and judged else "runs-unknown"
+    supported = floor(architectures().models, facts.architecture, setup) or stacks.facts(setup.stack).serves_unlisted
+    code = "serves" if facts.architecture and supported else "runs-unknown"
     return because(code, model=facts.architecture, capability=device.compute_capability)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from wizard.catalog import lessons, profiles
+from wizard.catalog import explanations, profiles
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import LANGUAGES, join, tr
 from wizard.kernel.values import from_data
@@ -23,7 +23,7 @@ PORTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """A facilitator's words, shown with the lessons."""
+    """A facilitator's words, shown with the explanations."""
 
     stages: dict[str, str] = field(default_factory=dict)
     """Name of a stage → text."""
@@ -48,7 +48,7 @@ class Workshop:
     shared_workspace: bool = False
     """Whether the seats share one user account, so that each needs a workspace of its own."""
     explain: bool = True
-    """Whether the lessons are shown from the beginning."""
+    """Whether the explanations are shown from the beginning."""
     language: str | None = None
     """Code of the language, where no ``--language`` is given."""
 
@@ -97,7 +97,7 @@ def _check(workshop: Workshop, where: str) -> None:
                 tr("{path}: the screen {name!r} cannot be hidden", path=where, name=name[:60]),
                 _instead(name, HIDEABLE),
             )
-    stages, steps = (lessons.START, *lessons.STAGES), sorted(set().union(*lessons.steps().values()))
+    stages, steps = (explanations.START, *explanations.STAGES), sorted(set().union(*explanations.steps().values()))
     for name, allowed in (
         (n, a) for names, a in ((workshop.say.stages, stages), (workshop.say.steps, steps)) for n in names
     ):

@@ -157,7 +157,7 @@ class Conversation:
     messages: tuple[Message, ...] = ()
     sampling: Sampling = field(default_factory=Sampling)
 
-    def said(self, role: Role, content: str, *, stats: Stats | None = None, at: float = 0.0) -> Conversation:
+    def with_message(self, role: Role, content: str, *, stats: Stats | None = None, at: float = 0.0) -> Conversation:
         """The conversation with one more message; see `Message`."""
         return replace(self, messages=(*self.messages, Message(role, content, stats, at)))
 

@@ -69,7 +69,7 @@ class Entry:
     created: float
     updated: float
     messages: int
-    found: str = ""
+    excerpt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class History:
         with self._open() as store:
             store.create_function("has", 2, lambda text, wanted: wanted in text.casefold(), deterministic=True)
             rows = store.execute(_FOUND, (text.casefold(), limit)).fetchall()
-        return [replace(Entry(*row[:7]), found=_around(row[7] or "", text)) for row in rows]
+        return [replace(Entry(*row[:7]), excerpt=_around(row[7] or "", text)) for row in rows]
 
     def rename(self, number: int, title: str) -> None:
         """Give a conversation another title.

@@ -1,4 +1,4 @@
-"""What was measured of an answer, in words; every door says it with these."""
+"""What was measured of an answer, in words; every interface says it with these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation as a file, for people (``.md``) or for programs (``.json``); the doors share it."""
+"""A conversation as a file, for people (``.md``) or for programs (``.json``); the interfaces share it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ FILE = Question(
     validate=problem,
     help=mark("NAME.md to read it, or NAME.json for programs; ~ is your home folder."),
 )
-"""Where to save, for a door that asks with a form."""
+"""Where to save, for an interface that asks with a form."""
 
 
 def file_name(server: str) -> str:

@@ -1,4 +1,4 @@
-"""How a model answers, as questions that every door asks; and presets of it."""
+"""How a model answers, as questions that every interface asks; and presets of it."""
 
 from __future__ import annotations
 

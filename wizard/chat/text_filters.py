@@ -45,7 +45,7 @@ class DeltaFilter:
         self._last = text or self._last
         if self._way == "either":
             return self._give(_common(self._last, self._joined).rstrip(REPLACEMENT))
-        # The character at the end may be half: engines that decode everything anew mend it in the next response.
+        # The character at the end may be half: engines that decode everything anew fix it in the next response.
         return self._give(self._last.rstrip(REPLACEMENT) if self._way == "cumulative" else self._joined)
 
     def rest(self) -> str:
@@ -62,7 +62,7 @@ class DeltaFilter:
                 self._way = "cumulative"
 
     def _goes_on(self, text: str) -> bool:
-        """Whether ``text`` is the last response and more; a tokenizer that cleans up may have mended its end."""
+        """Whether ``text`` is the last response and more; a tokenizer that cleans up may have fixed its end."""
         before = self._last.rstrip(REPLACEMENT)
         return not text or 2 * len(_common(before, text)) >= len(before)
 

@@ -104,7 +104,7 @@ def _language(words: Sequence[str]) -> str:
 
 
 def _aloud(arguments: Namespace) -> bool:
-    """Whether this is one of the doors that are made to be heard."""
+    """Whether this is one of the spoken interfaces."""
     aloud = getattr(arguments, "plain", False) or getattr(arguments, "command", None) == "chat"
     return aloud or os.environ.get("TERM", "dumb") == "dumb"
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from wizard.cli.pasteable import command_line, fit, typed_command
 from wizard.cli.stages import host_of, print_json, workspace_of
 from wizard.cli.walk import constraints_given, make_plan
-from wizard.cli.workshop import lessons_of, pinned_answers, workshop_options
+from wizard.cli.workshop import explanations_of, pinned_answers, workshop_options
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WorkspaceError
 from wizard.kernel.language import mark, tr
 
@@ -147,12 +147,12 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
     from wizard import journey
     from wizard.prompts.event_printer import EventPrinter
     from wizard.prompts.interrupt import until_stopped
-    from wizard.prompts.value_text import step_lessons
+    from wizard.prompts.value_text import step_explanations
     from wizard.run.events import event_data
 
-    workshop = lessons_of(arguments)
-    lesson = step_lessons(plan, workshop) if workshop else None
-    printer = None if arguments.json else EventPrinter(sys.stderr, arguments.verbose, lesson)
+    workshop = explanations_of(arguments)
+    explanation = step_explanations(plan, workshop) if workshop else None
+    printer = None if arguments.json else EventPrinter(sys.stderr, arguments.verbose, explanation)
 
     def show(event: Event) -> None:
         if printer:

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from wizard.cli.pasteable import fit
-from wizard.cli.workshop import lessons_of
+from wizard.cli.workshop import explanations_of
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 
@@ -190,5 +190,5 @@ def plan(arguments: argparse.Namespace) -> int:
     else:
         from wizard.prompts.value_text import plan_text
 
-        print(plan_text(plan, files=arguments.full, workshop=lessons_of(arguments), fit=fit(arguments)))
+        print(plan_text(plan, files=arguments.full, workshop=explanations_of(arguments), fit=fit(arguments)))
     return 0

@@ -68,8 +68,8 @@ def _seat(arguments: argparse.Namespace) -> int:
     return int(text)
 
 
-def lessons_of(arguments: argparse.Namespace) -> Workshop | None:
-    """The workshop whose lessons are shown (an empty one outside of workshops), or None if none are."""
+def explanations_of(arguments: argparse.Namespace) -> Workshop | None:
+    """The workshop whose explanations are shown (an empty one outside of workshops), or None if none are."""
     from wizard.catalog.workshops import Workshop
 
     attended: Workshop | None = getattr(arguments, "attended", None)
@@ -78,13 +78,13 @@ def lessons_of(arguments: argparse.Namespace) -> Workshop | None:
 
 
 def workshop_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What both doors are told of the workshop: the workshop, whether lessons are shown, the journey with its pins."""
+    """The options of both interfaces: the workshop, whether explanations are shown, the journey with its pins."""
     from wizard import journey
 
     workshop: Workshop | None = arguments.attended
     return {
         "workshop": workshop,
-        "explain": lessons_of(arguments) is not None,
+        "explain": explanations_of(arguments) is not None,
         "journey": Pinned(journey, workshop) if workshop else None,
     }
 

@@ -1,4 +1,4 @@
-"""What a plan can be written as: one table, which every door offers. Every text is the same for the same plan."""
+"""What a plan can be written as: one table, which every interface offers. Every text is the same for the same plan."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class JourneyPort(Protocol):
 
     def search(self, text: str, *, offline: bool = False) -> list[Suggestion]: ...  # noqa: D102
 
-    def judged(self, host: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion: ...  # noqa: D102
+    def with_verdict(self, host: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion: ...  # noqa: D102
 
     def browse(self, text: str) -> list[Entry]: ...  # noqa: D102
 

@@ -33,7 +33,7 @@ class Settings:
     keys: Mapping[str, str] = field(default_factory=dict)
     """Id of a binding → its keys, separated by commas, instead of those that it has by default."""
     explain: bool = False
-    """Whether every stage of the full-screen wizard shows its lesson."""
+    """Whether every stage of the full-screen wizard shows its explanation."""
     keep_chats: bool = True
     """Whether conversations are kept on this machine; they never leave it either way."""
 

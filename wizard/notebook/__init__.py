@@ -1,4 +1,4 @@
-"""Door 3: Jupyter. Asynchronous inside, synchronous outside."""
+"""Interface 3: Jupyter. Asynchronous inside, synchronous outside."""
 
 from __future__ import annotations
 

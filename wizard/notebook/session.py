@@ -141,11 +141,11 @@ class Journey(Walk):
     def _asked(self, question: str, settings: Mapping[str, Any]) -> Conversation:
         check_names(settings, (setting.name for setting in fields(self.conversation.sampling)), NO_SETTING)
         sampling = replace(self.conversation.sampling, **settings)
-        return replace(self.conversation, sampling=sampling).said("user", question)
+        return replace(self.conversation, sampling=sampling).with_message("user", question)
 
     def _remember(self, question: str, answer: str) -> None:
         if answer:
-            self.conversation = self.conversation.said("user", question).said("assistant", answer)
+            self.conversation = self.conversation.with_message("user", question).with_message("assistant", answer)
 
     def forget(self) -> None:
         """Begin a new conversation; the settings stay."""

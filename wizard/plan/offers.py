@@ -73,14 +73,14 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
         bare = Suggestion(model.ref, model.title, tr(model.about), model.licence, None, needs_network=True, usable=True)
         bare = replace(bare, parameters=model.parameters, gated=model.gated)
         try:
-            return judged(host, bare, offline=True)
+            return with_verdict(host, bare, offline=True)
         except WizardError:
             if not online:
                 return replace(bare, usable=False, why_not=silent)
         if not ask:
             return bare
         try:
-            return judged(host, bare)
+            return with_verdict(host, bare)
         except WizardError as error:
             return replace(bare, usable=False, why_not=error.what)
 
@@ -110,7 +110,7 @@ def _here(host: Host, refs: Iterable[str]) -> list[Suggestion]:
         title = Path(ref).name if ref.startswith("/") else ref
         suggestion = Suggestion(ref, title, "", None, 0, False, True, place="here")
         try:
-            suggestions.append(judged(host, suggestion, offline=True))
+            suggestions.append(with_verdict(host, suggestion, offline=True))
         except WizardError:
             continue
     return suggestions
@@ -119,7 +119,7 @@ def _here(host: Host, refs: Iterable[str]) -> list[Suggestion]:
 def _local(host: Host, suggestion: Suggestion, silent: str) -> Suggestion:
     """A journey whose model comes with the wizard."""
     try:
-        return judged(host, suggestion, offline=True)
+        return with_verdict(host, suggestion, offline=True)
     except WizardError as error:
         return replace(
             suggestion, needs_network=True, usable=False, why_not=silent if suggestion.needs_network else error.what
@@ -146,7 +146,7 @@ def _ordered(
 
 
 def search(text: str, *, offline: bool) -> list[Suggestion]:
-    """What the hub finds under ``text`` (≤ 10 s), without verdicts: see `judged`.
+    """What the hub finds under ``text`` (≤ 10 s), without verdicts: see `with_verdict`.
 
     Raises:
         NetworkError: TW-M13, TW-M14 if it cannot be asked.
@@ -171,7 +171,7 @@ def search(text: str, *, offline: bool) -> list[Suggestion]:
     ]
 
 
-def judged(host: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion:
+def with_verdict(host: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion:
     """``one`` with everything that its files say, and whether it fits ``host`` (may ask the hub, ≤ 10 s).
 
     Raises:

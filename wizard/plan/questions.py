@@ -1,4 +1,4 @@
-"""Every question of the wizard, declared once. The doors render them; flags and files (see `answers`) answer them.
+"""Every question of the wizard, declared once. The interfaces render them; flags and files (see `answers`) answer them.
 
 A question knows nothing about screens: it has a text, a default, a check and the flag that answers it without asking.
 """

@@ -1,4 +1,4 @@
-"""A plan's values in a few words, the same in every door. Pure functions; foreign text is made harmless."""
+"""A plan summarized for people, the same in every interface. Pure functions; foreign text is made harmless."""
 
 from __future__ import annotations
 

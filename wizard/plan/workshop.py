@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from wizard.advise.advice import Constraints
-from wizard.catalog.lessons import START
+from wizard.catalog.explanations import START
 from wizard.catalog.workshops import Workshop
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr

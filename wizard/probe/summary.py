@@ -1,4 +1,4 @@
-"""What is read of a machine in a few words, the same in every door. Pure functions."""
+"""What a machine reads, summarized for people, the same in every interface. Pure functions."""
 
 from __future__ import annotations
 

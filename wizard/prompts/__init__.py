@@ -1,1 +1,1 @@
-"""Door 2: the same questions in a plain terminal, and the answer to a pipe or a dumb terminal."""
+"""Interface 2: the same questions in a plain terminal, and the answer to a pipe or a dumb terminal."""

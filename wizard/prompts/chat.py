@@ -238,7 +238,7 @@ class _Asker:
     def _answer(self, talk: ChatSession, question: str, *, again: bool) -> Reply:
         """One model's answer; Ctrl-C stops it in the server, and what came of it is kept."""
         before = talk.conversation
-        asked = before if again else before.without_open_question().said("user", question)
+        asked = before if again else before.without_open_question().with_message("user", question)
         talk.conversation = asked
         shown = _Shown()
         try:
@@ -267,7 +267,7 @@ class _Asker:
 def _take(talk: ChatSession, reply: Reply, asked: Conversation) -> None:
     """What the answer adds to the talk."""
     if reply.text or reply.stats:
-        talk.conversation = asked.said("assistant", reply.text, stats=reply.stats, at=time.time())
+        talk.conversation = asked.with_message("assistant", reply.text, stats=reply.stats, at=time.time())
     elif asked.messages[-1].versions:
         talk.conversation = asked.without_open_question()
     talk.request = next((chunk.request for chunk in reply.chunks if chunk.request), None)

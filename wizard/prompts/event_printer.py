@@ -40,7 +40,7 @@ class EventPrinter:
     Args:
         out: Where to write.
         verbose: Show all output of the steps.
-        lesson: Id of a step → its lesson, which is shown before the step; not given, there are none.
+        explanation: Id of a step → its explanation, which is shown before the step; not given, there are none.
         aloud: Whole lines in words and nothing written over, as a screen reader wants them.
     """
 
@@ -48,14 +48,14 @@ class EventPrinter:
         self,
         out: TextIO,
         verbose: bool = False,
-        lesson: Callable[[str], str] | None = None,
+        explanation: Callable[[str], str] | None = None,
         *,
         aloud: bool = False,
     ) -> None:
         self._out = out
         self._aloud = aloud
         self._verbose = verbose
-        self._lesson = lesson
+        self._explanation = explanation
         terminal = is_terminal(out) and os.environ.get("TERM", "dumb") != "dumb" and not aloud
         self._in_place = terminal
         self._coloured = terminal and not os.environ.get("NO_COLOR")
@@ -95,8 +95,8 @@ class EventPrinter:
             self._head = tr("Step {number} of {count}", number=event.index, count=event.count)
         self._tail.clear()
         self._said_at = event.at
-        if self._lesson and (lesson := self._lesson(event.step)):
-            self._line(f"\n{lesson}")
+        if self._explanation and (explanation := self._explanation(event.step)):
+            self._line(f"\n{explanation}")
         if self._aloud:
             self._line(f"{self._head}: {title}")
         else:

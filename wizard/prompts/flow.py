@@ -22,7 +22,7 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.program import command, pasteable
 from wizard.kernel.text import one_line
 from wizard.plan.answers import answers_file, load_answers, save_answers
-from wizard.plan.lesson import of_stage
+from wizard.plan.explanation import of_stage
 from wizard.plan.questions import CHAT, HF_TOKEN, SERVER, Answers, Question
 from wizard.plan.workshop import pinned_words
 from wizard.prompts import ask as asking
@@ -121,7 +121,7 @@ class Flow:
     def _explain(self, stage: str) -> None:
         if self.explain and stage not in self._taught:
             self._taught.add(stage)
-            say(f"\n{value_text.lesson_text(of_stage(stage, self.state.workshop), fit=value_text.aloud)}\n")
+            say(f"\n{value_text.explanation_text(of_stage(stage, self.state.workshop), fit=value_text.aloud)}\n")
         if pinned := pinned_words(self.state.workshop, stage):
             say(pinned)
 
@@ -136,7 +136,7 @@ class Flow:
         if isinstance(do.effect, Carry):
             plan, shown = do.effect.plan, self.explain
             return self._run.carry(
-                do.effect, value_text.step_lessons(plan, self.state.workshop, value_text.aloud) if shown else None
+                do.effect, value_text.step_explanations(plan, self.state.workshop, value_text.aloud) if shown else None
             )
         if isinstance(do.effect, Suggest):
             say("\n" + tr("Looking for models that fit ..."))
@@ -225,8 +225,8 @@ class Flow:
             self._say(str(ask.error))
             self._ask_all(SERVER)
             return Answer()
-        lessons = self.state.workshop if self.explain else None
-        self._say(value_text.plan_text(plan, commands=False, workshop=lessons, fit=value_text.aloud))
+        explanations = self.state.workshop if self.explain else None
+        self._say(value_text.plan_text(plan, commands=False, workshop=explanations, fit=value_text.aloud))
         if accepted(self.state):
             return Answer(plan)
         here = plan.is_for_here

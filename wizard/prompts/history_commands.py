@@ -166,5 +166,5 @@ def _listed(talk: ChatSession, entries: Iterable[Entry]) -> str:
     for entry in entries:
         day = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.updated))
         here = f" ({tr('current')})" if entry.id == talk.kept.id else ""
-        rows.append((str(entry.id), day, one_line(entry.model), one_line(entry.title) + here, one_line(entry.found)))
+        rows.append((str(entry.id), day, one_line(entry.model), one_line(entry.title) + here, one_line(entry.excerpt)))
     return listed(rows)

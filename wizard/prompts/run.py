@@ -48,13 +48,13 @@ class Run:
         self._failed = ""
         """Id of the step that failed last."""
 
-    def carry(self, effect: Carry, lesson: Callable[[str], str] | None) -> Outcome:
-        """Carry the plan out; ``lesson`` explains the step of an id, if explanations are wanted.
+    def carry(self, effect: Carry, explanation: Callable[[str], str] | None) -> Outcome:
+        """Carry the plan out; ``explanation`` explains the step of an id, if explanations are wanted.
 
         Raises:
             KeyboardInterrupt: The user stopped it; the step is stopped with all its processes.
         """
-        printer = EventPrinter(sys.stdout, lesson=lesson, aloud=True)
+        printer = EventPrinter(sys.stdout, explanation=explanation, aloud=True)
         ready: list[Endpoint] = []
         self._failed = ""
 

@@ -15,13 +15,13 @@ from wizard.advise.advice import Advice, Choice
 from wizard.advise.calibration import Measurement, rows
 from wizard.advise.comparison import LIMIT
 from wizard.advise.reasons import Note
-from wizard.catalog.lessons import Part
+from wizard.catalog.explanations import Part
 from wizard.catalog.workshops import Workshop
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line, plain, table, width, wrap
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
-from wizard.plan.lesson import of_step
+from wizard.plan.explanation import of_step
 from wizard.plan.plan import Plan, Step, Write
 from wizard.plan.summary import cost, model_line, takes
 from wizard.probe.host import Host
@@ -167,16 +167,16 @@ def measured_text(measurement: Measurement) -> str:
     return "\n".join([f"{memory}:", *lines])
 
 
-def step_lessons(plan: Plan, workshop: Workshop, fit: Fit = wrapped) -> Callable[[str], str]:
+def step_explanations(plan: Plan, workshop: Workshop, fit: Fit = wrapped) -> Callable[[str], str]:
     """What a `EventPrinter` says before each step of ``plan``."""
     steps = {step.id: step for step in plan.steps}
-    return lambda name: lesson_text(of_step(plan, steps[name], workshop), fit=fit) if name in steps else ""
+    return lambda name: explanation_text(of_step(plan, steps[name], workshop), fit=fit) if name in steps else ""
 
 
-def lesson_text(lesson: Iterable[Part], indent: str = "  ", fit: Fit = wrapped) -> str:
-    """A lesson in plain lines, one paragraph for each of its parts; commands stay as they are."""
+def explanation_text(explanation: Iterable[Part], indent: str = "  ", fit: Fit = wrapped) -> str:
+    """An explanation in plain lines, one paragraph for each of its parts; commands stay as they are."""
     lines = []
-    for part in lesson:
+    for part in explanation:
         if part.commands:
             lines.append(f"{indent}{part.heading}:")
             mark = "$"
@@ -197,7 +197,7 @@ def plan_text(
         plan: The plan.
         commands: False leaves the commands out.
         files: True shows the whole text of the files that are written, not only their names and sizes.
-        workshop: Show each step's lesson, with the words of this workshop.
+        workshop: Show each step's explanation, with the words of this workshop.
         fit: Makes lines of a text.
     """
     head = tr(
@@ -210,17 +210,17 @@ def plan_text(
     model = tr("Model: {facts}", facts=model_line(plan.facts))
     parts = [fit(line, "  ", first="") for line in (head, model, *takes(plan))]
     for number, step in enumerate(plan.steps, 1):
-        lesson = lesson_text(of_step(plan, step, workshop, why=False), "   ", fit) if workshop else ""
-        parts.append(_step_text(number, step, lesson, fit, commands=commands, files=files))
+        explanation = explanation_text(of_step(plan, step, workshop, why=False), "   ", fit) if workshop else ""
+        parts.append(_step_text(number, step, explanation, fit, commands=commands, files=files))
     if plan.notes:
         parts += ["", tr("Before you start:"), *(fit(note, "    ", first="  - ") for note in plan.notes)]
     return "\n".join(parts)
 
 
-def _step_text(number: int, step: Step, lesson: str, fit: Fit, *, commands: bool, files: bool) -> str:
+def _step_text(number: int, step: Step, explanation: str, fit: Fit, *, commands: bool, files: bool) -> str:
     title = fit(f"{one_line(step.title)} ({cost(step.estimate)})", "   ", first=f"{number}. ")
     parts = ["", title, fit(step.why, "   ")]
-    parts += [lesson] if lesson else []
+    parts += [explanation] if explanation else []
     for action in step.actions if commands else ():
         if isinstance(action, Write) and not files:
             count = len(action.text.splitlines())

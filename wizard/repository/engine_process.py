@@ -1,7 +1,7 @@
-"""What the engine programs share: the socket to the front, prompts, stop words, and the end of the process.
+"""What the engine programs share: the socket to the proxy, prompts, stop words, and the end of the process.
 
 The engine environment's Python runs the programs of this folder (3.9 or newer); the wizard never imports them. The
-messages are described in ``front_model.py``, which starts them.
+messages are described in ``proxy_model.py``, which starts them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Refused(Exception):  # noqa: N818 - an answer to the client, not a defect
     """The request cannot be served; the text is for the person who asked."""
 
 
-class Front:
+class Proxy:
     """The model inside Triton, at the other end of standard input. When it is gone, this process ends."""
 
     def __init__(self, take: Callable[[dict[str, Any]], object]) -> None:
@@ -80,7 +80,7 @@ class Requests:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, answer: Callable[[dict[str, Any]], Coroutine[Any, Any, None]]):
         """Listen from now on; ``answer`` is run for each request, and cancelled if nobody waits for it any more."""
-        self.front = Front(lambda message: loop.call_soon_threadsafe(self._take, message))
+        self.proxy = Proxy(lambda message: loop.call_soon_threadsafe(self._take, message))
         self._loop, self._answer = loop, answer
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._deltas: list[Any] = []
@@ -93,13 +93,13 @@ class Requests:
             task.cancel()
 
     def say(self, *delta: Any) -> None:
-        """As `Front.say`. What one step of the engine makes for all is read in one turn of the loop: one message."""
+        """As `Proxy.say`. What one step of the engine makes for all is read in one turn of the loop: one message."""
         if not self._deltas:
             self._loop.call_soon(self._flush)
         self._deltas.append(delta)
 
     def _flush(self) -> None:
-        self.front.say(self._deltas)
+        self.proxy.say(self._deltas)
         self._deltas = []
 
 
@@ -118,7 +118,7 @@ def leave() -> NoReturn:
 
 
 def die(reason: str) -> NoReturn:
-    """End because the engine cannot go on; the front says so to everybody who waits."""
+    """End because the engine cannot go on; the proxy says so to everybody who waits."""
     print(reason, file=sys.stderr, flush=True)
     for pid in _members():
         _signal(pid, signal.SIGKILL)

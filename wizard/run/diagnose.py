@@ -14,7 +14,7 @@ from wizard.kernel.errors import StepError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain
 
-MEND = mark("Fix the cause")
+FIX_THE_CAUSE = mark("Fix the cause")
 """What to do about a cause that is not known here."""
 _FULL = ("no space left on device", "disk quota exceeded")
 _GPU_FULL = r"\bcuda\b.*out of memory"
@@ -142,7 +142,7 @@ def diagnose(status: int, lines: list[str]) -> Cause:
     full = [line for line in output if any(re.search(part, line.lower()) for part in (*_FULL, _GPU_FULL))]
     broken = [line for line in output if _BROKEN in line.lower()] if _NOT_FOUND in "".join(errors[-1:]).lower() else []
     line = (full or broken or errors or output or [tr("no output")])[-1]  # of the first two other errors come
-    other = _KILLED if status in _SIGKILL else MEND
+    other = _KILLED if status in _SIGKILL else FIX_THE_CAUSE
     todo = next((todo for part, todo in _REMEDIES.items() if re.search(part, line.lower())), other)
     if _BROKEN in line.lower() and (within := _SYSTEM.search(line)):
         line = within[0].strip()

@@ -24,7 +24,7 @@ from wizard.kernel.text import plain
 from wizard.kernel.values import to_document
 from wizard.plan.artefacts import dependants, fingerprints
 from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
-from wizard.run.diagnose import MEND, Cause, CommandError, Failure, diagnose
+from wizard.run.diagnose import FIX_THE_CAUSE, Cause, CommandError, Failure, diagnose
 from wizard.run.events import Event, Outcome, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.run.journal import Journal, made, still_done
 from wizard.run.overrides import check
@@ -210,7 +210,7 @@ class _Run:
         try:
             child = await Child.start(command.argv, env=environment, cwd=command.cwd or str(self.server.root))
         except OSError as error:
-            cause = Cause(tr("it cannot start"), str(error.strerror), tr(MEND))
+            cause = Cause(tr("it cannot start"), str(error.strerror), tr(FIX_THE_CAUSE))
             raise self._failed(step, command, cause) from error
         kept: list[str] = []
         status: int | None = None

@@ -1,4 +1,4 @@
-"""What happens while a plan runs, as values. Every door shows them; the journal keeps them as JSON lines."""
+"""What happens while a plan runs, as values. Every interface shows them; the journal keeps them as JSON lines."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Door 1: the full-screen wizard, in Textual."""
+"""Interface 1: the full-screen wizard, in Textual."""

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class WizardApp(App[int]):
-    """Door 1. Its result is the exit status.
+    """Interface 1: full screen. Its result is the exit status.
 
     Args:
         workspace: Where servers are made and found.
@@ -59,7 +59,7 @@ class WizardApp(App[int]):
         offline: Ask no hub.
         clock: Seconds that only go forward.
         workshop: What a facilitator decided.
-        explain: Let every stage show its lesson.
+        explain: Let every stage show its explanation.
     """
 
     TITLE = "triton-wizard"

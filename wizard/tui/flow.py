@@ -90,7 +90,7 @@ class Flow:
             partial(self._journey.probe, self._workspace, hardware=state.hardware),
             lambda host: self._journey.suggestions(host, self._workspace, offline=state.offline),
             partial(servers, self._app, self._journey, self._workspace, state),
-            replace(self._seen, lessons=self._app.guide.shown),
+            replace(self._seen, explanations=self._app.guide.shown),
         )
         way = await self._show(screen)
         self._seen = replace(screen.view, error=None, servers=None)
@@ -138,7 +138,7 @@ class Flow:
             partial(self._journey.model, offline=offline),
             None if offline else partial(suggestions, ask=False),
             partial(self._journey.search, offline=offline),
-            partial(self._journey.judged, host, offline=offline),
+            partial(self._journey.with_verdict, host, offline=offline),
             self._journey.browse,
         )
         screen = ModelScreen(models, text=str(state.given.get("model") or ""), take=ask.take)

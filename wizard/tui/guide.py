@@ -1,4 +1,4 @@
-"""What all stages share that teach: whether lessons are shown now, and the workshop that the user is in."""
+"""What all stages share that teach: whether explanations are shown now, and the workshop that the user is in."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Guide:
 
     Attributes:
         workshop: What the facilitator decided; an empty one outside of workshops.
-        shown: Whether every stage shows its lesson; a key of every stage changes it.
+        shown: Whether every stage shows its explanation; a key of every stage changes it.
     """
 
     def __init__(self, workshop: Workshop | None = None, *, shown: bool = False) -> None:

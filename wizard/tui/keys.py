@@ -42,7 +42,7 @@ WHERE = {
     "form": mark("Forms"),
     "ask": mark("Single question"),
     "reader": mark("Text window"),
-    "lesson": mark("Explain mode"),
+    "explanation": mark("Explain mode"),
     "find": mark("Search"),
     "log": mark("Logs"),
     "steps": mark("Steps"),

@@ -84,7 +84,7 @@ class Run:
         reported = self.view.progress
         if reported is None or reported.eta_s is None:
             return reported
-        left = reported.eta_s - (self._clock() - self.view.told)
+        left = reported.eta_s - (self._clock() - self.view.reported_at)
         return replace(reported, eta_s=left if left > 0 else None)
 
     def begin(self, redo: Set[str] = frozenset()) -> None:

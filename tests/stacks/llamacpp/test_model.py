@@ -157,7 +157,7 @@ def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
 @e2e
 async def test_the_server_stops_although_somebody_listens(tmp_path: Path) -> None:
     with running_triton(chain_repository(tmp_path / "repository"), tmp_path) as triton:
-        talk = Conversation(sampling=Sampling(max_tokens=16000)).said("user", "Hello")
+        talk = Conversation(sampling=Sampling(max_tokens=16000)).with_message("user", "Hello")
         async with aclosing(answer(Served(triton).endpoint(), talk)) as chunks:
             await chunks.__anext__()
             os.kill(triton.process.pid, signal.SIGTERM)

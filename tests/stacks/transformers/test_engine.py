@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from wizard.repository.front import ENGINE_PROCESS
+from wizard.repository.proxy import ENGINE_PROCESS
 from wizard.stacks.transformers.repository import ENGINE
 
 FOLDERS = (ENGINE_PROCESS.parent, ENGINE.program.parent)
@@ -31,8 +31,8 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
         sys.modules.pop(name, None)
 
 
-class FakeFront:
-    """Notes what is said to the front."""
+class FakeProxy:
+    """Notes what is said to the proxy."""
 
     def __init__(self) -> None:
         self.said: list[tuple[int, str, int, str]] = []
@@ -95,7 +95,7 @@ class FakeModel:
 
 
 class FakeResult:
-    """A result during whose reading the request is cancelled, as the front's thread can at any moment."""
+    """A result during whose reading the request is cancelled, as the proxy's thread can at any moment."""
 
     request_id, generated_tokens = "7", (1,)
 
@@ -115,27 +115,27 @@ class FakeResult:
 
 @pytest.mark.parametrize("error", [None, "out of blocks"])
 def test_a_request_that_is_cancelled_as_it_ends_harms_nobody(engine: Any, error: str | None) -> None:
-    manager, front = FakeManager(), FakeFront()
-    running = engine.Continuous(FakeModel(manager), {}, front)
+    manager, proxy = FakeManager(), FakeProxy()
+    running = engine.Continuous(FakeModel(manager), {}, proxy)
     running.take({"ask": {**ASK, "id": 7}})
     deltas: list[tuple[int, str, int, str]] = []
     running._collect(FakeResult(lambda: running.take({"cancel": 7}), error=error), deltas)
     assert manager.cancelled == ["7"]
     assert running._answers == {}
-    assert (front.refused, deltas) == (([7], []) if error else ([], [(7, "x", 1, "stop")]))
+    assert (proxy.refused, deltas) == (([7], []) if error else ([], [(7, "x", 1, "stop")]))
 
 
 def test_a_request_that_the_library_does_not_take_is_forgotten(engine: Any) -> None:
-    manager, front = FakeManager(), FakeFront()
+    manager, proxy = FakeManager(), FakeProxy()
     manager.full = True
-    running = engine.Continuous(FakeModel(manager), {}, front)
+    running = engine.Continuous(FakeModel(manager), {}, proxy)
     running.take({"ask": {**ASK, "id": 7}})
-    assert front.refused == [7]
+    assert proxy.refused == [7]
     assert running._answers == {}
 
 
 def test_late_cancellations_are_not_kept(engine: Any) -> None:
-    running = engine.Unbatched(FakeModel(), {}, FakeFront())
+    running = engine.Unbatched(FakeModel(), {}, FakeProxy())
     running.take({"ask": {**ASK, "id": 1}})
     running.take({"cancel": 1})
     running.take({"cancel": 2})  # it was over already

@@ -1,4 +1,4 @@
-"""The plans of the stack vllm: Triton's backend in an image, our front natively, and what is refused."""
+"""The plans of the stack vllm: Triton's backend in an image, our proxy natively, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Hugging Face Transformers behind our front: the baseline."""
+"""Hugging Face Transformers behind our proxy: the baseline."""

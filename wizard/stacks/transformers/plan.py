@@ -1,4 +1,4 @@
-"""The stack `transformers`: Hugging Face's library behind our front; the baseline, and tutorial 003's second model."""
+"""The stack `transformers`: Hugging Face's library behind our proxy; the baseline, and tutorial 003's second model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from wizard.plan.runtimes.venv import check_driver, of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import Second, StackPlan
 from wizard.probe.host import Host
-from wizard.repository import front
+from wizard.repository import proxy
 from wizard.repository.repository import Repository
 from wizard.stacks.transformers.repository import ENGINE, settings
 
@@ -151,7 +151,7 @@ def _check_room(choice: Choice, host: Host, facts: ModelFacts, options: Options)
 def _repository(
     name: str, choice: Choice, facts: ModelFacts, engine: Engine, model: Path, options: Options
 ) -> Repository:
-    return front.repository(
+    return proxy.repository(
         name,
         engine=ENGINE,
         python=engine.python,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.advise.advice import Choice
-from wizard.repository.front import Engine
+from wizard.repository.proxy import Engine
 
 ENGINE = Engine(Path(__file__).parent / "engine" / "transformers_engine.py")
 

@@ -52,7 +52,7 @@ def problems(tool: str, text: str, arguments: list[tuple[str, str | None]]) -> l
     return messages
 
 
-def asked(program: list[str]) -> subprocess.Popen[str] | OSError:
+def help_process(program: list[str]) -> subprocess.Popen[str] | OSError:
     """``program --help``, started, or why it cannot be."""
     pipe, none = subprocess.PIPE, subprocess.DEVNULL
     try:
@@ -61,7 +61,7 @@ def asked(program: list[str]) -> subprocess.Popen[str] | OSError:
         return error
 
 
-def judged(each: dict[str, Any], helping: subprocess.Popen[str] | OSError) -> list[str]:
+def disagreements(each: dict[str, Any], helping: subprocess.Popen[str] | OSError) -> list[str]:
     """What is wrong with the tool ``each``, which was asked for its help."""
     text = str(helping) if isinstance(helping, OSError) else helping.communicate()[0]
     status = 127 if isinstance(helping, OSError) else helping.returncode
@@ -76,8 +76,8 @@ def main(path: str) -> int:
     expected = json.loads(Path(path).read_text(encoding="utf-8"))
     messages = [f"{name} is not there" for name in expected["programs"] if not shutil.which(name)]
     # All at once: importing tensorrt_llm takes most of the time.
-    for each, helping in [(each, asked(each["program"])) for each in expected["tools"]]:
-        wrong = judged(each, helping)
+    for each, helping in [(each, help_process(each["program"])) for each in expected["tools"]]:
+        wrong = disagreements(each, helping)
         messages += wrong
         print(f"{each['tool']}: {'not as planned' if wrong else str(len(each['arguments'])) + ' flags, all known'}")
     for problem in messages:

@@ -1,6 +1,6 @@
 """The stack `trtllm-llmapi`: a checkpoint on TensorRT-LLM's PyTorch backend as it is, without building an engine.
 
-In an image the image's own model starts it; natively it has an environment of its own behind our front.
+In an image the image's own model starts it; natively it has an environment of its own behind our proxy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from wizard.plan.runtimes.venv import SYSTEM_PATH, of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import StackPlan
 from wizard.probe.host import Host
-from wizard.repository import front
+from wizard.repository import proxy
 from wizard.stacks.trtllm import sources
 from wizard.stacks.trtllm.images import image
 from wizard.stacks.trtllm_llmapi import repository
@@ -99,7 +99,7 @@ def steps(
     return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
 
 
-WHY_FRONT = mark(
+WHY_PROXY = mark(
     "The wizard's repository contains model.py, a thin engine proxy that starts TensorRT-LLM's LLM class in its own "
     "environment and forwards questions, answer pieces and cancellations. 'decoupled' means that one request can have "
     "many responses, one per piece of text."
@@ -111,7 +111,7 @@ def _native(
 ) -> tuple[Step, ...]:
     check(choice, facts, environment(choice.stack).engine.split()[1])
     settings = repository.llm_args(str(get.path), choice)
-    made = front.repository(
+    made = proxy.repository(
         runtime.server.name,
         engine=repository.ENGINE,
         python=runtime.python,
@@ -121,7 +121,7 @@ def _native(
         choice=choice,
     )
     asked = check_step("TensorRT-LLM", runtime, CHECK, settings, Estimate(0, unknown=True), gpus=len(choice.devices))
-    prepared = (*runtime.prepare(), asked, get.step, repository_step(runtime, made, tr(WHY_FRONT)))
+    prepared = (*runtime.prepare(), asked, get.step, repository_step(runtime, made, tr(WHY_PROXY)))
     made_from = fingerprint([step.fingerprint for step in prepared])
     start = runtime.start(runtime.server.name, ports, made_from, env=WITHOUT_GPUS, reads=get.reads)
     reads = (*runtime.server_needs, MODEL, REPOSITORY)

@@ -15,12 +15,12 @@ from typing import TypeAlias
 from wizard.advise.advice import Choice
 from wizard.model.facts import ModelFacts
 from wizard.repository.config_pbtxt import Tensor, config_pbtxt
-from wizard.repository.front import Engine
+from wizard.repository.proxy import Engine
 from wizard.repository.python_models import described
 from wizard.repository.repository import Repository, RepositoryFile
 
 ENGINE = Engine(Path(__file__).parent / "engine" / "trtllm_engine.py")
-"""Natively: the LLM API behind our front."""
+"""Natively: the LLM API behind our proxy."""
 
 Value: TypeAlias = "str | int | float | bool | Values"
 Values: TypeAlias = Mapping[str, Value]

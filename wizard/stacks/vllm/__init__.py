@@ -1,1 +1,1 @@
-"""vLLM: Triton's backend in NVIDIA's images, natively behind our front."""
+"""vLLM: Triton's backend in NVIDIA's images, natively behind our proxy."""

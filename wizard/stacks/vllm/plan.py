@@ -28,7 +28,7 @@ from wizard.plan.runtimes.venv import of_its_own
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import StackPlan
 from wizard.probe.host import Host
-from wizard.repository import front
+from wizard.repository import proxy
 from wizard.repository.repository import Repository
 from wizard.stacks.vllm import repository
 
@@ -69,7 +69,7 @@ def steps(
     """All steps from nothing to a first answer.
 
     Args:
-        choice: What was chosen; ``runtime`` decides between Triton's backend and our front.
+        choice: What was chosen; ``runtime`` decides between Triton's backend and our proxy.
         host: The machine.
         facts: The model.
         runtime: Where and how the commands run.
@@ -89,7 +89,7 @@ def steps(
         made, arguments = _native(served, host, facts, runtime, get.path)
     else:
         made, arguments = _backend(served, facts, runtime, get.path, adapters)
-    why = tr(WHY_FRONT if native else WHY_BACKEND) + _more(options, choice)
+    why = tr(WHY_PROXY if native else WHY_BACKEND) + _more(options, choice)
     write = repository_step(runtime, made, why)
     settings = SETTINGS if native else (*SETTINGS, *IN_A_CONTAINER)
     check = check_step("vLLM", runtime, CHECK, arguments, Estimate(15), env=settings, gpus=len(choice.devices))
@@ -123,7 +123,7 @@ WHY_BACKEND = mark(
     "vLLM's AsyncEngineArgs: the model's folder, how many GPUs share it, how much of their memory it can use. The "
     "backend adds inputs and outputs automatically. KIND_MODEL means that the model chooses its GPUs."
 )
-WHY_FRONT = mark(
+WHY_PROXY = mark(
     "The wizard's repository contains model.py, a thin engine proxy that starts vLLM in its own environment and "
     "forwards questions, answer pieces and cancellations. 'decoupled' means that one request can have many responses, "
     "one per piece of text."
@@ -147,7 +147,7 @@ def _native(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, mod
     device = next((group for group in devices(host) if {*choice.devices} & {*group.indices}), None)
     if choice.environment and device and device.compute_capability < AMPERE:
         settings["attention_backend"] = READY_MADE
-    made = front.repository(
+    made = proxy.repository(
         runtime.server.name,
         engine=repository.ENGINE,
         python=runtime.python,

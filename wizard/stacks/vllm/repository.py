@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from wizard.advise.advice import Choice
 from wizard.model.facts import ModelFacts
 from wizard.repository.config_pbtxt import InstanceGroup, Tensor, config_pbtxt
-from wizard.repository.front import Engine
+from wizard.repository.proxy import Engine
 from wizard.repository.python_models import described
 from wizard.repository.repository import Repository, RepositoryFile
 
@@ -36,7 +36,7 @@ FIRST_INPUTS = (
 FIRST_OUTPUTS = (Tensor("text_output", "STRING", (-1,)),)
 
 ENGINE = Engine(Path(__file__).parent / "engine" / "vllm_engine.py", every_setting=True)
-"""Natively: vLLM behind our front."""
+"""Natively: vLLM behind our proxy."""
 
 HALF = ("awq", "gptq")
 """Formats whose kernels compute in float16."""

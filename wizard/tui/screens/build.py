@@ -14,11 +14,11 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Input, Static
 
-from wizard.catalog.lessons import Part
+from wizard.catalog.explanations import Part
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line
 from wizard.plan.artefacts import dependants
-from wizard.plan.lesson import of_step
+from wizard.plan.explanation import of_step
 from wizard.plan.plan import Step
 from wizard.plan.summary import cost
 from wizard.run.overrides import needed
@@ -287,7 +287,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def _look(self) -> None:
         log = self.query_one(LiveLog)
-        self.query_one(SearchBar).show(*log.found)
+        self.query_one(SearchBar).show(*log.match_counts)
         if (keys := (log.follows, bool(log.sought))) != self._log_keys:
             self._log_keys = keys
             self.refresh_bindings()
@@ -312,7 +312,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     # -- showing -------------------------------------------------------------------------------------------------------
 
-    def lesson(self) -> tuple[Part, ...]:
+    def explanation(self) -> tuple[Part, ...]:
         """What is to be known of the step that is pointed at, which is the running one if none was chosen."""
         return of_step(self.run.plan, self._pointed(), self.guide.workshop)
 

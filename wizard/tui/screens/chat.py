@@ -114,9 +114,9 @@ class ChatScreen(StageScreen[ChatEnd]):
             "edit": idle and asked and not prompt.text,
             **dict.fromkeys(("again", "new"), idle and asked),
             **dict.fromkeys(("tune", "presets", "private", "compare"), idle),
-            "save": idle and here.said("user"),
-            "copy": here.said("assistant"),
-            "copy_code": any("```" in text for text in here.said("assistant")),
+            "save": idle and here.texts("user"),
+            "copy": here.texts("assistant"),
+            "copy_code": any("```" in text for text in here.texts("assistant")),
             "restart": idle and isinstance(view.error, ServerError),
             **dict.fromkeys(("find", "step"), asked),
             "version": idle and asked and alone and len(view.conversation.versions()[0]) > 1,
@@ -144,7 +144,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     def action_again(self) -> None:
         """Answer the last question once more."""
-        self.talks.ask(self.view.said("user")[-1], again=True)
+        self.talks.ask(self.view.texts("user")[-1], again=True)
 
     def action_edit(self) -> None:
         """Bring the last question back; what is sent then takes its place."""
@@ -225,7 +225,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         if turn := self.talks.here.transcript.current:
             self._copy(turn.text, tr("Copied the turn to the clipboard"))
         else:
-            self._copy(self.talks.here.view.said("assistant")[-1], tr("Copied the last answer to the clipboard"))
+            self._copy(self.talks.here.view.texts("assistant")[-1], tr("Copied the last answer to the clipboard"))
 
     def action_copy_code(self) -> None:
         """Copy a block of code: the last one, pressed again the one before; of the turn that was gone to, if any."""

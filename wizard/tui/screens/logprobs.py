@@ -101,7 +101,7 @@ def alternatives(token: TokenLogprob, at: int, count: int) -> Content:
         share = math.exp(logprob)
         chosen = text == token.text
         bar = "█" * round(BAR_WIDTH * share)
-        words = f"{'▸' if chosen else ' '} {shown(text):<{wide}}  {100 * share:5.1f} %  "
+        words = f"{'▸' if chosen else ' '} {shown(text):<{wide}}  {share:6.1%}  "
         lines.append(Content.assemble((words, "bold" if chosen else ""), (bar, "$accent")))
     return Content("\n").join(lines)
 

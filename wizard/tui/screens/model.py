@@ -141,9 +141,9 @@ class ModelScreen(StageScreen[ModelFacts]):
         try:
             matches = tuple(await background.call(lambda: self._models.search(text)))
         except WizardError as error:
-            self.view = replace(self.view, searching=False, found=(), searched=None, trouble=error.what)
+            self.view = replace(self.view, searching=False, matches=(), searched=None, trouble=error.what)
         else:
-            self.view = replace(self.view, searching=False, found=matches, searched=text, trouble="")
+            self.view = replace(self.view, searching=False, matches=matches, searched=text, trouble="")
 
     @work(exclusive=True, group="judge")
     async def _judge(self, suggestion: Suggestion) -> None:
@@ -234,7 +234,7 @@ class ModelScreen(StageScreen[ModelFacts]):
             self._chosen = name(self._rows[picker.highlighted])
 
     def action_scroll(self, pages: int) -> None:
-        """Scroll a lesson that is longer than its panel, or else move the cursor in the list by a page."""
+        """Scroll an explanation that is longer than its panel, or else move the cursor in the list by a page."""
         if super().check_action("scroll", ()):
             super().action_scroll(pages)
             return

@@ -15,14 +15,14 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import OptionList, Static
 
-from wizard.catalog.lessons import Part
+from wizard.catalog.explanations import Part
 from wizard.chat.saving import target
 from wizard.export.formats import FORMATS, Format, save
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line, plain
 from wizard.kernel.units import duration
-from wizard.plan.lesson import of_step
+from wizard.plan.explanation import of_step
 from wizard.plan.plan import Plan, Start, Step
 from wizard.plan.questions import SERVER, Answers, Question
 from wizard.plan.summary import cost, sums
@@ -177,11 +177,11 @@ class ReviewScreen(StageScreen[Plan]):
             self.view = replace(self.view, at=0, answers=answers)
             self._ask()
 
-    def lesson(self) -> tuple[Part, ...]:
+    def explanation(self) -> tuple[Part, ...]:
         """What is to be known of the step under the cursor; the reason for it is shown anyway."""
         view = self.view
         if view.plan is None or not view.at:
-            return super().lesson()
+            return super().explanation()
         return of_step(view.plan, view.plan.steps[view.at - 1], self.guide.workshop, why=False)
 
     def watch_view(self, view: ReviewView) -> None:

@@ -1,4 +1,4 @@
-"""Settings: language, colours, keys, lessons, conversations. Every change holds at once and is kept."""
+"""Settings: language, colours, keys, explanations, conversations. Every change holds at once and is kept."""
 
 from __future__ import annotations
 

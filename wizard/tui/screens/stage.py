@@ -11,12 +11,12 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
 
-from wizard.catalog import lessons
+from wizard.catalog import explanations
 from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.tui.guide import Guide
 from wizard.tui.widgets.chrome import JourneyBar, KeyBar
-from wizard.tui.widgets.lesson import LessonPanel, Pinned, roomy
+from wizard.tui.widgets.explanation import ExplanationPanel, Pinned, roomy
 from wizard.tui.widgets.pane import Pane
 
 R = TypeVar("R")
@@ -44,7 +44,7 @@ class StageScreen(Screen["R | None"], Generic[R]):
     def __init__(self) -> None:
         super().__init__()
         self.guide = Guide()
-        """Whether lessons are shown, and the workshop; the wizard's own is put here before the stage is shown."""
+        """Whether explanations are shown, and the workshop; the wizard's own is put here before the stage is shown."""
 
     def framed(self, *widgets: Widget) -> ComposeResult:
         """The stage's own ``widgets`` in the frame that all stages have."""
@@ -52,7 +52,7 @@ class StageScreen(Screen["R | None"], Generic[R]):
         if pinned := self._pinned():
             yield Pinned(Content(pinned))
         yield Pane(*widgets, id="stage", can_focus=False)
-        yield LessonPanel()
+        yield ExplanationPanel()
         yield KeyBar()
 
     def _pinned(self) -> str:
@@ -65,52 +65,52 @@ class StageScreen(Screen["R | None"], Generic[R]):
 
     @property
     def stage_name(self) -> str:
-        """One of `wizard.catalog.lessons.STAGES`, or `START`."""
-        return lessons.STAGES[self.STAGE] if self.STAGE >= 0 else lessons.START
+        """One of `wizard.catalog.explanations.STAGES`, or `START`."""
+        return explanations.STAGES[self.STAGE] if self.STAGE >= 0 else explanations.START
 
     def on_screen_resume(self) -> None:
-        """Teach, if lessons are on: that may have changed since."""
+        """Teach, if explanations are on: that may have changed since."""
         self.explain()
 
     def on_resize(self) -> None:
-        """There may be more room for the lesson now, or less."""
+        """There may be more room for the explanation now, or less."""
         self.explain()
 
-    def lesson(self) -> tuple[lessons.Part, ...]:
+    def explanation(self) -> tuple[explanations.Part, ...]:
         """What is to be known here."""
-        from wizard.plan.lesson import of_stage
+        from wizard.plan.explanation import of_stage
 
         return of_stage(self.stage_name, self.guide.workshop)
 
-    def _lesson(self) -> tuple[lessons.Part, ...]:
-        """The present lesson, or why it cannot be read: the journey goes on without it."""
+    def _explanation(self) -> tuple[explanations.Part, ...]:
+        """The present explanation, or why it cannot be read: the journey goes on without it."""
         try:
-            return self.lesson()
+            return self.explanation()
         except WizardError as error:
-            return (lessons.Part(error.code, f"{error.what} {error.todo}"),)
+            return (explanations.Part(error.code, f"{error.what} {error.todo}"),)
 
     def explain(self) -> None:
-        """Show the present lesson, if lessons are on; a conversation needs each row of a small terminal."""
-        lesson, brief = self._lesson() if self.guide.shown else (), self.stage_name != lessons.STAGES[-1]
-        for panel in self.query(LessonPanel):
-            panel.show(lesson, title=tr("Explanation"), brief=brief)
+        """Show the present explanation, if explanations are on; a conversation needs each row of a small terminal."""
+        explanation, brief = self._explanation() if self.guide.shown else (), self.stage_name != explanations.STAGES[-1]
+        for panel in self.query(ExplanationPanel):
+            panel.show(explanation, title=tr("Explanation"), brief=brief)
 
     def action_explain(self) -> None:
-        """Show lessons or hide them; where there is no room beside the stage, open this one in a window."""
-        from wizard.tui.screens.lesson import LessonScreen
+        """Show explanations or hide them; where there is no room beside the stage, open this one in a window."""
+        from wizard.tui.screens.explanation import ExplanationScreen
 
         window = not roomy(self.app.size)
         self._teach(window or not self.guide.shown)
         if window:
-            self.app.push_screen(LessonScreen(self._lesson(), partial(self._teach, False)))
+            self.app.push_screen(ExplanationScreen(self._explanation(), partial(self._teach, False)))
 
     def _teach(self, shown: bool) -> None:
         self.guide.shown = shown
         self.explain()
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """A list or a pane that has the focus keeps its own PgUp and PgDn, unless a lesson is longer than its panel."""
-        return any(panel.max_scroll_y > 0 for panel in self.query(LessonPanel)) if action == "scroll" else True
+        """A focused list or pane keeps its own PgUp and PgDn, unless an explanation is longer than its panel."""
+        return any(panel.max_scroll_y > 0 for panel in self.query(ExplanationPanel)) if action == "scroll" else True
 
     def action_back(self) -> None:
         """Go back to the stage before."""
@@ -140,5 +140,5 @@ class StageScreen(Screen["R | None"], Generic[R]):
         self.app.exit(0)
 
     def terminate(self) -> None:
-        """The wizard was sent a signal: leave without asking, as the other doors do."""
+        """The wizard was sent a signal: leave without asking, as the other interfaces do."""
         self.app.exit(CancelledError.exit_code)

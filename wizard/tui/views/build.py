@@ -47,7 +47,7 @@ class BuildView:
     began: float = 0.0
     """The clock when the running step began."""
     progress: Progress | None = None
-    told: float = 0.0
+    reported_at: float = 0.0
     """The clock when the ``progress`` was told."""
     endpoint: Endpoint | None = None
     error: WizardError | None = None
@@ -67,7 +67,7 @@ def folded(view: BuildView, event: Event, now: float) -> BuildView:
             view = replace(_with(view, event.step, state=event.outcome, seconds=event.seconds), progress=None)
             return replace(view, error=_error(event.error)) if event.error else view
         case Progress():
-            return replace(view, progress=event, told=now)
+            return replace(view, progress=event, reported_at=now)
         case Ready():
             return replace(view, phase=Phase.READY, endpoint=event.endpoint)
         case _:

@@ -73,7 +73,7 @@ class ChatView:
     questions: bool = True
     """Whether the offered questions are shown."""
 
-    def said(self, role: Literal["user", "assistant"]) -> list[str]:
+    def texts(self, role: Literal["user", "assistant"]) -> list[str]:
         """All that ``role`` said."""
         return [message.content for message in self.conversation.messages if message.role == role]
 
@@ -195,7 +195,7 @@ def joined(name: str, *, kept: bool) -> str:
 def comparison(left: tuple[str, ChatView], right: tuple[str, ChatView]) -> Content:
     """Two answers to the same question in one line, once both have ended: which came faster, which began sooner."""
     named = [(one_line(name), view) for name, view in (left, right)]
-    if any(view.busy or not view.said("user") for _name, view in named):
+    if any(view.busy or not view.texts("user") for _name, view in named):
         text = tr("Both get the same question; their measurements are compared here.")
         return Content.assemble((text, "$text-muted"))
     measured = [(name, view.stats) for name, view in named if view.stats is not None]

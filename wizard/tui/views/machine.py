@@ -35,8 +35,8 @@ def gauge(share: float | None, width: int, *, busy: bool = False) -> Content:
 
 
 def percent(share: float | None) -> str:
-    """``87 %``; a dash for None, whose reason is said elsewhere."""
-    return "—" if share is None else f"{share:.0%}".replace("%", " %")
+    """``87%``; a dash for None, whose reason is said elsewhere."""
+    return "—" if share is None else f"{share:.0%}"
 
 
 def cards(host: Host, reading: Reading | None, width: int) -> list[Content]:

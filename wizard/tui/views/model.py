@@ -46,7 +46,7 @@ class ModelView:
     searching: bool = False
     searched: str | None = None
     """The text that the hub was searched for last; what it found is in ``found``."""
-    found: tuple[Suggestion, ...] = ()
+    matches: tuple[Suggestion, ...] = ()
     trouble: str = ""
     """Why the hub could not be searched."""
     judging: str | None = None
@@ -93,7 +93,7 @@ def rows(view: ModelView) -> tuple[list[Row], int | None]:
     offered_rows: list[Row] = [*offered]
     if view.searched == typed:
         offered_rows += [
-            view.judged.get(suggestion.ref, suggestion) for suggestion in view.found if suggestion.ref not in refs
+            view.judged.get(suggestion.ref, suggestion) for suggestion in view.matches if suggestion.ref not in refs
         ]
     if is_path(typed):
         offered_rows = [typed, *view.entries]
@@ -131,7 +131,7 @@ def _outcome(view: ModelView) -> str:
     if view.error is None:  # else that says what to do, and how the search went is of no interest
         if view.trouble:
             return tr("! The Hub is not searched: {why}", why=one_line(view.trouble))
-        if view.searched and view.searched == view.text.strip() and not view.found:
+        if view.searched and view.searched == view.text.strip() and not view.matches:
             return tr("The Hub has no text model whose name contains {text}.", text=one_line(view.searched))
     if view.looking:
         return tr("◌ Getting more information about these models from the Hub …")

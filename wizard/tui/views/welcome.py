@@ -45,7 +45,7 @@ class WelcomeView:
     """Those of them that ran when they were last looked for: the machine's free memory was what they left."""
     suggestions: tuple[Suggestion, ...] | None = None
     """None while they are being looked for."""
-    lessons: bool = False
+    explanations: bool = False
     """Whether the user has come to learn, and so to see every stage."""
     without: frozenset[str] = frozenset()
     """Ids of the ways that a facilitator has closed."""
@@ -99,7 +99,7 @@ def right(view: WelcomeView) -> str:
     if view.servers and not elsewhere:
         return f"server:{view.servers[0].name}"
     lacking = view.error is not None or (view.host is not None and not view.host.runs_triton)
-    return "machine" if (lacking or view.lessons) and "machine" not in view.without else "serve"
+    return "machine" if (lacking or view.explanations) and "machine" not in view.without else "serve"
 
 
 def listed(

@@ -59,7 +59,7 @@ class Asking(Vertical):
         questions, prompt = self.query_one(Picker), self.query_one(Prompt)
         questions.display = view.questions and bool(offered)
         questions.border_title = ntr("{count} known question", "{count} known questions", offered, count=offered)
-        prompt.set_arrows(back=bool(view.said("user")), offered=bool(offered))
+        prompt.set_arrows(back=bool(view.texts("user")), offered=bool(offered))
         prompt.waits = waits
         titles = [Content(tr("Edit the last question"))] * self.edits
         titles += [Content.styled(tr("◉ private: nothing is saved"), "$warning")] * private
@@ -108,7 +108,7 @@ class Asking(Vertical):
         self._bring_back()
 
     def _bring_back(self) -> None:
-        if asked := self._view.said("user"):
+        if asked := self._view.texts("user"):
             self.query_one(Prompt).write(asked[-1])
 
     def unedit(self) -> None:

@@ -86,7 +86,7 @@ class Comparison(Container):
             again: It takes the place of the last one, of those who were asked one.
         """
         for talk in self.every:
-            if again and talk.view.said("user"):
+            if again and talk.view.texts("user"):
                 talk.ask_again(text)
             else:
                 talk.ask(text)

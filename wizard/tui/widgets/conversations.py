@@ -146,6 +146,6 @@ def _row(entry: Entry, present: bool) -> Content:
     parts: list[Content | str | tuple[str, str]] = [(one_line(entry.title), "bold")]
     if present:
         parts.append((tr("  ● open now"), "$accent"))
-    if entry.found:
-        parts += ["\n", one_line(entry.found)]
+    if entry.excerpt:
+        parts += ["\n", one_line(entry.excerpt)]
     return Content.assemble(*parts, "\n", (f"{day} · {one_line(entry.endpoint)} · {count}", "$text-muted"))

@@ -196,7 +196,7 @@ class LiveLog(ScrollView, can_focus=True):
     # -- searching -----------------------------------------------------------------------------------------------------
 
     @property
-    def found(self) -> tuple[int, int]:
+    def match_counts(self) -> tuple[int, int]:
         """Which match was jumped to, counted from 1 (0: none), and how many there are."""
         matches = self._text.matches
         return bisect_left(matches, self.here) + 1 if self.here is not None else 0, len(matches)

@@ -86,7 +86,9 @@ class ModelChat(Vertical):
     def so_far(self) -> Conversation:
         """The conversation with what has come of an answer that still comes."""
         text = plain(self.transcript.turns[-1].text) if self.view.busy == "answering" else ""
-        return self.view.conversation.said("assistant", text, at=time.time()) if text else self.view.conversation
+        return (
+            self.view.conversation.with_message("assistant", text, at=time.time()) if text else self.view.conversation
+        )
 
     def on_mount(self) -> None:
         """Show what was said before."""
@@ -126,7 +128,7 @@ class ModelChat(Vertical):
         if alternating != self.view.conversation:
             self.transcript.show(alternating.messages)
         self.transcript.say(Turn("user", text))
-        self._answer(alternating.said("user", text, at=time.time()))
+        self._answer(alternating.with_message("user", text, at=time.time()))
 
     def ask_again(self, text: str | None = None) -> None:
         """Send the last question again, as it was or edited; how the turn went is kept as a version."""
@@ -193,7 +195,9 @@ class ModelChat(Vertical):
             self.transcript.drop(turn)
         view = self.view
         conversation = (
-            view.conversation.said("assistant", text, stats=stats, at=time.time()) if text else view.conversation
+            view.conversation.with_message("assistant", text, stats=stats, at=time.time())
+            if text
+            else view.conversation
         )
         self.view = replace(
             view,

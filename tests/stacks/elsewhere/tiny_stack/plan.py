@@ -9,14 +9,14 @@ from wizard.plan.artefacts import MODEL, REPOSITORY
 from wizard.plan.fetch import fetch
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import StackPlan
-from wizard.repository import front
+from wizard.repository import proxy
 
-ENGINE = front.Engine(Path(__file__).parent / "engine" / "tiny_engine.py")
+ENGINE = proxy.Engine(Path(__file__).parent / "engine" / "tiny_engine.py")
 
 
 def steps(choice, host, facts, runtime, ports, question, options):
     get = fetch(facts, runtime.workspace)
-    made = front.repository(
+    made = proxy.repository(
         runtime.server.name, engine=ENGINE, python=runtime.python, settings={}, env={}, facts=facts, choice=choice
     )
     prepared = (*runtime.prepare(), get.step, repository_step(runtime, made, "It counts."))

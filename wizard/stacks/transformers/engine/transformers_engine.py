@@ -1,4 +1,4 @@
-"""Hugging Face transformers (5 or newer) as an engine behind ``front_model.py``, on GPUs or the CPU.
+"""Hugging Face transformers (5 or newer) as an engine behind ``proxy_model.py``, on GPUs or the CPU.
 
     python transformers_engine.py '{"model": "/models/x", "max_seq_len": 4096, "max_batch_size": 8}'
 
@@ -31,7 +31,7 @@ import threading
 import traceback
 from typing import Any
 
-from engine_process import Answer, Front, die, prompt_ids
+from engine_process import Answer, Proxy, die, prompt_ids
 
 PAGE_TOKENS = 256
 """Tokens in a block of the library's paged cache, its default."""
@@ -83,10 +83,10 @@ class Model:
 class Continuous:
     """The library's continuous batching: it computes in a thread of its own, and gives a result for each token."""
 
-    def __init__(self, model: Model, settings: dict[str, Any], front: Front) -> None:
+    def __init__(self, model: Model, settings: dict[str, Any], proxy: Proxy) -> None:
         from transformers import ContinuousBatchingConfig, GenerationConfig
 
-        self._model, self._front = model, front
+        self._model, self._proxy = model, proxy
         self._answers: dict[str, Answer] = {}
         # A sampling step that is off here cannot be turned on by a request, so each of them is on.
         generation = GenerationConfig(do_sample=True, temperature=0.7, top_k=40, top_p=0.95)
@@ -104,7 +104,7 @@ class Continuous:
         self._manager.start()
 
     def take(self, message: dict[str, Any]) -> None:
-        """Begin a request or cancel one; called in the front's thread."""
+        """Begin a request or cancel one; called in the proxy's thread."""
         if "cancel" in message:
             self._drop(str(message["cancel"]))
             return
@@ -124,7 +124,7 @@ class Continuous:
             )
         except Exception as error:
             self._answers.pop(str(ask["id"]), None)
-            self._front.refuse(ask["id"], error)
+            self._proxy.refuse(ask["id"], error)
 
     def run(self) -> None:
         """Pass on what is computed; what one step made for all goes in one message."""
@@ -134,7 +134,7 @@ class Continuous:
             if result is not None:
                 self._collect(result, deltas)
             elif deltas:
-                self._front.say(deltas)
+                self._proxy.say(deltas)
                 deltas = []
         die("the library's generation loop has ended")
 
@@ -143,10 +143,10 @@ class Continuous:
         if answer is None:  # cancelled, or over
             return
         number = int(result.request_id)
-        # From here on the front's thread may cancel it at any moment.
+        # From here on the proxy's thread may cancel it at any moment.
         if result.error is not None:
             self._answers.pop(result.request_id, None)
-            self._front.refuse(number, RuntimeError(result.error))
+            self._proxy.refuse(number, RuntimeError(result.error))
             return
         text = answer.take(result.generated_tokens[answer.tokens :])
         if text or answer.finish:
@@ -164,13 +164,13 @@ class Continuous:
 class Unbatched:
     """One request after another."""
 
-    def __init__(self, model: Model, _settings: dict[str, Any], front: Front) -> None:
-        self._model, self._front = model, front
+    def __init__(self, model: Model, _settings: dict[str, Any], proxy: Proxy) -> None:
+        self._model, self._proxy = model, proxy
         self._asks: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._cancelled: dict[int, threading.Event] = {}  # of the requests that are not over
 
     def take(self, message: dict[str, Any]) -> None:
-        """Queue a request or cancel one; called in the front's thread."""
+        """Queue a request or cancel one; called in the proxy's thread."""
         if "ask" in message:
             self._cancelled[message["ask"]["id"]] = threading.Event()
             self._asks.put(message["ask"])
@@ -187,7 +187,7 @@ class Unbatched:
                     self._answer(ask, cancelled)
             except Exception as error:
                 traceback.print_exc()
-                self._front.refuse(ask["id"], error)
+                self._proxy.refuse(ask["id"], error)
             del self._cancelled[ask["id"]]
 
     def _answer(self, ask: dict[str, Any], cancelled: threading.Event) -> None:
@@ -200,7 +200,7 @@ class Unbatched:
             if not answer.finish:
                 text = answer.take(tokens[0, len(ids) + answer.tokens :].tolist())
                 if text or answer.finish:
-                    self._front.say([(ask["id"], text, answer.tokens, answer.finish)])
+                    self._proxy.say([(ask["id"], text, answer.tokens, answer.finish)])
             return torch.tensor([bool(answer.finish) or cancelled.is_set()], device=tokens.device)
 
         prompt = torch.tensor([ids], device=self._model.model.device)
@@ -237,24 +237,24 @@ def start_ranks(count: int) -> None:
 
 
 def load(settings: dict[str, Any], rank: int) -> Any:
-    """What is to run: on a further rank of a group, which computes what the first one says, without a front."""
+    """What is to run: on a further rank of a group, which computes what the first one says, without a proxy."""
     if rank > 0:
-        return Continuous(Model(settings), settings, front=None)
+        return Continuous(Model(settings), settings, proxy=None)
     mode: Any = None
 
     def take(message: dict[str, Any]) -> None:
         mode.take(message)  # it is there before anything is asked
 
-    front = Front(take)
+    proxy = Proxy(take)
     if settings.get("mode") != "unbatched" and settings.get("tp", 1) > 1:
         start_ranks(settings["tp"])
-    mode = MODES[settings.get("mode", "continuous")](Model(settings), settings, front)
-    front.ready()
+    mode = MODES[settings.get("mode", "continuous")](Model(settings), settings, proxy)
+    proxy.ready()
     return mode
 
 
 def main(settings: dict[str, Any]) -> None:
-    """Load, then answer until the front is gone."""
+    """Load, then answer until the proxy is gone."""
     rank = int(os.environ.get("RANK", "0"))
     doing = "load the model"
     try:

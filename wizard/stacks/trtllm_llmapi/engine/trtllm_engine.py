@@ -1,4 +1,4 @@
-"""TensorRT-LLM's LLM API (1.0 or newer, its PyTorch backend) as an engine behind ``front_model.py``.
+"""TensorRT-LLM's LLM API (1.0 or newer, its PyTorch backend) as an engine behind ``proxy_model.py``.
 
     python trtllm_engine.py '{"model": "/models/x", "max_seq_len": 4096, "tensor_parallel_size": 2}'
 
@@ -34,7 +34,7 @@ class Server:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._requests = Requests(loop, self._answer)
-        self.front = self._requests.front
+        self.proxy = self._requests.proxy
 
     def load(self, settings: dict[str, Any]) -> None:
         """Load the model; takes a minute or more."""
@@ -78,9 +78,9 @@ class Server:
             if not result.finished:  # it has come to a stop word
                 result.abort()
         except (Refused, ValueError) as error:  # the LLM's own checks of a request are ValueErrors
-            self.front.refuse(number, Refused(str(error)))
+            self.proxy.refuse(number, Refused(str(error)))
         except self._request_error as error:  # of this request; the engine goes on
-            self.front.refuse(number, error)
+            self.proxy.refuse(number, error)
         except Exception as error:  # of the engine, which shuts down before it raises one
             traceback.print_exc()
             die(f"TensorRT-LLM cannot go on: {error!r}")
@@ -111,13 +111,13 @@ class Server:
 
 
 def serve(settings: dict[str, Any]) -> None:
-    """Load, then answer until the front is gone."""
+    """Load, then answer until the proxy is gone."""
     if os.geteuid() == 0:
         os.environ.update(dict.fromkeys(AS_ROOT, "1"))
     loop = asyncio.new_event_loop()
     server = Server(loop)
     server.load(settings)
-    server.front.ready()
+    server.proxy.ready()
     loop.run_forever()
 
 

@@ -1,4 +1,4 @@
-"""vLLM (0.9 or newer) as an engine behind ``front_model.py``.
+"""vLLM (0.9 or newer) as an engine behind ``proxy_model.py``.
 
     python vllm_engine.py '{"model": "/models/x", "max_model_len": 4096}'
 
@@ -46,7 +46,7 @@ class Server:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._requests = Requests(loop, self._answer)
-        self.front = self._requests.front
+        self.proxy = self._requests.proxy
 
     async def load(self, settings: dict[str, Any]) -> None:
         """Load the model; takes a minute or more."""
@@ -73,12 +73,12 @@ class Server:
                 )
                 self._requests.say(number, completion.text, tokens, completion.finish_reason or "", *more)
         except (Refused, ValueError) as error:  # vLLM's own checks of a request are ValueErrors
-            self.front.refuse(number, Refused(str(error)))
+            self.proxy.refuse(number, Refused(str(error)))
         except Exception as error:
             traceback.print_exc()
             if self._engine.errored:
                 die(f"vLLM cannot go on: {error!r}")
-            self.front.refuse(number, error)
+            self.proxy.refuse(number, error)
 
     def _sampling(self, ask: dict[str, Any], prompt: int) -> Any:
         from vllm.sampling_params import RequestOutputKind, SamplingParams
@@ -97,10 +97,10 @@ class Server:
 
 
 async def serve(settings: dict[str, Any]) -> None:
-    """Load, then answer until the front is gone."""
+    """Load, then answer until the proxy is gone."""
     server = Server(asyncio.get_running_loop())
     await server.load(settings)
-    server.front.ready()
+    server.proxy.ready()
     await asyncio.Event().wait()
 
 

@@ -2,16 +2,16 @@
 
 import threading
 
-from engine_process import Front
+from engine_process import Proxy
 
 
 def take(message):
     if ask := message.get("ask"):
         text = " ".join(map(str, range(ask["max_tokens"])))
-        front.say([(ask["id"], text, ask["max_tokens"], "length")])
+        proxy.say([(ask["id"], text, ask["max_tokens"], "length")])
 
 
-front = Front(take)
+proxy = Proxy(take)
 print("tiny weights: 5 MiB", flush=True)
-front.ready()
+proxy.ready()
 threading.Event().wait()

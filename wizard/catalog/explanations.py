@@ -1,4 +1,4 @@
-"""Lessons: what a stage or a step does, and what a reader of the tutorials would have typed: ``profiles/lessons``.
+"""Explanations: what a stage or a step does, and what a reader of the tutorials would have typed: ``profiles/lessons``.
 
 A file for each serving stack has a table for each step that its plans can have; ``stages.toml`` has one for each stage.
 Why a step is done is said by the plan (`wizard.plan.plan.Step.why`), which knows the machine and the model.
@@ -16,12 +16,12 @@ from wizard.kernel.text import one_line
 START = "start"
 """What comes before the first stage: servers that run already."""
 STAGES = ("machine", "model", "advice", "review", "build", "chat")
-"""The stages with a lesson each, in the journey's order; `START` has one too."""
+"""The stages with an explanation each, in the journey's order; `START` has one too."""
 _JOURNEY = re.compile(r"tutorial-(\d{3})")
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class Explanation:
     """What is to be known of one stage or step."""
 
     what: str
@@ -36,68 +36,68 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a lesson as it is shown: a few words of heading, and a text; commands are shown as they are."""
+    """A part of an explanation as it is shown: a few words of heading, and a text; commands are shown as they are."""
 
     heading: str
     text: str
     commands: bool = False
 
 
-def stage(name: str) -> Lesson:
-    """The lesson of a stage, one of `STAGES` or `START`.
+def stage(name: str) -> Explanation:
+    """The explanation of a stage, one of `STAGES` or `START`.
 
     Raises:
         UsageError: TW-D01 if the file is missing, TW-D02 or TW-K01 if it is damaged.
     """
-    return _lessons("stages")[name]
+    return _explanations("stages")[name]
 
 
-def step(stack: str, name: str) -> Lesson | None:
-    """The lesson of a step in a stack's plan; None for a step that has none (a plan that an older wizard saved).
+def step(stack: str, name: str) -> Explanation | None:
+    """The explanation of a step in a stack's plan; None for a step that has none (a plan that an older wizard saved).
 
     Raises:
         UsageError: TW-D02 or TW-K01 if the file is damaged.
     """
-    return _lessons(stack).get(name) if stack in profiles.files("lessons") else None
+    return _explanations(stack).get(name) if stack in profiles.files("lessons") else None
 
 
 def steps() -> dict[str, frozenset[str]]:
-    """Serving stack → ids of the steps that have a lesson.
+    """Serving stack → ids of the steps that have an explanation.
 
     Raises:
         UsageError: TW-D02 or TW-K01 if a file is damaged.
     """
-    return {name: frozenset(_lessons(name)) for name in profiles.files("lessons") if name != "stages"}
+    return {name: frozenset(_explanations(name)) for name in profiles.files("lessons") if name != "stages"}
 
 
-def parts(lesson: Lesson | None, *, why: str = "", model: str = "", added: str = "") -> tuple[Part, ...]:
-    """A lesson as it is shown, in the present language; where there is room for one part only, it is the first.
+def parts(explanation: Explanation | None, *, why: str = "", model: str = "", added: str = "") -> tuple[Part, ...]:
+    """An explanation as it is shown, in the present language; where there is room for one part only, it is the first.
 
     Args:
-        lesson: The lesson, or None where there is none: then only what is given here is shown.
+        explanation: The explanation, or None where there is none: then only what is given here is shown.
         why: Why a step is done, as its plan says.
         model: How the user named the model; the commands of a tutorial's journey are that tutorial's own.
         added: A facilitator's words.
     """
     texts = [Part(tr("From your facilitator"), tr(added.strip()))] if added.strip() else []
-    texts += [Part(tr("What happens"), tr(lesson.what))] if lesson else []
-    if reason := why or (tr(lesson.why) if lesson else ""):
+    texts += [Part(tr("What happens"), tr(explanation.what))] if explanation else []
+    if reason := why or (tr(explanation.why) if explanation else ""):
         texts.append(Part(tr("Why"), one_line(reason)))
-    if lesson:
-        texts.append(Part(tr("Look at"), tr(lesson.look)))
-    if number := _number(lesson, model):
-        typed = lesson.tutorial[number].strip() if lesson else ""
+    if explanation:
+        texts.append(Part(tr("Look at"), tr(explanation.look)))
+    if number := _number(explanation, model):
+        typed = explanation.tutorial[number].strip() if explanation else ""
         texts.append(Part(tr("What you type in tutorial {number}", number=number), typed, commands=True))
     return tuple(texts)
 
 
-def _number(lesson: Lesson | None, model: str) -> str:
+def _number(explanation: Explanation | None, model: str) -> str:
     """The tutorial whose commands are shown: the one that the journey is made from if it has any, else the first."""
-    if lesson is None or not lesson.tutorial:
+    if explanation is None or not explanation.tutorial:
         return ""
     named = _JOURNEY.match(model)
-    return named[1] if named and named[1] in lesson.tutorial else min(lesson.tutorial)
+    return named[1] if named and named[1] in explanation.tutorial else min(explanation.tutorial)
 
 
-def _lessons(name: str) -> dict[str, Lesson]:
-    return profiles.load(dict[str, Lesson], profiles.find(f"lessons/{name}.toml"))
+def _explanations(name: str) -> dict[str, Explanation]:
+    return profiles.load(dict[str, Explanation], profiles.find(f"lessons/{name}.toml"))

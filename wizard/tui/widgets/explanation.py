@@ -1,4 +1,4 @@
-"""The lesson of a stage or a step, below it: all of it where there is room, else its first sentence."""
+"""The explanation of a stage or a step, below it: all of it where there is room, else its first sentence."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import Static
 
-from wizard.catalog.lessons import Part
+from wizard.catalog.explanations import Part
 from wizard.kernel.text import one_line, plain
 from wizard.tui.widgets.pane import Pane
 
 ROOMY = Size(60, 30)
-"""Columns and rows of a terminal that has room for the whole lesson below the stage."""
+"""Columns and rows of a terminal that has room for the whole explanation below the stage."""
 ROWS_FOR_ONE = 20
 """Rows of a terminal that has room for its first sentence."""
 COLUMNS_FOR_TWO = 100
-"""Columns from which on the tutorial's commands stand beside the lesson."""
+"""Columns from which on the tutorial's commands stand beside the explanation."""
 
 
 def roomy(size: Size) -> bool:
-    """Whether the whole lesson can stand below the stage in a terminal of this size."""
+    """Whether the whole explanation can stand below the stage in a terminal of this size."""
     return size.width >= ROOMY.width and size.height >= ROOMY.height
 
 
@@ -41,19 +41,19 @@ class Pinned(Static):
         self.styles.text_wrap, self.styles.text_overflow = ("nowrap", "ellipsis") if low else ("wrap", "fold")
 
 
-class LessonPanel(Pane):
+class ExplanationPanel(Pane):
     """Shown and filled by the stage; it never takes the focus and is scrolled with what else is to be read."""
 
     DEFAULT_CSS = """
-    LessonPanel {
+    ExplanationPanel {
         display: none; layout: vertical; height: auto; max-height: 36%; padding: 0 2;
         border-top: solid $border-blurred; border-title-color: $accent;
     }
-    LessonPanel.-brief > .said { max-height: 2; }
-    LessonPanel > Static { height: auto; width: 1fr; }
-    LessonPanel > .typed { margin: 0; color: $text-muted; }
-    LessonPanel.-beside { layout: horizontal; }
-    LessonPanel.-beside > .typed { margin: 0 0 0 4; }
+    ExplanationPanel.-brief > .said { max-height: 2; }
+    ExplanationPanel > Static { height: auto; width: 1fr; }
+    ExplanationPanel > .typed { margin: 0; color: $text-muted; }
+    ExplanationPanel.-beside { layout: horizontal; }
+    ExplanationPanel.-beside > .typed { margin: 0 0 0 4; }
     """
 
     def __init__(self) -> None:
@@ -65,18 +65,18 @@ class LessonPanel(Pane):
         yield Static(classes="said")
         yield Static(classes="typed")
 
-    def show(self, lesson: Sequence[Part], *, title: str, brief: bool = True) -> None:
-        """Show ``lesson`` if there is one and the terminal has room for it, or for its first sentence if ``brief``."""
+    def show(self, explanation: Sequence[Part], *, title: str, brief: bool = True) -> None:
+        """Show ``explanation`` if the terminal has room for all of it, or for its first sentence if ``brief``."""
         size = self.app.size
-        if self._shown == (tuple(lesson), size, title):
+        if self._shown == (tuple(explanation), size, title):
             return  # a build shows its progress many times a second; what is scrolled stays scrolled
-        self._shown = tuple(lesson), size, title
+        self._shown = tuple(explanation), size, title
         full = roomy(size)
-        self.display = bool(lesson) and (full or (brief and size.height >= ROWS_FOR_ONE))
+        self.display = bool(explanation) and (full or (brief and size.height >= ROWS_FOR_ONE))
         self.set_class(not full, "-brief")
         self.border_title = Content(title)
-        parts = [part for part in lesson if not part.commands][: None if full else 1]
-        typed = [part for part in lesson if part.commands] if full else []
+        parts = [part for part in explanation if not part.commands][: None if full else 1]
+        typed = [part for part in explanation if part.commands] if full else []
         self.query_one(".said", Static).update(Content("\n").join(map(_paragraph, parts)))
         commands = self.query_one(".typed", Static)
         commands.display = bool(typed)

@@ -1,4 +1,4 @@
-"""The model repository of an engine that has a process and an environment of its own, behind ``front_model.py``."""
+"""The model repository of an engine that has a process and an environment of its own, behind ``proxy_model.py``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wizard.repository.config_pbtxt import config_pbtxt
 from wizard.repository.python_models import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, described, programs
 from wizard.repository.repository import Repository, RepositoryFile
 
-MODEL = Path(__file__).with_name("front_model.py")
+MODEL = Path(__file__).with_name("proxy_model.py")
 ENGINE_PROCESS = Path(__file__).with_name("engine_process.py")
 """What every engine's program imports."""
 

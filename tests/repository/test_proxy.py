@@ -14,8 +14,8 @@ from tests.chain_model import CHAT
 from tests.server_environment import write
 from tests.values import CHOICE, GGUF
 from wizard import stacks
-from wizard.repository.front import Engine, repository
 from wizard.repository.lint import Server, lint
+from wizard.repository.proxy import Engine, repository
 from wizard.repository.python_models import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS
 from wizard.repository.repository import Repository
 from wizard.stacks import vllm

@@ -1,4 +1,4 @@
-"""A lesson in a window, for terminals where it has no room beside the stage."""
+"""An explanation in a window, for terminals where it has no room beside the stage."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from wizard.catalog.lessons import Part
+from wizard.catalog.explanations import Part
 from wizard.kernel.language import mark, tr
 from wizard.tui.screens.modal import ReaderScreen
 
 
-class LessonScreen(ReaderScreen):
-    """The whole lesson, to be scrolled; one of its keys ends the lessons."""
+class ExplanationScreen(ReaderScreen):
+    """The whole explanation, to be scrolled; one of its keys ends the explanations."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f3", "hide", mark("Stop explaining"), id="lesson.hide"),
+        Binding("f3", "hide", mark("Stop explaining"), id="explanation.hide"),
     ]
 
-    def __init__(self, lesson: Sequence[Part], hide: Callable[[], None]) -> None:
-        super().__init__(tr("Explanation"), "\n\n".join(_text(part) for part in lesson))
+    def __init__(self, explanation: Sequence[Part], hide: Callable[[], None]) -> None:
+        super().__init__(tr("Explanation"), "\n\n".join(_text(part) for part in explanation))
         self._hide = hide
 
     def action_hide(self) -> None:
-        """Close the window and show no lessons from here on."""
+        """Close the window and show no explanations from here on."""
         self._hide()
         self.dismiss(None)
 
