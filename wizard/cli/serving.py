@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wizard.cli.pasteable import command_line, fit, typed_command
+from wizard.cli.command_lines import command_line, fit, typed_command
 from wizard.cli.stages import host_of, print_json, workspace_of
 from wizard.cli.walk import constraints_given, make_plan
 from wizard.cli.workshop import explanations_of, pinned_answers, workshop_options

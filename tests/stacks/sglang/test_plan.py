@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from wizard.model.known import known
 
 from tests.plan.stack_values import FACTS, SGLANG, commands, engine, ids, machine, named, planned, start
 from tests.stacks.trtllm_values import AWQ, model
 from tests.worded import text_of
-from wizard.advise.advice import Wishes
+from wizard.advise.advice import Constraints
 from wizard.advise.ranking import advise
 from wizard.catalog.environments import environment
 from wizard.catalog.stacks import facts as stack_facts
 from wizard.kernel.errors import InfeasibleError
 from wizard.model.facts import ModelFacts
 from wizard.model.refs import HubRef
+from wizard.model.shipped_configs import shipped
 from wizard.plan.plan import Step
 from wizard.probe.shorthand import host
 from wizard.stacks.sglang.plan import CHECK, ENGINE
@@ -153,9 +153,9 @@ def test_what_the_environment_needs_is_looked_for_before_anything_is_fetched(tmp
 
 
 def test_advice_lists_it_after_all_that_was_tried_and_says_why() -> None:
-    small = known(HubRef("Qwen/Qwen2.5-7B-Instruct"), "not asked")
+    small = shipped(HubRef("Qwen/Qwen2.5-7B-Instruct"), "not asked")
     assert small
-    choices = advise(host("1xH100"), small, Wishes()).choices
+    choices = advise(host("1xH100"), small, Constraints()).choices
     stacks = [choice.stack for choice in choices]
     assert stacks[0] == "vllm"
     assert set(stacks[stacks.index("sglang") :]) == {"sglang"}
@@ -164,15 +164,15 @@ def test_advice_lists_it_after_all_that_was_tried_and_says_why() -> None:
 
 
 def test_it_is_served_natively_though_docker_is_there() -> None:
-    small = known(HubRef("Qwen/Qwen2.5-7B-Instruct"), "not asked")
+    small = shipped(HubRef("Qwen/Qwen2.5-7B-Instruct"), "not asked")
     assert small
     here = machine("1xH100")
     assert any(engine.nvidia_runtime for engine in here.engines)
-    first = advise(here, small, Wishes(stack="sglang")).choices[0]
+    first = advise(here, small, Constraints(stack="sglang")).choices[0]
     assert (first.runtime, first.release) == ("native", "triton 2.51.0, SGLang 0.5.17")
     for wishes, remedies in (
-        (Wishes(runtime="docker"), {"runtime": "native"}),
-        (Wishes(release="24.09"), {"release": None}),
+        (Constraints(runtime="docker"), {"runtime": "native"}),
+        (Constraints(release="24.09"), {"release": None}),
     ):
         advice = advise(here, small, replace(wishes, stack="sglang"))
         assert not advice.choices
