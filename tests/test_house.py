@@ -136,3 +136,37 @@ def test_a_part_loads_no_sdk_and_nothing_above_it(part: str) -> None:
     names = loaded_by("\n".join(f"import {name}" for name in modules(part) if name not in OPTIONAL))
     toolkits = set() if part in DOORS else TOOLKITS
     assert of(names, toolkits | SDKS | ENGINES | above | beside) == []
+
+
+VAGUE = {"one", "found", "said", "told", "wished", "heard"}
+"""Names that say nothing of what they hold: a candidate, a choice, a release, an event, a reply …"""
+WRITTEN = {("wizard.plan.prerequisites", "found")}
+"""Fields that are written as JSON: these keep their names."""
+
+
+def names_bound(tree: ast.AST) -> Iterator[str]:
+    """Every name that a module gives: to variables, parameters, loop targets, fields, functions, and imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+            yield node.name
+
+
+def test_names_are_nouns_of_the_field() -> None:
+    top = Path(wizard.__file__).parent
+    vague = []
+    for path in sorted(top.rglob("*.py")):
+        module = ".".join(("wizard", *path.relative_to(top).with_suffix("").parts))
+        for name in names_bound(ast.parse(path.read_text(encoding="utf-8"))):
+            if name.strip("_") in VAGUE and (module, name) not in WRITTEN:
+                vague.append((module, name))
+    assert vague == []

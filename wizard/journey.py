@@ -73,7 +73,7 @@ def recipes() -> list[Recipe]:
 
 
 def model(ref: str, *, offline: bool = False) -> ModelFacts:
-    """Stage 2. Describe the model ``ref``: a journey, a folder, a .gguf file or a hub id. May ask the hub (≤ 10 s)."""
+    """Stage 2. Describe the model ``ref``: a recipe, a folder, a .gguf file or a hub id. May ask the hub (≤ 10 s)."""
     from wizard.model.source import find
 
     return find(ref, offline=offline)
@@ -94,7 +94,7 @@ def latest_plan(workspace: Workspace, names: Iterable[str]) -> Plan | None:
 
 
 def served_before(workspace: Workspace, name: str) -> str | None:
-    """What the server ``name`` was made from, if ``name`` is a server of the workspace rather than a journey."""
+    """What the server ``name`` was made from, if ``name`` is a server of the workspace rather than a recipe."""
     from wizard.plan.server_plan import model_origin
 
     earlier = None if name in {recipe.name for recipe in recipes()} else earlier_plan(workspace, name)

@@ -13,7 +13,7 @@ from wizard.catalog.releases import architectures, families, images
 from wizard.catalog.speed import fit
 from wizard.kernel.errors import UsageError
 
-OURS = ("vllm", "trtllm-llmapi", "trtllm-engine", "transformers", "llamacpp")
+OURS = ("vllm", "trtllm-llmapi", "trtllm-engine", "transformers", "sglang", "llamacpp")
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.chat.fake_openai import DONE, ROLE, STOP, FakeOpenAI, event, serving
+from tests.model.gguf_bytes import LLAMA_CONFIG, folder
 from tests.values import CHOICE, plan_of, python_step
 from wizard import journey
 from wizard.cli import main
@@ -38,11 +39,16 @@ COMMANDS = (
     "model demo --offline",
     "model nothing --offline",
     "model",
+    "model ./wrong.gguf",
+    "model ./wrong-config",
+    "model ./wrong-weights",
     f"advise demo --offline --hardware {HOST}",
     f"advise demo --offline --hardware {HOST} --tp 3",
     "advise --cases cases.yaml",
     f"speed demo --offline --hardware {HOST}",
     f"plan demo --offline --hardware {HOST}",
+    "plan demo --offline --answers wrong.toml",
+    "plan demo --offline --hardware wrong.toml",
     "plan tutorial-000 --offline --hardware 1xL4",
     f"plan tutorial-004 --offline --hardware {HOST}",
     "lint nothing",
@@ -107,6 +113,11 @@ def _files(workspace: Workspace) -> None:
     for file, code in (("plan.json", "print('made')"), ("failing.json", "print('no space left on device'); exit(1)")):
         plan = plan_of(workspace.root, python_step("repository", code))
         Path(file).write_text(to_json(plan), encoding="utf-8")
+    Path("wrong.gguf").write_bytes(b"GGUF\x03\0\0\0" + b"\xff" * 16)
+    Path("wrong.toml").write_text("users = \n", encoding="utf-8")
+    Path("wrong-config").mkdir()
+    Path("wrong-config", "config.json").write_text("{", encoding="utf-8")
+    folder(Path("wrong-weights"), LLAMA_CONFIG, model__safetensors=b"\xff" * 16)
     example = Path(__file__).parents[2] / "profiles" / "examples" / "fleet.yaml"
     cases = example.read_text(encoding="utf-8") + "\n- {id: wrong}\n"
     Path("cases.yaml").write_text(cases, encoding="utf-8")

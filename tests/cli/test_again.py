@@ -15,7 +15,7 @@ from tests.cli.test_cli import wizard
 from tests.prompts.terminal import environment
 from tests.values import plan_of
 from wizard.cli import _tell
-from wizard.cli.pasteable import command_line, typed_command
+from wizard.cli.command_lines import command_line, typed_command
 from wizard.kernel import proctable
 from wizard.kernel.errors import CancelledError
 from wizard.kernel.paths import Workspace

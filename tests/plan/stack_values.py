@@ -39,6 +39,7 @@ ON_GPU = replace(
 IN_IMAGE = replace(ON_GPU, stack="vllm", runtime="docker", release="24.05-vllm-python-py3")
 VLLM = replace(ON_GPU, stack="vllm", runtime="native", release="vLLM")
 LLM_API = replace(VLLM, stack="trtllm-llmapi", gpu_memory_utilization=None, kv_cache_fraction=0.9)
+SGLANG = replace(VLLM, stack="sglang", gpu_memory_utilization=None)
 TRANSFORMERS = replace(ON_GPU, stack="transformers", runtime="native", release="transformers")
 
 

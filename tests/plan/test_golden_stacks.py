@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.plan.golden import GOLDEN, compared, shown
-from tests.plan.stack_values import LLM_API, TRANSFORMERS, VLLM, machine, planned
+from tests.plan.stack_values import LLM_API, SGLANG, TRANSFORMERS, VLLM, machine, planned
 from tests.values import PYTHON
 from wizard.model.refs import HubRef
 from wizard.model.shipped_configs import shipped
@@ -24,6 +24,7 @@ def plans() -> dict[str, tuple[Step, ...]]:
     return {
         "vllm-native": planned(VLLM, small),
         "trtllm-llmapi-native": planned(LLM_API, small, on=replace(machine(), interpreters=(NEWER,))),
+        "sglang-native": planned(SGLANG, small),
         "transformers-native": planned(TRANSFORMERS, small),
         "transformers-cpu": planned(replace(TRANSFORMERS, devices=()), small, on=machine("cpu")),
     }
@@ -35,7 +36,9 @@ def same_installer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == "pip")
 
 
-@pytest.mark.parametrize("name", ["vllm-native", "trtllm-llmapi-native", "transformers-native", "transformers-cpu"])
+@pytest.mark.parametrize(
+    "name", ["vllm-native", "trtllm-llmapi-native", "sglang-native", "transformers-native", "transformers-cpu"]
+)
 def test_the_plan_is_the_golden_one(name: str) -> None:
     compared("stacks", name, shown(plans()[name]))
 

@@ -42,7 +42,7 @@ def refusal(talk: ChatSession, line: str) -> str:
 
 
 def test_history_open_search_rename_and_delete(talk: ChatSession) -> None:
-    assert "No conversation" in command(talk, "/history").text
+    assert "No saved conversations" in command(talk, "/history").text
     assert refusal(talk, "/rename Nothing") == "TW-U24"
     talk.keep()
     command(talk, "/rename First one")
@@ -63,7 +63,7 @@ def test_history_open_search_rename_and_delete(talk: ChatSession) -> None:
     assert "overwritten" in command(talk, "/delete 2").text
     command(talk, "/delete")
     assert talk.kept.id is None
-    assert "No conversation" in command(talk, "/history").text
+    assert "No saved conversations" in command(talk, "/history").text
 
 
 @pytest.mark.parametrize(

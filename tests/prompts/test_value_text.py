@@ -202,7 +202,7 @@ def test_the_memory_bill_says_every_part_and_the_sum(monkeypatch: pytest.MonkeyP
     text = memory_text(replace(CHOICE, memory=memory))
     assert text.startswith("Memory: 100 MiB of 1.0 GiB usable\n  [#=+oooo....")
     assert "=  KV cache     16.0 MiB  1 KiB × 16,384 tokens of conversation" in text
-    for line in ("#  weights      8.0 MiB", "+  activations  1.0 MiB", ".  free    924 MiB"):
+    for line in ("#  weights      8.0 MiB", "+  activations  1.0 MiB", ".  free         924 MiB"):
         assert line in text
     monkeypatch.setenv("COLUMNS", "30")
     assert max(map(len, memory_text(replace(CHOICE, memory=memory)).split("\n"))) <= 30
@@ -243,7 +243,7 @@ def plan(tmp_path: Path) -> Plan:
 def test_a_plan_has_reasons_commands_estimates_and_notes(tmp_path: Path) -> None:
     text = plan_text(plan(tmp_path))
     assert "\nModel: 3 M parameters · 3.3 MiB · Q8_0 · 1,024 tokens of context · Apache-2.0\n" in text
-    step = "1. Create the server environment (about 30 s · 110 MiB to download · 300 MiB of disk)"
+    step = "1. Create the server environment (about 30 s · 110 MiB to download · 300 MiB of disk space)"
     assert step in " ".join(text.split())
     assert " ".join(text.split()).count("downloads estimated at 20 MB/s") == 1
     assert "   Triton and its engine live in an environment of their own." in text
@@ -306,7 +306,7 @@ def test_advice_on_gpus(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     said = " ".join(text.split())
     assert f"Recommended: {report.choice_title(advice.choices[0])} · " in said
     second = report.ordered(advice.choices)[1]
-    assert f"Runner-up: {report.choice_title(second)}. {report.reason(second, report.BEHIND)}" in said
+    assert f"Alternative: {report.choice_title(second)}. {report.reason(second, report.BEHIND)}" in said
     assert report.reason(advice.choices[0], report.LIMIT) in said
     assert [f"Or {number}: " in said for number in range(2, TOP + 2)] == [*[True] * (TOP - 1), False]
     assert f"… and {len(advice.choices) - TOP} more: --top {len(advice.choices)}" in said

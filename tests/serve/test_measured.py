@@ -151,6 +151,17 @@ KNOWN: list[tuple[str, str, dict[str, float]]] = [
             "activation_bytes": 0.85 * GIB,
         },
     ),
+    (
+        "sglang-2026",
+        "sglang",
+        {"weights_bytes": 1.20 * GIB, "kv_capacity_tokens": 5_671_466, "kv_bytes": 64.90 * GIB},
+    ),
+    (
+        "sglang-2025",
+        "sglang",
+        {"kv_capacity_tokens": 2_243_474, "kv_bytes": 119.82 * GIB, "graphs_bytes": 1.44 * GIB},
+    ),
+    ("sglang-2026-tp2", "sglang", {"kv_capacity_tokens": 454_112, "kv_bytes": 6.92 * GIB}),
 ]
 
 

@@ -13,7 +13,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "welcome_with_a_server": ("▸ Chat with demo", "http://127.0.0.1:8010", "129 MiB, 140 MiB predicted"),
     "welcome_without_python": ("✗ No Python on this machine can run Triton's Python backend", "▸ Check the machine"),
     "machine": ("✓ Ready to go.", "(TW-P03)", "21.3 GiB free of 24.0 GiB", "41 °C", "8000 in use", "⏎ Choose a model"),
-    "machine_without_python": ("✗ No Python on this machine can run", "→ Install Python 3.10, 3.11 or 3.12", "r Refresh"),
+    "machine_without_python": ("✗ No Python on this machine can run", "→ Install Python 3.10, 3.11 or 3.12"),
     "advice": (
         "How should triton-wizard-demo run on this machine?",
         "▸ llama.cpp · Q8_0  ★ best",

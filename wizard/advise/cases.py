@@ -74,9 +74,9 @@ def _shown(value: Any) -> str:
     return repr(str(value)[:40])
 
 
-def _mapping(value: Any, what: str) -> dict[str, Any]:
+def _mapping(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(tr("{what} must be a mapping, not {value}", what=what, value=_shown(value)))
+        raise ValueError(tr("{what} must be a mapping, not {value}", what=name, value=_shown(value)))
     return value
 
 

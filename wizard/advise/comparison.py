@@ -53,14 +53,14 @@ def _slower(choice: Choice, first: Choice) -> Reason:
 
 
 WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
-    "tried": lambda _one, _first: because("not-tested"),
+    "tried": lambda _choice, _first: because("not-tested"),
     "room": lambda choice, _: because("less-room", users=choice.max_batch_size, tokens=choice.max_seq_len),
     "pace": _slower,
     "speed": _slower,
     "simplicity": lambda _, first: because("less-simple", stack=first.stack),
     "precision": _precision,
     "gpus": lambda choice, first: because("more-gpus", mine=choice.tp * choice.pp, theirs=first.tp * first.pp),
-    "links": lambda _one, _first: because("over-pcie"),
+    "links": lambda _choice, _first: because("over-pcie"),
     "tokens": lambda choice, first: because("fewer-tokens", mine=_tokens(choice), theirs=_tokens(first)),
     "size": lambda choice, first: because("more-bytes", mine_bytes=_stored(choice), theirs_bytes=_stored(first)),
 }

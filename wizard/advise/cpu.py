@@ -165,18 +165,18 @@ def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str
         barriers.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))
     stored = _format(facts)
     if constraints.quantization and constraints.quantization.lower() not in (stored, stored.removeprefix("gguf_")):
-        asked = constraints.quantization
-        why = because("file-stored", stored=stored, asked=asked)
-        barriers.append(Obstacle("quantization", why, (do("other-file", asked=asked),)))
+        quantization = constraints.quantization
+        why = because("file-stored", stored=stored, asked=quantization)
+        barriers.append(Obstacle("quantization", why, (do("other-file", asked=quantization),)))
     if constraints.max_len and facts.max_context and constraints.max_len > facts.max_context:
         why = beyond_training(facts.max_context, constraints.max_len)
         barriers.append(Obstacle("context", why, (change(max_len=facts.max_context),)))
     return barriers
 
 
-def beyond_training(most: int, asked: int) -> Reason:
+def beyond_training(most: int, tokens: int) -> Reason:
     """Why ``asked`` tokens of context cannot be had of a model that was trained for ``most``."""
-    return because("trained-context", most=most, asked=asked)
+    return because("trained-context", most=most, asked=tokens)
 
 
 def _against_model(facts: ModelFacts, stack: str) -> list[Obstacle]:
@@ -197,10 +197,10 @@ def _fit(
         return Obstacle("memory", because("unknown-free-memory", why=why), (do("as-reason-says"),))
     users, engine = constraints.users or DEFAULT_USERS, on_cpu(stack)
     longest = longest_context(facts, engine, users=users, server_bytes=env.server_bytes, budget=budget)
-    wanted = constraints.max_len or min(facts.max_context or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
-    context = wanted if wanted <= longest else longest
-    if (constraints.max_len and context < wanted) or context < min(LEAST_CONTEXT, wanted):
-        least = min(wanted, constraints.max_len or LEAST_CONTEXT)
+    tokens = constraints.max_len or min(facts.max_context or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
+    context = tokens if tokens <= longest else longest
+    if (constraints.max_len and context < tokens) or context < min(LEAST_CONTEXT, tokens):
+        least = min(tokens, constraints.max_len or LEAST_CONTEXT)
         return _too_large(facts, constraints, engine, env, budget, longest, least)
     needed = bill(facts, engine, users=users, context=context, server_bytes=env.server_bytes, budget=budget)
     if needed is None:
@@ -217,27 +217,27 @@ def _fit(
         max_seq_len=context,
         release=_release(env),
         memory=needed,
-        warnings=tuple(_warnings(host, facts, constraints, wanted, context)),
+        warnings=tuple(_warnings(host, facts, constraints, tokens, context)),
         reasons=tuple(_reasons(host, facts, env, users, context, needed)),
     )
 
 
 def _too_large(
-    facts: ModelFacts, constraints: Constraints, engine: OnCpu, env: Environment, budget: int, longest: int, wanted: int
+    facts: ModelFacts, constraints: Constraints, engine: OnCpu, env: Environment, budget: int, longest: int, tokens: int
 ) -> Obstacle:
     users = constraints.users or DEFAULT_USERS
-    need = bill(facts, engine, users=users, context=wanted, server_bytes=env.server_bytes, budget=budget)
+    need = bill(facts, engine, users=users, context=tokens, server_bytes=env.server_bytes, budget=budget)
     total = need.total_bytes if need else 0
-    why = because("host-memory", model=facts.name, size_bytes=total, users=users, tokens=wanted, budget_bytes=budget)
+    why = because("host-memory", model=facts.name, size_bytes=total, users=users, tokens=tokens, budget_bytes=budget)
     if longest >= LEAST_CONTEXT:
         return Obstacle("memory", why, (change(max_len=longest), do("fewer-users")))
     return Obstacle("memory", why, (do("free-memory", size_bytes=total - budget),))
 
 
-def _warnings(host: Host, facts: ModelFacts, constraints: Constraints, wanted: int, context: int) -> list[Note]:
+def _warnings(host: Host, facts: ModelFacts, constraints: Constraints, tokens: int, context: int) -> list[Note]:
     notes: list[Note] = []
-    if context < wanted:
-        notes.append(Note("context-cut", {"wanted": wanted, "context": context}))
+    if context < tokens:
+        notes.append(Note("context-cut", {"wanted": tokens, "context": context}))
     if host.gpus:
         notes.append(Note("gpu-unused", {"gpu": host.gpus[0].name}))
     if constraints.max_gpus or constraints.gpu_memory_utilization:

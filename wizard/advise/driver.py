@@ -92,16 +92,16 @@ def environment_obstacle(host: Host, capability: tuple[int, int], env: Environme
     if capability < env.compute_capability:
         why = because("engine-capability", engine=env.engine, wanted=env.compute_capability, capability=capability)
         return Obstacle("image", why, (do("newer-gpu"),))
-    have, wanted = branch(host), env.oldest_driver(capability)
-    if have is None or wanted is None or have >= wanted:
+    have, oldest = branch(host), env.oldest_driver(capability)
+    if have is None or oldest is None or have >= oldest:
         return None
-    return too_old(because("engine", engine=env.engine), wanted, host)
+    return too_old(because("engine", engine=env.engine), oldest, host)
 
 
-def too_old(what: Reason, wanted: int, host: Host) -> Obstacle:
+def too_old(subject: Reason, oldest: int, host: Host) -> Obstacle:
     """The driver is older than the branch ``wanted``, which ``what`` needs."""
-    why = because("old-driver", what=what, branch=wanted, driver=host.driver_version)
-    return Obstacle("driver", why, (do("newer-driver", branch=wanted),))
+    why = because("old-driver", what=subject, branch=oldest, driver=host.driver_version)
+    return Obstacle("driver", why, (do("newer-driver", branch=oldest),))
 
 
 def gpu_obstacles(device: Device, release: Release, first: GpuFloors | None) -> Iterator[Obstacle]:

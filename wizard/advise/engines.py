@@ -90,7 +90,7 @@ def ended(ref: str, hardware: str, first: str, *others: str) -> str:
     """That engines have ended, and what serves ``ref`` today, in one sentence with a command.
 
     Args:
-        ref: The model as the user named it, or a journey.
+        ref: The model as the user named it, or a recipe.
         hardware: The machine as ``--hardware`` takes it; empty: this one.
         first: The stack of the command.
         others: Stacks that would do too.

@@ -103,13 +103,13 @@ def _utilization(
     spare = SPARE if device.holders or device.unified else 0
     free = (device.free_bytes - outside - spare) / max(1, device.total_bytes)  # a slice may be less than a whole MiB
     most = max(0, int(free * 100)) / 100
-    asked = constraints.gpu_memory_utilization
-    if asked is not None:
-        if asked <= free:
-            return asked
+    share = constraints.gpu_memory_utilization
+    if share is not None:
+        if share <= free:
+            return share
         why = because(
             "busy",
-            share=asked,
+            share=share,
             total_bytes=device.total_bytes,
             free_bytes=device.free_bytes,
             holders=device.holders,

@@ -113,8 +113,8 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
         return choice.speed.tpot_ms if choice.speed and choice.speed.tpot_ms else 1000.0
 
     def cramped(choice: Choice) -> bool:
-        wanted = constraints.max_len or min(CRAMPED, facts.max_context or CRAMPED)
-        return choice.max_seq_len < wanted or choice.max_batch_size < (constraints.users or FEW)
+        tokens = constraints.max_len or min(CRAMPED, facts.max_context or CRAMPED)
+        return choice.max_seq_len < tokens or choice.max_batch_size < (constraints.users or FEW)
 
     def untried(choice: Choice) -> bool:
         return any(note.code == release.UNTRIED_CODE for note in choice.warnings)
@@ -262,8 +262,8 @@ def _instead(
     """The value of the constraint ``name`` that works and is nearest to what was asked for."""
     key = _key(facts, others)
     if name in ("tp", "pp"):
-        asked: int = getattr(constraints, name)
-        best = min(choices, key=lambda choice: (abs(getattr(choice, name) - asked), key(choice)))
+        value: int = getattr(constraints, name)
+        best = min(choices, key=lambda choice: (abs(getattr(choice, name) - value), key(choice)))
     elif name == "max_gpus":
         best = min(choices, key=lambda choice: (choice.tp * choice.pp, key(choice)))
     else:

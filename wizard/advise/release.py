@@ -68,6 +68,8 @@ def resolve(
     """
     if python is not None:
         return engine_python.obstacle(host, python, setup.stack) or _own(host, facts, device, setup, python)
+    if stacks.facts(setup.stack).image is None:
+        return _without_image(host, facts, device, setup, requested, runtime)
     why = because("runtime-asked") if runtime == "native" else None
     why = why or no_containers(host, runtime)
     if not why:
@@ -78,11 +80,22 @@ def resolve(
             return refused
     elif stacks.facts(setup.stack).native is None or requested:
         others = (without("release"),) if stacks.facts(setup.stack).native else instead(setup.stack)
-        if requested:
-            return Obstacle(
-                "containers", because("is-image", release=requested, why=why), (do("prerequisites"), *others)
-            )
-        return Obstacle("containers", because("no-native", stack=setup.stack, why=why), (do("prerequisites"), *others))
+        image = because("is-image", release=requested, why=why)
+        only = because("no-native", stack=setup.stack, why=why)
+        return Obstacle("containers", image if requested else only, (do("prerequisites"), *others))
+    return _native(host, facts, device, setup, why)
+
+
+def _without_image(
+    host: Host, facts: ModelFacts, device: Device, setup: Setup, requested: str | None, runtime: str | None
+) -> Resolved | Obstacle:
+    """A stack that no image has: natively, whatever containers there are."""
+    why = because("no-stack-image", stack=setup.stack)
+    if runtime not in (None, "native"):
+        refused = because("no-runtime", runtime=runtime, why=why)
+        return Obstacle("runtime", refused, (change(runtime="native"), *instead(setup.stack)))
+    if requested:
+        return Obstacle("containers", because("is-image", release=requested, why=why), (without("release"),))
     return _native(host, facts, device, setup, why)
 
 
@@ -175,8 +188,8 @@ def no_containers(host: Host, name: str | None = None) -> Reason | None:
 
 def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, requested: str | None) -> Resolved | Obstacle:
     known = _images(setup)
-    asked = known.named(requested) if requested else known.releases
-    if not asked:
+    releases = known.named(requested) if requested else known.releases
+    if not releases:
         newest, oldest = known.releases[0].tag, known.releases[-1].tag
         unknown = because("unknown-release", engine=engine(setup), release=requested)
         return Obstacle("release", unknown, (change(release=newest), do("another-release", oldest=oldest)))
@@ -187,7 +200,7 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, requeste
         return _no_environment(host, device, setup)
     judge = _judge(needed(facts, device, setup), device, setup, own)
     broken, suiting = list[Obstacle](), list[Release]()
-    for release in asked:
+    for release in releases:
         if why := judge(release):
             broken.append(why)
         else:
@@ -200,12 +213,12 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, requeste
         why = broken[0]  # the newest one's: what it cannot do, older ones cannot either
     else:
         why = _no_image(known, device, setup)
-    return _or_another(host, facts, device, setup, asked[0], why) if requested else why
+    return _or_another(host, facts, device, setup, releases[0], why) if requested else why
 
 
-def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, asked: Release, why: Obstacle) -> Obstacle:
+def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, named: Release, why: Obstacle) -> Obstacle:
     """``why`` with the release that would do as its first remedy: the newest, or the nearest that builds engines."""
-    nearest = ended.later(asked.tag) if why.code == ended.CODE else ()
+    nearest = ended.later(named.tag) if why.code == ended.CODE else ()
     answers = (_image(host, facts, device, setup, tag) for tag in (*nearest, None))
     other = next((answer for answer in answers if isinstance(answer, Resolved)), None)
     if other is None:
@@ -320,7 +333,7 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
     warnings: tuple[Note, ...] = ()
     native = stacks.facts(setup.stack).native
     if native and native.untried:
-        warnings = (Note(UNTRIED_CODE),)
+        warnings = (Note(UNTRIED_CODE, {"stack": setup.stack, "versions": native.untried}),)
     elif native and native.attention and have < native.attention.capability:
         warnings = (Note("attention", {}, native.attention.source),)
     release = f"triton {front.triton}, {engine_env.engine_name}"

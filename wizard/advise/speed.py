@@ -156,7 +156,7 @@ def why_unknown(facts: ModelFacts, device: Device, setup: Setup) -> Reason | str
     if device.rates is None:
         return because("rates-unknown", gpu=device.name)
     if fit(stack_facts(setup.stack).speed) is None:
-        return because("stack-unmeasured", name=setup.stack)
+        return because("stack-unmeasured", stack=setup.stack)
     return because("weights-exceed", count=setup.gpus, gpu=device.name)
 
 

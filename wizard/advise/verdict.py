@@ -50,8 +50,8 @@ def _as_published(choice: Choice, facts: ModelFacts) -> bool:
 
 
 def _roomy(choice: Choice, facts: ModelFacts) -> bool:
-    wanted = min(COMFORTABLE, facts.max_context or COMFORTABLE)
-    return choice.max_batch_size >= DEFAULT_USERS and choice.max_seq_len >= wanted
+    tokens = min(COMFORTABLE, facts.max_context or COMFORTABLE)
+    return choice.max_batch_size >= DEFAULT_USERS and choice.max_seq_len >= tokens
 
 
 def _pace(choice: Choice) -> Reason:

@@ -48,9 +48,9 @@ def ready(ref: str) -> tuple[Checkpoint, ...]:
     Raises:
         UsageError: TW-D01, TW-D02 or TW-K01 if the file is missing or damaged.
     """
-    wanted = ref.casefold()
+    folded = ref.casefold()
     for family in load(CheckpointTable, find("checkpoints.toml")).families:
         ids = (*family.base, *(checkpoint.ref for checkpoint in family.checkpoints))
-        if wanted in map(str.casefold, ids):
+        if folded in map(str.casefold, ids):
             return family.checkpoints
     return ()

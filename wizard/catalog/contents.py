@@ -42,9 +42,9 @@ class Contents:
 
     def of(self, tag: str, fact: str) -> Content | None:
         """What is known of ``fact`` in the image ``tag`` (``24.04``); None where it is not known."""
-        wanted = version(tag)
-        rows = (content for content in self.contents if content.fact == fact and version(content.since) <= wanted)
-        return next((row for row in rows if row.until is None or wanted < version(row.until)), None)
+        release = version(tag)
+        rows = (content for content in self.contents if content.fact == fact and version(content.since) <= release)
+        return next((row for row in rows if row.until is None or release < version(row.until)), None)
 
 
 def contents() -> Contents:

@@ -76,7 +76,7 @@ def parts(explanation: Explanation | None, *, why: str = "", model: str = "", ad
     Args:
         explanation: The explanation, or None where there is none: then only what is given here is shown.
         why: Why a step is done, as its plan says.
-        model: How the user named the model; the commands of a tutorial's journey are that tutorial's own.
+        model: How the user named the model; the commands of a tutorial's recipe are that tutorial's own.
         added: A facilitator's words.
     """
     texts = [Part(tr("From your facilitator"), tr(added.strip()))] if added.strip() else []
@@ -92,7 +92,7 @@ def parts(explanation: Explanation | None, *, why: str = "", model: str = "", ad
 
 
 def _number(explanation: Explanation | None, model: str) -> str:
-    """The tutorial whose commands are shown: the one that the journey is made from if it has any, else the first."""
+    """The tutorial whose commands are shown: the one that the recipe is made from if it has any, else the first."""
     if explanation is None or not explanation.tutorial:
         return ""
     named = _JOURNEY.match(model)

@@ -96,9 +96,9 @@ def gpus() -> dict[str, GpuProfile]:
 
 def match(name: str) -> GpuProfile | None:
     """The profile of the GPU that NVML calls ``name`` (a MIG slice's name counts as its GPU's), or None."""
-    wanted = plain_name(name.partition(" MIG ")[0])
+    plain = plain_name(name.partition(" MIG ")[0])
     for profile in gpus().values():
-        if wanted in map(plain_name, profile.names):
+        if plain in map(plain_name, profile.names):
             return profile
     return None
 

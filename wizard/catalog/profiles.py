@@ -32,14 +32,14 @@ def user_folder() -> Path:
 
 def folders() -> list[Path]:
     """All existing profile folders, the most specific first."""
-    wanted = [
+    candidates = [
         *([Path(os.environ[PROFILES_VARIABLE]).expanduser()] if os.environ.get(PROFILES_VARIABLE) else []),
         user_folder(),
         PACKAGE / "_profiles",
         PACKAGE.parent / "profiles",
         Path(sys.prefix) / "share" / "triton-wizard" / "profiles",
     ]
-    return [folder for folder in wanted if folder.is_dir()]
+    return [folder for folder in candidates if folder.is_dir()]
 
 
 def find(relative: str) -> Path:

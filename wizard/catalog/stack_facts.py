@@ -49,7 +49,8 @@ class Native:
     Attributes:
         environment: File of ``profiles/environments``.
         replaces_older_image: Its engine serves instead of an image that has an older one.
-        untried: It was never run on a GPU.
+        untried: Versions of the engine from whose sources a stand-in was made, where the real one never ran on a GPU;
+            empty: it did. Advice ranks what is untried last and says so.
         attention: Oldest GPU whose tensor cores its attention uses; None: the oldest that it serves on.
         packages: Packages of a user's Python that can serve it → their titles; without any it takes none.
         offered: Such a Python is offered though nobody asked for the stack.
@@ -57,7 +58,7 @@ class Native:
 
     environment: str
     replaces_older_image: bool = False
-    untried: bool = False
+    untried: str = ""
     attention: Oldest | None = None
     packages: dict[str, str] = field(default_factory=dict)
     offered: bool = False

@@ -123,13 +123,13 @@ class Sampling:
         Raises:
             UsageError: TW-C08, naming the first that is not.
         """
-        for name, (low, high, wanted) in _RANGES.items():
+        for name, (low, high, range_text) in _RANGES.items():
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
                 raise UsageError(
                     "TW-C08",
                     tr("{name} {value} is out of range", name=name, value=value),
-                    tr("Set {name} to a number {range}.", name=name, range=tr(wanted)),
+                    tr("Set {name} to a number {range}.", name=name, range=tr(range_text)),
                 )
 
 

@@ -175,7 +175,7 @@ class History:
         if not text:
             return self.entries(limit=limit)
         with self._open() as store:
-            store.create_function("has", 2, lambda text, wanted: wanted in text.casefold(), deterministic=True)
+            store.create_function("has", 2, lambda text, part: part in text.casefold(), deterministic=True)
             rows = store.execute(_FOUND, (text.casefold(), limit)).fetchall()
         return [replace(Entry(*row[:7]), excerpt=_around(row[7] or "", text)) for row in rows]
 
@@ -262,16 +262,16 @@ class _More:
 
 def _write_messages(store: sqlite3.Connection, chat: int, messages: tuple[Message, ...]) -> None:
     """Write what is new or has changed, and nothing else: most often the last two of many."""
-    wanted = [_row(each) for each in messages]
+    rows = [_row(each) for each in messages]
     there = store.execute(
         "SELECT role, content, at, more FROM message WHERE chat = ? ORDER BY place", (chat,)
     ).fetchall()
-    same = next((i for i, (old, new) in enumerate(zip(there, wanted, strict=False)) if old != new), None)
-    same = min(len(there), len(wanted)) if same is None else same
+    same = next((i for i, (old, new) in enumerate(zip(there, rows, strict=False)) if old != new), None)
+    same = min(len(there), len(rows)) if same is None else same
     store.execute("DELETE FROM message WHERE chat = ? AND place >= ?", (chat, same))
     store.executemany(
         "INSERT INTO message (chat, place, role, content, at, more) VALUES (?, ?, ?, ?, ?, ?)",
-        [(chat, same + index, *row) for index, row in enumerate(wanted[same:])],
+        [(chat, same + index, *row) for index, row in enumerate(rows[same:])],
     )
 
 

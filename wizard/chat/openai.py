@@ -113,7 +113,7 @@ async def stream(ask: Ask, base: str, sent: Callable[[], object] = lambda: None)
             break
         if headers or code not in KEY_WANTED:
             raise _refused(code, b"\n".join(refused), ask.model, base)
-        headers = _key(base, _said(code, b"\n".join(refused)))
+        headers = _key(base, _error_text(code, b"\n".join(refused)))
     yield events.last()
 
 
@@ -195,7 +195,7 @@ class _Events:
         return Piece("", self._tokens, self._finish or "end")
 
 
-def _said(status: int, body: bytes) -> str:
+def _error_text(status: int, body: bytes) -> str:
     """The words of a refusal."""
     try:
         reply = json.loads(body)
@@ -205,7 +205,7 @@ def _said(status: int, body: bytes) -> str:
 
 
 def _refused(status: int, body: bytes, model: str, base: str) -> Exception:
-    text = _said(status, body)
+    text = _error_text(status, body)
     if status in KEY_WANTED:
         return key_wanted(base, text)
     if status == 404:
@@ -241,7 +241,7 @@ def _checked(url: str) -> tuple[str, str, int]:
 def _models(base: str) -> list[dict[str, Any]]:
     status, body = _get_models(base, {})
     if status in KEY_WANTED:
-        status, body = _get_models(base, _key(base, _said(status, body)))
+        status, body = _get_models(base, _key(base, _error_text(status, body)))
     if status in KEY_WANTED:
         raise _refused(status, body, "", base)
     try:

@@ -97,11 +97,11 @@ class EchoFilter:
             return self._begun(text)
         self._held += text
         marks = "".join(self._held.split())
-        for wanted in self._wanted:
-            if marks.startswith(wanted):
+        for echo in self._wanted:
+            if marks.startswith(echo):
                 self._after = True
-                return self._begun(_without(self.rest(), len(wanted)))
-        if any(wanted.startswith(marks) for wanted in self._wanted):
+                return self._begun(_without(self.rest(), len(echo)))
+        if any(echo.startswith(marks) for echo in self._wanted):
             return ""
         return self.rest()
 

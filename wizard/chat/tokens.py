@@ -64,8 +64,8 @@ class Tokenizer:
 
     def adds(self, text: str | None) -> bool:
         """Whether this token comes in front of every text by itself."""
-        wanted = self.token(text)
-        return wanted is not None and self.encode("", begin=True)[:1] == [wanted]
+        token_id = self.token(text)
+        return token_id is not None and self.encode("", begin=True)[:1] == [token_id]
 
 
 def _end_of_text(folder: Path) -> str:

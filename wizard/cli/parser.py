@@ -59,9 +59,9 @@ class Help(argparse.RawDescriptionHelpFormatter):
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     translate_argparse()
-    codes = "\n".join(f"  {code:>3}  {tr(what)}" for code, what in EXIT_CODES.items())
+    codes = "\n".join(f"  {code:>3}  {tr(meaning)}" for code, meaning in EXIT_CODES.items())
     column = max(width(words) for words, _ in EXAMPLES) + 2
-    examples = [f"  triton-wizard{words:<{column}}{tr(what)}" for words, what in EXAMPLES]
+    examples = [f"  triton-wizard{words:<{column}}{tr(meaning)}" for words, meaning in EXAMPLES]
     top = Parser(
         prog="triton-wizard",
         description=tr("From a bare machine to chatting with a model that you serve yourself on NVIDIA Triton."),

@@ -28,8 +28,8 @@ def prerequisites(arguments: argparse.Namespace) -> int:
     host = journey.probe(workspace_of(arguments), hardware=arguments.hardware)
     items = of(host)
     if arguments.run:
-        (wanted,) = (item for item in items if item.name == arguments.run)
-        _bring(host, wanted, yes=arguments.yes)
+        (chosen,) = (item for item in items if item.name == arguments.run)
+        _bring(host, chosen, yes=arguments.yes)
         return 0
     if arguments.json:
         print_json(items)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from wizard.cli.pasteable import command_line, fit
+from wizard.cli.command_lines import command_line, fit
 from wizard.cli.stages import print_json
 from wizard.kernel.language import tr
 

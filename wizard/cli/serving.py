@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wizard.cli.pasteable import command_line, fit, typed_command
+from wizard.cli.command_lines import command_line, fit, typed_command
 from wizard.cli.stages import host_of, print_json, workspace_of
 from wizard.cli.walk import constraints_given, make_plan
 from wizard.cli.workshop import explanations_of, pinned_answers, workshop_options
@@ -160,8 +160,8 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
         else:
             print_json(event_data(event))
 
-    asked = {name: frozenset(getattr(arguments, name, None) or ()) for name in ("redo", "skip")}
-    if not until_stopped(_events(journey.run(plan, **asked), show), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
+    overrides = {name: frozenset(getattr(arguments, name, None) or ()) for name in ("redo", "skip")}
+    if not until_stopped(_events(journey.run(plan, **overrides), show), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
         if printer:
             printer.end()
         raise CancelledError(

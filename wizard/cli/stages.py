@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from wizard.cli.pasteable import fit
+from wizard.cli.command_lines import fit
 from wizard.cli.workshop import explanations_of
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr

@@ -211,8 +211,8 @@ def advised(state: State, outcome: Outcome) -> Move:
 
 def _not_advised(state: State, error: WizardError) -> Move:
     """A Python that cannot serve is taken back; what else is wrong cannot be answered differently here."""
-    asked = state.given.get(PYTHON) or (state.offered or {}).get(PYTHON)
-    if state.manner != "questions" or not asked:
+    python = state.given.get(PYTHON) or (state.offered or {}).get(PYTHON)
+    if state.manner != "questions" or not python:
         return failed(state, error)
     return _advise(replace(without(state, PYTHON), offered={}), error)
 

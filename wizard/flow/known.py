@@ -42,8 +42,8 @@ def engine_offer(state: State) -> Offer | None:
     """The question about an engine that is there already, if it is to be asked."""
     from wizard.plan.engine_offer import offer
 
-    asked = state.offered is not None or state.manner == "unattended" or hides(state, "advice")
-    return None if asked else offer(there(state.host), there(state.facts), known(state))
+    settled = state.offered is not None or state.manner == "unattended" or hides(state, "advice")
+    return None if settled else offer(there(state.host), there(state.facts), known(state))
 
 
 def hides(state: State, stage: Stage) -> bool:

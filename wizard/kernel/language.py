@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, SupportsIndex, TypeVar, cast
 
 DOMAIN = "triton-wizard"
 CATALOGUES = Path(__file__).resolve().parent.parent / "locale"
@@ -98,6 +98,10 @@ class Message(str):
 
     def __radd__(self, other: str) -> str:
         return join("", other, self)
+
+    def __getitem__(self, place: SupportsIndex | slice) -> str:
+        piece = super().__getitem__(place)
+        return self if piece == self else piece  # nothing was cut off
 
     def __reduce__(self) -> tuple[type[Message], tuple[Any, ...]]:
         return Message, (str(self), self.parts, dict(self.values), self.number)

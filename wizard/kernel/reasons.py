@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import join, mark, tr
 
 _PLACE = re.compile(r"(?P<what>.*?) ?\(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)", re.DOTALL)
 """How the errors of `tomllib` end (Lib/tomllib/_parser.py of Python 3.11 to 3.14, and tomli 2)."""
@@ -55,14 +55,14 @@ def unreadable(error: Exception) -> str:
 def misfit(problem: Mapping[str, Any]) -> str:
     """What is wrong with a value, from one of the errors of a pydantic `ValidationError`."""
     kind, value = str(problem["type"]), problem.get("input")
-    wanted = _KINDS.get(kind.partition("_")[0])
-    if kind == "missing" or (wanted and value is None):
+    expected = _KINDS.get(kind.partition("_")[0])
+    if kind == "missing" or (expected and value is None):
         return tr("it is missing")
     if kind == "literal_error":
         known = str(problem["ctx"]["expected"]).replace(" or ", ", ")
         return tr("it must be one of {known}, not {value}", known=known, value=_quoted(value))
-    if wanted is not None:
-        return tr("it must be {kind}, not {value}", kind=tr(wanted), value=_quoted(value))
+    if expected is not None:
+        return tr("it must be {kind}, not {value}", kind=tr(expected), value=_quoted(value))
     return str(problem["msg"])
 
 
@@ -72,7 +72,7 @@ def _in_words(error: str) -> str:
 
 def _at(place: Mapping[str, Any], problem: str) -> str:
     where = tr("line {line}, column {column}", **place) if place["line"] else tr("end of file")
-    return f"{where}: {problem}" if problem else where
+    return join(": ", where, problem)
 
 
 def _quoted(value: object) -> str:

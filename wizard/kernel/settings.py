@@ -79,7 +79,7 @@ def change(**changes: Any) -> tuple[Settings, Path | None]:
         present, damaged = load(), False
     except UsageError:
         present, damaged = Settings(), True
-    wanted = replace(present, **changes)
+    changed = replace(present, **changes)
     temporary = ""
     try:
         where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -87,7 +87,7 @@ def change(**changes: Any) -> tuple[Settings, Path | None]:
         where = where.resolve()  # a link, as some keep their dotfiles, stays one
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=where.parent, prefix=".new-", delete=False) as file:
             temporary = file.name
-            file.write(_text(wanted))
+            file.write(_text(changed))
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(where)
@@ -100,7 +100,7 @@ def change(**changes: Any) -> tuple[Settings, Path | None]:
             tr("cannot save the settings to {path}: {reason}", path=where, reason=error.strerror or error),
             tr("They apply until you exit the wizard. To save them, free some space or fix the folder's permissions."),
         ) from error
-    return wanted, aside
+    return changed, aside
 
 
 def _settings(where: Path, data: Mapping[str, Any]) -> Settings:

@@ -75,10 +75,10 @@ def _token(value: object) -> str | None:
 
 def _texts(ids: object, decoder: object) -> list[str | None]:
     """Texts of token ids, as far as ``added_tokens_decoder`` knows them."""
-    wanted = ids if isinstance(ids, list) else [ids]
+    listed = ids if isinstance(ids, list) else [ids]
     if not isinstance(decoder, dict):
         return []
-    return [_token(decoder.get(str(index))) for index in wanted if type(index) is int and abs(index) < 1 << 32]
+    return [_token(decoder.get(str(index))) for index in listed if type(index) is int and abs(index) < 1 << 32]
 
 
 def _unique(*texts: str | None) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ class ModelFacts:
     """A model. ``layers`` … ``max_context`` are as the config or GGUF header states them, unscaled."""
 
     ref: str
-    """What the user named: a hub id, a folder, a .gguf file or a journey."""
+    """What the user named: a hub id, a folder, a .gguf file or a recipe."""
     source: Literal["hub", "folder", "gguf", "journey"]
     location: str
     """Folder or file on disk, or the hub repository's id."""

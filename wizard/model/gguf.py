@@ -166,8 +166,8 @@ def preferred(names: Iterable[str]) -> str | None:
     where nobody offers it, Q4_K_M is the customary middle. Parts of split files and projectors are left out.
     """
     whole_files = sorted(n for n in names if not re.search(r"-\d{5}-of-\d{5}\.gguf$|mmproj|imatrix", n.lower()))
-    for wanted in ("q8_0", "q4_k_m"):
-        fit = [name for name in whole_files if re.search(rf"(?<![a-z0-9]){wanted}\.gguf$", name.lower())]
+    for quant in ("q8_0", "q4_k_m"):
+        fit = [name for name in whole_files if re.search(rf"(?<![a-z0-9]){quant}\.gguf$", name.lower())]
         if fit:
             return min(fit, key=len)
     return whole_files[0] if len(whole_files) == 1 else None

@@ -120,7 +120,7 @@ def _search(text: str, limit: int) -> list[Hit]:
     from huggingface_hub.hf_api import ModelInfo
     from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
-    asked: dict[str, Any] = {
+    params: dict[str, Any] = {
         "search": text,
         "pipeline_tag": "text-generation",
         "sort": "downloads",
@@ -128,7 +128,7 @@ def _search(text: str, limit: int) -> list[Hit]:
         "expand": ["downloads", "gated", "gguf", "safetensors", "tags"],
     }
     response = get_session().get(
-        f"{endpoint()}/api/models", params=asked, headers=build_hf_headers(), timeout=REQUEST, follow_redirects=True
+        f"{endpoint()}/api/models", params=params, headers=build_hf_headers(), timeout=REQUEST, follow_redirects=True
     )
     hf_raise_for_status(response)
     return [_hit(ModelInfo(**{"siblings": None, **item})) for item in response.json()[:limit]]
@@ -293,12 +293,12 @@ def _fetch_small_files(ref: HubRef, sizes: dict[str, int | None], api: HfApi) ->
     if (sizes["config.json"] or 0) > LARGEST_JSON:
         text = tr("config.json of {ref} is larger than 10 MB", ref=ref)
         raise ModelError("TW-M04", text, tr("Choose another repository."))
-    wanted = [name for name in chat_format.FILES if name in sizes and (sizes[name] or 0) <= LARGEST_JSON]
+    names = [name for name in chat_format.FILES if name in sizes and (sizes[name] or 0) <= LARGEST_JSON]
     paths = [
         api.hf_hub_download(
             ref.repo, name, revision=ref.revision, cache_dir=str(cache.hub_cache()), etag_timeout=REQUEST
         )
-        for name in ("config.json", *wanted)
+        for name in ("config.json", *names)
     ]
     return Path(paths[0]).parent
 

@@ -115,8 +115,8 @@ def _parts(
     )
 
 
-def _has(what: bool | str, config: Mapping[str, Any]) -> bool:
-    return bool(config.get(what)) if isinstance(what, str) else what
+def _has(flag: bool | str, config: Mapping[str, Any]) -> bool:
+    return bool(config.get(flag)) if isinstance(flag, str) else flag
 
 
 def _heads(family: Family, n: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""From what the user typed to `ModelFacts`: a journey, a path, or a hub id, in this order. Nothing is evaluated."""
+"""From what the user typed to `ModelFacts`: a recipe, a path, or a hub id, in this order. Nothing is evaluated."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
     """Describe the model that ``ref`` names.
 
     Args:
-        ref: Name of a journey; a folder or ``.gguf`` file (whatever exists, and anything that begins with ``.``, ``/``
+        ref: Name of a recipe; a folder or ``.gguf`` file (whatever exists, and anything that begins with ``.``, ``/``
             or ``~``); a hub id ``org/name``, ``org/name@revision`` or ``org/name:FILE.gguf``.
         offline: Never use the network, only what is on disk.
 
     Raises:
-        UsageError: TW-M01 if ``ref`` has none of these forms; TW-D01 if a journey's own model is not installed.
+        UsageError: TW-M01 if ``ref`` has none of these forms; TW-D01 if a recipe's own model is not installed.
         ModelError: The model is missing, damaged or refused (TW-M02 … TW-M12, TW-M15 … TW-M17).
         WorkspaceError: TW-M18 if the hub's cache cannot be written.
         NetworkError: The hub did not answer in time (TW-M13) or cannot answer now (TW-M14).

@@ -103,12 +103,12 @@ class Journey(Walk):
         Raises:
             UsageError: TW-U36 for an unknown setting.
         """
-        asked = self._asked(question, settings)
+        conversation = self._asked(question, settings)
         endpoint, show = self.endpoint(), live.LiveAnswer()
         texts: list[str] = []
         stats: Stats | None = None
         try:
-            with closing(self._background.iterate(lambda: self._answer(endpoint, asked))) as chunks:
+            with closing(self._background.iterate(lambda: self._answer(endpoint, conversation))) as chunks:
                 for chunk in chunks:
                     texts.append(chunk.text)
                     show.add(chunk.text)
@@ -122,12 +122,12 @@ class Journey(Walk):
         """The same for asynchronous code; nothing is shown. Cancelling it stops the answer in the server."""
         import asyncio
 
-        asked = self._asked(question, settings)
+        conversation = self._asked(question, settings)
         endpoint = await asyncio.to_thread(self.endpoint)
         texts: list[str] = []
         stats: Stats | None = None
         try:
-            async with aclosing(self._answer(endpoint, asked)) as chunks:
+            async with aclosing(self._answer(endpoint, conversation)) as chunks:
                 async for chunk in chunks:
                     texts.append(chunk.text)
                     stats = chunk.stats or stats
@@ -135,8 +135,8 @@ class Journey(Walk):
             self._remember(question, "".join(texts))
         return Answer("".join(texts), stats)
 
-    def _answer(self, endpoint: Endpoint, asked: Conversation) -> AsyncGenerator[Chunk, None]:
-        return self._journey.chat(endpoint, asked)
+    def _answer(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]:
+        return self._journey.chat(endpoint, conversation)
 
     def _asked(self, question: str, settings: Mapping[str, Any]) -> Conversation:
         check_names(settings, (setting.name for setting in fields(self.conversation.sampling)), NO_SETTING)

@@ -56,7 +56,7 @@ def build(
         http_port: First port to try for HTTP; gRPC and metrics follow it.
         keep_ports: Ports of this same server if it runs already; they are held by it, so they count as free.
         question: The first question.
-        options: What a journey settles beyond the choice.
+        options: What a recipe settles beyond the choice.
 
     Raises:
         UsageError: TW-U01 if ``name`` cannot be used.
@@ -130,8 +130,8 @@ def _check_token(plan: Plan) -> None:
     """A gated model that is still to be fetched needs a token; whether it opens the model, the hub says."""
     from wizard.model.hub import has_token
 
-    wanted = [step for step in plan.steps if MODEL in step.writes and not _there(step)]
-    if plan.facts.gated and not plan.facts.local and wanted and not has_token():
+    downloads = [step for step in plan.steps if MODEL in step.writes and not _there(step)]
+    if plan.facts.gated and not plan.facts.local and downloads and not has_token():
         raise ModelError(
             "TW-L06",
             tr("{location} is gated, and no Hub token is set on this machine", location=plan.facts.location),
@@ -191,8 +191,8 @@ def _ports(http_port: int | None, keep: Ports | None, *, here: bool) -> tuple[Po
     if keep is not None and http_port in (None, keep.http):
         return keep, []
     first = http_port or Ports().http
-    wanted = Ports(first, first + 1, first + 2)
-    return free(wanted) if here else (wanted, [])
+    ports = Ports(first, first + 1, first + 2)
+    return free(ports) if here else (ports, [])
 
 
 def _check_disks(plan: Plan, folder: Path, runtime: Runtime) -> None:

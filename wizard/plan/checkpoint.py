@@ -24,8 +24,8 @@ def check(choice: Choice, facts: ModelFacts, while_loading: Container[str] = ())
             does not divide the model, TW-L33 without safetensors.
     """
     stored = facts.quantization.format or facts.quantization.method if facts.quantization else "none"
-    wanted = choice.quantization or "none"
-    if wanted != stored and not (stored == "none" and wanted in while_loading):
+    chosen = choice.quantization or "none"
+    if chosen != stored and not (stored == "none" and chosen in while_loading):
         raise InfeasibleError(
             "TW-L30",
             tr(
@@ -33,12 +33,12 @@ def check(choice: Choice, facts: ModelFacts, while_loading: Container[str] = ())
                 ref=facts.ref,
                 format=_format(stored),
                 stack_title=stack_title(choice.stack),
-                format_2=_format(wanted),
+                format_2=_format(chosen),
             ),
             tr(
                 "Use --quantization {stored}, or a repository of this model in {format}.",
                 stored=stored,
-                format=_format(wanted),
+                format=_format(chosen),
             ),
         )
     _check_split(choice, facts)

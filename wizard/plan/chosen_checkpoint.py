@@ -21,23 +21,25 @@ def checkpoint_of(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[
     says of it is learnt when it is fetched: its revision, its size, whether it is gated. Where none is known the
     model is left as it is, and the stack says what it lacks.
     """
-    wanted = choice.quantization
-    if facts.quantization or facts.local or wanted in (None, "none") or not _as_stored(choice.stack):
+    quantization = choice.quantization
+    if facts.quantization or facts.local or quantization in (None, "none") or not _as_stored(choice.stack):
         return facts, ()
-    known = next((checkpoint for checkpoint in ready(facts.location) if checkpoint.format == wanted), None)
-    if known is None or wanted is None:
+    known = next((checkpoint for checkpoint in ready(facts.location) if checkpoint.format == quantization), None)
+    if known is None or quantization is None:
         return facts, ()
     chosen = replace(
         facts,
         location=known.ref,
-        quantization=Quantization(METHODS.get(wanted, wanted), FORMATS[wanted].bits, format=wanted),
+        quantization=Quantization(
+            METHODS.get(quantization, quantization), FORMATS[quantization].bits, format=quantization
+        ),
         weight_bytes=choice.memory.weights_bytes * choice.tp * choice.pp,
         weights=(),
         stored=None,
         revision=None,
         gated=None,
     )
-    title = FORMATS[wanted].title
+    title = FORMATS[quantization].title
     return chosen, (
         tr(
             "The served model is {ref}: {name} in {title}, quantized and published by a third party.",

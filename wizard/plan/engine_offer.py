@@ -66,7 +66,7 @@ def offer(host: Host, facts: ModelFacts, known: Mapping[str, object]) -> Offer |
 
 def hint(host: Host, stack: str) -> tuple[str, ...]:
     """For whoever is not asked: an engine of ``stack`` that is there and is not used."""
-    asked = Constraints(stack=stack)
+    constraints = Constraints(stack=stack)
     return tuple(
         tr(
             "{engine} is in {prefix}: use --engine-python {path} to serve with it and download no engine.",
@@ -74,14 +74,16 @@ def hint(host: Host, stack: str) -> tuple[str, ...]:
             prefix=one_line(python.prefix),
             path=python.path,
         )
-        for python, _ in _usable(host, asked)
+        for python, _ in _usable(host, constraints)
     )
 
 
-def _usable(host: Host, asked: Constraints) -> Iterator[tuple[EnginePython, str]]:
+def _usable(host: Host, constraints: Constraints) -> Iterator[tuple[EnginePython, str]]:
     """Pythons with an engine that could serve on the GPUs here, and its stack."""
-    stacks = [name for name in native_stacks() if name == asked.stack or (asked.stack is None and _offered(name))]
-    if asked.release or asked.runtime not in (None, "native"):
+    stacks = [
+        name for name in native_stacks() if name == constraints.stack or (constraints.stack is None and _offered(name))
+    ]
+    if constraints.release or constraints.runtime not in (None, "native"):
         return
     gpus = devices(host)
     for python in host.engine_pythons:

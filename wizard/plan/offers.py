@@ -84,10 +84,10 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
         except WizardError as error:
             return replace(bare, usable=False, why_not=error.what)
 
-    wanted = [model for model in curated() if model.on == "cpu" or host.gpus]
-    wanted.sort(key=lambda model: model.on != "gpu")  # with a GPU its own models first
+    usable_models = [model for model in curated() if model.on == "cpu" or host.gpus]
+    usable_models.sort(key=lambda model: model.on != "gpu")  # with a GPU its own models first
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        famous = list(pool.map(look, wanted))
+        famous = list(pool.map(look, usable_models))
     own = [recipe for recipe in recipes() if recipe.model_in_profiles]
     ready = [
         _local(
@@ -117,7 +117,7 @@ def _here(host: Host, refs: Iterable[str]) -> list[Suggestion]:
 
 
 def _local(host: Host, suggestion: Suggestion, silent: str) -> Suggestion:
-    """A journey whose model comes with the wizard."""
+    """A recipe whose model comes with the wizard."""
     try:
         return with_verdict(host, suggestion, offline=True)
     except WizardError as error:

@@ -1,4 +1,4 @@
-"""What a journey may settle beyond the choice: how a stack is built and served."""
+"""What a recipe may settle beyond the choice: how a stack is built and served."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check(options: Options, stack: str, reads: Set[str], context: int | None) ->
     """Refuse what would be passed over in silence.
 
     Args:
-        options: What a journey settles.
+        options: What a recipe settles.
         stack: The choice's.
         reads: Names of the fields that it reads, or that the stack ``beside`` it does.
         context: Tokens that the model was trained for, where that is known.

@@ -17,11 +17,11 @@ class Ports:
     metrics: int = 8002
 
 
-def free(wanted: Ports, host: str = "127.0.0.1") -> tuple[Ports, list[str]]:
+def free(preferred: Ports, host: str = "127.0.0.1") -> tuple[Ports, list[str]]:
     """Ports that are free on ``host`` now, and a sentence for each that had to be moved."""
     chosen: dict[str, int] = {}
     changes: list[str] = []
-    for what, port in (("HTTP", wanted.http), ("gRPC", wanted.grpc), (mark("metrics"), wanted.metrics)):
+    for what, port in (("HTTP", preferred.http), ("gRPC", preferred.grpc), (mark("metrics"), preferred.metrics)):
         chosen[what] = choose(port, host, set(chosen.values()))
         if chosen[what] != port:
             text = tr(

@@ -1,4 +1,4 @@
-"""The plan of a server that may be there already, with what the journey of the model's name settles."""
+"""The plan of a server that may be there already, with what the recipe of the model's name settles."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def replan(
     if running and before and not on_purpose:
         _check_model(before, facts)
     ready_made = next((recipe for recipe in recipes() if recipe.name == facts.ref), None)
-    # With another stack it is another way, of which the journey's options and repairs say nothing.
+    # With another stack it is another way, of which the recipe's options and repairs say nothing.
     same = ready_made if ready_made and ready_made.answers.get("stack", choice.stack) == choice.stack else None
     made = build(
         host,
@@ -91,7 +91,7 @@ def replan(
     )
     again = tr("The server {name} is running with other settings; it is restarted with these.", name=name)
     restarted = (again,) if running and before and before.fingerprint != made.fingerprint else ()
-    return replace(made, notes=(*restarted, *made.notes, *_said(same)))
+    return replace(made, notes=(*restarted, *made.notes, *_recipe_notes(same)))
 
 
 def _check_model(before: Plan, facts: ModelFacts) -> None:
@@ -115,11 +115,11 @@ def _port(before: Plan | None) -> int | None:
     return next((action.ports.http for action in actions if isinstance(action, Start)), None)
 
 
-def _said(journey: Recipe | None) -> tuple[str, ...]:
-    """What the journey repairs of its tutorial, and what it leaves out."""
-    if journey is None:
+def _recipe_notes(recipe: Recipe | None) -> tuple[str, ...]:
+    """What the recipe repairs of its tutorial, and what it leaves out."""
+    if recipe is None:
         return ()
     return (
-        *(tr("Fixed: {one}", one=tr(text)) for text in journey.repaired),
-        *(tr("Not supported yet: {one}", one=tr(text)) for text in journey.later),
+        *(tr("Fixed: {one}", one=tr(text)) for text in recipe.repaired),
+        *(tr("Not supported yet: {one}", one=tr(text)) for text in recipe.later),
     )

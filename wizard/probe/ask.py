@@ -83,9 +83,9 @@ class Asked:
 @contextlib.contextmanager
 def asking(questions: Mapping[K, Sequence[str]], seconds: float = SECONDS) -> Iterator[dict[K, Asked]]:
     """Start all ``questions`` (key → program and arguments) at once; on leaving, whatever still runs is killed."""
-    asked = {key: Asked(argv, seconds) for key, argv in questions.items()}
+    processes = {key: Asked(argv, seconds) for key, argv in questions.items()}
     try:
-        yield asked
+        yield processes
     finally:
-        for each in asked.values():
+        for each in processes.values():
             each.stop()

@@ -13,7 +13,7 @@ from pathlib import Path
 from wizard.catalog import stacks
 from wizard.catalog.stack_facts import Native
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import tr
+from wizard.kernel.language import join, tr
 from wizard.kernel.text import one_line
 from wizard.probe.ask import Answer, asking
 from wizard.probe.host import EnginePython, Host
@@ -86,10 +86,10 @@ def read(answers: Mapping[str, Answer]) -> tuple[tuple[EnginePython, ...], str |
     for path, answer in answers.items():
         engine_python = _read(path, answer)
         if engine_python is None:
-            silent.append(f"{path}: {_why(answer)}")
+            silent.append(join(": ", path, _why(answer)))
         elif _has_engine(engine_python):
             pythons.setdefault(engine_python.prefix, engine_python)
-    return tuple(pythons.values()), "; ".join(silent) or None
+    return tuple(pythons.values()), join("; ", *silent) or None
 
 
 def _has_engine(python: EnginePython) -> bool:
@@ -110,8 +110,8 @@ def inspect(path: str) -> EnginePython:
         UsageError: TW-P15 if it is no Python that answers.
     """
     whole = absolute(path)
-    with asking({path: _argv(whole)}, SECONDS) as asked:
-        answer = asked[path].answer()
+    with asking({path: _argv(whole)}, SECONDS) as questions:
+        answer = questions[path].answer()
     engine_python = _read(whole, answer)
     if engine_python is None:
         inside, why = Path(whole, "bin", "python"), _why(answer).replace(whole, whole[:200])

@@ -45,12 +45,12 @@ _INIT_SETTINGS = (
 
 def questions() -> dict[Question, tuple[str, ...]]:
     """What to ask of the engines that are on PATH."""
-    asked: dict[Question, tuple[str, ...]] = {}
+    commands: dict[Question, tuple[str, ...]] = {}
     for name, format_ in _INFO.items():
         if path := shutil.which(name):
-            asked[name, "version"] = (path, "--version")
-            asked[name, "info"] = (path, "info", "--format", format_)
-    return asked
+            commands[name, "version"] = (path, "--version")
+            commands[name, "info"] = (path, "info", "--format", format_)
+    return commands
 
 
 def read(answers: Mapping[Question, Answer], root: Path = Path("/")) -> tuple[ContainerEngine, ...]:
@@ -70,23 +70,23 @@ def read(answers: Mapping[Question, Answer], root: Path = Path("/")) -> tuple[Co
 
 def has_image(engine: str, image: str) -> bool:
     """Whether ``engine`` has ``image`` already (≤ 3 s)."""
-    with asking({"image": (engine, "image", "inspect", image)}) as asked:
-        return asked["image"].answer().status == 0
+    with asking({"image": (engine, "image", "inspect", image)}) as running:
+        return running["image"].answer().status == 0
 
 
 def images_folder(engine: str) -> Path | None:
     """Where ``engine`` keeps images, if that is on this machine (≤ 3 s)."""
     where = "{{.DockerRootDir}}" if engine == "docker" else "{{.Store.GraphRoot}}"
-    with asking({"info": (engine, "info", "--format", where)}) as asked:
-        folder = Path(asked["info"].answer().out.strip() or "nowhere")
+    with asking({"info": (engine, "info", "--format", where)}) as running:
+        folder = Path(running["info"].answer().out.strip() or "nowhere")
     return folder if folder.is_absolute() and folder.is_dir() else None
 
 
 def is_rootless(engine: str) -> bool:
     """Whether ``engine`` runs without root's rights, so that root in a container is this user (≤ 3 s)."""
     what = "{{.SecurityOptions}}" if engine == "docker" else "rootless={{.Host.Security.Rootless}}"
-    with asking({"info": (engine, "info", "--format", what)}) as asked:
-        return re.search(r"name=rootless|rootless=true", asked["info"].answer().out) is not None
+    with asking({"info": (engine, "info", "--format", what)}) as running:
+        return re.search(r"name=rootless|rootless=true", running["info"].answer().out) is not None
 
 
 def elsewhere(engine: str) -> str | None:
@@ -99,8 +99,8 @@ def elsewhere(engine: str) -> str | None:
         address = os.environ.get("CONTAINER_HOST", "")
     elif not (address := os.environ.get("DOCKER_HOST", "")):
         ask = (engine, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
-        with asking({"context": ask}) as asked:
-            address = asked["context"].answer().out.strip()
+        with asking({"context": ask}) as running:
+            address = running["context"].answer().out.strip()
     remote = re.match(r"\w+://", address)  # an old client knows no contexts, and says something else
     here = re.match(r"unix:|tcp://(127\.|localhost|\[::1\])", address)
     return redact(address) if remote and not here else None

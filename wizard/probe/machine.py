@@ -25,9 +25,9 @@ def describe(workspace: Path) -> Host:
         part = gpus.find(memory)
         cpu = processor.cpu()
         busy = tuple(port for port in ports.TRITON_PORTS if not ports.is_free(port))
-        pythons, silent = interpreters.read({path: asked.answer() for path, asked in asked_interpreters.items()})
-        engine_pythons, mute = engine_python.read({path: asked.answer() for path, asked in asked_pythons.items()})
-        container_engines = engines.read({key: asked.answer() for key, asked in asked_engines.items()})
+        pythons, silent = interpreters.read({path: question.answer() for path, question in asked_interpreters.items()})
+        engine_pythons, mute = engine_python.read({path: question.answer() for path, question in asked_pythons.items()})
+        container_engines = engines.read({key: question.answer() for key, question in asked_engines.items()})
     unknown = dict(part.unknown)
     if cpu.model is None:
         unknown["cpu.model"] = tr("/proc/cpuinfo does not name it")

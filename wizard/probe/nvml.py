@@ -102,15 +102,15 @@ class Nvml:
         if isinstance(count, Unknown):
             what = tr("NVIDIA's driver library does not list the GPUs: {error}", error=count.because)
             raise HostError("TW-P04", what, tr("`nvidia-smi` should report the same."))
-        devices = (self._found("nvmlDeviceGetHandleByIndex", Device(index)) for index in range(count))
+        devices = (self._handle("nvmlDeviceGetHandleByIndex", Device(index)) for index in range(count))
         return list(devices)
 
     def mig_devices(self, device: Device, slots: int) -> list[Device]:
         """The MIG instances of a GPU; a slot without one answers "not found" and is left out."""
         parts = [Device(device.index, slot) for slot in range(slots)]
-        return [part for part in parts if self._found("nvmlDeviceGetMigDeviceHandleByIndex", part) == part]
+        return [part for part in parts if self._handle("nvmlDeviceGetMigDeviceHandleByIndex", part) == part]
 
-    def _found(self, function: str, device: Device) -> Device | Unknown:
+    def _handle(self, function: str, device: Device) -> Device | Unknown:
         answer = self.query(function, device)
         return answer if isinstance(answer, Unknown) else device
 
@@ -152,7 +152,7 @@ class Nvml:
         except Exception as error:  # nobody knows what a broken library may say
             return Unknown(tr("invalid response: {error} ({function})", error=str(error)[:80], function=function))
 
-    def fields(self, device: Device, *wanted: tuple[int, int]) -> list[int | Unknown]:
+    def fields(self, device: Device, *ids: tuple[int, int]) -> list[int | Unknown]:
         """Counters of a device, one for each (field, scope); ``nvmlDeviceGetFieldValues`` asks for all at once."""
         function = "nvmlDeviceGetFieldValues"
 
@@ -160,8 +160,8 @@ class Nvml:
             error = error or tr("invalid number")
             return Unknown(f"{error} ({function})", code) if value is None else int(value)
 
-        answers = self.query(function, device, list(wanted), read=lambda each: [counter(*field) for field in each])
-        return [answers] * len(wanted) if isinstance(answers, Unknown) else answers
+        answers = self.query(function, device, list(ids), read=lambda each: [counter(*field) for field in each])
+        return [answers] * len(ids) if isinstance(answers, Unknown) else answers
 
     def kill(self) -> None:
         """End the process, from any thread and without waiting; a query under way ends as well."""

@@ -45,7 +45,7 @@ class Process:
             ours = self._ours or self._start()
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it ended; hearing nothing says so
                 ours.sendall(json.dumps([function, arguments, options]).encode() + b"\n")
-            answer: dict[str, Any] = json.loads(_heard(ours, patience))
+            answer: dict[str, Any] = json.loads(_received(ours, patience))
         except TimeoutError:
             failure = FailedError(tr("no response within {seconds:g} s", seconds=patience), crashed=False)
         except OSError as error:
@@ -101,7 +101,7 @@ class Process:
         return tr("it crashed ({status})", status=name)
 
 
-def _heard(ours: socket.socket, patience: float) -> bytes:
+def _received(ours: socket.socket, patience: float) -> bytes:
     """The next line.
 
     Raises:

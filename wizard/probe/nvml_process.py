@@ -41,7 +41,11 @@ def _answer(function: str, arguments: list[Any], options: dict[str, Any]) -> dic
         return {"value": _call(pynvml, function, arguments, options)}
     except Exception as error:  # whatever it is, it is the answer to this one question
         code = getattr(error, "value", None)
-        return {"raised": type(error).__name__, "said": _said(error), "code": code if isinstance(code, int) else None}
+        return {
+            "raised": type(error).__name__,
+            "said": _error_text(error),
+            "code": code if isinstance(code, int) else None,
+        }
 
 
 def _call(pynvml: Any, function: str, arguments: list[Any], options: dict[str, Any]) -> Any:
@@ -91,11 +95,11 @@ def _field(structure: Any, name: str) -> Any:
 def _counter(pynvml: Any, field: Any) -> tuple[int | float | None, int, str]:
     """Value, error code and what it says."""
     if field.nvmlReturn:
-        return None, field.nvmlReturn, _said(pynvml.NVMLError(field.nvmlReturn))
+        return None, field.nvmlReturn, _error_text(pynvml.NVMLError(field.nvmlReturn))
     return getattr(field.value, _MEMBERS[field.valueType]), 0, ""
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     try:
         return str(error)
     except Exception:  # an NVMLError asks the library for the words

@@ -27,17 +27,17 @@ def is_free(port: int, host: str = "127.0.0.1") -> bool:
     return True
 
 
-def choose(wanted: int, host: str, taken: set[int]) -> int:
+def choose(first: int, host: str, taken: set[int]) -> int:
     """The first free port from ``wanted`` upwards that is not in ``taken``.
 
     Raises:
         HostError: TW-P09 if there is none up to 65535.
     """
-    for port in range(wanted, _LAST + 1):
+    for port in range(first, _LAST + 1):
         if port not in taken and is_free(port, host):
             return port
     raise HostError(
         "TW-P09",
-        tr("no free port from {wanted} to {last} on {host}", wanted=wanted, last=_LAST, host=host),
+        tr("no free port from {wanted} to {last} on {host}", wanted=first, last=_LAST, host=host),
         tr("Choose a lower port with --http-port, or stop the programs that use these ports."),
     )

@@ -181,9 +181,9 @@ def ask_question(ask: Ask, question: Question, default: Value | None = None) -> 
             options.insert(0, (tr(question.otherwise), None))
         first = next((at for at, (_, value) in enumerate(options) if value == default), 0)
         return ask.choose(tr(question.text), options, first)
-    asked = _how(question, default)
+    text = _how(question, default)
     while True:
-        typed = ask.line(asked, secret=question.secret)
+        typed = ask.line(text, secret=question.secret)
         if not typed and default is not None:
             return default
         try:

@@ -143,7 +143,7 @@ def _no_question() -> UsageError:
 
 
 def _from_pipe(talk: ChatSession, ask: _Asker) -> int:
-    asked = False
+    answered = False
 
     def read(_prompt: str, _draft: str) -> str:
         line = sys.stdin.readline()
@@ -153,10 +153,10 @@ def _from_pipe(talk: ChatSession, ask: _Asker) -> int:
 
     while (question := read_question(read)) is not None:
         if question.strip():
-            asked = True
+            answered = True
             if _do(talk, ask, question, must=True).end:
                 break
-    if not asked:
+    if not answered:
         raise _no_question()
     return 0
 
@@ -238,19 +238,19 @@ class _Asker:
     def _answer(self, talk: ChatSession, question: str, *, again: bool) -> Reply:
         """One model's answer; Ctrl-C stops it in the server, and what came of it is kept."""
         before = talk.conversation
-        asked = before if again else before.without_open_question().with_message("user", question)
-        talk.conversation = asked
+        conversation = before if again else before.without_open_question().with_message("user", question)
+        talk.conversation = conversation
         shown = _Shown()
         try:
             reply = stream(
-                lambda: self._journey.chat(talk.endpoint, asked, protocol=self._protocol),
+                lambda: self._journey.chat(talk.endpoint, conversation, protocol=self._protocol),
                 (lambda _: None) if self.json_output else shown,
             )
         except WizardError:
             shown.end_line()
-            talk.conversation = asked.without_open_question() if again else asked
+            talk.conversation = conversation.without_open_question() if again else conversation
             raise
-        _take(talk, reply, asked)
+        _take(talk, reply, conversation)
         if self.json_output:
             print(to_json(reply_data(question, reply, talk.endpoint.model)), flush=True)
         else:
@@ -264,12 +264,12 @@ class _Asker:
         return reply
 
 
-def _take(talk: ChatSession, reply: Reply, asked: Conversation) -> None:
+def _take(talk: ChatSession, reply: Reply, conversation: Conversation) -> None:
     """What the answer adds to the talk."""
     if reply.text or reply.stats:
-        talk.conversation = asked.with_message("assistant", reply.text, stats=reply.stats, at=time.time())
-    elif asked.messages[-1].versions:
-        talk.conversation = asked.without_open_question()
+        talk.conversation = conversation.with_message("assistant", reply.text, stats=reply.stats, at=time.time())
+    elif conversation.messages[-1].versions:
+        talk.conversation = conversation.without_open_question()
     talk.request = next((chunk.request for chunk in reply.chunks if chunk.request), None)
     talk.logprobs = [token for chunk in reply.chunks for token in chunk.logprobs]
 

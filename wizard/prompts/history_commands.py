@@ -66,13 +66,13 @@ def rename(talk: ChatSession, argument: str) -> Outcome:
 
 def delete(talk: ChatSession, argument: str) -> Outcome:
     """Remove a kept conversation; this one begins anew then."""
-    wanted = _id(argument) if argument else talk.kept.id
-    if wanted is None:
+    number = _id(argument) if argument else talk.kept.id
+    if number is None:
         raise _not_kept(talk)
-    _history(talk).delete(wanted)
-    if wanted == talk.kept.id:
+    _history(talk).delete(number)
+    if number == talk.kept.id:
         new(talk, "")
-    return Outcome(tr("Conversation {number} was deleted, and its text was overwritten in the file.", number=wanted))
+    return Outcome(tr("Conversation {number} was deleted, and its text was overwritten in the file.", number=number))
 
 
 def private(talk: ChatSession, argument: str) -> Outcome:

@@ -73,8 +73,8 @@ def logprobs(talk: ChatSession, argument: str) -> Outcome:
                 tr("vLLM, llama.cpp and OpenAI's interface do."),
             )
         wrong = tr("invalid value: {text}", text=argument[:20])
-        wanted = number(argument or "3", MOST_ALTERNATIVES, wrong, least=0)
-        talk.conversation = with_answers(talk.conversation, {"logprobs": min(wanted, most)})
+        count = number(argument or "3", MOST_ALTERNATIVES, wrong, least=0)
+        talk.conversation = with_answers(talk.conversation, {"logprobs": min(count, most)})
         return Outcome(tr("From the next answer on, each token comes with its probability; /logprobs shows them."))
     if not talk.logprobs:
         return Outcome(tr("No answer with log probabilities yet; ask something, or type /again."))

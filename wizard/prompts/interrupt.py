@@ -22,12 +22,12 @@ def until_stopped(work: Coroutine[Any, Any, None], signals: Iterable[int] = (sig
     async def main() -> None:
         task = asyncio.ensure_future(work)
         loop = asyncio.get_running_loop()
-        asked = False
+        stopping = False
 
         def stop() -> None:
-            nonlocal asked
-            if not asked:
-                asked = True
+            nonlocal stopping
+            if not stopping:
+                stopping = True
                 print(f"\n{tr('stopping')}", file=sys.stderr, flush=True)
                 task.cancel()
 

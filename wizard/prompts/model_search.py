@@ -1,4 +1,4 @@
-"""Which model: from the list of those that fit, typed, from the hub's search, or a ready journey."""
+"""Which model: from the list of those that fit, typed, from the hub's search, or a recipe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wizard.prompts.options import not_here, suggestion
 from wizard.prompts.speech import say
 
 READY = "/"
-"""Chosen instead of a model: a ready journey. It is no model's name."""
+"""Chosen instead of a model: a recipe. It is no model's name."""
 
 
 def which(ask: Ask, journey: JourneyPort, models: Iterable[Suggestion], kept: Value | None, *, offline: bool) -> str:
@@ -71,7 +71,7 @@ def searched(ask: Ask, journey: JourneyPort, text: str) -> str | None:
 
 
 def ready(ask: Ask, recipes: Iterable[Recipe]) -> str | None:
-    """The name of the journey that is chosen; None to go back to the list."""
+    """The name of the chosen recipe; None to go back to the list."""
     options: list[tuple[str, str | None]] = [(_title(recipe), recipe.name) for recipe in recipes]
     return ask.choose(tr("Which recipe do you want to use?"), [*options, (tr("Back to the list"), None)])
 

@@ -91,15 +91,15 @@ def advice_text(
             parts += [""] * (number == 2) + [
                 fit(tr("Or {number}: {way}", number=number, way=_row(choice)), "  ", first="")
             ]
-    asked = fit is aloud  # where questions are asked nobody gives flags, and the menu offers the rest
-    if (more := len(advice.choices) - len(shown)) and top != 1 and not asked:
+    interactive = fit is aloud  # where questions are asked nobody gives flags, and the menu offers the rest
+    if (more := len(advice.choices) - len(shown)) and top != 1 and not interactive:
         flag = f"--top {len(advice.choices)}"
         parts.append(ntr("… and {count} more: {flag}", "… and {count} more: {flag}", more, count=more, flag=flag))
     if not advice.feasible:
         parts += ["", fit(tr("No supported configuration can serve this model on this machine as requested."))]
     for refusal in refusals.grouped(advice.rejections) if top != 1 or not advice.feasible else ():
         parts += ["", fit(tr("Not possible: {ways}", ways=advise.ways(refusal)), "  ", first="")]
-        remedy = remedies.text(refusal.remedies, flags=not asked)
+        remedy = remedies.text(refusal.remedies, flags=not interactive)
         parts += [fit(reasons.text(refusal.reason), "  "), fit(f"→ {remedy}", "    ", first="  ")]
     return "\n".join(parts)
 

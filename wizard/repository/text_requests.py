@@ -94,49 +94,49 @@ class Questions:
         Raises:
             Refused: A value is out of its range; engines would take many of them silently.
         """
-        text = _text(_one(request, "text_input", b""), "text_input")
+        text = _text(_input(request, "text_input", b""), "text_input")
         _require(bool(text), "text_input", "a text", "empty")
         words = pb_utils.get_input_tensor_by_name(request, "stop_words")
         extra = [] if words is None else [_text(word, "stop_words") for word in words.as_numpy().reshape(-1)]
-        seed = _one(request, "random_seed", None)
-        chat = bool(_one(request, "apply_chat_template", self._has_template))
+        seed = _input(request, "random_seed", None)
+        chat = bool(_input(request, "apply_chat_template", self._has_template))
         if chat:  # the template's result is read with its special tokens: a space makes text of those that were typed
             text = self._special_tokens.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
         return Question(
             text=text,
             chat=chat,
-            stream=bool(_one(request, "stream", True)),
+            stream=bool(_input(request, "stream", True)),
             seed=None if seed is None else int(seed),
             stop=[word for word in (*self._stop, *extra) if word],
             options=self._options(request),
         )
 
     def _options(self, request: Any) -> dict[str, Any]:
-        tokens = int(_one(request, "max_tokens", 512))
-        temperature = float(_one(request, "temperature", self._default_temperature))
-        top_p = float(_one(request, "top_p", 0.95))
-        top_k = int(_one(request, "top_k", 40))
+        tokens = int(_input(request, "max_tokens", 512))
+        temperature = float(_input(request, "temperature", self._default_temperature))
+        top_p = float(_input(request, "top_p", 0.95))
+        top_k = int(_input(request, "top_k", 40))
         _require(tokens >= 1, "max_tokens", "1 or more", tokens)
         _require(0 <= temperature < math.inf, "temperature", "0 or more", temperature)
         _require(0 < top_p <= 1, "top_p", "over 0 and at most 1", top_p)
         _require(top_k >= 0, "top_k", "0 (all tokens) or more", top_k)
         options = {"max_tokens": tokens, "temperature": temperature, "top_p": top_p, "top_k": top_k}
         for name, (low, high) in MORE.items():
-            value = _one(request, name, None)
+            value = _input(request, name, None)
             if value is not None:
                 options[name] = value.item()
                 _require(low <= options[name] <= high, name, f"from {low} to {high}", options[name])
         return options
 
 
-def _one(request: Any, name: str, default: Any) -> Any:
+def _input(request: Any, name: str, default: Any) -> Any:
     tensor = pb_utils.get_input_tensor_by_name(request, name)
     return default if tensor is None else tensor.as_numpy().reshape(-1)[0]
 
 
-def _require(good: bool, name: str, wanted: str, value: Any) -> None:
+def _require(good: bool, name: str, rule: str, value: Any) -> None:
     if not good:
-        raise Refused(f"{name} must be {wanted}, not {value}")
+        raise Refused(f"{name} must be {rule}, not {value}")
 
 
 def _text(value: Any, name: str) -> str:

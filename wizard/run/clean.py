@@ -87,8 +87,8 @@ def images(workspace: Workspace) -> list[Image]:
     """
     used = {(container.engine, container.image) for _, container in _containers(workspace)}
     questions = {image: (image[0], "image", "inspect", "--format", "{{.Size}}", image[1]) for image in sorted(used)}
-    with asking(questions) as asked:
-        answers = {question: asked[question].answer() for question in questions}
+    with asking(questions) as running:
+        answers = {question: running[question].answer() for question in questions}
     return [
         Image(image, int(answer.out), (engine, "image", "rm", image))
         for (engine, image), answer in answers.items()
@@ -103,8 +103,10 @@ def _left(workspace: Workspace) -> list[Item]:
         for server, container in _containers(workspace)
     }
     questions = {server: (server[0], "ps", "--all", "--format={{.Names}}", label) for server, label in marked.items()}
-    with asking(questions) as asked:
-        names = [(engine, name) for engine, server in questions for name in asked[engine, server].answer().out.split()]
+    with asking(questions) as running:
+        names = [
+            (engine, name) for engine, server in questions for name in running[engine, server].answer().out.split()
+        ]
     return [Item("container", name, "", 0, (engine, "rm", "--force", name)) for engine, name in names]
 
 
@@ -154,8 +156,8 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
 
 
 def _remove(item: Item) -> None:
-    with asking({item.name: item.remove}, REMOVAL_SECONDS) as asked:
-        answer = asked[item.name].answer()
+    with asking({item.name: item.remove}, REMOVAL_SECONDS) as running:
+        answer = running[item.name].answer()
     if answer.status != 0:
         raise WorkspaceError(
             "TW-R06",

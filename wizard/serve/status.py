@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from wizard.advise.advice import Memory
 from wizard.advise.calibration import Calibration, actual, summary
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import join, mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.program import command
 from wizard.kernel.values import to_data
@@ -87,5 +87,5 @@ def _measured(status: Status, past: Calibration) -> Status:
     measurement = past.latest_of(status.name)
     if status.state != "ready" or measurement is None:
         return status
-    detail = f"{status.detail}; {summary(measurement)}"
+    detail = join("; ", status.detail, summary(measurement))
     return replace(status, detail=detail, predicted=measurement.choice.memory, actual=actual(measurement))

@@ -181,9 +181,9 @@ NOTES: dict[str, Text] = {
     "calibration-damaged": lambda _, fields: (str(fields["damage"]),),
     "untried-processor": _untried,
     "untried": mark(
-        "Without containers, TensorRT-LLM was tested only with a stand-in made from the sources of 1.0.0 and 1.2.1; "
-        "the real package was not run on a GPU. Its environment needs OpenMPI, the CUDA toolkit and PyTorch's own "
-        "package index."
+        "Without containers, {stack} was tested only with a stand-in made from the sources of {versions}; the real "
+        "package was not run on a GPU. Its environment needs more than the wizard installs, such as the CUDA toolkit: "
+        "the plan checks for it before it downloads anything."
     ),
     "attention": mark(
         "Without containers, vLLM's attention does not use this GPU's tensor cores, so long prompts take longer."

@@ -56,8 +56,8 @@ def _version(fields: Fields) -> str:
 
 def _wanted(params: Mapping[str, Param]) -> str:
     """Versions of Python that would do."""
-    wanted = params["wanted"]
-    return tr(" or ").join(map(str, wanted)) if isinstance(wanted, tuple) else str(wanted)
+    values = params["wanted"]
+    return tr(" or ").join(map(str, values)) if isinstance(values, tuple) else str(values)
 
 
 _BUSY = mark(
@@ -98,6 +98,7 @@ TEXTS: dict[str, Text] = {
     "no-nvidia-runtime": mark("{engine} has no NVIDIA runtime"),
     "no-runtime": mark("{runtime} cannot be used: {why}."),
     "no-native": mark("{stack} is served only from NVIDIA's images, but {why}."),
+    "no-stack-image": mark("NVIDIA has no Triton image with {stack}"),
     "is-image": mark("{release} is a container image, but {why}."),
     "and": mark("{problem} Also, {why}."),
     "cpu-runtime": mark("{stack} runs natively; --runtime {runtime} is not supported."),
@@ -232,7 +233,7 @@ TEXTS: dict[str, Text] = {
     "no-figure": mark("{provider} has no estimate: {why}"),
     "layers-unknown": mark("the model's layers are unknown"),
     "rates-unknown": mark("the speed of the {gpu} is unknown"),
-    "stack-unmeasured": lambda _, fields: (tr("no {stack} server was measured", stack=fields["name"]),),
+    "stack-unmeasured": mark("no {stack} server was measured"),
     "weights-exceed": mark("the weights alone exceed the memory of {count} × {gpu}"),
     "needs-config": mark("it requires the model's config.json on disk"),
     "no-tables": lambda _, fields: (

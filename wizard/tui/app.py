@@ -99,7 +99,7 @@ class WizardApp(App[int]):
         """Servers that are known to run, by name."""
         self.runs: dict[str, Run] = {}
         """Plans that are being carried out, on the screen or in the background, by the server's name."""
-        self._told = False
+        self._told_to_end = False
         """Whether a signal told the wizard to leave: nothing is asked any more."""
         self.answers, self.hardware, self.offline, self.clock = answers or {}, hardware, offline, clock
         self.chosen_keys: dict[str, str] = {}
@@ -276,7 +276,7 @@ class WizardApp(App[int]):
             stage.leave()
 
     def _terminate(self) -> None:
-        self._told = True
+        self._told_to_end = True
         stage = self._stage()
         if stage is None:
             self.exit(CancelledError.exit_code)
@@ -304,7 +304,7 @@ class WizardApp(App[int]):
         from wizard.tui.stopping import stopped
 
         under_way = [run for run in self.runs.values() if run.under_way]
-        status = await stopped(self, under_way, ask=not self._told)
+        status = await stopped(self, under_way, ask=not self._told_to_end)
         if status is not None:
             self.exit(status)
 

@@ -133,14 +133,14 @@ def shown(keys: Iterable[str]) -> str:
     return " ".join(map(key_name, keys))
 
 
-def refusal(wanted: Key, key: str, changed: Mapping[str, str]) -> str:
+def refusal(target: Key, key: str, changed: Mapping[str, str]) -> str:
     """Why ``key`` cannot do what ``wanted`` does, in words; empty if it can."""
-    own = key in wanted.keys({})
-    if not own and (why := _unfit(wanted, key)):
+    own = key in target.keys({})
+    if not own and (why := _unfit(target, key)):
         return why
     for other in declared():
         shadowed = own and other.id not in changed  # as they come, some keys mean several things on purpose
-        if other.id == wanted.id or shadowed or not together(wanted.owner, other.owner):
+        if other.id == target.id or shadowed or not together(target.owner, other.owner):
             continue
         if key in other.keys(changed):
             what = tr(other.binding.description)
@@ -148,32 +148,32 @@ def refusal(wanted: Key, key: str, changed: Mapping[str, str]) -> str:
     return ""
 
 
-def _unfit(wanted: Key, key: str) -> str:
+def _unfit(target: Key, key: str) -> str:
     """Why no other than its own key, or not this one, can do it; empty if ``key`` can."""
     if not known(key):
         return tr("unknown key {key!r}. Key names look like f5, ctrl+r or question_mark.", key=key)
-    if _shared(wanted):
-        return tr("{key} has several functions there and cannot be changed.", key=shown(wanted.keys({})))
+    if _shared(target):
+        return tr("{key} has several functions there and cannot be changed.", key=shown(target.keys({})))
     if key in RESERVED:
         return tr("{key} moves between the parts of a screen and out of it.", key=shown([key]))
-    if len(format_key(key)) == 1 and _typed(wanted):
+    if len(format_key(key)) == 1 and _typed(target):
         return tr("{key} is typed in fields. Use a function key, or one with Ctrl.", key=shown([key]))
     return ""
 
 
-def _shared(wanted: Key) -> bool:
+def _shared(target: Key) -> bool:
     """Whether another binding of the class has the same key; Textual (8.2) would take the key from both."""
-    mine = {*wanted.keys({})}
+    mine = {*target.keys({})}
     return any(
-        other.owner is wanted.owner and other.id != wanted.id and mine & {*other.keys({})} for other in declared()
+        other.owner is target.owner and other.id != target.id and mine & {*other.keys({})} for other in declared()
     )
 
 
-def _typed(wanted: Key) -> bool:
+def _typed(target: Key) -> bool:
     """Whether a letter would be typed instead, or no longer could be: screens with a field have no letters as keys."""
-    if not issubclass(wanted.owner, (App, Screen)):
-        return wanted.binding.priority and not issubclass(wanted.owner, (OptionList, Options))
-    return all(len(format_key(key)) != 1 for key in wanted.keys({}))
+    if not issubclass(target.owner, (App, Screen)):
+        return target.binding.priority and not issubclass(target.owner, (OptionList, Options))
+    return all(len(format_key(key)) != 1 for key in target.keys({}))
 
 
 def together(first: type[Any], other: type[Any]) -> bool:
@@ -184,11 +184,11 @@ def together(first: type[Any], other: type[Any]) -> bool:
     return any(screens) and not all(screens)  # of two widgets one has the focus; of two screens one is on top
 
 
-def usable(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+def usable(chosen: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """The part of ``wanted`` (id → keys) that can hold, by Textual's names, and what is wrong with the rest."""
-    good, problems = {name: ",".join(map(normal, keys.split(","))) for name, keys in wanted.items()}, []
+    good, problems = {name: ",".join(map(normal, keys.split(","))) for name, keys in chosen.items()}, []
     by_id = {key.id: key for key in declared()}
-    for name, keys in wanted.items():
+    for name, keys in chosen.items():
         binding = by_id.get(name)
         if binding is None:
             why = tr("unknown ID")

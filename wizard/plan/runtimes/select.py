@@ -75,14 +75,14 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
     return Docker(workspace, server, image, name, choice.devices, size, memlock, rootless)
 
 
-def _engine(host: Host, wanted: str, *, gpus: bool) -> str:
+def _engine(host: Host, preferred: str, *, gpus: bool) -> str:
     """Name of the container engine, ``wanted`` if it can be; what a described machine has counts as usable."""
     like = replace(
-        host, engines=tuple(sorted(host.engines, key=lambda container_engine: container_engine.name != wanted))
+        host, engines=tuple(sorted(host.engines, key=lambda container_engine: container_engine.name != preferred))
     )
     engine = usable_engine(like)
     if not host.is_here:
-        return engine.name if engine else wanted
+        return engine.name if engine else preferred
     _, installed, toolkit = prerequisites(like)
     if not host.engines:
         raise HostError("TW-L20", tr("neither docker nor podman is installed"), _remedy(installed))

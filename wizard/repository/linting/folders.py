@@ -63,14 +63,14 @@ def versions(model: Model) -> list[Finding]:
         findings.append(
             model.finding("R206", tr("version_policy lists no version"), tr("Add one."), at="version_policy")
         )
-    for wanted in policy.specific.versions:
-        if str(wanted) not in numbers:
-            what = tr("version_policy requires version {wanted}, which is missing", wanted=wanted)
+    for version in policy.specific.versions:
+        if str(version) not in numbers:
+            what = tr("version_policy requires version {wanted}, which is missing", wanted=version)
             findings.append(
                 model.finding(
                     "R206",
                     what,
-                    tr("Create {name}/{wanted}, or change version_policy.", name=model.name, wanted=wanted),
+                    tr("Create {name}/{wanted}, or change version_policy.", name=model.name, wanted=version),
                 )
             )
     return findings
@@ -88,22 +88,22 @@ def loaded(model: Model) -> list[int]:
     return ordered[-max(1, policy.latest.num_versions) :]
 
 
-def files(model: Model, wanted: str = "") -> list[Finding]:
+def files(model: Model, file: str = "") -> list[Finding]:
     """The file that the backend looks for in each version that is loaded; ``wanted`` where only its stack knows it."""
-    wanted = wanted or model.config.default_model_filename or MODEL_FILES.get(model.backend, "")
-    if model.is_ensemble or not wanted:
+    file = file or model.config.default_model_filename or MODEL_FILES.get(model.backend, "")
+    if model.is_ensemble or not file:
         return []
     return [
         model.finding(
             "R205",
-            tr("the backend {backend!r} needs {wanted}, which is missing", backend=model.backend, wanted=wanted),
+            tr("the backend {backend!r} needs {wanted}, which is missing", backend=model.backend, wanted=file),
             tr(
                 "Put it in {name}/{version}. (With the Python backend, the server does not start without it.)",
                 name=model.name,
                 version=version,
             ),
-            file=f"{version}/{wanted}",
+            file=f"{version}/{file}",
         )
         for version in loaded(model)
-        if not model.file(version, wanted).exists()
+        if not model.file(version, file).exists()
     ]

@@ -107,8 +107,8 @@ class Model:
         line, column = at if isinstance(at, tuple) else self._place(at) if at and file == CONFIG else (None, None)
         return Finding(code, severity, self.name, f"{self.name}/{file}", what, fix, line, column)
 
-    def _place(self, wanted: str) -> tuple[int | None, int | None]:
-        offset = (self.text or "").find(wanted)
+    def _place(self, text: str) -> tuple[int | None, int | None]:
+        offset = (self.text or "").find(text)
         return place(self.text or "", offset) if offset >= 0 else (None, None)
 
 

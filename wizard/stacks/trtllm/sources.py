@@ -63,8 +63,8 @@ def ours(runtime: Runtime, script: Path) -> Write:
 
 def _cloned(sources: Sources, root: Path, version: str, parts: Sequence[str]) -> list[Command]:
     made: list[Command] = []
-    for url, wanted in ((sources.examples, ("examples",)), (sources.backend, ("all_models", "scripts"))):
-        needed = [part for part in wanted if part in parts]
+    for url, folders in ((sources.examples, ("examples",)), (sources.backend, ("all_models", "scripts"))):
+        needed = [part for part in folders if part in parts]
         if needed:
             made += _clone(url, root, version, needed)
     return made

@@ -20,14 +20,14 @@ _STRONG = ("fp8", "w4a8_awq")
 def lengths(job: Job) -> tuple[int, int]:
     """Tokens of the longest prompt and of the longest answer that the engine is built for.
 
-    They are never more together than the choice's context, whatever a journey was made for. Where it says nothing, or
+    They are never more together than the choice's context, whatever a recipe was made for. Where it says nothing, or
     something longer, a prompt may be as long as prompt and answer together; in releases that add the two (up to 0.10)
     half of it is kept for the answer.
     """
-    total, asked = job.choice.max_seq_len, job.options.max_input_len
+    total, longest = job.choice.max_seq_len, job.options.max_input_len
     if "max_seq_len" in job.names("trtllm-build"):
-        return min(asked or total, total), total
-    prompt = asked if asked and asked < total else max(1, total // 2)
+        return min(longest or total, total), total
+    prompt = longest if longest and longest < total else max(1, total // 2)
     return prompt, max(1, total - prompt)
 
 

@@ -137,8 +137,8 @@ def _split(job: Job) -> None:
     choice, layers = job.choice, job.facts.layers
     tool = "quantize.py" if job.calibrated else convert.TOOL
     names = job.names(tool)
-    for meaning, wanted in (("tp", choice.tp), ("pp", choice.pp)):
-        if wanted > 1 and meaning not in names:
+    for meaning, degree in (("tp", choice.tp), ("pp", choice.pp)):
+        if degree > 1 and meaning not in names:
             raise InfeasibleError(
                 "TW-L43",
                 tr(
@@ -147,7 +147,7 @@ def _split(job: Job) -> None:
                     name=job.family.name,
                     version=job.version,
                     meaning=meaning,
-                    wanted=wanted,
+                    wanted=degree,
                 ),
                 tr("Use --{meaning} 1, or choose an image with a newer TensorRT-LLM with --release.", meaning=meaning)
                 if meaning in job.tools.names(tool, images("trtllm").releases[0].engine, job.family.name)

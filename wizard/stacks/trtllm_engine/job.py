@@ -56,7 +56,7 @@ class Job:
         family: Whose script converts the model.
         tools: What the release's tools are called.
         runtime: Where the commands run.
-        options: What a journey settles beyond the choice.
+        options: What a recipe settles beyond the choice.
         model: The folder with weights, configuration and tokenizer.
         reads: What must be readable beside the workspace.
     """

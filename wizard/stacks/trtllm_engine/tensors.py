@@ -24,7 +24,7 @@ Row: TypeAlias = tuple[str, DataType, tuple[int, ...]]
 LOG_PROBS: tuple[Row, ...] = (("cum_log_probs", "FP32", (-1,)), ("output_log_probs", "FP32", (-1, -1)))
 
 
-def _one(version: Version) -> tuple[int, ...]:
+def _scalar_dims(version: Version) -> tuple[int, ...]:
     """Dimensions of the prompt and of ``max_tokens``."""
     return (1,) if version >= (0, 12) else (-1,)
 
@@ -83,7 +83,7 @@ def _scalars(version: Version) -> dict[str, tuple[str, DataType]]:
 
 def request(version: Version) -> list[Tensor]:
     """Inputs of the ensemble and of BLS."""
-    scalar = _one(version)
+    scalar = _scalar_dims(version)
     words = [Tensor(name, "STRING", (-1,), optional=True) for name in ("bad_words", "stop_words")]
     return [
         Tensor("text_input", "STRING", scalar),
@@ -110,7 +110,7 @@ def bls(version: Version) -> tuple[list[Tensor], list[Tensor]]:
 
 def preprocessing(version: Version) -> tuple[list[Tensor], list[Tensor]]:
     """Inputs and outputs of ``preprocessing``."""
-    scalar = _one(version)
+    scalar = _scalar_dims(version)
     taken = [Tensor("QUERY", "STRING", scalar), Tensor("REQUEST_OUTPUT_LEN", "INT32", scalar)]
     taken += [Tensor(name, "STRING", (-1,), optional=True) for name in ("BAD_WORDS_DICT", "STOP_WORDS_DICT")]
     taken.append(Tensor("EMBEDDING_BIAS_WORDS", "STRING", (-1,), optional=True))
@@ -182,12 +182,12 @@ def steps(version: Version) -> list[EnsembleStep]:
     tokens = {"INPUT_ID": "input_ids", "REQUEST_INPUT_LEN": "input_lengths", "REQUEST_OUTPUT_LEN": "request_output_len"}
     tokens |= {"STOP_WORDS_IDS": "stop_words_list", "BAD_WORDS_IDS": "bad_words_list"}
     tokens["EMBEDDING_BIAS"] = "embedding_bias"
-    asked = {"QUERY": "text_input", "REQUEST_OUTPUT_LEN": "max_tokens"}
-    asked |= {"BAD_WORDS_DICT": "bad_words", "STOP_WORDS_DICT": "stop_words"}
-    asked |= {"EMBEDDING_BIAS_WORDS": "embedding_bias_words", "EMBEDDING_BIAS_WEIGHTS": "embedding_bias_weights"}
+    inputs = {"QUERY": "text_input", "REQUEST_OUTPUT_LEN": "max_tokens"}
+    inputs |= {"BAD_WORDS_DICT": "bad_words", "STOP_WORDS_DICT": "stop_words"}
+    inputs |= {"EMBEDDING_BIAS_WORDS": "embedding_bias_words", "EMBEDDING_BIAS_WEIGHTS": "embedding_bias_weights"}
     straight = {"prompt_embedding_table": "prompt_embedding_table", "prompt_vocab_size": "prompt_vocab_size"}
     if version >= (0, 8):
-        asked |= {"END_ID": "end_id", "PAD_ID": "pad_id"}
+        inputs |= {"END_ID": "end_id", "PAD_ID": "pad_id"}
         tokens |= {"OUT_END_ID": "end_id", "OUT_PAD_ID": "pad_id"}
     else:
         straight |= {"end_id": "end_id", "pad_id": "pad_id"}
@@ -197,7 +197,7 @@ def steps(version: Version) -> list[EnsembleStep]:
     passed = {name.upper(): name for name in results} if version < (0, 14) else {}
     made = {"output_ids": "_TOKENS_BATCH", "sequence_length": "_SEQUENCE_LENGTH"}
     return [
-        EnsembleStep("preprocessing", asked, {name: f"_{name}" for name in tokens}),
+        EnsembleStep("preprocessing", inputs, {name: f"_{name}" for name in tokens}),
         EnsembleStep("tensorrt_llm", {inner: f"_{name}" for name, inner in tokens.items()} | straight, made | results),
         EnsembleStep(
             "postprocessing",

@@ -160,7 +160,7 @@ def check(choice: Choice, facts: ModelFacts, version: str) -> None:
             ),
             tr("Use --kv-dtype auto, or choose an image with TensorRT-LLM 1.0 or later with --release."),
         )
-    stored, wanted = facts.quantization, choice.quantization or "none"
+    stored, chosen = facts.quantization, choice.quantization or "none"
     if stored and stored.method not in LOADED:
         raise InfeasibleError(
             "TW-L48",
@@ -171,13 +171,13 @@ def check(choice: Choice, facts: ModelFacts, version: str) -> None:
             ),
             tr("Use the model's unquantized repository or one in FP8 or NVFP4 by ModelOpt, or use --stack vllm."),
         )
-    if wanted != ((stored.format or stored.method) if stored else "none"):
+    if chosen != ((stored.format or stored.method) if stored else "none"):
         raise InfeasibleError(
             "TW-L48",
             tr(
                 "TensorRT-LLM's LLM API serves weights as stored; {ref} is not stored as {wanted}",
                 ref=facts.ref,
-                wanted=wanted,
+                wanted=chosen,
             ),
             tr("Use a repository that is, or use --quantization none; --stack trtllm-engine quantizes."),
         )

@@ -104,22 +104,22 @@ class ChatScreen(StageScreen[ChatEnd]):
         """Each key only while it makes sense."""
         view, idle, prompt = self.view, not self.talks.busy, self.query_one(Prompt)
         away = self.focused is not None and self.focused is not prompt
-        asked = any(message.role == "user" for message in view.conversation.messages)
+        begun = any(message.role == "user" for message in view.conversation.messages)
         here, alone = self.talks.here.view, self.talks.second is None
         does: dict[str, object] = {
             "stop": self.talks.answering,
             "write": away and idle,
             "unedit": self.asking.edits and not away,
             "back": idle and not away,
-            "edit": idle and asked and not prompt.text,
-            **dict.fromkeys(("again", "new"), idle and asked),
+            "edit": idle and begun and not prompt.text,
+            **dict.fromkeys(("again", "new"), idle and begun),
             **dict.fromkeys(("tune", "presets", "private", "compare"), idle),
             "save": idle and here.texts("user"),
             "copy": here.texts("assistant"),
             "copy_code": any("```" in text for text in here.texts("assistant")),
             "restart": idle and isinstance(view.error, ServerError),
-            **dict.fromkeys(("find", "step"), asked),
-            "version": idle and asked and alone and len(view.conversation.versions()[0]) > 1,
+            **dict.fromkeys(("find", "step"), begun),
+            "version": idle and begun and alone and len(view.conversation.versions()[0]) > 1,
             "scroll": bool(view.conversation.messages) or self.hides_something,
             "mean": not alone,
         }

@@ -35,9 +35,9 @@ class PressScreen(ModalScreen["str | None"]):
     takes_every_key = True
     """Keys that work everywhere do not work here."""
 
-    def __init__(self, wanted: Key) -> None:
+    def __init__(self, key: Key) -> None:
         super().__init__()
-        self._wanted = wanted
+        self._wanted = key
 
     def compose(self) -> ComposeResult:
         """What is waited for."""
@@ -132,13 +132,13 @@ class KeysScreen(ModalScreen[None]):
     def _pressed(self, key: str | None) -> None:
         if key is None:
             return
-        wanted = self._key
-        if why := refusal(wanted, key, usable(self._changed)[0]):
+        target = self._key
+        if why := refusal(target, key, usable(self._changed)[0]):
             self._say(f"✗ {why}", wrong=True)
             return
-        self._changed[wanted.id] = key
-        if wanted.keys({}) == [key]:
-            del self._changed[wanted.id]
+        self._changed[target.id] = key
+        if target.keys({}) == [key]:
+            del self._changed[target.id]
         self._keep()
 
     def action_reset(self) -> None:

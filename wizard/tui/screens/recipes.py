@@ -29,7 +29,7 @@ ALIKE = 0.95
 
 
 class RecipesScreen(StageScreen[str]):
-    """Dismissed with the name of a journey."""
+    """Dismissed with the name of a recipe."""
 
     HELP = mark(
         "A recipe is a ready-made setup with every answer filled in: the model, the serving stack, the formats. "
@@ -75,11 +75,11 @@ class RecipesScreen(StageScreen[str]):
         self._fill()
 
     def on_option_list_option_selected(self) -> None:
-        """A click on a journey takes it."""
+        """A click on a recipe takes it."""
         self.action_accept()
 
     def action_accept(self) -> None:
-        """Take the journey under the cursor."""
+        """Take the recipe under the cursor."""
         at = self.query_one(Picker).highlighted
         if at is not None:
             self.workers.cancel_node(self)
@@ -97,7 +97,7 @@ def _row(recipe: Recipe, host: Host | None) -> Content:
 
 
 def comparison(machines: Sequence[str], host: Host | None) -> str:
-    """Whether ``host`` has at least the GPUs of one of the ``machines`` that a journey was made for, in words.
+    """Whether ``host`` has at least the GPUs of one of the ``machines`` that a recipe was made for, in words.
 
     Only numbers of GPUs and their memory are compared; what really fits is said by the advice.
     """

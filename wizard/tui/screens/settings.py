@@ -94,7 +94,7 @@ class SettingsScreen(ModalScreen[None]):
         room = max(map(width, titles)) + 2
         titles = [title + " " * (room - width(title)) for title in titles]  # Korean letters take two cells each
         rows = [
-            Content.assemble((title, "bold"), ("‹ ", "$accent"), self._said(setting), (" ›", "$accent"))
+            Content.assemble((title, "bold"), ("‹ ", "$accent"), self._value_text(setting), (" ›", "$accent"))
             for title, setting in zip(titles, self._settings, strict=False)
         ]
         count = len(self._present().keys)
@@ -108,7 +108,7 @@ class SettingsScreen(ModalScreen[None]):
         value: object = getattr(self._present(), setting.name)
         return value
 
-    def _said(self, setting: Setting) -> str:
+    def _value_text(self, setting: Setting) -> str:
         text = next((text for value, text in setting.values if value == self._value(setting)), "?")
         return tr(text) if setting.name != "theme" else text
 

@@ -182,8 +182,8 @@ class WelcomeScreen(StageScreen[Way]):
         here = before[picker.highlighted].id if before and picker.highlighted is not None else ""
         self.rows = rows(view)
         ids = [row.id for row in self.rows]
-        wanted = here if (self._touched or picker.moved) and here in ids else right(view)
-        picker.show([_content(row) for row in self.rows], ids.index(wanted))
+        selected = here if (self._touched or picker.moved) and here in ids else right(view)
+        picker.show([_content(row) for row in self.rows], ids.index(selected))
 
 
 def _content(row: Row) -> Content:

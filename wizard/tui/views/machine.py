@@ -67,10 +67,10 @@ def readings(host: Host, reading: Reading | None) -> list[GpuReading]:
     """The GPUs as they are read now; before the first reading, and for another machine, as they were found."""
     if reading and reading.gpus:
         return list(reading.gpus)
-    return [_found(gpu) for gpu in host.gpus]
+    return [_reading(gpu) for gpu in host.gpus]
 
 
-def _found(gpu: Gpu) -> GpuReading:
+def _reading(gpu: Gpu) -> GpuReading:
     total, free = gpu.memory_total_bytes, gpu.memory_free_bytes
     return GpuReading(
         gpu.index,
@@ -250,11 +250,11 @@ def _wide_row(gpu: GpuReading, width: int) -> list[Content]:
         f"{'—' if gpu.power_watts is None else format(gpu.power_watts, '.0f'):>4} W",
     ]
     live = any(reading is not None for reading in (gpu.utilisation, gpu.temperature_c, gpu.power_watts))
-    room = width - 4 - 26 - (21 if live else 0)
+    room = width - 4 - 27 - (21 if live else 0)
     line = Content.assemble(
         (f"{gpu.index:>2}  ", "bold"),
         gauge(_share(gpu.memory_used_bytes, gpu.memory_total_bytes), max(8, min(30, room))),
-        f"  {_padded(summary.free_of(gpu.memory_free_bytes, gpu.memory_total_bytes), 24)}",
+        f"  {_padded(summary.free_of(gpu.memory_free_bytes, gpu.memory_total_bytes), 25)}",
         "  ".join(figures) if live else "",
     )
     return [line, *_held(gpu, width)]
@@ -262,7 +262,7 @@ def _wide_row(gpu: GpuReading, width: int) -> list[Content]:
 
 def _narrow_row(gpu: GpuReading, width: int) -> list[Content]:
     text = tr("{free} free", free=size(gpu.memory_free_bytes))
-    busy = "" if gpu.utilisation is None else f" {percent(gpu.utilisation):>5}"
+    busy = "" if gpu.utilisation is None else f" {percent(gpu.utilisation):>4}"
     room = max(4, width - 4 - cells(text) - len(busy) - 2)
     bar = gauge(_share(gpu.memory_used_bytes, gpu.memory_total_bytes), room)
     return [Content.assemble((f"{gpu.index:>2}  ", "bold"), bar, f"  {text}{busy}"), *_held(gpu, width)]

@@ -281,8 +281,8 @@ def listen(port: int | None) -> socket.socket:
     Raises:
         UsageError: TW-U61 if it is in use, or all of them are.
     """
-    wanted = range(FIRST_PORT, FIRST_PORT + PORTS) if port is None else (port,)
-    for candidate in wanted:
+    ports = range(FIRST_PORT, FIRST_PORT + PORTS) if port is None else (port,)
+    for candidate in ports:
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -295,7 +295,7 @@ def listen(port: int | None) -> socket.socket:
             return listener
     raise UsageError(
         "TW-U61",
-        tr("cannot use port {port} of 127.0.0.1: {reason}", port=wanted[-1], reason=reason),
+        tr("cannot use port {port} of 127.0.0.1: {reason}", port=ports[-1], reason=reason),
         tr("Choose another with --port, or omit it to use a free one."),
     )
 

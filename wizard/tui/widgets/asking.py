@@ -108,8 +108,8 @@ class Asking(Vertical):
         self._bring_back()
 
     def _bring_back(self) -> None:
-        if asked := self._view.texts("user"):
-            self.query_one(Prompt).write(asked[-1])
+        if questions := self._view.texts("user"):
+            self.query_one(Prompt).write(questions[-1])
 
     def unedit(self) -> None:
         """Leave it as it was."""

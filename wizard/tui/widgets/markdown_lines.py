@@ -82,10 +82,10 @@ class Block:
     def _table(self, room: int) -> list[Content]:
         count = max(map(len, self.rows))
         rows = [[*row, *[Content("")] * (count - len(row))] for row in self.rows]
-        wanted = [max(row[at].cell_length for row in rows) for at in range(count)]
-        if sum(min(each, LEAST_COLUMN) for each in wanted) > room - 3 * (count - 1) and len(rows) > 1:
+        natural = [max(row[at].cell_length for row in rows) for at in range(count)]
+        if sum(min(each, LEAST_COLUMN) for each in natural) > room - 3 * (count - 1) and len(rows) > 1:
             return _cards(rows, room)
-        widths = _widths(wanted, room - 3 * (count - 1))
+        widths = _widths(natural, room - 3 * (count - 1))
         bar = Content.styled(" │ ", "$border-blurred")
         lines: list[Content] = []
         for index, row in enumerate(rows):
@@ -112,9 +112,9 @@ def _cards(rows: list[list[Content]], room: int) -> list[Content]:
     return lines
 
 
-def _widths(wanted: list[int], room: int) -> list[int]:
+def _widths(natural: list[int], room: int) -> list[int]:
     """How wide columns become in ``room`` cells: narrow ones as wide as they want, the others share the rest."""
-    widths = [max(each, 1) for each in wanted]
+    widths = [max(each, 1) for each in natural]
     while sum(widths) > room and max(widths) > 3:
         widths[widths.index(max(widths))] -= 1
     return widths

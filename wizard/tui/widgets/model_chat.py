@@ -149,17 +149,17 @@ class ModelChat(Vertical):
     # What the model does
 
     @work(exclusive=True, group="answer")
-    async def _answer(self, asked: Conversation) -> None:
+    async def _answer(self, conversation: Conversation) -> None:
         """Stream the answer to ``asked``."""
         live = Live()
-        self.view = ChatView(asked, self.view.served, busy="answering", live=live, questions=False)
+        self.view = ChatView(conversation, self.view.served, busy="answering", live=live, questions=False)
         turn = self.transcript.say(Turn("assistant", grows=True))
         self._looks = self.set_interval(LOOK_S, lambda: self._look(live))
         stats: Stats | None = None
         error: WizardError | None = None
-        self.logprobs, self.weighed = [], asked.sampling.logprobs is not None
+        self.logprobs, self.weighed = [], conversation.sampling.logprobs is not None
         try:
-            async with aclosing(self._send(asked)) as chunks:
+            async with aclosing(self._send(conversation)) as chunks:
                 async for chunk in chunks:
                     live = self._take(chunk, turn, live)
                     stats = chunk.stats or stats

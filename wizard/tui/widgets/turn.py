@@ -107,10 +107,10 @@ class Turn:
 
     def _read(self) -> list[Block]:
         if self._blocks is None:
-            self._blocks = blocks(plain(self.text)) if self.role == "assistant" else [Block("text", self._said())]
+            self._blocks = blocks(plain(self.text)) if self.role == "assistant" else [Block("text", self._user_text())]
         return self._blocks
 
-    def _said(self) -> Content:
+    def _user_text(self) -> Content:
         text = plain(self.text).strip("\n")
         if len(text) > LONGEST:
             half = LONGEST // PARTS

@@ -20,7 +20,7 @@ def typed_command(arguments: argparse.Namespace) -> str:
     """The command that was typed, with all its flags."""
     rest: list[str] = []
     for before, word in zip(("", *arguments.words), arguments.words, strict=False):
-        if "--workspace" not in (before, word.partition("=")[0]):  # `again` says it
+        if "--workspace" not in (before, word.partition("=")[0]):  # `command_line` adds it
             rest.append(word)
     return command_line(arguments, *rest)
 

@@ -1,0 +1,123 @@
+"""SGLang (0.5.15 or newer) as an engine behind ``front_model.py``.
+
+    python sglang_engine.py '{"model_path": "/models/x", "context_length": 4096, "skip_tokenizer_init": true}'
+
+The argument is JSON: fields of SGLang's ``ServerArgs``, of which these three are needed here. SGLang batches by itself
+and starts its scheduler as a process of its own; this program only carries. It never ran with the real package: what it
+calls was read in the wheels of 0.5.15, 0.5.17 and 0.5.23 (``srt/entrypoints/engine.py``,
+``srt/managers/tokenizer_manager.py``, ``srt/sampling/sampling_params.py``).
+
+Tokens go in and come out: text that SGLang streams may hold the beginning of a stop word that it takes back at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import traceback
+from typing import Any
+
+from engine_process import Answer, Refused, Requests, die, prompt_ids, stop_ids
+
+BAD_REQUEST = 400
+"""``status_code`` of an abort that is the request's own fault."""
+
+
+def _rid(number: int) -> str:
+    """A request's name for SGLang, which aborts all whose names begin with the given one: 1 would be 10 too."""
+    return f"{number}."
+
+
+class Server:
+    """Runs in the one event loop, which must run when a request begins: SGLang reads its answers there."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._requests = Requests(loop, self._answer)
+        self.front = self._requests.front
+
+    def load(self, settings: dict[str, Any]) -> None:
+        """Load the model; takes a minute or more."""
+        from sglang import Engine
+        from transformers import AutoTokenizer
+
+        self._context = int(settings["context_length"])
+        self._tokenizer: Any = AutoTokenizer.from_pretrained(settings["model_path"])
+        self._ends = self._end_ids(settings["model_path"])
+        self._engine = Engine(**settings)
+
+    def _end_ids(self, model: str) -> list[int]:
+        """The tokens that end any answer. SGLang has its own list of them, and the last token may be one."""
+        from transformers import GenerationConfig
+
+        try:
+            given = GenerationConfig.from_pretrained(model).eos_token_id
+        except OSError:  # there is no such file
+            given = None
+        ids = given if isinstance(given, list) else [given]
+        return list(dict.fromkeys(end for end in (*ids, self._tokenizer.eos_token_id) if end is not None))
+
+    async def _answer(self, ask: dict[str, Any]) -> None:
+        number = ask["id"]
+        try:
+            ids = prompt_ids(self._tokenizer, ask, self._context)
+            limit = min(ask["max_tokens"], self._context - len(ids))
+            answer = Answer(self._tokenizer, ask, self._ends, limit)
+            stream = await self._engine.async_generate(
+                input_ids=ids, sampling_params=self._sampling(ask, limit), stream=True, rid=_rid(number)
+            )
+            await self._read(stream, number, answer)
+        except (Refused, ValueError) as error:  # SGLang's own checks of a request are ValueErrors
+            self.front.refuse(number, Refused(str(error)))
+        except Exception as error:  # where SGLang itself cannot go on, it ends this process
+            traceback.print_exc()
+            self.front.refuse(number, error)
+
+    async def _read(self, stream: Any, number: int, answer: Answer) -> None:
+        seen, over = 0, False
+        try:
+            async for output in stream:
+                tokens = output["output_ids"][seen:]  # all tokens so far
+                seen += len(tokens)
+                reason = output["meta_info"]["finish_reason"]
+                over = reason is not None
+                if over and reason["type"] == "abort":
+                    kind = Refused if reason.get("status_code") == BAD_REQUEST else RuntimeError
+                    raise kind(reason.get("message") or "SGLang aborted the request")
+                text = answer.take(tokens)
+                if over and not answer.finish:
+                    text += answer.end("length" if reason["type"] == "length" else "stop")
+                self._requests.say(number, text, answer.tokens, answer.finish)
+                if answer.finish:
+                    return
+        finally:
+            if not over:  # cancelled, or it has come to a stop word
+                self._engine.tokenizer_manager.abort_request(rid=_rid(number))
+
+    def _sampling(self, ask: dict[str, Any], limit: int) -> dict[str, Any]:
+        return {
+            "max_new_tokens": limit,
+            "temperature": ask["temperature"],
+            "top_p": ask["top_p"],
+            "top_k": ask["top_k"] if ask["top_k"] > 0 else -1,
+            "sampling_seed": ask["seed"],  # SGLang uses it only with enable_deterministic_inference
+            "stop_token_ids": [*self._ends, *stop_ids(self._tokenizer, ask["stop"])],
+        }
+
+
+def serve(settings: dict[str, Any]) -> None:
+    """Load, then answer until the front is gone."""
+    loop = asyncio.new_event_loop()
+    server = Server(loop)
+    server.load(settings)
+    server.front.ready()
+    loop.run_forever()
+
+
+if __name__ == "__main__":
+    # SGLang starts its processes by spawn, and they import this file.
+    try:
+        serve(json.loads(sys.argv[1]))
+    except Exception:
+        traceback.print_exc()
+        die("SGLang could not be loaded")

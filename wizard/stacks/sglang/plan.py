@@ -1,0 +1,122 @@
+"""The stack `sglang`: SGLang in an environment of its own, behind our engine proxy; natively only.
+
+Source: ``srt/server_args.py`` and ``srt/entrypoints/engine.py`` of SGLang's wheels 0.5.15, 0.5.17 and 0.5.23.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from wizard.advise.advice import Choice
+from wizard.kernel.language import mark, tr
+from wizard.kernel.values import fingerprint
+from wizard.model.facts import ModelFacts
+from wizard.plan import checkpoint
+from wizard.plan.arguments import check_step
+from wizard.plan.artefacts import MODEL, REPOSITORY
+from wizard.plan.fetch import fetch
+from wizard.plan.options import Options
+from wizard.plan.plan import Estimate, Step
+from wizard.plan.ports import Ports
+from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
+from wizard.plan.runtimes.venv import of_its_own
+from wizard.plan.serving import question_step, repository_step, serve_steps
+from wizard.plan.stack import StackPlan
+from wizard.probe.host import Host
+from wizard.repository import proxy
+
+ENGINE = proxy.Engine(Path(__file__).parent / "engine" / "sglang_engine.py")
+READY_SECONDS = 1800.0
+"""As for vLLM: weights are read, kernels are compiled and CUDA graphs are recorded; it was never timed."""
+WHILE_LOADING = ("fp8",)
+"""Formats that SGLang makes of 16-bit weights while it loads them ("online quantization" in its documentation)."""
+NATIVELY = {"HF_HUB_OFFLINE": "1", "SPT_NOENV": "1"}
+"""Everything is there already. setproctitle, by which SGLang names its processes, writes over their environment unless
+the second forbids it (its README), and by that environment a server's processes are found."""
+CHECK = """
+import inspect, json, sys
+from sglang.srt.server_args import ServerArgs
+if wrong := sorted(set(json.loads(sys.argv[1])) - set(inspect.signature(ServerArgs).parameters)):
+    sys.exit("this SGLang does not know: " + ", ".join(wrong))
+print("this SGLang knows all arguments")
+"""
+WHY = mark(
+    "The wizard's repository contains model.py, a thin engine proxy that starts SGLang in its own environment and "
+    "forwards questions, answer pieces and cancellations. 'decoupled' means that one request can have many responses, "
+    "one per piece of text."
+)
+
+
+def arguments(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]:
+    """Fields of SGLang's ``ServerArgs``, which ``sglang.Engine`` takes.
+
+    ``mem_fraction_static`` is left to SGLang: what it reserves beside weights and cache follows from its own defaults
+    (``_handle_gpu_memory_settings``). ``max_total_tokens`` keeps the cache within the budget of the advice.
+
+    Args:
+        model: The model's folder, as SGLang sees it.
+        facts: For the quantisation that the checkpoint has already, which SGLang finds by itself.
+        choice: For everything else.
+    """
+    settings: dict[str, Any] = {
+        "model_path": model,
+        "dtype": choice.dtype if choice.dtype in ("bfloat16", "float16", "float32") else "auto",
+        "context_length": choice.max_seq_len,
+        "max_running_requests": choice.max_batch_size,
+        # The program works with tokens: text and stop words are made as for the other engines.
+        "skip_tokenizer_init": True,
+        # Engine's own default is "error"; its memory is in the lines of "info".
+        "log_level": "info",
+    }
+    if choice.memory.kv_capacity_tokens:
+        settings["max_total_tokens"] = choice.memory.kv_capacity_tokens
+    if choice.tp > 1:
+        settings["tp_size"] = choice.tp
+    if choice.pp > 1:
+        settings["pp_size"] = choice.pp
+    if choice.kv_cache_dtype.startswith("fp8"):
+        settings["kv_cache_dtype"] = "fp8_e4m3"
+    if choice.quantization == "fp8" and facts.quantization is None:
+        settings["quantization"] = "fp8"
+    return settings
+
+
+def steps(
+    choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, options: Options
+) -> tuple[Step, ...]:
+    """All steps from nothing to a first answer.
+
+    Args:
+        choice: What was chosen.
+        host: The machine.
+        facts: The model.
+        runtime: Where and how the commands run.
+        ports: Ports that are free now.
+        question: The first question.
+        options: None of them means anything here.
+
+    Raises:
+        InfeasibleError: TW-L30 to TW-L33 for a checkpoint that cannot be served so.
+    """
+    checkpoint.check(choice, facts, WHILE_LOADING)
+    get = fetch(facts, runtime.workspace)
+    settings = arguments(str(get.path), facts, choice)
+    repository = proxy.repository(
+        runtime.server.name,
+        engine=ENGINE,
+        python=runtime.python,
+        settings=settings,
+        env={**of_its_own(runtime.python, choice), **NATIVELY},
+        facts=facts,
+        choice=choice,
+    )
+    check = check_step("SGLang", runtime, CHECK, settings, Estimate(0, unknown=True), gpus=len(choice.devices))
+    prepared = (*runtime.prepare(), check, get.step, repository_step(runtime, repository, tr(WHY)))
+    made_from = fingerprint([step.fingerprint for step in prepared])
+    start = runtime.start(runtime.server.name, ports, made_from, env=WITHOUT_GPUS, reads=get.reads)
+    reads = (*runtime.server_needs, MODEL, REPOSITORY)
+    return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
+
+
+PORT = StackPlan(steps)
