@@ -246,7 +246,7 @@ async def test_a_model_that_joins_later_is_asked_the_last_question_again_and_its
         await pilot.press("ctrl+r")
         await wait_for(pilot, lambda: len(made.asked) == 3 and not chat.talks.busy)
         assert [[one.content for one in each.messages] for each in made.asked[1:]] == [["First"], ["First"]]
-        assert "find, copy, save, log: this one" in words(chat, "#first .name")
+        assert "find, copy, save, log here" in words(chat, "#first .name")
         assert "log here" not in words(chat, "#second .name")
         await pilot.press("f7")
         await wait_for(pilot, lambda: [*chat.query(LogPanel)] and chat.query_one(LogPanel).is_mounted)
