@@ -38,7 +38,7 @@ def test_a_word_searches_the_hub_and_a_search_that_fails_leads_back_to_the_list(
     terminal.sees(MODEL)
     terminal.types("small\r")
     terminal.sees("Which one of these?")
-    terminal.sees("tight: 4 people with 2,048 tokens")
+    terminal.sees("tight: 4 people with up to 2,048 tokens")
     terminal.types(ENTER)
     terminal.sees("How should org/small run on this machine?")
     terminal.leaves()
