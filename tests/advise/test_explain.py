@@ -100,6 +100,9 @@ def test_every_number_of_every_choice_follows_from_its_formula(
         for field, title in NAMES.items():
             assert found[title].value == getattr(choice.memory, field)
         assert "measured here" not in found["Overhead"].formula
+        if choice.stack == "sglang":  # nobody measured its speed
+            assert choice.speed is None
+            continue
         assert choice.speed is not None
         assert found["Inter-token latency"].value == choice.speed.tpot_ms
         assert found["… at best"].value == choice.speed.low

@@ -39,7 +39,9 @@ def rejections(host: Host | str, facts: ModelFacts | str = LLAMA_8B, **wished: A
 def test_every_stack_and_format_that_works_is_a_choice() -> None:
     found = {(one.stack, one.quantization) for one in choices("8xH100")}
     both = [
-        (stack, name) for stack in ("vllm", "trtllm-llmapi", "trtllm-engine") for name in ("none", "fp8", "int4_awq")
+        (stack, name)
+        for stack in ("vllm", "trtllm-llmapi", "trtllm-engine", "sglang")
+        for name in ("none", "fp8", "int4_awq")
     ]
     assert found == {*both, ("transformers", "none")}
     assert {one.tp for one in choices("8xH100")} == {1, 2, 4, 8}
@@ -159,8 +161,8 @@ def test_a_pipeline_has_stages_that_its_stack_can_make() -> None:
         facts = facts_of("Qwen/Qwen2.5-72B", quantization_config=AWQ, num_hidden_layers=layers)
         return {one.stack for one in choices("4x4090", facts) if one.pp == 4}
 
-    assert stacks(80) == {"vllm", "trtllm-llmapi", "trtllm-engine"}
-    assert stacks(78) == {"vllm", "trtllm-llmapi"}  # engines want like stages
+    assert stacks(80) == {"vllm", "trtllm-llmapi", "trtllm-engine", "sglang"}
+    assert stacks(78) == {"vllm", "trtllm-llmapi", "sglang"}  # engines want like stages
 
 
 def test_pipelines_that_are_asked_for_are_kept_with_nvlink_too() -> None:

@@ -65,7 +65,7 @@ def test_an_engine_is_not_built_for_a_first_answer() -> None:
         stacks = [one.stack for one in ask("8xH100", model).choices]
         assert stacks[0] == "vllm"
         assert stacks.index("trtllm-llmapi") < stacks.index("trtllm-engine")
-        assert model == LLAMA_70B or stacks[-1] == "transformers"
+        assert model == LLAMA_70B or [stack for stack in stacks if stack != "sglang"][-1] == "transformers"
 
 
 def test_nobody_waits_for_pcie_without_need() -> None:
@@ -109,10 +109,11 @@ def test_what_was_not_tried_comes_after_what_was(goal: str) -> None:
     newer = replace(host, interpreters=tuple(replace(one, version=(3, 12, 3)) for one in host.interpreters))
     advice = advise(newer, facts_of(LLAMA_8B), Constraints(goal=goal))
     stacks = [one.stack for one in advice.choices]
-    assert {"vllm", "trtllm-llmapi"} <= set(stacks)
+    never_run = {"trtllm-llmapi", "sglang"}
+    assert {"vllm", *never_run} <= set(stacks)
     assert stacks[0] == "vllm"
-    assert stacks == sorted(stacks, key=lambda stack: stack == "trtllm-llmapi")
-    untried = [one for one in advice.choices if one.stack == "trtllm-llmapi"]
+    assert [stack in never_run for stack in stacks] == sorted(stack in never_run for stack in stacks)
+    untried = [one for one in advice.choices if one.stack in never_run]
     assert all(
         any(text_of(note).startswith("Not tested with the real engine") for note in one.reasons) for one in untried
     )
@@ -123,7 +124,7 @@ NEAREST = {
     "users": ("1xL4", LLAMA_8B, {"users": 500, "max_len": 2048, "quantization": "none"}, r"--users \d+"),
     "tp": ("8xH100", "Qwen/Qwen2.5-7B", {"tp": 8}, "--tp 4"),
     "tp of unlike GPUs": ("A100+T4", LLAMA_8B, {"tp": 2}, "--tp 1"),
-    "pp": ("2x4090", LLAMA_8B, {"pp": 16}, "--pp 1"),
+    "pp": ("2x4090", LLAMA_8B, {"pp": 16}, "--pp 2"),
     "quantization": ("3xA100", LLAMA_8B, {"quantization": "w4a8_awq"}, "--quantization none"),
     "kv_dtype": ("3xA100", LLAMA_8B, {"kv_dtype": "fp8", "stack": "vllm"}, "--kv-dtype auto"),
     "gpu_memory_utilization": (

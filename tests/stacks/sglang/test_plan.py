@@ -101,6 +101,16 @@ def test_the_program_names_what_every_version_has(version: str) -> None:
     assert keys <= set(CONTRACT[version]["SamplingParams"])
 
 
+def test_no_requests_name_begins_with_another_ones() -> None:
+    """SGLang aborts every request whose name begins with the given one (``abort_request`` of its scheduler)."""
+    tree = ast.parse(ENGINE.program.read_text(encoding="utf-8"))
+    (function,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "_rid")
+    scope: dict[str, Any] = {}
+    exec(ast.unparse(function), scope)
+    names = [scope["_rid"](number) for number in range(200)]
+    assert [(one, other) for one in names for other in names if one != other and other.startswith(one)] == []
+
+
 def test_the_pins_and_the_facts_are_of_versions_in_the_contract() -> None:
     (pin,) = (line for line in PINS.read_text(encoding="utf-8").splitlines() if line.startswith("sglang=="))
     version = pin.split("==")[1].split()[0]

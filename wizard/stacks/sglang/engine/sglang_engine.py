@@ -1,4 +1,4 @@
-"""SGLang (0.5.15 or newer) as an engine behind ``front_model.py``.
+"""SGLang (0.5.15 or newer) as an engine behind ``proxy_model.py``.
 
     python sglang_engine.py '{"model_path": "/models/x", "context_length": 4096, "skip_tokenizer_init": true}'
 
@@ -34,7 +34,7 @@ class Server:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._requests = Requests(loop, self._answer)
-        self.front = self._requests.front
+        self.proxy = self._requests.proxy
 
     def load(self, settings: dict[str, Any]) -> None:
         """Load the model; takes a minute or more."""
@@ -68,10 +68,10 @@ class Server:
             )
             await self._read(stream, number, answer)
         except (Refused, ValueError) as error:  # SGLang's own checks of a request are ValueErrors
-            self.front.refuse(number, Refused(str(error)))
+            self.proxy.refuse(number, Refused(str(error)))
         except Exception as error:  # where SGLang itself cannot go on, it ends this process
             traceback.print_exc()
-            self.front.refuse(number, error)
+            self.proxy.refuse(number, error)
 
     async def _read(self, stream: Any, number: int, answer: Answer) -> None:
         seen, over = 0, False
@@ -106,11 +106,11 @@ class Server:
 
 
 def serve(settings: dict[str, Any]) -> None:
-    """Load, then answer until the front is gone."""
+    """Load, then answer until the proxy is gone."""
     loop = asyncio.new_event_loop()
     server = Server(loop)
     server.load(settings)
-    server.front.ready()
+    server.proxy.ready()
     loop.run_forever()
 
 
