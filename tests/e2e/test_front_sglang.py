@@ -168,7 +168,7 @@ def test_cancelling_aborts_the_request_and_no_other(served: Served) -> None:
 
 
 async def test_the_chat_streams(served: Served) -> None:
-    talk = Conversation(sampling=Sampling(max_tokens=5)).said("user", "Count!")
+    talk = Conversation(sampling=Sampling(max_tokens=5)).with_message("user", "Count!")
     async with aclosing(answer(served.endpoint, talk)) as chunks:
         texts = [chunk.text async for chunk in chunks if chunk.text]
     assert "".join(texts) == "01234"
