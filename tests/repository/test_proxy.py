@@ -85,7 +85,8 @@ def test_what_is_shipped_is_for_old_pythons_and_needs_nothing_of_the_wizard(path
     shipped = {file.path: file.text for file in made().files}
     text = shipped.get(str(path)) or path.read_text()
     stub = path.name in ("model.py", "text_requests.py")
-    allowed = {"triton_python_backend_utils", "numpy"} if stub else {"vllm", "torch", "transformers", "tensorrt_llm"}
+    engines = {"vllm", "torch", "transformers", "tensorrt_llm", "sglang"}
+    allowed = {"triton_python_backend_utils", "numpy"} if stub else engines
     tree = ast.parse(text, feature_version=(3, 9))
     imported = {
         alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
@@ -100,5 +101,5 @@ def test_what_is_shipped_is_for_old_pythons_and_needs_nothing_of_the_wizard(path
 
 def test_engines_programs_are_in_a_folder_and_no_package() -> None:
     """So nothing of the wizard can import them by accident."""
-    assert len(PROGRAMS) == 3
+    assert len(PROGRAMS) == 4
     assert not [program for program in PROGRAMS if (program.parent / "__init__.py").exists()]
