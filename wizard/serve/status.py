@@ -38,9 +38,9 @@ class Status:
         return self.endpoint.http if self.endpoint and self.state in ("ready", "starting") else None
 
 
-def status_data(one: Status) -> dict[str, Any]:
+def status_data(status: Status) -> dict[str, Any]:
     """The status as JSON data: its fields and its URL."""
-    return {**to_data(one), "url": one.url}
+    return {**to_data(status), "url": status.url}
 
 
 def status(server: ServerFolder) -> Status:

@@ -15,7 +15,10 @@ from wizard.texts import advise, errors, reasons, remedies
 
 TEXTS: dict[type, dict[str, Callable[[Any], str | None]]] = {
     Note: {"text": advise.note, "source": advise.source},
-    Rejection: {"text": lambda one: reasons.text(one.reason), "remedy": lambda one: remedies.text(one.remedies)},
+    Rejection: {
+        "text": lambda rejection: reasons.text(rejection.reason),
+        "remedy": lambda rejection: remedies.text(rejection.remedies),
+    },
     Reason: {"text": reasons.text},
     Remedy: {"text": remedies.remedy},
 }
