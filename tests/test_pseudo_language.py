@@ -52,7 +52,8 @@ FLAGS = "quantization stack tp pp max-len users max-gpus kv-dtype release gpu-me
 SHARES = "free_gpu_memory_fraction kv_cache_free_gpu_mem_fraction"
 OWN = f"--engine-python --runtime native docker podman {VENV.path} {' '.join(VENV.packages)} tensorrt_llm +cu130"
 ARM = "aarch64 docker manifest inspect nvcr.io/nvidia/tritonserver trtllm-python-py3 vllm-python-py3"
-KNOWN = (UNITS, NAMES, STEMS, STACKS, FLAGS, SHARES, OWN, ARM)
+COMMANDS = "uv python install"
+KNOWN = (UNITS, NAMES, STEMS, STACKS, FLAGS, SHARES, OWN, ARM, COMMANDS)
 
 
 @pytest.fixture(autouse=True)

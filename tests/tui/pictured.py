@@ -314,7 +314,7 @@ STATES: dict[str, tuple[Callable[[], FakeJourney], Way]] = {
     "advice_what_if": (gpus, then(to_advice, "plus", "right", "plus")),
     "advice_why": (gpus, then(to_advice, "e", to=ReaderScreen)),
     "advice_refused": (gpus, then(to_advice, "x", to=ReaderScreen)),
-    "advice_wishes": (FakeJourney, then(to_advice, "w", to=FormScreen)),
+    "advice_constraints": (FakeJourney, then(to_advice, "w", to=FormScreen)),
     "review": (FakeJourney, to_review),
     "review_cannot_build": (lambda: FakeJourney(planned=NOT_YET), to_review),
     "review_other_step": (FakeJourney, then(to_review, "down", "down")),

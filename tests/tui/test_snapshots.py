@@ -21,7 +21,7 @@ LARGE = (200, 60)
 MAIN = ("welcome", "machine_with_gpus", "model", "advice_gpus", "review", "build", "chat_answer", "settings")
 """One state of each stage."""
 PLACED = (
-    *("welcome_help", "recipes", "keys", "keys_press", "review_export", "advice_wishes"),
+    *("welcome_help", "recipes", "keys", "keys_press", "review_export", "advice_constraints"),
     *("machine_explained", "chat_conversations", "chat_compare", "chat_log", "chat_logprobs"),
 )
 """Windows, and panels beside or below something."""

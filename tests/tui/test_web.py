@@ -188,14 +188,14 @@ def test_it_says_where_it_is_and_how_to_stop_it_and_stops(page: Served, number: 
     assert page.process.returncode == 0
 
 
-def test_a_port_that_is_taken_is_passed_over_unless_it_was_wished_for(page: Served, tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_passed_over_unless_it_was_asked_for(page: Served, tmp_path: Path) -> None:
     port = urlsplit(page.base).port
     done = subprocess.run(
         [sys.executable, "-m", "wizard", "web", "--no-open", "--port", str(port)],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr.startswith(f"TW-U61: port {port} of 127.0.0.1 cannot be used: ")
+    assert done.stderr.startswith(f"TW-U61: cannot use port {port} of 127.0.0.1: ")
     with served(*fake(tmp_path)) as other:
         assert urlsplit(other.base).port not in (None, port)
 
@@ -353,5 +353,5 @@ def test_no_address_but_this_machine_s_is_in_what_is_served() -> None:
         from wizard.kernel.errors import UsageError
         from wizard.tui.web.server import listen
 
-        with pytest.raises(UsageError, match="cannot be used"):
+        with pytest.raises(UsageError, match="cannot use port"):
             listen(taken.getsockname()[1])
