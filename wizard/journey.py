@@ -126,7 +126,7 @@ def search(text: str, *, offline: bool = False) -> list[Suggestion]:
 
 
 def with_verdict(host: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion:
-    """``one`` with what its files say and whether it fits (≤ 10 s); errors as `model`."""
+    """``suggestion`` with what its files say and whether it fits (≤ 10 s); errors as `model`."""
     from wizard.plan.offers import with_verdict as look
 
     return look(host, suggestion, offline=offline)

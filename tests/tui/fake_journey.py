@@ -157,10 +157,10 @@ class FakeJourney:
         self._wait()
         return list(_or_raise(self.hits))
 
-    def with_verdict(self, host: Host, one: Suggestion, *, offline: bool = False) -> Suggestion:
-        self.judged_refs.append(one.ref)
+    def with_verdict(self, host: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion:
+        self.judged_refs.append(suggestion.ref)
         self._wait()
-        return _or_raise(self.judgement or replace(one, verdict=Verdict("fits", saying("on 1 GPU"))))
+        return _or_raise(self.judgement or replace(suggestion, verdict=Verdict("fits", saying("on 1 GPU"))))
 
     def browse(self, text: str) -> list[Entry]:
         return [one for one in self.entries if one.path.startswith(text)]
