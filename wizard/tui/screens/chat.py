@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
@@ -106,24 +107,24 @@ class ChatScreen(StageScreen[ChatEnd]):
         away = self.focused is not None and self.focused is not prompt
         begun = any(message.role == "user" for message in view.conversation.messages)
         here, alone = self.talks.here.view, self.talks.second is None
-        does: dict[str, object] = {
-            "stop": self.talks.answering,
-            "write": away and idle,
-            "unedit": self.asking.edits and not away,
-            "back": idle and not away,
-            "edit": idle and begun and not prompt.text,
-            **dict.fromkeys(("again", "new"), idle and begun),
-            **dict.fromkeys(("tune", "presets", "private", "compare"), idle),
-            "save": idle and here.texts("user"),
-            "copy": here.texts("assistant"),
-            "copy_code": any("```" in text for text in here.texts("assistant")),
-            "restart": idle and isinstance(view.error, ServerError),
-            **dict.fromkeys(("find", "step"), begun),
-            "version": idle and begun and alone and len(view.conversation.versions()[0]) > 1,
-            "scroll": bool(view.conversation.messages) or self.hides_something,
-            "mean": not alone,
+        does: dict[str, Callable[[], object]] = {  # called for every binding on every change
+            "stop": lambda: self.talks.answering,
+            "write": lambda: away and idle,
+            "unedit": lambda: self.asking.edits and not away,
+            "back": lambda: idle and not away,
+            "edit": lambda: idle and begun and not prompt.text,
+            **dict.fromkeys(("again", "new"), lambda: idle and begun),
+            **dict.fromkeys(("tune", "presets", "private", "compare"), lambda: idle),
+            "save": lambda: idle and here.texts("user"),
+            "copy": lambda: here.texts("assistant"),
+            "copy_code": lambda: any("```" in text for text in here.texts("assistant")),
+            "restart": lambda: idle and isinstance(view.error, ServerError),
+            **dict.fromkeys(("find", "step"), lambda: begun),
+            "version": lambda: idle and begun and alone and len(view.conversation.versions()[0]) > 1,
+            "scroll": lambda: bool(view.conversation.messages) or self.hides_something,
+            "mean": lambda: not alone,
         }
-        return bool(does.get(action, True))
+        return bool(does[action]()) if action in does else True
 
     def action_write(self) -> None:
         """Back to the field."""
