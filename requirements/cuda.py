@@ -23,7 +23,7 @@ def requirements(package: str, version: str) -> list[str]:
     flags = (
         "install --dry-run --ignore-installed --no-deps --only-binary :all: --python-version 3.12 --quiet --report -"
     )
-    wanted = [word for one in PLATFORMS for word in ("--platform", one)]
+    wanted = [word for platform in PLATFORMS for word in ("--platform", platform)]
     argv = [
         sys.executable,
         "-m",

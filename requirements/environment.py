@@ -75,7 +75,7 @@ class Wheel:
         if abi == "abi3":
             return any(int(one) <= int(python) for one in re.findall(r"cp(\d{2,3})", pythons))
         if abi == "none":
-            return any(re.fullmatch(rf"py3\d*|cp{python}", one) for one in pythons.split("."))
+            return any(re.fullmatch(rf"py3\d*|cp{python}", word) for word in pythons.split("."))
         return f"cp{python}" in pythons.split(".") and abi == f"cp{python}"
 
 
@@ -117,8 +117,10 @@ def compiled(requirements: list[str]) -> list[tuple[str, str, str]]:
     flags = "--universal --python-version 3.10 --only-binary :all: --no-annotate --no-header --no-emit-index-url"
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "pyproject.toml").write_text(PROJECT)
-        Path(folder, "in").write_text("\n".join(one for one in requirements if not one.startswith("--")))
-        more = [one for one in requirements if one.startswith("--")]
+        Path(folder, "in").write_text(
+            "\n".join(requirement for requirement in requirements if not requirement.startswith("--"))
+        )
+        more = [requirement for requirement in requirements if requirement.startswith("--")]
         argv = ["uv", "pip", "compile", "--quiet", *flags.split(), *more, "in"]
         lines = subprocess.run(argv, cwd=folder, check=True, capture_output=True, text=True).stdout.splitlines()
     found = []
@@ -152,10 +154,10 @@ def main(file: Path, requirements: list[str]) -> None:
             if not files:
                 raise SystemExit(f"{package} {version} has no wheel for this platform")
             text.append(f"{package}=={version}" + (f" ; {marker}" if marker else "") + " \\")
-            hashes = sorted({one.sha256 for one in files})
+            hashes = sorted({weight_file.sha256 for weight_file in files})
             text += [f"    --hash=sha256:{digest}" + " \\" * (digest != hashes[-1]) for digest in hashes]
             if newest_python(marker):
-                mine = [one for one in files if one.suits("312")]
+                mine = [weight_file for weight_file in files if weight_file.suits("312")]
                 oldest = max(oldest, min(one.glibc for one in mine))
                 chosen.append(max(mine, key=lambda one: ("cp312" in one.tags[0], one.glibc)))
         file.write_text("\n".join(text) + "\n")

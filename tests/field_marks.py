@@ -30,7 +30,7 @@ class FieldCatalogue(PseudoCatalogue):
 @cache
 def messages() -> frozenset[str]:
     """All messages that the catalogues have."""
-    ids = (one.id for one in update.messages() if one.id)
+    ids = (message.id for message in update.messages() if message.id)
     return frozenset(each for one in ids for each in ([one] if isinstance(one, str) else one))
 
 

@@ -43,15 +43,15 @@ def test_where_the_hub_answers_a_real_small_model_comes_first(weights: bytes, mo
     assert first.licence == "Apache-2.0"
     assert first.download_bytes
     assert first.usable
-    assert "demo" in [one.ref for one in others]
-    assert all(one.why_not for one in others if not one.usable)  # what this hub has not is shown last, and why
+    assert "demo" in [other.ref for other in others]
+    assert all(other.why_not for other in others if not other.usable)  # what this hub has not is shown last, and why
 
 
 def test_without_a_hub_the_offline_demo_comes_first() -> None:
     first, *others = journey.suggestions(CPU_HOST, offline=True)
     assert (first.ref, first.usable, first.needs_network, first.download_bytes) == ("demo", True, False, 0)
-    assert [one.usable for one in others] == [False] * len(cpu_models())
-    assert {one.why_not for one in others} == {"the Hub is not contacted (--offline)"}
+    assert [other.usable for other in others] == [False] * len(cpu_models())
+    assert {other.why_not for other in others} == {"the Hub is not contacted (--offline)"}
     silent = journey.suggestions(CPU_HOST)  # the tests' hub is a port where nobody listens
     assert {one.why_not for one in silent[1:]} == {"the Hugging Face Hub does not respond"}
 
@@ -102,8 +102,8 @@ def test_a_name_that_is_no_server_is_not_stopped(tmp_path: Path) -> None:
 
 def test_a_machine_that_can_serve_nothing_says_so_for_each() -> None:
     host = replace(CPU_HOST, memory_available_bytes=1_000_000)
-    assert not any(one.usable for one in journey.suggestions(host, offline=True))
-    assert all(one.why_not for one in journey.suggestions(host, offline=True))
+    assert not any(suggestion.usable for suggestion in journey.suggestions(host, offline=True))
+    assert all(suggestion.why_not for suggestion in journey.suggestions(host, offline=True))
 
 
 def test_with_a_gpu_what_only_its_stacks_serve_is_offered_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def test_with_a_gpu_what_only_its_stacks_serve_is_offered_too(tmp_path: Path, mo
     monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(tmp_path))
     host = shorthand.host("1xH100")
     assert journey.advise(host, journey.model("small"), Constraints()).feasible
-    offered = {one.ref: one for one in journey.suggestions(host, offline=True)}
+    offered = {suggestion.ref: suggestion for suggestion in journey.suggestions(host, offline=True)}
     assert offered["demo"].usable
     assert (offered["small"].usable, offered["small"].why_not) == (True, None)
 

@@ -73,19 +73,23 @@ def data() -> list[str]:
         *(name for gpu in gpus.gpus().values() for name in gpu.names),
         *(stacks.facts(name).title for name in stacks.names()),
         *(each.label for each in FORMATS.values() if each.label not in field_marks.messages()),
-        *(one.ref for family in table.families for one in family.checkpoints),
-        *(one.engine for stack in ("vllm", "transformers", "llamacpp") for one in engine_environments(stack)),
-        *(text for one in images for text in (one.gpu_source, one.source)),
+        *(checkpoint.ref for family in table.families for checkpoint in family.checkpoints),
+        *(
+            engine_environment.engine
+            for stack in ("vllm", "transformers", "llamacpp")
+            for engine_environment in engine_environments(stack)
+        ),
+        *(text for image in images for text in (image.gpu_source, image.source)),
     ]
 
 
 def about(host: Host, facts: ModelFacts, constraints: Constraints) -> Iterator[str]:
     """All that can be read of one advice."""
     advice = advise(host, facts, constraints)
-    for one in advice.choices:
-        yield from _choice(one, advice.choices[0])
-    for one in advice.choices[:2]:
-        for figure in explain.figures(host, facts, one):
+    for choice in advice.choices:
+        yield from _choice(choice, advice.choices[0])
+    for choice in advice.choices[:2]:
+        for figure in explain.figures(host, facts, choice):
             yield from (figure.name, figure.result, figure.formula)
     for why in advice.rejections:
         yield reasons.text(why.reason)
@@ -385,7 +389,7 @@ def test_an_error(name: str, tmp_path: Path) -> None:
     paths = [
         str(tmp_path),
         str(profiles.find("examples/fleet.yaml")),
-        *(one.name for one in recipes.recipes()),
+        *(recipe.name for recipe in recipes.recipes()),
         "org/name http field NO json toml gguf profiles xA",
     ]
     aliases = [alias for gpu in gpus.gpus().values() for alias in gpu.aliases]

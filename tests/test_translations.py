@@ -30,7 +30,7 @@ def test_a_message_is_no_f_string() -> None:
     for path in sorted((TRANSLATIONS.parent / "wizard").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in update.KEYWORDS:
-                assert not any(isinstance(one, ast.JoinedStr) for one in node.args), f"{path}:{node.lineno}"
+                assert not any(isinstance(argument, ast.JoinedStr) for argument in node.args), f"{path}:{node.lineno}"
 
 
 def test_all_words_of_a_question_are_messages() -> None:

@@ -54,7 +54,11 @@ def _in_code() -> Iterator[tuple[str, str | tuple[str, str]]]:
     for path in sorted((ROOT / "wizard").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KEYWORDS:
-                said = [str(one.value) for one in node.args[: KEYWORDS[node.func.id]] if isinstance(one, ast.Constant)]
+                said = [
+                    str(argument.value)
+                    for argument in node.args[: KEYWORDS[node.func.id]]
+                    if isinstance(argument, ast.Constant)
+                ]
                 if len(said) == KEYWORDS[node.func.id] and all(said):
                     yield str(path.relative_to(ROOT)), said[0] if len(said) == 1 else (said[0], said[1])
 

@@ -164,7 +164,7 @@ def main(package: Path) -> None:
 
 def table(stack: str, k: Coefficients, good: float, fair: float, capabilities: list[str], source: str) -> str:
     """One stack's part of the file."""
-    values = {one.name: getattr(k, one.name) for one in fields(k)}
+    values = {field.name: getattr(k, field.name) for field in fields(k)}
     lines = [f"{name} = {str(v).lower() if isinstance(v, bool) else f'{v:.4g}'}" for name, v in values.items()]
     return (
         f"[stacks.{stack}]\ngood = {good:.2f}\nfair = {fair:.2f}\nrough = 0.6\nfitted = {capabilities}\n"

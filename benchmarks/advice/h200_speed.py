@@ -26,18 +26,18 @@ def main() -> int:
     errors = []
     print("| shape | requests | measured ms/token | predicted | error |")
     print("|---|---|---|---|---|")
-    for one in json.loads(MEASURED.read_text(encoding="utf-8")):
-        options = one["options"]
-        if options.get("enforce_eager") or "gptq" in one["shape"]:
+    for load in json.loads(MEASURED.read_text(encoding="utf-8")):
+        options = load["options"]
+        if options.get("enforce_eager") or "gptq" in load["shape"]:
             continue  # eager mode is no way to serve
-        facts, setup = asked(one)
-        for users, rate in one["tokens_per_s"].items():
+        facts, setup = asked(load)
+        for users, rate in load["tokens_per_s"].items():
             speed = estimate(facts, device, setup, Load(int(users), TOKENS_IN, TOKENS_OUT))
             if speed is None or speed.tpot_ms is None:
-                raise SystemExit(f"{one['shape']}: no estimate")
+                raise SystemExit(f"{load['shape']}: no estimate")
             measured = int(users) / rate * 1e3
             errors.append(speed.tpot_ms / measured - 1)
-            print(f"| {one['shape']} | {users} | {measured:.2f} | {speed.tpot_ms:.2f} | {errors[-1]:+.1%} |")
+            print(f"| {load['shape']} | {users} | {measured:.2f} | {speed.tpot_ms:.2f} | {errors[-1]:+.1%} |")
     absolute = [abs(error) for error in errors]
     print(f"\n{len(errors)} points: mean {statistics.mean(absolute):.1%}, median {statistics.median(absolute):.1%}")
     return 0

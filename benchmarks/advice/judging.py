@@ -84,13 +84,16 @@ def faults(case: dict[str, Any], advice: Advice) -> Iterator[str]:
                 continue  # a mere note, or about releases that the next expectation of the case bounds
             if one.get("severity") != "warn" or not choice.warnings:
                 yield f"forbidden ({one['reason']}): {shown(choice)}"
-    for one in advice.rejections:
-        if not (reasons.text(one.reason).strip() and texts.text(one.remedies).strip()):
-            yield f"a rejection without a reason or a remedy: {one}"
+    for rejection in advice.rejections:
+        if not (reasons.text(rejection.reason).strip() and texts.text(rejection.remedies).strip()):
+            yield f"a rejection without a reason or a remedy: {rejection}"
     yield from _refusal(expected, advice)
     order = [
-        next((place for place, group in enumerate(expected.get("rank", ())) if _among(group, FAMILIES[one.stack])), 0)
-        for one in advice.choices
+        next(
+            (place for place, group in enumerate(expected.get("rank", ())) if _among(group, FAMILIES[candidate.stack])),
+            0,
+        )
+        for candidate in advice.choices
     ]
     if order != sorted(order):
         yield f"the stacks do not come in the order {expected['rank']}"
@@ -99,11 +102,13 @@ def faults(case: dict[str, Any], advice: Advice) -> Iterator[str]:
 def _refusal(expected: dict[str, Any], advice: Advice) -> Iterator[str]:
     if advice.feasible or "codes" not in expected:
         return
-    codes = {one.code for one in advice.rejections}
+    codes = {rejection.code for rejection in advice.rejections}
     if not codes & set(expected["codes"]):
         yield f"refused for {sorted(codes)} instead of {expected['codes']}"
-    remedies = [texts.text(one.remedies) for one in advice.rejections if one.code in expected["codes"]]
-    if not any(expected.get("remedy", "") in one for one in remedies):
+    remedies = [
+        texts.text(rejection.remedies) for rejection in advice.rejections if rejection.code in expected["codes"]
+    ]
+    if not any(expected.get("remedy", "") in remedy for remedy in remedies):
         yield f"no remedy has {expected['remedy']!r}: {remedies}"
 
 

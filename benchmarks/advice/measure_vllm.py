@@ -237,7 +237,7 @@ def main() -> int:
         results.append(measure(out, name))
         print(json.dumps({key: value for key, value in results[-1].items() if key != "config"}), flush=True)
         (out / "measured.json").write_text(json.dumps(results, indent=1))
-    return 1 if any("failed" in one for one in results) else 0
+    return 1 if any("failed" in result for result in results) else 0
 
 
 if __name__ == "__main__":

@@ -60,20 +60,20 @@ def predicted(one: dict[str, Any]) -> dict[str, float]:
 def main() -> int:
     """Print the table."""
     paths = [Path(name) for name in sys.argv[1:]] or [HERE / "measured_h200.json"]
-    shapes = [one for path in paths for one in json.loads(path.read_text(encoding="utf-8")) if "blocks" in one]
+    shapes = [load for path in paths for load in json.loads(path.read_text(encoding="utf-8")) if "blocks" in load]
     print("| shape | weights GiB | peak activation GiB | CUDA graphs GiB | KV-cache tokens |")
     print("|---|---|---|---|---|")
-    for one in shapes:
-        ours = predicted(one)
+    for shape in shapes:
+        ours = predicted(shape)
         cells = []
         for key in ("weights_gib", "activation_gib", "graphs_gib", "kv_tokens"):
-            actual = one["blocks"] * one["block_size"] if key == "kv_tokens" else one.get(key)
+            actual = shape["blocks"] * shape["block_size"] if key == "kv_tokens" else shape.get(key)
             if actual is None:  # nothing was captured
                 cells.append("none")
                 continue
             digits = 0 if key == "kv_tokens" else 2
             cells.append(f"{ours[key]:,.{digits}f} / {actual:,.{digits}f} ({ours[key] / actual - 1:+.1%})")
-        print(f"| {one['shape']} | {' | '.join(cells)} |")
+        print(f"| {shape['shape']} | {' | '.join(cells)} |")
     return 0
 
 

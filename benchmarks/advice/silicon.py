@@ -165,7 +165,7 @@ def _stored(facts: ModelFacts, format_: str) -> ModelFacts:
     """``facts`` with only the experts in ``format_``, as the checkpoints are."""
     assert facts.anatomy is not None
     parts, experts = facts.anatomy.parts, formats.weight_bytes(facts, facts.anatomy, format_).experts
-    sizes = {one.name: 2 * getattr(parts, one.name) for one in fields(Parts)}
+    sizes = {field.name: 2 * getattr(parts, field.name) for field in fields(Parts)}
     return replace(facts, stored=Parts(**{**sizes, "experts": experts}), quantization=Quantization("-", format=format_))
 
 

@@ -29,7 +29,7 @@ from wizard.catalog.speed import Coefficients
 from wizard.probe.shorthand import host
 
 UNITS = {"us": 0.0, "gb": math.inf}
-PEAK = Coefficients(**{one.name: UNITS.get(one.name.rpartition("_")[2], 1.0) for one in fields(Coefficients)})
+PEAK = Coefficients(**{field.name: UNITS.get(field.name.rpartition("_")[2], 1.0) for field in fields(Coefficients)})
 H200 = ((1, 202), (8, 1549), (32, 5342), (64, 9151), (256, 16905))
 """Requests at once and tokens/s of vLLM 0.26 with Llama-3.1-8B's shape in bfloat16 on one H200, 100 in and 128 out."""
 COLUMNS = "id stack model gpu quantization kv_cache_dtype tp users isl osl ttft_ms tpot_ms aiconfigurator_tpot_ms"

@@ -78,7 +78,7 @@ class Tokens(BaseHTTPRequestHandler):
 
 def slope(points: Sequence[tuple[float, float]]) -> float:
     """By least squares, of (x, y)."""
-    mean_x, mean_y = (sum(one[at] for one in points) / len(points) for at in (0, 1))
+    mean_x, mean_y = (sum(point[at] for point in points) / len(points) for at in (0, 1))
     above = sum((x - mean_x) * (y - mean_y) for x, y in points)
     below = sum((x - mean_x) ** 2 for x, _y in points)
     return above / below if below else 0.0

@@ -83,7 +83,7 @@ def test_a_gibibyte_more_makes_the_next_breakdown_a_gibibyte_larger_and_says_so(
     assert after.memory.overhead_bytes == before.memory.overhead_bytes + GIB
     assert after.memory.total_bytes == before.memory.total_bytes + GIB
     assert after.correction_bytes == GIB
-    (note,) = [one for one in after.reasons if one.code == "calibrated"]
+    (note,) = [reason for reason in after.reasons if reason.code == "calibrated"]
     assert "1.0 GiB more than the formulas predict" in text_of(note)
     assert "2026-11-21" in text_of(note)
     assert "calibrated" not in codes(before)
@@ -138,10 +138,10 @@ def test_the_overhead_never_falls_below_nothing(more: int) -> None:
     before = first(CPU_HOST, GGUF)
     line = started(CPU_HOST, GGUF, before, as_predicted(before, more))
     advice = advise(CPU_HOST, GGUF, Constraints(), past(line))
-    for one in advice.choices:
-        assert one.memory.overhead_bytes >= 0
-        assert one.memory.overhead_bytes == before.memory.overhead_bytes + one.correction_bytes
-        assert abs(one.correction_bytes) <= abs(more)
+    for choice in advice.choices:
+        assert choice.memory.overhead_bytes >= 0
+        assert choice.memory.overhead_bytes == before.memory.overhead_bytes + choice.correction_bytes
+        assert abs(choice.correction_bytes) <= abs(more)
 
 
 def test_working_memory_is_corrected_too_and_what_was_not_said_is_not() -> None:

@@ -65,7 +65,7 @@ def test_the_judge_sees_what_is_wrong() -> None:
     ranked = SAID["seed-1gpu-llama2-7b-ensemble"]
     assert list(faults(ranked, Advice(feasible=True, choices=answer(ranked["id"]).choices[::-1])))
     pcie = SAID["trt-pro6000x4-llama33-70b-nvfp4-pp"]
-    warned = next(one for one in answer(pcie["id"]).choices if one.tp == 4 and one.quantization == "nvfp4")
+    warned = next(choice for choice in answer(pcie["id"]).choices if choice.tp == 4 and choice.quantization == "nvfp4")
     rest = answer(pcie["id"]).choices
     assert list(faults(pcie, Advice(feasible=True, choices=(*rest, replace(warned, warnings=())))))
 

@@ -24,7 +24,7 @@ LARGE = replace(
 
 
 def codes(advice: Advice) -> list[str]:
-    return [one.code for one in advice.rejections]
+    return [rejection.code for rejection in advice.rejections]
 
 
 def test_a_small_gguf_on_a_cpu_is_served_as_it_is() -> None:
@@ -152,7 +152,7 @@ def test_a_processor_that_nothing_was_measured_on_is_let_through_and_said() -> N
     arm = replace(CPU_HOST, cpu=Cpu("Neoverse-V2", "aarch64", 72, ("asimd", "sve")))
     choice = advise(arm, GGUF, Constraints()).choices[0]
     assert (choice.stack, choice.runtime) == ("llamacpp", "native")
-    (note,) = [one for one in choice.warnings if one.code == "untried-processor"]
+    (note,) = [warning for warning in choice.warnings if warning.code == "untried-processor"]
     assert "aarch64" in text_of(note)
     assert "emulation" in text_of(note)
 
@@ -191,4 +191,4 @@ def test_the_longest_context_fits_and_one_block_more_does_not(budget: int, users
 def test_advice_never_overspends(available: int, users: int) -> None:
     advice = advise(replace(CPU_HOST, memory_available_bytes=available), LARGE, Constraints(users=users))
     assert advice.feasible or codes(advice) == ["memory"]
-    assert all(one.memory.total_bytes <= available for one in advice.choices)
+    assert all(choice.memory.total_bytes <= available for choice in advice.choices)

@@ -48,7 +48,7 @@ def test_no_gpu_no_device() -> None:
 def test_different_gpus_are_different_groups_the_larger_first() -> None:
     small, large = host("2xL4"), host("2xA100")
     mixed = (*small.gpus, *(replace(gpu, index=gpu.index + 2) for gpu in large.gpus))
-    assert [one.indices for one in devices(around(*mixed))] == [(2, 3), (0, 1)]
+    assert [device.indices for device in devices(around(*mixed))] == [(2, 3), (0, 1)]
 
 
 def test_a_gpu_that_somebody_uses_is_kept_apart_and_the_holder_named() -> None:
@@ -61,13 +61,13 @@ def test_a_gpu_that_somebody_uses_is_kept_apart_and_the_holder_named() -> None:
     assert first.indices == (0, 2, 3)
     assert second.indices == (1,)
     assert second.free_bytes == second.total_bytes - 30 * GIB
-    assert [reasons.text(one) for one in second.holders] == ["python (pid 4242): 30.0 GiB"]
+    assert [reasons.text(holder) for holder in second.holders] == ["python (pid 4242): 30.0 GiB"]
 
 
 def test_memory_of_processes_that_are_not_visible_is_reported() -> None:
     (gpu,) = host("A100").gpus
     (found,) = devices(around(replace(gpu, memory_free_bytes=(gpu.memory_free_bytes or 0) - 40 * GIB)))
-    assert [reasons.text(one) for one in found.holders] == ["processes that are not visible from here: 40.0 GiB"]
+    assert [reasons.text(holder) for holder in found.holders] == ["processes that are not visible from here: 40.0 GiB"]
     assert found.total_bytes == (gpu.memory_total_bytes or 0) - 615 * MIB
 
 

@@ -24,7 +24,7 @@ from wizard.plan.questions import constraints
 
 STACK = next(filter(engines.builds, stacks.names()))
 LLAMA = facts_of(LLAMA_8B)
-ENGINES = [one for one in journey.recipes() if one.answers.get("stack") == STACK]
+ENGINES = [recipe for recipe in journey.recipes() if recipe.answers.get("stack") == STACK]
 
 
 def test_a_newer_release_has_no_engines() -> None:
@@ -36,8 +36,8 @@ def test_a_newer_release_has_no_engines() -> None:
 
 
 def test_only_engines_are_said_to_have_ended() -> None:
-    for one in advise(machine("1xH100"), LLAMA, Constraints()).choices:
-        assert (engines.END in {note.code for note in one.warnings}) is (one.stack == STACK)
+    for choice in advise(machine("1xH100"), LLAMA, Constraints()).choices:
+        assert (engines.END in {note.code for note in choice.warnings}) is (choice.stack == STACK)
 
 
 def test_the_successors_are_those_that_list_the_model() -> None:

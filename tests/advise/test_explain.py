@@ -48,7 +48,7 @@ def worked_out(formula: str) -> float:
 
 def explained(machine: Host, facts: ModelFacts, constraints: Constraints) -> list[tuple[Choice, dict[str, Figure]]]:
     choices = advise(machine, facts, constraints).choices
-    return [(one, {figure.name: figure for figure in figures(machine, facts, one)}) for one in choices]
+    return [(choice, {figure.name: figure for figure in figures(machine, facts, choice)}) for choice in choices]
 
 
 def check(choice: Choice, found: dict[str, Figure]) -> None:

@@ -38,23 +38,23 @@ def rejections(host: Host | str, facts: ModelFacts | str = LLAMA_8B, **wished: A
 
 
 def test_every_stack_and_format_that_works_is_a_choice() -> None:
-    found = {(one.stack, one.quantization) for one in choices("8xH100")}
+    found = {(choice.stack, choice.quantization) for choice in choices("8xH100")}
     both = [
         (stack, name)
         for stack in ("vllm", "trtllm-llmapi", "trtllm-engine", "sglang")
         for name in ("none", "fp8", "int4_awq")
     ]
     assert found == {*both, ("transformers", "none")}
-    assert {one.tp for one in choices("8xH100")} == {1, 2, 4, 8}
+    assert {choice.tp for choice in choices("8xH100")} == {1, 2, 4, 8}
 
 
 def test_a_quantised_checkpoint_is_taken_as_it_is() -> None:
     for config, name in ((AWQ, "int4_awq"), (GPTQ, "int4_gptq"), (BLOCKS, "fp8_block")):
         found = choices("8xH100", facts_of(LLAMA_8B, quantization_config=config))
         assert {one.quantization for one in found} == {name}
-    assert {one.dtype for one in choices("8xH100", facts_of(LLAMA_8B, quantization_config=GPTQ))} == {"float16"}
+    assert {choice.dtype for choice in choices("8xH100", facts_of(LLAMA_8B, quantization_config=GPTQ))} == {"float16"}
     assert {
-        one.quantization for one in choices("3xA100", facts_of("openai/gpt-oss-20b", quantization_config=MXFP4))
+        choice.quantization for choice in choices("3xA100", facts_of("openai/gpt-oss-20b", quantization_config=MXFP4))
     } == {"mxfp4"}
 
 
@@ -103,18 +103,18 @@ def test_what_is_only_unpacked_is_no_reason_to_take_another_checkpoint_unasked()
 def test_an_image_whose_vllm_does_not_unpack_yet_is_not_taken(gpus: str, driver: str, release: str) -> None:
     host = replace(machine(gpus) if gpus not in HOSTS else HOSTS[gpus], driver_version=driver, interpreters=())
     stored = facts_of(LLAMA_8B, quantization_config=FP8)
-    assert {one.release.partition("-")[0] for one in choices(host, stored, stack="vllm")} == {release}
+    assert {choice.release.partition("-")[0] for choice in choices(host, stored, stack="vllm")} == {release}
 
 
 def test_as_published_tries_no_other_format() -> None:
-    assert {one.quantization for one in choices("8xH100", as_published=True)} == {"none"}
+    assert {choice.quantization for choice in choices("8xH100", as_published=True)} == {"none"}
     refused = rejections("8xH100", as_published=True, quantization="fp8")
     assert {one.code for one in refused} == {"quantization"}
 
 
 def test_another_checkpoint_is_said_to_be_one() -> None:
-    for one in choices("8xH100"):
-        assert ("requantize" in {note.code for note in one.warnings}) == (one.quantization != "none")
+    for choice in choices("8xH100"):
+        assert ("requantize" in {note.code for note in choice.warnings}) == (choice.quantization != "none")
     stored = choices("8xH100", facts_of(LLAMA_8B, quantization_config=AWQ))
     assert not any("requantize" in {note.code for note in one.warnings} for one in stored)
 
@@ -126,15 +126,17 @@ def test_an_fp8_cache_is_tried_where_16_bits_do_not_fit() -> None:
 
 
 def test_copies_fill_the_machine_and_max_gpus_bounds_all() -> None:
-    by_tp = {one.tp: one.replicas for one in choices("8xH100", stack="vllm", quantization="none")}
+    by_tp = {choice.tp: choice.replicas for choice in choices("8xH100", stack="vllm", quantization="none")}
     assert by_tp == {1: 8, 2: 4, 4: 2, 8: 1}
-    bounded = {one.tp: one.replicas for one in choices("8xH100", stack="vllm", quantization="none", max_gpus=3)}
+    bounded = {
+        choice.tp: choice.replicas for choice in choices("8xH100", stack="vllm", quantization="none", max_gpus=3)
+    }
     assert bounded == {1: 3, 2: 1}
-    assert all(len(one.devices) == one.tp * one.pp for one in choices("8xH100"))
+    assert all(len(choice.devices) == choice.tp * choice.pp for choice in choices("8xH100"))
 
 
 def splits(gpus: str, **wished: Any) -> set[tuple[int, int]]:
-    return {(one.tp, one.pp) for one in choices(gpus, **wished)}
+    return {(choice.tp, choice.pp) for choice in choices(gpus, **wished)}
 
 
 def test_a_pipeline_is_a_choice_where_ranks_wait_for_pcie_and_are_no_better() -> None:
@@ -152,29 +154,31 @@ def test_a_pipeline_is_a_choice_where_ranks_wait_for_pcie_and_are_no_better() ->
 
 def test_a_pipeline_is_a_choice_where_ranks_cannot_be() -> None:
     unpadded = facts_of("Qwen/Qwen2.5-72B", quantization_config=AWQ)  # 29,568 columns: no groups on two ranks
-    assert {(one.tp, one.pp) for one in choices("2x4090", unpadded)} == set()
-    assert {(one.stack, one.tp, one.pp) for one in choices("2xL40S", unpadded, stack="vllm")} >= {("vllm", 1, 2)}
-    assert {(one.tp, one.pp) for one in choices("4x4090", unpadded, stack="vllm")} == {(1, 4)}
+    assert {(choice.tp, choice.pp) for choice in choices("2x4090", unpadded)} == set()
+    assert {(choice.stack, choice.tp, choice.pp) for choice in choices("2xL40S", unpadded, stack="vllm")} >= {
+        ("vllm", 1, 2)
+    }
+    assert {(choice.tp, choice.pp) for choice in choices("4x4090", unpadded, stack="vllm")} == {(1, 4)}
 
 
 def test_a_pipeline_has_stages_that_its_stack_can_make() -> None:
     def stacks(layers: int) -> set[str]:
         facts = facts_of("Qwen/Qwen2.5-72B", quantization_config=AWQ, num_hidden_layers=layers)
-        return {one.stack for one in choices("4x4090", facts) if one.pp == 4}
+        return {choice.stack for choice in choices("4x4090", facts) if choice.pp == 4}
 
     assert stacks(80) == {"vllm", "trtllm-llmapi", "trtllm-engine", "sglang"}
     assert stacks(78) == {"vllm", "trtllm-llmapi", "sglang"}  # engines want like stages
 
 
 def test_pipelines_that_are_asked_for_are_kept_with_nvlink_too() -> None:
-    assert {(one.tp, one.pp) for one in choices("8xH100", pp=2, tp=2, stack="vllm")} == {(2, 2)}
+    assert {(choice.tp, choice.pp) for choice in choices("8xH100", pp=2, tp=2, stack="vllm")} == {(2, 2)}
 
 
 def test_unlike_gpus_are_never_mixed() -> None:
     found = choices("A100+T4")
     assert {one.tp for one in found} == {1}
     assert {one.devices for one in found} == {(0,), (1,)}
-    assert {one.code for one in rejections("A100+T4", tp=2)} >= {"gpus"}
+    assert {rejection.code for rejection in rejections("A100+T4", tp=2)} >= {"gpus"}
 
 
 def test_more_gpus_than_a_machine_holds_are_several_machines_and_the_advice_is_for_one() -> None:
@@ -188,10 +192,10 @@ def test_more_gpus_than_a_machine_holds_are_several_machines_and_the_advice_is_f
         assert "8 of them" in text
     for refused in rejections("16xH100", LLAMA_70B, tp=16):
         assert refused.code in ("gpus", "split")
-    why = next(one for one in rejections("16xH100", LLAMA_70B, tp=16) if one.code == "gpus")
+    why = next(rejection for rejection in rejections("16xH100", LLAMA_70B, tp=16) if rejection.code == "gpus")
     assert "8 × NVIDIA H100 80GB HBM3 in one machine" in text_of(why)
     assert remedy_of(why) == "--tp 8"
-    assert not any("one-machine" in {note.code for note in one.warnings} for one in choices("8xH100"))
+    assert not any("one-machine" in {note.code for note in choice.warnings} for choice in choices("8xH100"))
 
 
 def test_a_machine_of_sixteen_that_is_known_stays_one() -> None:
@@ -204,11 +208,11 @@ def test_a_machine_of_sixteen_that_is_known_stays_one() -> None:
 def test_gpus_that_nvml_has_counted_are_in_one_machine() -> None:
     named = machine("16xH100")
     seen = replace(named, gpus=tuple(replace(gpu, uuid=f"GPU-{gpu.index}") for gpu in named.gpus))
-    assert max(one.tp for one in choices(seen, LLAMA_70B, stack="vllm", quantization="none")) == 16
+    assert max(choice.tp for choice in choices(seen, LLAMA_70B, stack="vllm", quantization="none")) == 16
 
 
 def tags(host: Host, stack: str, **wished: Any) -> set[str]:
-    return {one.release for one in choices(host, stack=stack, **wished)}
+    return {choice.release for choice in choices(host, stack=stack, **wished)}
 
 
 @pytest.mark.parametrize(
@@ -227,18 +231,20 @@ def test_an_unknown_driver_is_taken_to_be_new() -> None:
 
 def test_a_driver_that_is_too_old_for_all_says_which_branch_would_do() -> None:
     old = replace(HOSTS["1xL4"], driver_version="470.256.02")
-    for one in rejections(old, as_published=True):
-        assert one.code == "driver"
-        assert "470.256.02" in text_of(one)
-        branch = 525 if stacks.facts(one.stack).image else 580  # SGLang has no image; its own environment is of CUDA 13
-        assert f"NVIDIA driver {branch} or newer" in remedy_of(one)
+    for rejection in rejections(old, as_published=True):
+        assert rejection.code == "driver"
+        assert "470.256.02" in text_of(rejection)
+        branch = (
+            525 if stacks.facts(rejection.stack).image else 580
+        )  # SGLang has no image; its own environment is of CUDA 13
+        assert f"NVIDIA driver {branch} or newer" in remedy_of(rejection)
 
 
 def test_volta_gets_an_image_that_still_has_code_for_it() -> None:
     new = replace(HOSTS["2xV100"], driver_version="580.95")
     (tag,) = tags(new, "vllm", quantization="none")
     assert tag < "24.11"
-    assert {one.dtype for one in choices(new)} == {"float16"}
+    assert {choice.dtype for choice in choices(new)} == {"float16"}
 
 
 def test_gpt_oss_gets_a_vllm_that_knows_it() -> None:
@@ -253,16 +259,16 @@ def test_gpt_oss_gets_a_vllm_that_knows_it() -> None:
 
 
 def test_no_gpu_says_why_and_what_there_is_instead() -> None:
-    for one in rejections("cpu"):
-        assert one.code == "no-gpu"
-        assert "GGUF" in remedy_of(one)
+    for rejection in rejections("cpu"):
+        assert rejection.code == "no-gpu"
+        assert "GGUF" in remedy_of(rejection)
     broken = replace(HOSTS["cpu"], gpu_problem=Problem("TW-P02", "the driver is not loaded", "Load it."))
     assert "the driver is not loaded" in text_of(rejections(broken)[0])
 
 
 def test_a_gpu_that_nvml_cannot_describe_is_not_guessed_at() -> None:
     host = replace(HOSTS["cpu"], gpus=(Gpu(0, "NVIDIA Mystery"),))
-    assert {one.code for one in rejections(host)} == {"gpu-unknown"}
+    assert {rejection.code for rejection in rejections(host)} == {"gpu-unknown"}
 
 
 @pytest.mark.parametrize(
@@ -275,7 +281,7 @@ def test_a_gpu_that_nvml_cannot_describe_is_not_guessed_at() -> None:
     ],
 )
 def test_a_model_that_no_gpu_stack_can_load(facts: ModelFacts, code: str) -> None:
-    assert {one.code for one in rejections("8xH100", facts)} == {code}
+    assert {rejection.code for rejection in rejections("8xH100", facts)} == {code}
 
 
 @pytest.mark.parametrize(
@@ -290,9 +296,9 @@ def test_a_model_that_no_gpu_stack_can_load(facts: ModelFacts, code: str) -> Non
     ],
 )
 def test_a_wish_that_cannot_be_met_is_refused(wished: dict[str, Any], code: str, remedy: str) -> None:
-    for one in rejections("8xH100", **wished):
-        assert one.code == code
-        assert remedy in remedy_of(one)
+    for rejection in rejections("8xH100", **wished):
+        assert rejection.code == code
+        assert remedy in remedy_of(rejection)
 
 
 def test_a_wish_against_the_checkpoint_is_refused() -> None:
@@ -334,7 +340,7 @@ def test_a_share_of_the_gpu_is_one_of_what_tensorrt_llm_finds_free(stack: str) -
         cache = (choice.kv_cache_fraction or 0) * ((gpu.memory_free_bytes or 0) - loaded)
         assert loaded + cache <= bill.budget_bytes
         assert cache == pytest.approx(bill.kv_bytes_per_token * bill.kv_capacity_tokens, rel=0.001)
-    assert [one.kv_cache_fraction for one in choices("1xH100", stack="vllm", quantization="none")] == [None]
+    assert [candidate.kv_cache_fraction for candidate in choices("1xH100", stack="vllm", quantization="none")] == [None]
 
 
 @pytest.mark.parametrize(
@@ -347,7 +353,9 @@ def test_a_share_of_the_gpu_is_one_of_what_tensorrt_llm_finds_free(stack: str) -
     ],
 )
 def test_the_budget_is_said_in_the_words_of_the_stack_and_in_no_others(stack: str, said: str) -> None:
-    (note,) = (one for one in choices("1xL4", stack=stack, quantization="none")[0].reasons if one.code == "memory")
+    (note,) = (
+        reason for reason in choices("1xL4", stack=stack, quantization="none")[0].reasons if reason.code == "memory"
+    )
     words = ("gpu_memory_utilization", " free_gpu_memory_fraction", "kv_cache_free_gpu_mem_fraction")
     assert said in text_of(note)
     shown = text_of(note)

@@ -21,7 +21,7 @@ from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
 
 MEASURED: list[dict[str, Any]] = [
-    one for one in json.loads((HERE / "measured_h200.json").read_text(encoding="utf-8")) if "blocks" in one
+    load for load in json.loads((HERE / "measured_h200.json").read_text(encoding="utf-8")) if "blocks" in load
 ]
 V, H, L, F = 128256, 4096, 32, 14336
 """Llama 3.1 8B: vocabulary (a multiple of 64), hidden size, layers, feed-forward."""

@@ -46,18 +46,18 @@ def test_the_engine_that_is_there_serves(stack: str) -> None:
 def test_it_serves_natively_though_docker_is_there() -> None:
     host = replace(machine("2xH200"), engine_pythons=(VENV,))
     assert advised(host, stack="vllm").choices[0].runtime == "docker"
-    assert {one.runtime for one in advised(host, engine_python=VENV.path).choices} == {"native"}
+    assert {choice.runtime for choice in advised(host, engine_python=VENV.path).choices} == {"native"}
 
 
 def test_without_a_stack_the_engines_that_it_has_are_weighed() -> None:
     host = replace(BARE, engine_pythons=(having(transformers="5.17.0", torch="2.11.0"),))
-    assert {one.stack for one in advised(host, engine_python=VENV.path).choices} == {"transformers"}
-    why = {one.stack: text_of(one) for one in advised(host, engine_python=VENV.path).rejections}
+    assert {choice.stack for choice in advised(host, engine_python=VENV.path).choices} == {"transformers"}
+    why = {rejection.stack: text_of(rejection) for rejection in advised(host, engine_python=VENV.path).rejections}
     assert why["vllm"] == "/opt/venv/bin/python has no vLLM."
 
 
 def test_one_that_nobody_named_is_not_taken() -> None:
-    assert {one.engine_python for one in advised(BARE).choices} == {None}
+    assert {choice.engine_python for choice in advised(BARE).choices} == {None}
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_gpu_that_the_pytorch_is_too_old_or_too_new_for_is_refused() -> None:
     assert "needs CUDA 12.8; PyTorch in /opt/venv/bin/python has 12.4" in text_of(refused.rejections[0])
     volta = replace(machine("1xV100"), engines=(), engine_pythons=(VENV,))
     refused = advised(volta, stack="vllm", engine_python=VENV.path)
-    assert "needs compute capability 7.5" in " ".join(text_of(one) for one in refused.rejections)
+    assert "needs compute capability 7.5" in " ".join(text_of(rejection) for rejection in refused.rejections)
     older = replace(volta, engine_pythons=(replace(VENV, cuda="12.4"),))
     assert advised(older, stack="vllm", engine_python=VENV.path).feasible
 
@@ -194,7 +194,7 @@ def test_native_is_taken_though_docker_is_there_and_said() -> None:
 def test_podman_is_taken_though_docker_is_there() -> None:
     host = replace(machine("2xH200"), engines=(*machine("2xH200").engines, PODMAN))
     for name in ("docker", "podman"):
-        assert {one.runtime for one in advised(host, runtime=name).choices} == {name}
+        assert {choice.runtime for choice in advised(host, runtime=name).choices} == {name}
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_podman_is_taken_though_docker_is_there() -> None:
 def test_a_runtime_that_cannot_be_is_refused_with_another(constraints: dict[str, Any], text: str, remedy: str) -> None:
     refused = advised(machine("2xH200"), **constraints)
     assert not refused.feasible
-    found = [one for one in refused.rejections if text in text_of(one)]
+    found = [rejection for rejection in refused.rejections if text in text_of(rejection)]
     assert found, refused.rejections
     assert remedy in remedy_of(found[0]) or constraints["stack"] == "llamacpp"
 

@@ -63,10 +63,10 @@ def sound(advice: Advice, wished: Constraints) -> None:
     """What every advice must be."""
     assert advice.feasible == bool(advice.choices)
     assert advice.feasible or advice.rejections
-    for one in advice.rejections:
-        assert text_of(one).strip()
-        assert remedy_of(one).strip()
-        assert one.code
+    for rejection in advice.rejections:
+        assert text_of(rejection).strip()
+        assert remedy_of(rejection).strip()
+        assert rejection.code
     for choice in advice.choices:
         assert kept(wished, choice), (wished, choice)
         bill = choice.memory
@@ -165,7 +165,7 @@ def test_every_public_model_on_every_machine(name: str, goal: str) -> None:
 
 def test_constraints_here_are_all_there_are() -> None:
     """A wish that is added must be asked for above, too."""
-    assert {one.name for one in fields(Constraints)} == {
+    assert {field.name for field in fields(Constraints)} == {
         "goal", "users", "max_len", "max_gpus", "gpu_memory_utilization", "stack", "quantization", "tp", "pp",
         "kv_dtype", "as_published", "release", "runtime", "engine_python",
     }  # fmt: skip

@@ -46,7 +46,9 @@ def test_the_goal_decides(gpus: str, model: str, goal: str, expected: tuple[Any,
 def test_throughput_counts_all_copies() -> None:
     advice = ask("8xH100", LLAMA_8B, goal="throughput")
     tokens = [
-        (one.speed.throughput_tokens_per_s or 0) * one.replicas for one in advice.choices if one.speed is not None
+        (choice.speed.throughput_tokens_per_s or 0) * choice.replicas
+        for choice in advice.choices
+        if choice.speed is not None
     ]
     assert tokens[0] == pytest.approx(max(tokens), rel=0.001)
 
@@ -56,13 +58,13 @@ def test_every_choice_says_what_limits_it_and_all_but_the_first_why_they_lost(go
     best, *others = ask("8xH100", LLAMA_70B, goal=goal).choices
     assert [note.code for note in best.reasons].count("limit") == 1
     assert "behind" not in {note.code for note in best.reasons}
-    for one in others:
-        assert {"limit", "behind"} <= {note.code for note in one.reasons}
+    for other in others:
+        assert {"limit", "behind"} <= {note.code for note in other.reasons}
 
 
 def test_an_engine_is_not_built_for_a_first_answer() -> None:
     for model in (LLAMA_8B, LLAMA_70B):
-        stacks = [one.stack for one in ask("8xH100", model).choices]
+        stacks = [choice.stack for choice in ask("8xH100", model).choices]
         assert stacks[0] == "vllm"
         assert stacks.index("trtllm-llmapi") < stacks.index("trtllm-engine")
         assert model == LLAMA_70B or [stack for stack in stacks if stack != "sglang"][-1] == "transformers"
@@ -106,14 +108,16 @@ def test_what_the_pcie_warning_names_is_offered() -> None:
 def test_what_was_not_tried_comes_after_what_was(goal: str) -> None:
     """Without containers the LLM API is served with what was tested with a stand-in only."""
     host = replace(machine("2xH100"), source="this machine", engines=())
-    newer = replace(host, interpreters=tuple(replace(one, version=(3, 12, 3)) for one in host.interpreters))
+    newer = replace(
+        host, interpreters=tuple(replace(interpreter, version=(3, 12, 3)) for interpreter in host.interpreters)
+    )
     advice = advise(newer, facts_of(LLAMA_8B), Constraints(goal=goal))
-    stacks = [one.stack for one in advice.choices]
+    stacks = [choice.stack for choice in advice.choices]
     never_run = {"trtllm-llmapi", "sglang"}
     assert {"vllm", *never_run} <= set(stacks)
     assert stacks[0] == "vllm"
     assert [stack in never_run for stack in stacks] == sorted(stack in never_run for stack in stacks)
-    untried = [one for one in advice.choices if one.stack in never_run]
+    untried = [choice for choice in advice.choices if choice.stack in never_run]
     assert all(
         any(text_of(note).startswith("Not tested with the real engine") for note in one.reasons) for one in untried
     )
@@ -156,12 +160,12 @@ def test_the_nearest_wish_that_works_is_the_remedy(name: str) -> None:
 def test_two_constraints_that_are_each_impossible_keep_their_own_remedies() -> None:
     advice = ask("3xA100", LLAMA_8B, quantization="w4a8_awq", tp=16)
     assert not advice.feasible
-    assert all(remedy_of(one) for one in advice.rejections)
+    assert all(remedy_of(rejection) for rejection in advice.rejections)
 
 
 def test_an_already_quantized_model_needs_more_memory_or_another_repository() -> None:
     advice = ask("1xT4", LLAMA_70B, AWQ)
-    assert {one.code for one in advice.rejections} >= {"memory"}
+    assert {rejection.code for rejection in advice.rejections} >= {"memory"}
     assert "a GPU with at least 47 GB" in remedy_of(advice.rejections[0])
 
 

@@ -91,5 +91,5 @@ def test_remedies_as_texts_and_as_options(ways: tuple[Remedy, ...], flags: str |
         assert remedies.text(ways, flags=False) == words
     changed = refusals.changes(ways)
     assert changed == ways[0].changes
-    assert set(changed) <= {one.name for one in fields(Constraints)}
+    assert set(changed) <= {field.name for field in fields(Constraints)}
     replace(Constraints(), **changed)  # type: ignore[arg-type]  # as declared

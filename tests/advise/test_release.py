@@ -195,7 +195,7 @@ def test_forward_compatibility_is_used_no_further_than_the_model_needs() -> None
 
 
 DRIVERS = sorted(
-    {one.driver for family in families() for one in images(family).releases}
+    {candidate.driver for family in families() for candidate in images(family).releases}
     | {int(one.partition(".")[0]) for row in drivers().forward for one in row.drivers}
     | {460, 510, 515, 520, 525, 530, 550, 565}
 )
@@ -203,7 +203,9 @@ DRIVERS = sorted(
 LEFT_OUT = (460, 510, 515, 520, 530, 545, 555, 560, 565)
 """Branches that NVIDIA's forward compatibility leaves out, or leaves out of the newest rows."""
 GPUS = ("1xA100", "1xH100", "1xL4", "1xA6000", "1x4090", "1xT4", "2xV100", "1xB200", "1xRTX-PRO-6000")
-FLOORS = {tuple(sorted(one.first.items())): replace(LLAMA_2, architecture=one.name) for one in architectures().models}
+FLOORS = {
+    tuple(sorted(model.first.items())): replace(LLAMA_2, architecture=model.name) for model in architectures().models
+}
 MODELS = [LLAMA_2, *FLOORS.values()]
 """One model for each set of first versions."""
 
@@ -211,7 +213,9 @@ MODELS = [LLAMA_2, *FLOORS.values()]
 def with_every_driver(host: Host, stack: str, facts: ModelFacts) -> list[tuple[int, tuple[int, ...] | None]]:
     """Branch → version of the engine that it gets; None if it gets none."""
     found = []
-    known = {f"{one.tag}-{each.suffix}": one.engine for each in map(images, families()) for one in each.releases}
+    known = {
+        f"{release.tag}-{each.suffix}": release.engine for each in map(images, families()) for release in each.releases
+    }
     for branch in DRIVERS:
         made = asked(replace(host, driver_version=f"{branch}.99"), facts, stack)
         text = None if isinstance(made, Obstacle) else known.get(made.release) or made.release.rpartition(" ")[2]
@@ -250,7 +254,7 @@ def test_a_newer_driver_never_gets_an_older_vllm_in_containers_or_natively(gpu: 
 
 @pytest.mark.parametrize("driver", ["525.60.13", "535.129.03", "550.54.15", "570.86.10", "580.95.05", "615.10"])
 @pytest.mark.parametrize("engines", [True, False])
-@pytest.mark.parametrize("gpu", [one for one in GPUS if one not in ("1xB200", "1xRTX-PRO-6000")])
+@pytest.mark.parametrize("gpu", [device for device in GPUS if device not in ("1xB200", "1xRTX-PRO-6000")])
 def test_every_driver_of_cuda_12_and_later_serves_every_model_of_vllm(gpu: str, engines: bool, driver: str) -> None:
     host = replace(machine(gpu), driver_version=driver, engines=machine(gpu).engines if engines else ())
     for facts in MODELS:
@@ -350,13 +354,15 @@ def test_what_tensorrt_llm_cannot_quantise_yet() -> None:
 def test_every_release_serves_a_llama_on_some_gpu(engine: str) -> None:
     """An H100, an A100 or a V100 with any driver: no row of the tables is dead, but those that build no engine."""
     served = [name for name in stacks.gpu_stacks() if (image := stacks.facts(name).image) and image.family == engine]
-    for one in images(engine).releases:
-        if engine == "trtllm" and obstacle(one):
+    for release in images(engine).releases:
+        if engine == "trtllm" and obstacle(release):
             continue
         made = [
-            asked(gpu, stack=stack, wish=one.tag, driver="700.10") for gpu in ("1xH100", "2xV100") for stack in served
+            asked(gpu, stack=stack, wish=release.tag, driver="700.10")
+            for gpu in ("1xH100", "2xV100")
+            for stack in served
         ]
-        assert any(isinstance(each, Resolved) and each.release.startswith(one.tag) for each in made), one.tag
+        assert any(isinstance(each, Resolved) and each.release.startswith(release.tag) for each in made), release.tag
         assert all(text_of(each) and remedy_of(each) for each in made if isinstance(each, Obstacle))
 
 

@@ -166,7 +166,7 @@ def test_the_runner_up_lost_for_what_the_ranking_compares() -> None:
 def test_the_best_of_each_stack_and_format_comes_first_and_nothing_is_lost() -> None:
     choices = advise(host("8xH100"), model("Qwen/Qwen3-235B-A22B"), Constraints()).choices
     shown = report.ordered(choices)
-    heads = {(one.stack, one.quantization) for one in choices}
+    heads = {(choice.stack, choice.quantization) for choice in choices}
     assert shown[0] is choices[0]
     assert {(one.stack, one.quantization) for one in shown[: len(heads)]} == heads
     assert sorted(map(id, shown)) == sorted(map(id, choices))

@@ -154,7 +154,7 @@ def test_more_stages_than_layers() -> None:
 
 
 def notes(model: ModelFacts, gpus: str, made: Setup) -> set[str]:
-    return {one.code for one in rules.warnings(model, group(gpus), made)}
+    return {warning.code for warning in rules.warnings(model, group(gpus), made)}
 
 
 @pytest.mark.parametrize(("gpus", "quantization"), [("3xA100", "fp8"), ("3xA100", "fp8_block"), ("8xH100", "nvfp4")])

@@ -65,7 +65,7 @@ def experts(name: str, quantization: str) -> ModelFacts:
     if quantization not in ("nvfp4", "int4_gptq"):
         return facts
     small = formats.weight_bytes(facts, facts.anatomy, quantization).experts
-    sizes = {one.name: 2 * getattr(facts.anatomy.parts, one.name) for one in fields(Parts)}
+    sizes = {field.name: 2 * getattr(facts.anatomy.parts, field.name) for field in fields(Parts)}
     return replace(
         facts, stored=Parts(**{**sizes, "experts": small}), quantization=Quantization("-", format=quantization)
     )
@@ -300,9 +300,9 @@ def test_of_weights_with_unknown_names_no_speed_is_invented(machine: str) -> Non
     facts = replace(known, unknown={"speed": "12 GiB of its 15 GiB of weights have names"})
     advice = advise(host(machine), facts, Constraints())
     assert advice.choices
-    assert {one.speed for one in advice.choices} == {None}
-    for one in advice.choices:
-        assert [text_of(note) for note in one.warnings if note.code == "speed"] == [
+    assert {choice.speed for choice in advice.choices} == {None}
+    for choice in advice.choices:
+        assert [text_of(note) for note in choice.warnings if note.code == "speed"] == [
             "Speed unknown: 12 GiB of its 15 GiB of weights have names."
         ]
     said = Roofline().estimate(facts, devices(host(machine))[0], Setup("vllm", "float16", "none"), Load(1))

@@ -84,10 +84,10 @@ def test_of_too_little_memory_both_figures_are_said_and_of_others_the_first_sent
 
 def test_what_is_known_of_real_models_on_real_gpus() -> None:
     words = {
-        one.title: verdict(GPU, facts, advise(GPU, facts, Constraints())).word
-        for one in gpu_models()
-        if "gpt-oss" not in one.name
-        for facts in [find(one.ref, offline=True)]
+        gpu_model.title: verdict(GPU, facts, advise(GPU, facts, Constraints())).word
+        for gpu_model in gpu_models()
+        if "gpt-oss" not in gpu_model.name
+        for facts in [find(gpu_model.ref, offline=True)]
     }
     assert words["Qwen2.5 7B Instruct"] == "fits"
     assert words["Qwen2.5 14B Instruct"] == "tight"

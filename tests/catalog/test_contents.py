@@ -11,18 +11,20 @@ from wizard.catalog.contents import APP, FACTS, GIT, PACKAGE, PYTHON, TOOLS, con
 from wizard.catalog.releases import images, version
 from wizard.catalog.trtllm_tools import tools
 
-TAGS = [one.tag for one in images("trtllm").releases]
+TAGS = [release.tag for release in images("trtllm").releases]
 
 
 def test_every_fact_has_a_grade_and_a_source_and_is_said_once() -> None:
     found = contents()
-    for one in found.contents:
-        assert one.fact in FACTS
-        assert one.grade in found.grades
-        assert len(one.source) > 10
+    for content in found.contents:
+        assert content.fact in FACTS
+        assert content.grade in found.grades
+        assert len(content.source) > 10
     for tag, fact in product(TAGS, FACTS):
-        rows = [one for one in found.contents if one.fact == fact and version(one.since) <= version(tag)]
-        assert sum(one.until is None or version(tag) < version(one.until) for one in rows) <= 1, (tag, fact)
+        rows = [
+            content for content in found.contents if content.fact == fact and version(content.since) <= version(tag)
+        ]
+        assert sum(row.until is None or version(tag) < version(row.until) for row in rows) <= 1, (tag, fact)
 
 
 @pytest.mark.parametrize(
@@ -54,9 +56,9 @@ def test_what_nobody_said_is_not_known(tag: str, fact: str) -> None:
 
 
 def test_scripts_are_taken_from_an_image_only_where_it_has_them() -> None:
-    for one in images("trtllm").releases:
-        if tools().sources_of(one.engine).in_image:
-            found = contents().of(one.tag, APP)
+    for release in images("trtllm").releases:
+        if tools().sources_of(release.engine).in_image:
+            found = contents().of(release.tag, APP)
             assert found is not None
             assert found.value is True
 

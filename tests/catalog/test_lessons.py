@@ -28,7 +28,7 @@ def _in(path: Path) -> set[str]:
 
 def planned() -> dict[str, set[str]]:
     """Serving stack → ids of the steps of all golden plans that it serves, and of the demo's."""
-    stacks = {one.name: str(one.answers.get("stack")) for one in recipes()}
+    stacks = {recipe.name: str(recipe.answers.get("stack")) for recipe in recipes()}
     found: dict[str, set[str]] = {"llamacpp": set(DEMO)}
     for name, (ref, _hardware, _given) in PLANS.items():
         found.setdefault(stacks[ref], set()).update(_in(GOLDEN / "recipes" / f"{name}.txt"))
@@ -52,7 +52,7 @@ def test_the_demo_has_the_steps_that_are_counted_on() -> None:
     host = journey.probe(Workspace(Path("/w")), hardware="cpu")
     facts = journey.model("demo", offline=True)
     choice = journey.advise(host, facts, constraints({})).choices[0]
-    assert tuple(one.id for one in journey.plan(host, facts, choice, Workspace(Path("/w"))).steps) == DEMO
+    assert tuple(step.id for step in journey.plan(host, facts, choice, Workspace(Path("/w"))).steps) == DEMO
 
 
 def test_every_step_of_every_stack_has_an_explanation_and_no_explanation_is_for_another() -> None:
@@ -76,7 +76,7 @@ def test_a_step_leaves_why_to_its_plan() -> None:
 
 
 def test_every_tutorial_is_one_of_the_recipes() -> None:
-    known = {one.name.removeprefix("tutorial-")[:3] for one in recipes() if one.name.startswith("tutorial-")}
+    known = {recipe.name.removeprefix("tutorial-")[:3] for recipe in recipes() if recipe.name.startswith("tutorial-")}
     used = {number for _stack, _name, explanation in every() for number in explanation.tutorial}
     assert used == known
 
@@ -93,7 +93,7 @@ def test_a_tutorials_journey_shows_that_tutorials_commands() -> None:
     explanation = explanations.step("trtllm-engine", "engine")
     assert explanation is not None
     shown = {
-        model: next(one for one in explanations.parts(explanation, model=model) if one.commands)
+        model: next(part for part in explanations.parts(explanation, model=model) if part.commands)
         for model in ("tutorial-002", "tutorial-003", "org/some-model")
     }
     assert "tutorial 002" in shown["tutorial-002"].heading

@@ -40,7 +40,7 @@ def test_every_shipped_preset_can_be_taken() -> None:
 
 def test_an_own_preset_is_saved_found_and_removed(config: Path) -> None:
     save(preset_of("mine", TALK, "For me."))
-    assert [one.name for one in config.iterdir()] == ["mine.toml"]
+    assert [path.name for path in config.iterdir()] == ["mine.toml"]
     first = presets()[0]
     assert (first.name, first.own, first.about) == ("mine", True, "For me.")
     taken = with_preset(Conversation(sampling=Sampling(temperature=1.5, logprobs=2)), first)
@@ -73,7 +73,7 @@ def test_what_cannot_be_done(config: Path) -> None:
 
 def test_forms_show_and_set_everything() -> None:
     shown = answers_of(TALK)
-    assert {one.name for one in SETTINGS} <= set(shown)
+    assert {setting.name for setting in SETTINGS} <= set(shown)
     assert (shown["stop"], shown["system"], shown["top_k"]) == (r"END|a\nb", TALK.system, 5)
     assert with_answers(TALK, shown) == TALK
     emptied = with_answers(TALK, dict.fromkeys(shown))

@@ -40,16 +40,16 @@ def test_versions_are_ordered_by_their_numbers(text: str, numbers: tuple[int, ..
 
 def test_every_floor_has_a_source_and_can_be_met() -> None:
     table = architectures()
-    for one in (*table.models, *table.ropes, *table.formats):
-        assert one.source
+    for model in (*table.models, *table.ropes, *table.formats):
+        assert model.source
         for column, engine in (("vllm", "vllm"), ("trtllm", "trtllm"), ("llm_api", "trtllm")):
-            first = one.first.get(column, NONE)
+            first = model.first.get(column, NONE)
             if first != NONE:
                 assert any(version(each.engine) >= version(first) for each in images(engine).releases), (
-                    one.name,
+                    model.name,
                     column,
                 )
-    names = [one.name for one in table.models]
+    names = [model.name for model in table.models]
     assert len(names) == len(set(names))
     wanted = (
         "Llama Mistral Mixtral Qwen2 Qwen2Moe Qwen3 Qwen3Moe Phi Phi3 Gemma Gemma2 Gemma3 Falcon GPTNeoX GPTJ GptOss"
@@ -58,7 +58,7 @@ def test_every_floor_has_a_source_and_can_be_met() -> None:
 
 
 def test_forward_compatibility_is_about_releases_that_there_are() -> None:
-    tags = {one.tag for family in families() for one in images(family).releases}
+    tags = {release.tag for family in families() for release in images(family).releases}
     assert {tag for row in drivers().forward for tag in row.releases} <= tags
 
 
@@ -88,9 +88,9 @@ def test_sizes_of_images() -> None:
 
 def test_what_is_converted_is_served() -> None:
     """A model whose conversion the wizard knows has a floor of TensorRT-LLM too, so that the advice can judge it."""
-    judged = {one.name for one in architectures().models if "trtllm" in one.first}
+    judged = {model.name for model in architectures().models if "trtllm" in model.first}
     families = ("llama", "phi", "qwen", "gemma", "falcon", "gptneox", "gptj")
-    known = {name for one in tools().families if one.name in families for name in one.architectures}
+    known = {name for family in tools().families if family.name in families for name in family.architectures}
     assert {name for name in known if not name.startswith(("QWen", "RW"))} <= judged
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from wizard.catalog.releases import images
 from wizard.catalog.trtllm_tools import folder, tools, version_of
 
-VERSIONS = list(dict.fromkeys(one.engine for one in reversed(images("trtllm").releases)))  # oldest first
+VERSIONS = list(dict.fromkeys(candidate.engine for candidate in reversed(images("trtllm").releases)))  # oldest first
 
 
 @pytest.mark.parametrize(

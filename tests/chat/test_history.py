@@ -68,10 +68,10 @@ def test_a_conversation_that_goes_on_stays_one(history: History) -> None:
 def test_the_newest_is_first_and_an_old_one_comes_up_again(history: History) -> None:
     old = history.save(kept(title="old"))
     history.save(kept(title="new"))
-    assert [one.title for one in history.entries()] == ["new", "old"]
+    assert [entry.title for entry in history.entries()] == ["new", "old"]
     history.save(old)
-    assert [one.title for one in history.entries()] == ["old", "new"]
-    assert [one.title for one in history.entries(limit=1, offset=1)] == ["new"]
+    assert [entry.title for entry in history.entries()] == ["old", "new"]
+    assert [entry.title for entry in history.entries(limit=1, offset=1)] == ["new"]
     newest = history.newest()
     assert newest is not None
     assert newest.title == "old"
@@ -93,11 +93,13 @@ def test_many_at_once(history: History) -> None:
             now = history.save(replace(now, conversation=now.conversation.with_message("assistant", f"turn {turn}")))
 
     threads = [threading.Thread(target=talk, args=(number,)) for number in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert {one.title: one.messages for one in history.entries()} == {f"thread {number}": 6 for number in range(4)}
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {entry.title: entry.messages for entry in history.entries()} == {
+        f"thread {number}": 6 for number in range(4)
+    }
 
 
 @pytest.mark.parametrize("text", ["트리톤", "톤", "서버란", "FOR MODELS", "00%", "dels. 1"])

@@ -39,7 +39,7 @@ def test_a_failure_leaves_everything_as_it_was(overwrite: bool) -> None:
         path.write_text("mine")
     unwritable = SAID.with_message("user", "\ud800")  # no UTF-8: the writing fails in the middle
     assert refusal(path, unwritable, overwrite=overwrite).code == "TW-U25"
-    assert [one.name for one in Path().iterdir()] == (["chat.md"] if overwrite else [])
+    assert [file.name for file in Path().iterdir()] == (["chat.md"] if overwrite else [])
     assert not overwrite or path.read_text() == "mine"
 
 

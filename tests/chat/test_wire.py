@@ -81,7 +81,9 @@ def test_an_engine_that_gives_the_prompt_back() -> None:
     wire = wire_of(new["ensemble"], new["tensorrt_llm"])
     assert wire is not None
     assert not wire.echoes
-    assert {"exclude_input_in_output": (True,)}.items() <= {one.name: one.values for one in wire.tensors(ASK)}.items()
+    assert {"exclude_input_in_output": (True,)}.items() <= {
+        tensor.name: tensor.values for tensor in wire.tensors(ASK)
+    }.items()
 
 
 def test_the_llm_api() -> None:

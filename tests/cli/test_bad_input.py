@@ -130,7 +130,7 @@ def test_an_odd_folder_becomes_a_plain_model(name: str) -> None:
         assert plan["facts"]["location"].startswith("/")
         start = next(one for step in plan["steps"] for one in step["actions"] if one["kind"] == "start")
         names = [start["model"], *(word for word in start["argv"] if "repository" in word)]
-        assert not any(set(one) & set(" ;$()'\",:") for one in names)
+        assert not any(set(label) & set(" ;$()'\",:") for label in names)
 
 
 @pytest.mark.parametrize("name", ["a b", "a:b", "a;b", "$(x)"])

@@ -64,13 +64,16 @@ def test_every_word_of_the_help_is_in_the_catalogue(name: str, monkeypatch: pyte
     usage = {line for line in said.splitlines() if "[-h]" in line}
     words = {word for word in COMMANDS if word} | NAMES | {line.strip() for line in typed}
     values = {value for line in usage for value in line.partition(name or "COMMAND")[2].replace("|", " ").split()}
-    assert pseudo.escaped(said, words | {one for one in values if len(one) > 2 and not one.startswith("[-")}) == []
+    assert pseudo.escaped(said, words | {item for item in values if len(item) > 2 and not item.startswith("[-")}) == []
 
 
 def test_every_flag_says_what_it_is_for() -> None:
-    (commands,) = (one for one in parser()._actions if isinstance(one, argparse._SubParsersAction))
+    (commands,) = (action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
     assert [
-        f"{name} {one.dest}" for name, made in commands.choices.items() for one in made._actions if not one.help
+        f"{name} {action.dest}"
+        for name, made in commands.choices.items()
+        for action in made._actions
+        if not action.help
     ] == []
 
 

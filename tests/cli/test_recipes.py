@@ -31,7 +31,7 @@ def test_two_short_lines_for_each() -> None:
 
 
 def test_json_has_everything() -> None:
-    found = {one["name"]: one for one in json.loads(wizard("recipes", "--json").stdout)}
+    found = {load["name"]: load for load in json.loads(wizard("recipes", "--json").stdout)}
     assert {f"tutorial-00{number}" for number in range(5)} | {"demo", "llm-api", "vllm", "transformers"} <= set(found)
     assert all(found[f"tutorial-00{number}"]["repaired"] for number in range(5))
     assert found["tutorial-002"]["later"]

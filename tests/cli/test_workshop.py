@@ -156,8 +156,8 @@ def pinned(**pin: object) -> tuple[Pinned, FakeJourney]:
 
 def test_only_the_pinned_model_is_offered_found_and_read() -> None:
     mine, journey = pinned(model="demo")
-    assert [one.ref for one in mine.suggestions(CPU_HOST)] == ["demo"]
-    assert [one.name for one in mine.recipes()] == ["demo"]
+    assert [suggestion.ref for suggestion in mine.suggestions(CPU_HOST)] == ["demo"]
+    assert [recipe.name for recipe in mine.recipes()] == ["demo"]
     assert mine.search("qwen") == []
     assert mine.model("demo").ref == "demo"
     with pytest.raises(UsageError) as caught:
@@ -191,4 +191,6 @@ async def test_the_chat_is_sampled_as_it_is_pinned() -> None:
 def test_what_a_workshop_does_not_touch_is_the_recipes_own() -> None:
     mine, journey = pinned(model="demo")
     assert mine.probe(WORKSPACE) == journey.probe(WORKSPACE)
-    assert [one.ref for one in pinned()[0].suggestions(CPU_HOST)] == [one.ref for one in journey.suggestions(CPU_HOST)]
+    assert [suggestion.ref for suggestion in pinned()[0].suggestions(CPU_HOST)] == [
+        suggestion.ref for suggestion in journey.suggestions(CPU_HOST)
+    ]

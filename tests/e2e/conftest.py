@@ -86,7 +86,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wizard]:
 @pytest.fixture
 def wizard(shared: Wizard) -> Wizard:
     """The shared workspace with no server running."""
-    for one in json.loads(shared.run("status", "--json")):
-        if one["state"] != "stopped":
-            shared.run("down", one["name"])
+    for load in json.loads(shared.run("status", "--json")):
+        if load["state"] != "stopped":
+            shared.run("down", load["name"])
     return shared

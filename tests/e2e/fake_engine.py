@@ -56,7 +56,7 @@ def main(settings: dict) -> None:
             for number in [number for number, one in running.items() if one.get("over")]:
                 del running[number]
         if any(deltas):
-            proxy.say([one for one in deltas if one])
+            proxy.say([delta for delta in deltas if delta])
         time.sleep(settings.get("step_s", 0))
 
 

@@ -110,7 +110,7 @@ PLACES = {
 def _tool(version: str, contract: str, name: str, action: str) -> str:
     """A program with the flags that the tool ``contract`` of ``version`` really has."""
     lines = []
-    for spec in {one["name"]: one for one in options(contracts()[version], contract).values()}.values():
+    for spec in {option["name"]: option for option in options(contracts()[version], contract).values()}.values():
         said: list[str] = []
         if str(spec.get("action", "")).startswith("store_"):
             said.append(f"action={spec['action']!r}")

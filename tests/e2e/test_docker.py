@@ -200,7 +200,7 @@ async def test_what_a_killed_wizard_left_is_removed_before_the_step_runs_again(a
 
 async def test_somebody_elses_container_of_that_name_is_left_alone(address: str, runtime: Docker) -> None:
     command = runtime.command("build", ("python3", "-c", "print(1)"))
-    name = next(one for one in command.argv if one.startswith("--name="))
+    name = next(argument for argument in command.argv if argument.startswith("--name="))
     made = docker(address, "create", name, IMAGE, "python3").stdout.strip()
     with pytest.raises(StepError, match="already in use"):
         await events(plan(runtime, python(runtime, "build", "print(1)")))

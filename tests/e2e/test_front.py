@@ -260,7 +260,7 @@ def test_cancelling_reaches_the_engine(served: Served) -> None:
         client.async_stream_infer("demo", inputs(text_input="endless", max_tokens=10**8))
         assert first.get(timeout=60)[1] is None
         client.stop_stream(cancel_requests=True)
-    asked = next(one["ask"] for one in served.messages() if one.get("ask", {}).get("text") == "endless")
+    asked = next(message["ask"] for message in served.messages() if message.get("ask", {}).get("text") == "endless")
     wait_until(lambda: {"cancel": asked["id"]} in served.messages())
 
 
@@ -270,9 +270,9 @@ def test_a_client_that_hangs_up_before_the_first_token_is_noticed(served: Served
     connection = http.client.HTTPConnection("127.0.0.1", served.triton.ports.http)
     before = len(served.messages())
     connection.request("POST", "/v2/models/demo/generate_stream", json.dumps({"text_input": "hang", "max_tokens": 9}))
-    wait_until(lambda: any("ask" in one for one in served.messages()[before:]))
+    wait_until(lambda: any("ask" in message for message in served.messages()[before:]))
     connection.close()
-    wait_until(lambda: any("cancel" in one for one in served.messages()[before:]))
+    wait_until(lambda: any("cancel" in message for message in served.messages()[before:]))
 
 
 ENDED = (0, 1)

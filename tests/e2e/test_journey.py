@@ -306,7 +306,7 @@ def test_the_demo_leaves_a_server_alone_that_it_did_not_start(wizard: Wizard) ->
     pid = wizard.up()[-1]["endpoint"]["pid"]
     wizard.run("demo")
     assert proctable.read(pid)
-    assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
+    assert {load["name"]: load["state"] for load in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
 
 
 def test_a_port_that_was_asked_for_is_used_also_when_the_server_runs(wizard: Wizard) -> None:

@@ -41,7 +41,7 @@ def test_from_the_first_question_to_an_answer(wizard: Wizard, columns: int, rows
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0
-    assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
+    assert {load["name"]: load["state"] for load in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
 
 
 @pytest.mark.parametrize("end", ["ctrl-c", "ctrl-d"])
@@ -63,7 +63,7 @@ def test_a_chat_ends_and_the_server_stays(wizard: Wizard, end: str) -> None:
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0
-    assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
+    assert {load["name"]: load["state"] for load in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
 
 
 def test_a_server_that_runs_is_offered_first_and_nothing_is_said_in_signs(wizard: Wizard) -> None:

@@ -101,7 +101,7 @@ def test_a_build_goes_on_while_nobody_looks_and_the_answer_is_copied(wizard: Wiz
     assert "server" in answer
     assert tmux.says("show-buffer") == answer
     elsewhere.leave()
-    assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
+    assert {load["name"]: load["state"] for load in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
 
 
 def test_a_killed_tmux_takes_the_wizard_along_and_leaves_the_server(wizard: Wizard, tmux: Tmux) -> None:
@@ -114,4 +114,4 @@ def test_a_killed_tmux_takes_the_wizard_along_and_leaves_the_server(wizard: Wiza
     with opened([int(pid)]) as processes:
         tmux.says("kill-server")
         assert over(processes)
-    assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
+    assert {load["name"]: load["state"] for load in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"

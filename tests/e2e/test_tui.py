@@ -60,7 +60,7 @@ async def test_from_the_machine_to_an_answer_and_again_after_the_server_was_kill
         await pilot.press("down", "enter")
         await wait_for(pilot, lambda: app.return_value is not None)
     assert app.return_value == 0
-    assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "stopped"
+    assert {load["name"]: load["state"] for load in json.loads(wizard.run("status", "--json"))}["demo"] == "stopped"
 
 
 KEYS = 12
@@ -100,7 +100,7 @@ def test_the_program_leads_to_a_streamed_answer_in_few_keys(wizard: Wizard) -> N
     child.close()
     assert pressed <= KEYS
     assert child.exitstatus == 0
-    assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
+    assert {load["name"]: load["state"] for load in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
 
 
 @pytest.fixture

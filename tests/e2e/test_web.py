@@ -37,8 +37,10 @@ async def test_from_the_address_to_an_answer_in_a_browser(wizard: Wizard, tmp_pa
             await browser.sees("What is vLLM?")
             await browser.presses("Enter")
             await browser.sees("open-source", "tokens/s")
-            assert {urlsplit(one).hostname for one in browser.requests if not one.startswith("data:")} == {"127.0.0.1"}
+            assert {urlsplit(request).hostname for request in browser.requests if not request.startswith("data:")} == {
+                "127.0.0.1"
+            }
             assert browser.problems == []
         page.ends()
         assert page.process.returncode == 0
-    assert {one["name"]: one["state"] for one in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
+    assert {load["name"]: load["state"] for load in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"

@@ -106,8 +106,8 @@ class Journey:
             self.wizard("down", name, name=f"{name}-failed-down")  # what still loads would be in the way of the rest
             raise
         events = [json.loads(line) for line in said.splitlines()]
-        ended = {one["step"]: one for one in events if one["event"] == "StepFinished"}
-        ready = next(one for one in events if one["event"] == "Ready")
+        ended = {event["step"]: event for event in events if event["event"] == "StepFinished"}
+        ready = next(event for event in events if event["event"] == "Ready")
         plan = json.loads((self.workspace / "servers" / name / "plan.json").read_text())
         return {
             "seconds": ended["ready"]["at"] - began,
@@ -167,7 +167,7 @@ class Journey:
             readings = [json.loads(watch.stdout.readline()) for _ in range(3)]  # type: ignore[union-attr]
             watch.send_signal(signal.SIGINT)
             status = watch.wait(30)
-        known = [all(gpu["memory_used_bytes"] is not None for gpu in one["gpus"]) for one in readings]
+        known = [all(gpu["memory_used_bytes"] is not None for gpu in reading["gpus"]) for reading in readings]
         self.check("probe --watch: readings, then Ctrl-C", all(known) and status == 130, f"exit status {status}")
         return {"host": host, "reading": readings[-1]}
 

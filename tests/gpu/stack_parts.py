@@ -46,15 +46,15 @@ def prompts(count: int, tokens: int, run: int) -> list[str]:
 
 def summary(started: float, requests: list[dict[str, Any]]) -> dict[str, float]:
     """Figures of one load: all together, and what a median request saw."""
-    ended = max(one["end"] for one in requests)
-    tokens = sum(one["tokens"] for one in requests)
+    ended = max(request["end"] for request in requests)
+    tokens = sum(request["tokens"] for request in requests)
     return {
         "requests": len(requests),
         "tokens": tokens,
         "seconds": round(ended - started, 3),
         "tokens_per_s": round(tokens / (ended - started), 1),
-        "ttft_ms": round(1000 * statistics.median(one["first"] - started for one in requests), 1),
-        "responses": sum(one["responses"] for one in requests),
+        "ttft_ms": round(1000 * statistics.median(request["first"] - started for request in requests), 1),
+        "responses": sum(request["responses"] for request in requests),
     }
 
 

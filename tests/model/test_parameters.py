@@ -116,8 +116,8 @@ def test_what_layers_keep(name: str, groups: list[tuple[int, int, int, int | Non
 )
 def test_windows_after_the_fields_of_each_family(name: str, changes: dict[str, Any], windows: tuple[int, int]) -> None:
     groups = public(name, **changes).attention
-    full = sum(one.layers for one in groups if one.window is None)
-    assert (full, sum(one.layers for one in groups if one.window)) == windows
+    full = sum(group.layers for group in groups if group.window is None)
+    assert (full, sum(group.layers for group in groups if group.window)) == windows
 
 
 def test_layers_with_a_state_keep_nothing_for_a_token() -> None:

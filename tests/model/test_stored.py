@@ -179,7 +179,7 @@ def test_an_unknown_architecture_without_sizes_has_a_count_and_no_anatomy(tmp_pa
 def test_the_vision_part_is_counted_from_headers(tmp_path: Path) -> None:
     vision = header({"vision_tower.patch_embedding.weight": ("BF16", 2, (10, 10))})
     tensors = llama()
-    end = max(one["data_offsets"][1] for one in tensors.values())
+    end = max(tensor["data_offsets"][1] for tensor in tensors.values())
     for one in vision.values():
         one["data_offsets"] = [end + at for at in one["data_offsets"]]
     facts = of(tmp_path, {**tensors, **vision}, vision_config={"hidden_size": 10})

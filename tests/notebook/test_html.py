@@ -247,7 +247,7 @@ def test_every_word_is_in_the_catalogue() -> None:
             stats_html(Stats(12, 0.05, 0.1, "stop")),
         ]
     words = [Tags(html).words for html in said]
-    assert all(pseudo.OPEN in one for one in words[:6])
+    assert all(pseudo.OPEN in word for word in words[:6])
     commands = {action.shell() for step in STEPS for action in step.actions}
     names = {*data, *commands, "GPU", "CPU", "demo", "step", "ended", "Get the model", "out", "vLLM", "triton"}
-    assert [left for one in words if (left := pseudo.escaped(one, names))] == []
+    assert [left for word in words if (left := pseudo.escaped(word, names))] == []

@@ -24,7 +24,7 @@ NVFP4 = "0.19.0"
 """From here on --qformat has nvfp4 (quantize.py at NVIDIA/TensorRT-LLM c8c6df08); no contract is as new as that."""
 PLUGIN_DTYPES = ["float16", "float32", "bfloat16", "disable"]
 """Of a plugin flag before plugin.py lists them (0.8, 0.10)."""
-FURTHER = tuple(Path(one) for one in os.environ.get("TRITON_WIZARD_CONTRACTS", "").split(":") if one)
+FURTHER = tuple(Path(word) for word in os.environ.get("TRITON_WIZARD_CONTRACTS", "").split(":") if word)
 """Read here, because every test runs in an environment of its own."""
 OURS = ("check_tools.py", "launch_and_wait.py")
 PLAIN = ("ls", "mkdir", "rm", "mv", "cp", "ln", "git", "sh")
@@ -89,7 +89,7 @@ def violations(argv: Sequence[str], version: str) -> list[str]:
         return []
     tool, arguments = called
     name = tool.replace("glm-4-9b", "chatglm")  # the same script under a new name
-    known = [one for one in neighbours(version) if name in one]
+    known = [neighbour for neighbour in neighbours(version) if name in neighbour]
     if not known:
         return [f"{tool} is in no contract near {version}"]
     found = [list(broken(_cached(version, name, index), arguments)) for index in range(len(known))]
@@ -98,7 +98,7 @@ def violations(argv: Sequence[str], version: str) -> list[str]:
 
 @cache
 def _cached(version: str, tool: str, index: int) -> dict[str, dict[str, Any]]:
-    return options([one for one in neighbours(version) if tool in one][index], tool)
+    return options([neighbour for neighbour in neighbours(version) if tool in neighbour][index], tool)
 
 
 def options(contract: Mapping[str, Any], tool: str) -> dict[str, dict[str, Any]]:
@@ -121,7 +121,7 @@ def _plugins(plugin: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         elif "int" in kind:
             choices = None
         else:
-            choices = [one or "disable" for one in dtypes] if dtypes else PLUGIN_DTYPES
+            choices = [dtype or "disable" for dtype in dtypes] if dtypes else PLUGIN_DTYPES
         found[f"--{name}"] = {"aliases": [f"--{name}"], "choices": choices}
     return found
 
@@ -156,7 +156,7 @@ def _wrong(flag: str, spec: Mapping[str, Any], values: Sequence[str]) -> Iterato
         yield f"{flag} takes {least} to {most} values, not {len(values)}"
     for value in values:
         choices = spec.get("choices")
-        if isinstance(choices, list) and value not in [str(one) for one in choices if one is not None]:
+        if isinstance(choices, list) and value not in [str(choice) for choice in choices if choice is not None]:
             yield f"{flag} takes one of {choices}, not {value}"
         if spec.get("type") == "int" and not re.fullmatch(r"-?\d+", value):
             yield f"{flag} takes a number, not {value}"

@@ -86,7 +86,9 @@ def start(steps: tuple[Step, ...]) -> Start:
 def written(steps: tuple[Step, ...]) -> dict[str, str]:
     """Path below the repository → text."""
     step = named(steps, "repository")
-    return {one.path.partition("/repository/")[2]: one.text for one in step.actions if isinstance(one, Write)}
+    return {
+        action.path.partition("/repository/")[2]: action.text for action in step.actions if isinstance(action, Write)
+    }
 
 
 def arguments(steps: tuple[Step, ...]) -> dict[str, Any]:

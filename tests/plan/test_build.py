@@ -259,7 +259,7 @@ def test_a_gated_model_that_is_there_needs_no_token(
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_x")
     host = replace(CPU_HOST, source="this machine")
-    (step,) = (one for one in build(host, GATED, CHOICE, workspace).steps if one.id == "model")
+    (step,) = (earlier for earlier in build(host, GATED, CHOICE, workspace).steps if earlier.id == "model")
     monkeypatch.setenv("HF_TOKEN", "")
     monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "none"))
     for name in step.done.files:
@@ -284,7 +284,7 @@ def engine_that_has(folder: Path, *images: str, monkeypatch: pytest.MonkeyPatch,
     """A docker that knows ``images`` and keeps them in ``root``."""
     script = folder / "bin" / "docker"
     script.parent.mkdir(parents=True, exist_ok=True)
-    known = " ".join(f'"{one}") exit 0;;' for one in images)
+    known = " ".join(f'"{image}") exit 0;;' for image in images)
     script.write_text(f'#!/bin/sh\n[ "$1" = info ] && echo "{root}" && exit 0\ncase "$3" in {known} esac\nexit 1\n')
     script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")

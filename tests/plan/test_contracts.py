@@ -56,7 +56,9 @@ def test_every_family(version: str) -> None:
     }
     assert {key: texts for key, texts in found.items() if texts} == {}
     families = [
-        one for one in tools().families if any(found[name, "none", (1, 1)] is not None for name in one.architectures)
+        family
+        for family in tools().families
+        if any(found[name, "none", (1, 1)] is not None for name in family.architectures)
     ]
     assert len(families) >= (8 if version_of(version) < (0, 10) else 12)
 

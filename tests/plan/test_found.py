@@ -83,11 +83,11 @@ def test_whoever_is_not_asked_reads_it_in_the_plan_and_gets_a_new_environment() 
     workspace = Workspace.at("/w")
     for choice, named in ((VLLM, "vLLM 0.26.0"), (TRANSFORMERS, "transformers 5.17.0")):
         plan = build(HERE, FACTS, choice, workspace)
-        (note,) = (one for one in plan.notes if "--engine-python" in one)
+        (note,) = (remark for remark in plan.notes if "--engine-python" in remark)
         assert note.startswith(f"{named} is in /opt/venv: use --engine-python {VENV.path} to serve with it")
         assert plan.estimate.download_bytes > 2_000_000_000
     for other in (IN_IMAGE, replace(VLLM, engine_python=VENV.path)):
-        assert not any("--engine-python" in one for one in build(HERE, FACTS, other, workspace).notes)
+        assert not any("--engine-python" in remark for remark in build(HERE, FACTS, other, workspace).notes)
 
 
 def test_the_plan_of_the_users_python_is_read_back_and_older_plans_too() -> None:

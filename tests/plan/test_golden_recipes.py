@@ -53,7 +53,7 @@ def test_no_golden_plan_is_left_over() -> None:
 def test_a_flag_goes_before_what_the_recipe_was_made_for(length: int) -> None:
     made = plan("tutorial-001", "1xL4", max_len=length)
     commands = [action for step in made.steps for action in step.actions if isinstance(action, Command)]
-    (argv,) = (one.argv for one in commands if "trtllm-build" in one.argv)
+    (argv,) = (command.argv for command in commands if "trtllm-build" in command.argv)
     said = dict(itertools.pairwise(argv))
     assert int(said["--max_input_len"]) + int(said["--max_output_len"]) == length == made.choice.max_seq_len
 
@@ -73,8 +73,10 @@ def test_two_models_that_share_their_weights_over_two_gpus_fit() -> None:
 def test_tutorial_004_serves_as_many_sequences_as_vllm_does_by_itself(name: str, length: int) -> None:
     """The tutorial says nothing of ``max_num_seqs``, whose default is 256, and profiles with 16 at a time."""
     made = plan(name, "4xA6000")
-    (step,) = (one for one in made.steps if one.id == "repository")
-    (text,) = (one.text for one in step.actions if isinstance(one, Write) and one.path.endswith("model.json"))
+    (step,) = (earlier for earlier in made.steps if earlier.id == "repository")
+    (text,) = (
+        action.text for action in step.actions if isinstance(action, Write) and action.path.endswith("model.json")
+    )
     assert (json.loads(text)["max_num_seqs"], json.loads(text)["max_model_len"]) == (256, length)
     assert (made.choice.max_batch_size, made.choice.max_seq_len) == (16, length)
     assert "Up to 256 sequences run concurrently (max_num_seqs)." in step.why

@@ -36,7 +36,7 @@ def test_the_list_is_there_at_once_without_a_hub_and_leaves_open_what_only_it_kn
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         found = suggestions(CPU_HOST, None, offline=False, ask=False)
         assert hub.requests == []
-    assert [one.ref for one in found[: len(cpu_models())]] == [one.ref for one in cpu_models()]
+    assert [one.ref for one in found[: len(cpu_models())]] == [cpu_model.ref for cpu_model in cpu_models()]
     assert all(one.usable and one.verdict is None and one.parameters for one in found[: len(cpu_models())])
     demo = next(one for one in found if one.ref == "demo")
     assert demo.verdict is not None
@@ -48,14 +48,14 @@ def test_on_a_gpu_its_models_have_their_verdicts_at_once_and_what_fits_comes_fir
     words = [one.verdict.word if one.verdict else None for one in found if one.ref != "demo"]
     assert words == sorted(words, key=["fits", None, "tight", "no"].index)
     assert (found[0].ref, found[0].usable) == ("Qwen/Qwen2.5-7B-Instruct", True)
-    assert {one.ref for one in gpu_models()} <= {one.ref for one in found}
+    assert {gpu_model.ref for gpu_model in gpu_models()} <= {one.ref for one in found}
     llama = next(one for one in found if "Llama-3.1-8B" in one.ref)
     assert llama.gated
 
 
 def test_without_a_gpu_models_that_need_one_are_not_in_the_list() -> None:
-    refs = {one.ref for one in suggestions(CPU_HOST, None, offline=True, ask=False)}
-    assert not refs & {one.ref for one in gpu_models()}
+    refs = {suggestion.ref for suggestion in suggestions(CPU_HOST, None, offline=True, ask=False)}
+    assert not refs & {gpu_model.ref for gpu_model in gpu_models()}
 
 
 def test_without_a_hub_what_needs_it_comes_behind_what_does_not() -> None:
@@ -75,7 +75,7 @@ def test_what_is_on_this_disk_is_below_the_recommended_one(weights: bytes, tmp_p
     assert first.ref == "demo"
     assert (second.ref, second.title, second.place) == (str(file), "mine.gguf", "here")
     assert second.download_bytes == 0
-    assert not any(one.place == "here" for one in others)  # what is damaged is left out
+    assert not any(other.place == "here" for other in others)  # what is damaged is left out
 
 
 def test_the_copy_of_our_own_model_that_was_served_is_no_second_one(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_the_hub_is_asked_about_what_is_not_known(weights: bytes, monkeypatch: p
     assert first.ref == default.ref
     assert first.verdict is not None
     assert first.gated
-    missing = next(one for one in others if one.ref == cpu_models()[1].ref)
+    missing = next(other for other in others if other.ref == cpu_models()[1].ref)
     assert not missing.usable
     assert missing.why_not
 

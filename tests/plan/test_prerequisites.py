@@ -23,7 +23,9 @@ def at(system: str, *engines: ContainerEngine, driver: str | None = None) -> dic
         driver_version=driver,
         gpu_problem=None if driver else Problem("TW-P01", "no NVIDIA driver", "install one"),
     )
-    return {one.name: (one.met, "\n".join(one.commands)) for one in prerequisites(host)}
+    return {
+        prerequisite.name: (prerequisite.met, "\n".join(prerequisite.commands)) for prerequisite in prerequisites(host)
+    }
 
 
 def test_a_machine_that_has_everything() -> None:
@@ -73,7 +75,7 @@ def test_without_a_gpu_nothing_is_needed(problem: Problem | None) -> None:
 @pytest.mark.parametrize("code", ["TW-P01", "TW-P02", "TW-P03"])
 def test_a_gpu_whose_driver_does_not_answer_needs_one(code: str) -> None:
     host = replace(CPU_HOST, gpu_problem=Problem(code, "no driver", "install one"))
-    assert all(one.needed for one in prerequisites(host))
+    assert all(prerequisite.needed for prerequisite in prerequisites(host))
 
 
 def test_podman_gets_a_cdi_specification() -> None:

@@ -36,14 +36,14 @@ def code(error: pytest.ExceptionInfo[UsageError]) -> str:
 
 def test_every_question_is_complete_and_named_once() -> None:
     assert len(BY_NAME) == len(QUESTIONS)
-    for one in QUESTIONS:
-        assert one.name.isidentifier()
-        assert one.text
-        assert one.flag
-        assert one.help
-        assert bool(one.options) == (one.kind == "choice")
-        if one.default is not None:
-            assert one.check(one.default) == one.default
+    for question in QUESTIONS:
+        assert question.name.isidentifier()
+        assert question.text
+        assert question.flag
+        assert question.help
+        assert bool(question.options) == (question.kind == "choice")
+        if question.default is not None:
+            assert question.check(question.default) == question.default
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_constraints_from_answers() -> None:
 
 
 def test_every_wish_is_a_question_and_every_such_question_a_wish() -> None:
-    assert {one.name for one in (*CONSTRAINTS, *SETUP)} == {one.name for one in fields(Constraints)}
-    assert {one.flag for one in (*CONSTRAINTS, *SETUP)} == {
-        "--" + one.name.replace("_", "-") for one in fields(Constraints)
+    assert {constraint.name for constraint in (*CONSTRAINTS, *SETUP)} == {field.name for field in fields(Constraints)}
+    assert {constraint.flag for constraint in (*CONSTRAINTS, *SETUP)} == {
+        "--" + field.name.replace("_", "-") for field in fields(Constraints)
     }
     assert STACK.options == stacks.names()
 

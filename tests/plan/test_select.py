@@ -209,7 +209,7 @@ def test_only_pins_without_hashes_are_installed_without() -> None:
     def installed(stack: str) -> tuple[str, ...]:
         newer = replace(PYTHON, version=(3, 12, 1), path="/opt/python3.12")
         found = native(replace(NATIVE, stack=stack), replace(CPU_HOST, interpreters=(newer,)))
-        (argv,) = [one for one in commands(found.prepare()[1]) if "-r" in one]
+        (argv,) = [command for command in commands(found.prepare()[1]) if "-r" in command]
         return argv
 
     assert {"--no-deps", "--require-hashes"} <= set(installed("vllm"))
@@ -217,7 +217,7 @@ def test_only_pins_without_hashes_are_installed_without() -> None:
 
 
 def commands(step: Step) -> list[tuple[str, ...]]:
-    return [one.argv for one in step.actions if isinstance(one, Command)]
+    return [action.argv for action in step.actions if isinstance(action, Command)]
 
 
 def test_the_choice_names_the_environment() -> None:
@@ -252,11 +252,11 @@ def test_the_users_python_is_checked_and_nothing_is_installed(own: Choice) -> No
     assert (environment.id, check.id) == ("environment", "engine-environment")
     assert environment.estimate.download_bytes == 73_319_986
     assert (check.estimate.download_bytes, check.estimate.disk_bytes) == (0, 0)
-    commands = [one for one in check.actions if isinstance(one, Command)]
-    assert {one.argv[0] for one in commands} == {own.engine_python, "mkdir", "touch"}
-    assert all(one.argv[1:3] == ("-I", "-c") for one in commands if one.argv[0] == own.engine_python)
-    assert any("cuda.is_available" in one.argv[-1] for one in commands)
-    assert any("vllm.v1.engine.async_llm" in one.argv[-1] for one in commands)
+    commands = [action for action in check.actions if isinstance(action, Command)]
+    assert {command.argv[0] for command in commands} == {own.engine_python, "mkdir", "touch"}
+    assert all(command.argv[1:3] == ("-I", "-c") for command in commands if command.argv[0] == own.engine_python)
+    assert any("cuda.is_available" in command.argv[-1] for command in commands)
+    assert any("vllm.v1.engine.async_llm" in command.argv[-1] for command in commands)
 
 
 def test_its_commands_see_what_the_server_will_see(own: Choice) -> None:
@@ -268,7 +268,7 @@ def test_its_commands_see_what_the_server_will_see(own: Choice) -> None:
 
 def test_without_gpus_none_are_looked_for(own: Choice) -> None:
     _, check = native(replace(own, stack="transformers", devices=()), CPU_HOST).prepare()
-    assert not any("cuda" in one.argv[-1] for one in check.actions if isinstance(one, Command))
+    assert not any("cuda" in action.argv[-1] for action in check.actions if isinstance(action, Command))
 
 
 def test_the_check_is_one_for_all_servers_and_another_when_a_package_changes(own: Choice, tmp_path: Path) -> None:

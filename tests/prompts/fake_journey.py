@@ -266,7 +266,7 @@ class FakeJourney:
 
 def main() -> int:
     what, folder, *settings = sys.argv[1:]
-    options = dict(one.split("=", 1) for one in settings)
+    options = dict(setting.split("=", 1) for setting in settings)
     workspace = Workspace.at(folder)
     said = {name: options[name] for name in ("run", "chat", "running") if name in options}
     journey = FakeJourney(workspace.root / "notes", **said)

@@ -206,7 +206,7 @@ def test_with_menus_nothing_is_said_by_colour_or_sign_alone(begin: Callable[...,
 def test_every_question_says_how_to_answer_it_and_what_enter_means(begin: Callable[..., Walk], term: str) -> None:
     walk = begin(80, term)
     the_whole_way(walk)
-    said = [" ".join(plain(one).split()) for one in walk.questions]
+    said = [" ".join(plain(question).split()) for question in walk.questions]
     how = re.compile(r"Type 1 to \d+, or press Enter for \d+:|\(arrow keys and Enter, or type a number; |Enter: .+\)")
     assert [one for one in said if not how.search(one)] == []
 

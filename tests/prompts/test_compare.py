@@ -69,7 +69,7 @@ def test_each_is_kept_until_nothing_is(tmp_path: Path, journey: FakeJourney, mon
     history = History(tmp_path / "chats.sqlite3")
     piped(monkeypatch, "/compare other", "kept", "/private", "secret")
     run_chat(ENDPOINT, history=history, journey=journey)
-    assert sorted((one.model, one.title, one.messages) for one in history.entries()) == [
+    assert sorted((entry.model, entry.title, entry.messages) for entry in history.entries()) == [
         ("demo", "kept", 2),
         ("other", "kept", 2),
     ]
@@ -123,7 +123,7 @@ def test_a_question_that_the_second_was_not_asked_replaces_none_of_its_own(
         terminal.types(CTRL_D)
         assert terminal.ends() == 0
     history = History(tmp_path / "chats.sqlite3")
-    kept = {one.model: history.load(one.id).conversation for one in history.entries()}
+    kept = {entry.model: history.load(entry.id).conversation for entry in history.entries()}
     for conversation in kept.values():
         said = [message.content for message in conversation.messages]
         assert said == ["one", "You asked: one", question, f"You asked: {question}"]

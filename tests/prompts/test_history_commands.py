@@ -115,7 +115,7 @@ def test_a_private_chat_keeps_nothing_more(talk: ChatSession) -> None:
     talk.conversation = talk.conversation.with_message("user", "Secret?")
     talk.keep()
     assert talk.history is not None
-    assert [one.messages for one in talk.history.entries()] == [3]
+    assert [entry.messages for entry in talk.history.entries()] == [3]
     assert "1" in command(talk, "/history").text
     with pytest.raises(UsageError, match="this conversation is not being saved\n"):
         command(talk, "/delete")

@@ -39,7 +39,7 @@ def run(plan: Path, *flags: str) -> int:
 
 def outcomes(said: str) -> dict[str, str]:
     lines = [json.loads(line) for line in said.splitlines()]
-    return {one["step"]: one["outcome"] for one in lines if one.get("event") == "StepFinished"}
+    return {text["step"]: text["outcome"] for text in lines if text.get("event") == "StepFinished"}
 
 
 def test_the_flags_of_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

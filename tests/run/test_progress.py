@@ -85,7 +85,7 @@ def test_a_pull_is_told_by_its_layers() -> None:
     meter = Meter(Estimate(1, download_bytes=10**9))
     told = [meter.read(line) for line in PULL.splitlines()]
     sixths = [0, 0, 0, 0, 0, 1, 2, 2, 3, 4, 5, 6]
-    assert told == [None, None, *(pytest.approx(one / 6) for one in sixths), None, None]
+    assert told == [None, None, *(pytest.approx(sixth / 6) for sixth in sixths), None, None]
 
 
 @given(st.lists(st.text()))

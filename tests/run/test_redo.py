@@ -43,7 +43,7 @@ async def test_a_step_is_left_out_this_time_and_done_the_next(tmp_path: Path) ->
     events, error = await events_of(plan, skip={"two"})
     assert outcomes(events) == {"one": "done", "two": "omitted", "three": "done"}
     assert isinstance(error, ServerError)  # only because these steps start none
-    noted = [one for one in Journal(tmp_path / "w" / "journal.jsonl").events() if isinstance(one, StepFinished)]
+    noted = [event for event in Journal(tmp_path / "w" / "journal.jsonl").events() if isinstance(event, StepFinished)]
     assert [one.reason for one in noted if one.outcome == "omitted"] == ["skipped by the user"]
     assert outcomes((await events_of(plan))[0]) == {"one": "skipped", "two": "failed"}
     again = plan_of(tmp_path / "w", one, two, three)

@@ -36,8 +36,8 @@ def line(workspace: Workspace, name: str = "demo") -> Measurement:
 
 def test_what_is_kept_is_read_back_oldest_first(workspace: Workspace) -> None:
     lines = [line(workspace, name) for name in ("one", "two", "one")]
-    for one in lines:
-        keep(workspace, one)
+    for text in lines:
+        keep(workspace, text)
     found = kept(workspace)
     assert found.measurements == tuple(lines)
     assert found.damage is None
@@ -66,7 +66,7 @@ def test_damage_costs_the_damaged_lines_and_is_said(workspace: Workspace) -> Non
         file.write(b'{"at": "2026-11-2\n\xff\xfe\n[]\n{"at": 1}\n{"at": "half of a li')
     keep(workspace, line(workspace, "after"))
     found = kept(workspace)
-    assert [one.server for one in found.measurements] == ["demo", "after"]
+    assert [sample.server for sample in found.measurements] == ["demo", "after"]
     assert found.damage is not None
     assert "5 of the 7 lines" in found.damage
     assert str(workspace.calibration) in found.damage

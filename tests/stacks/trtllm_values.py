@@ -24,7 +24,7 @@ from wizard.stacks.trtllm_llmapi import plan as trtllm_llmapi
 WORKSPACE = Workspace(Path("/w"))
 IMAGE = "nvcr.io/nvidia/tritonserver"
 QUESTION = "What is Triton?"
-TAGS = {one.engine: one.tag for one in reversed(images("trtllm").releases) if not engines.obstacle(one)}
+TAGS = {release.engine: release.tag for release in reversed(images("trtllm").releases) if not engines.obstacle(release)}
 """TensorRT-LLM's version → newest image with it, of those that build engines."""
 ARCHITECTURES = tuple(name for family in tools().families for name in family.architectures)
 

@@ -119,9 +119,11 @@ def test_what_is_written_is_read_back(name: str) -> None:
     advice = WORLDS[name]()
     assert from_json(Advice, to_json(advice), where="a test") == advice
     read = from_json(Advice, json.dumps(data(advice)), where="a test")
-    assert [one.reason for one in read.rejections] == [one.reason for one in advice.rejections]
-    assert [one.remedies for one in read.rejections] == [one.remedies for one in advice.rejections]
-    assert [_said(one) for one in read.choices] == [_said(one) for one in advice.choices]
+    assert [rejection.reason for rejection in read.rejections] == [rejection.reason for rejection in advice.rejections]
+    assert [rejection.remedies for rejection in read.rejections] == [
+        rejection.remedies for rejection in advice.rejections
+    ]
+    assert [_said(choice) for choice in read.choices] == [_said(choice) for choice in advice.choices]
 
 
 def _said(choice: Choice) -> list[str]:

@@ -53,4 +53,4 @@ def words(chat: ChatScreen, query: str) -> str:
 
 def notes(pilot: Pilot[Any]) -> str:
     """What was notified."""
-    return "\n".join(f"{one.title} {one.message}" for one in pilot.app._notifications)
+    return "\n".join(f"{notification.title} {notification.message}" for notification in pilot.app._notifications)

@@ -163,7 +163,7 @@ class FakeJourney:
         return _or_raise(self.judgement or replace(suggestion, verdict=Verdict("fits", saying("on 1 GPU"))))
 
     def browse(self, text: str) -> list[Entry]:
-        return [one for one in self.entries if one.path.startswith(text)]
+        return [entry for entry in self.entries if entry.path.startswith(text)]
 
     def model(self, ref: str, *, offline: bool = False) -> ModelFacts:
         self.read.append(ref)

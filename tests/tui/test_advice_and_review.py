@@ -28,7 +28,7 @@ Way = Callable[[Walk], Awaitable[StageScreen[Any]]]
 
 
 def text_of(found: object, *selectors: str) -> str:
-    return "\n".join(str(widget.render()) for one in selectors for widget in found.query(one))  # type: ignore[attr-defined]
+    return "\n".join(str(widget.render()) for selector in selectors for widget in found.query(selector))  # type: ignore[attr-defined]
 
 
 async def test_the_advice_shows_memory_reasons_and_warnings() -> None:
@@ -143,7 +143,7 @@ async def test_what_a_journey_fixes_is_not_said_to_be_taken_back_by_a_key() -> N
         shown = text_of(advice, "Text")
         assert "Not possible with the constraints" in shown
         assert "r:" not in shown
-        assert "r" not in {one.key for one in shown_bindings(advice)}
+        assert "r" not in {shown_binding.key for shown_binding in shown_bindings(advice)}
 
 
 async def test_a_step_beyond_the_last_value_asks_nothing() -> None:
@@ -297,7 +297,7 @@ async def test_all_constraints_are_asked_in_groups_and_none_is_lost() -> None:
         advice = await to_advice(pilot)
         await pilot.press("w")
         form = await screen(pilot, FormScreen)
-        assert {*form._fields} == {one.name for one in (*CONSTRAINTS, *SETUP)}
+        assert {*form._fields} == {constraint.name for constraint in (*CONSTRAINTS, *SETUP)}
         shown = text_of(form, ".group")
         assert "Use case" in shown
         assert "never overridden; an error if not possible" in shown
@@ -329,11 +329,11 @@ async def test_the_runner_up_is_named_with_what_makes_it_second() -> None:
 async def test_the_key_that_scrolls_is_shown_while_there_is_something_to_scroll(way: Way) -> None:
     async with StillApp(FakeJourney()).run_test(size=(80, 60)) as pilot:
         stage = await way(pilot)
-        await wait_for(pilot, lambda: "pageup" not in {one.key for one in shown_bindings(stage)})
+        await wait_for(pilot, lambda: "pageup" not in {shown_binding.key for shown_binding in shown_bindings(stage)})
         await pilot.resize_terminal(80, 16)
-        await wait_for(pilot, lambda: "pageup" in {one.key for one in shown_bindings(stage)})
+        await wait_for(pilot, lambda: "pageup" in {shown_binding.key for shown_binding in shown_bindings(stage)})
         await pilot.resize_terminal(80, 60)
-        await wait_for(pilot, lambda: "pageup" not in {one.key for one in shown_bindings(stage)})
+        await wait_for(pilot, lambda: "pageup" not in {shown_binding.key for shown_binding in shown_bindings(stage)})
 
 
 async def test_a_key_leads_from_an_engine_to_what_serves_the_same_model_today() -> None:
@@ -343,12 +343,12 @@ async def test_a_key_leads_from_an_engine_to_what_serves_the_same_model_today() 
         assert advice.view.choice is not None
         assert advice.view.choice.release == "24.09-trtllm-python-py3"
         assert "removed engines in 2026-07" in " ".join(text_of(advice, "Notes").split())
-        assert "Without an engine" in {one.description for one in shown_bindings(advice)}
+        assert "Without an engine" in {shown_binding.description for shown_binding in shown_bindings(advice)}
         await pilot.press("s")
         assert advice.view.choice.stack == "vllm"
         assert advice.view.choice.release > "25"
         assert (made.wished[-1].stack, made.wished[-1].release) == ("vllm", None)
         assert "removed engines" not in text_of(advice, "Notes")
-        assert "Without an engine" not in {one.description for one in shown_bindings(advice)}
+        assert "Without an engine" not in {shown_binding.description for shown_binding in shown_bindings(advice)}
         await pilot.press("r")
         assert advice.view.choice.stack == "trtllm-engine"

@@ -38,7 +38,7 @@ async def to_background(pilot: Pilot[Any]) -> WizardApp:
 
 
 def toasts(app: WizardApp) -> str:
-    return "\n".join(f"{one.title}: {one.message}" for one in app._notifications)
+    return "\n".join(f"{notification.title}: {notification.message}" for notification in app._notifications)
 
 
 async def test_it_goes_on_in_the_background_and_comes_back_with_its_log() -> None:
@@ -49,7 +49,7 @@ async def test_it_goes_on_in_the_background_and_comes_back_with_its_log() -> Non
         assert made.closed.count("run") == 0
         assert 0 < run.share < 1
         welcome = await screen(pilot, WelcomeScreen)
-        await wait_for(pilot, lambda: any(one.name == "demo" for one in welcome.view.servers))
+        await wait_for(pilot, lambda: any(server.name == "demo" for server in welcome.view.servers))
         await pilot.press("home", "enter")
         build = await screen(pilot, BuildScreen)
         assert build.run is run

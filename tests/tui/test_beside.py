@@ -138,7 +138,7 @@ async def test_a_preset_brings_its_system_prompt_and_settings() -> None:
 
 async def test_presets_are_described_in_the_language_of_the_user() -> None:
     language.use("ko")
-    about = next(one.about for one in presets() if one.name == "creative")
+    about = next(preset.about for preset in presets() if preset.name == "creative")
     assert tr(about) != about
     async with chatting(FakeJourney(own_presets=(Preset("creative", about, "", {}),))) as (pilot, _chat):
         await pilot.press("f9")

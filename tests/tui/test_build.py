@@ -365,7 +365,7 @@ async def test_nothing_is_done_again_or_left_out_while_a_step_runs() -> None:
         await pilot.pause()
         assert pilot.app.screen is build
         assert made.runs == 1
-        assert not {"r", "s", "R", "d"} & {one.key for one in shown_bindings(build)}
+        assert not {"r", "s", "R", "d"} & {shown_binding.key for shown_binding in shown_bindings(build)}
 
 
 async def test_what_was_left_out_stays_out_until_it_is_done_after_all() -> None:

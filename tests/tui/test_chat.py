@@ -173,7 +173,7 @@ async def test_settings_are_checked_and_used_and_the_system_prompt_stays_after_c
 
 
 def test_the_form_has_every_setting_once() -> None:
-    assert sorted(name for _heading, names in GROUPS for name in names) == sorted(one.name for one in SETTINGS)
+    assert sorted(name for _heading, names in GROUPS for name in names) == sorted(setting.name for setting in SETTINGS)
 
 
 async def test_every_setting_can_be_set_and_one_that_the_model_does_not_take_stays_and_says_so() -> None:

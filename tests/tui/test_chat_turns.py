@@ -34,7 +34,7 @@ async def test_the_last_question_is_edited_in_place_and_the_first_way_is_kept_as
         await pilot.pause()
         assert words(chat, "#first Figures").endswith(" · answer 2 of 2")
         assert chat.view.texts("user") == ["Why?!"]
-        assert [one.content for one in made.asked[1].messages] == ["Why?!"]
+        assert [message.content for message in made.asked[1].messages] == ["Why?!"]
         await pilot.press("alt+left")
         await pilot.pause()
         assert chat.view.texts("user") == ["Why?"]

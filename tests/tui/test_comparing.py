@@ -44,7 +44,7 @@ async def test_two_models_answer_the_same_question_and_are_compared(size: tuple[
         rival = chat.talks.second
         assert rival is not None
         await wait_for(pilot, lambda: "as fast" in words(chat, "#comparison"))
-        assert [one.content for one in made.asked[2].messages] == ["Both"]
+        assert [message.content for message in made.asked[2].messages] == ["Both"]
         assert chat.view.texts("user") == ["Alone", "Both"]
         assert "demo is 3.8× as fast as second: 94.0 vs. 24.6 tokens/s" in words(chat, "#comparison")
         assert "24.6 tokens/s" in words(chat, "#second Figures")
@@ -154,7 +154,7 @@ async def test_what_the_second_answers_is_kept_as_a_conversation_of_its_own() ->
         await pilot.press(*["down"] * here, "ctrl+x")
         await screen(pilot, FormScreen)
         await pilot.press("ctrl+u", *"By the second", "enter")
-        await wait_for(pilot, lambda: "By the second" in [one.title for one in found._entries])
+        await wait_for(pilot, lambda: "By the second" in [entry.title for entry in found._entries])
         await pilot.press("f4")
         await wait_for(pilot, lambda: not chat.query(Conversations))
         await asked(pilot, "Three", chat)
@@ -245,7 +245,7 @@ async def test_a_model_that_joins_later_is_asked_the_last_question_again_and_its
         assert "are compared here" in words(chat, "#comparison")
         await pilot.press("ctrl+r")
         await wait_for(pilot, lambda: len(made.asked) == 3 and not chat.talks.busy)
-        assert [[one.content for one in each.messages] for each in made.asked[1:]] == [["First"], ["First"]]
+        assert [[message.content for message in each.messages] for each in made.asked[1:]] == [["First"], ["First"]]
         assert "find, copy, save, log here" in words(chat, "#first .name")
         assert "log here" not in words(chat, "#second .name")
         await pilot.press("f7")

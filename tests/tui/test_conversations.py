@@ -34,7 +34,7 @@ def history() -> History:
 
 
 def titles(found: Conversations) -> list[str]:
-    return [one.title for one in found._entries]
+    return [entry.title for entry in found._entries]
 
 
 async def two(pilot: Pilot[Any], chat: ChatScreen, made: FakeJourney) -> None:
@@ -187,7 +187,7 @@ async def test_what_came_of_an_answer_is_kept_when_the_chat_is_left_meanwhile(do
         await pilot.press(*["down"] * downs, "enter")
         await wait_for(pilot, lambda: history().search(""))
         kept = history().load(history().search("")[0].id).conversation
-        assert [one.content for one in kept.messages] == ["Q", made.answer]
+        assert [message.content for message in kept.messages] == ["Q", made.answer]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])  # SIGHUP: the terminal's window was closed
@@ -200,7 +200,7 @@ async def test_what_came_of_an_answer_is_kept_when_a_signal_ends_the_wizard(numb
         await wait_for(pilot, lambda: pilot.app._exit)
     assert pilot.app.return_value == CancelledError.exit_code
     kept = history().load(history().search("")[0].id).conversation
-    assert [one.content for one in kept.messages] == ["Q", made.answer]
+    assert [message.content for message in kept.messages] == ["Q", made.answer]
 
 
 async def test_another_model_goes_on_with_the_same_kept_conversation() -> None:

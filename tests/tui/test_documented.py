@@ -17,7 +17,7 @@ from wizard.tui.theme import THEMES
 PAGE = (Path(__file__).parents[2] / "docs" / "terminal.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", [one.name for one in fields(Settings)])
+@pytest.mark.parametrize("name", [field.name for field in fields(Settings)])
 def test_every_setting_is_described(name: str) -> None:
     assert f"| `{name}` |" in PAGE
 

@@ -244,7 +244,7 @@ async def test_a_facilitators_words_are_the_first_of_an_explanation() -> None:
 async def test_another_model_than_the_pinned_one_is_refused() -> None:
     async with attending(replace(MINE, text="")) as pilot:
         model = await to_model(pilot)
-        assert [one.ref for one in model.view.suggestions or ()] == ["demo"]
+        assert [suggestion.ref for suggestion in model.view.suggestions or ()] == ["demo"]
         assert "Which model: demo" in text(model.query_one(PinnedLine))
         await pilot.press(*"org/other", "enter")
         await wait_for(pilot, lambda: model.view.error)
@@ -261,7 +261,7 @@ async def test_pinned_constraints_stay_whatever_is_tried() -> None:
         while advice._fields[advice.view.field].name != "users":
             await pilot.press("right")
         await pilot.press("plus")
-        assert [one.message for one in pilot.app._notifications] == ["Your facilitator has set this."]
+        assert [notification.message for notification in pilot.app._notifications] == ["Your facilitator has set this."]
         assert {one.users for one in journey.wished} == {3}
         assert advice.view.constraints == Constraints(users=3)
         await pilot.press("w")
@@ -269,7 +269,7 @@ async def test_pinned_constraints_stay_whatever_is_tried() -> None:
         field = form.query_one("#users", Input)
         assert field.disabled
         assert field.value == "3"
-        assert any("set by your facilitator" in text(one) for one in form.query(".text").results(Static))
+        assert any("set by your facilitator" in text(result) for result in form.query(".text").results(Static))
 
 
 async def test_the_plan_has_the_pinned_name() -> None:

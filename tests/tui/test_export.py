@@ -19,7 +19,7 @@ from wizard.tui.widgets.chrome import shown_bindings
 
 
 def toasts(pilot: Pilot[Any]) -> str:
-    return "\n".join(f"{one.title}: {one.message}" for one in pilot.app._notifications)
+    return "\n".join(f"{notification.title}: {notification.message}" for notification in pilot.app._notifications)
 
 
 async def to_form(pilot: Pilot[Any], *keys: str) -> FormScreen:
@@ -33,7 +33,7 @@ async def to_form(pilot: Pilot[Any], *keys: str) -> FormScreen:
 async def test_the_commands_of_a_step_are_copied_as_a_shell_takes_them() -> None:
     async with StillApp(FakeJourney()).run_test(size=(40, 15)) as pilot:
         review = await to_review(pilot)
-        assert "c" not in {one.key for one in shown_bindings(review)}
+        assert "c" not in {shown_binding.key for shown_binding in shown_bindings(review)}
         for step in plan().steps[:3]:
             await pilot.press("down", "c")
             assert pilot.app.clipboard == "\n".join(action.shell() for action in step.actions)

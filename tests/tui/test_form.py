@@ -34,7 +34,7 @@ class FormApp(App[dict[str, object]]):
 
 
 def texts(form: FormScreen) -> str:
-    return "\n".join(str(one.render()) for one in form.query(".text").results(Static))
+    return "\n".join(str(result.render()) for result in form.query(".text").results(Static))
 
 
 def about(form: FormScreen) -> str:

@@ -25,7 +25,7 @@ from wizard.tui.widgets.chrome import KeyBar, key_rows
 from wizard.tui.widgets.picker import Picker
 
 DOCS = Path(__file__).parents[2] / "docs" / "terminal.md"
-OWNERS = [pytest.param(one, id=one.__name__) for one in classes()]
+OWNERS = [pytest.param(kind, id=kind.__name__) for kind in classes()]
 
 
 def key(id: str) -> Key:
@@ -62,8 +62,8 @@ def test_no_key_of_a_class_does_two_things_unless_the_class_says_when(owner: typ
     """What a class inherits it may replace; in its own list a key may stand twice only where `check_action` decides."""
     found: dict[str, list[str]] = defaultdict(list)
     for binding in vars(owner)["BINDINGS"]:
-        for one in binding.key.split(","):
-            found[one.strip()].append(binding.action)
+        for word in binding.key.split(","):
+            found[word.strip()].append(binding.action)
     twice = {name: actions for name, actions in found.items() if len(actions) > 1}
     assert not twice or "check_action" in vars(owner), twice
 
@@ -143,7 +143,7 @@ async def test_every_key_of_the_settings_works_and_is_shown_everywhere() -> None
         await wait_for(pilot, lambda: not pilot.app._notifications)
         bar = " ".join(line.plain for line in machine.query_one(KeyBar).lines(200))
         assert "l Refresh" in bar
-        assert "r" not in {one.binding.key for one in key_rows(machine)}
+        assert "r" not in {key_row.binding.key for key_row in key_rows(machine)}
         await pilot.press("l")
         await to_machine(pilot)
         await pilot.press("f12")
@@ -285,7 +285,7 @@ def test_the_keys_that_scroll_in_every_stage_have_one_id_each() -> None:
 async def test_keys_of_two_parts_of_a_screen_that_do_alike_share_a_row() -> None:
     async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
         build = await to_build(pilot)
-        assert [one.keys for one in key_rows(build) if one.about == "Scroll"] == ["↑↓←→ PgUp/Dn"]
+        assert [key_row.keys for key_row in key_rows(build) if key_row.about == "Scroll"] == ["↑↓←→ PgUp/Dn"]
 
 
 async def test_the_help_lists_every_key_that_does_something() -> None:
@@ -294,7 +294,7 @@ async def test_the_help_lists_every_key_that_does_something() -> None:
             stage = await walk(pilot)
             said = help_screen(stage)._text
             rows = key_rows(stage, hidden=True)
-            assert {one.binding.id for one in key_rows(stage)} <= {one.binding.id for one in rows}
+            assert {key_row.binding.id for key_row in key_rows(stage)} <= {one.binding.id for one in rows}
             assert all(one.about in said for one in rows)
             assert "docs/" in said
 

@@ -152,7 +152,7 @@ async def test_a_server_that_moved_in_the_middle_of_an_answer_leaves_the_answers
         made.dead, made.again = ("demo",), (ELSEWHERE,)
         await pilot.press(*"Hi", "enter")
         await answered(pilot, chat)
-        await wait_for(pilot, lambda: not {"keep", "served"} & {one.group for one in chat.workers})
+        await wait_for(pilot, lambda: not {"keep", "served"} & {worker.group for worker in chat.workers})
         assert chat.view.error is made.chat_error
 
 

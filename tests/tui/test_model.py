@@ -137,7 +137,7 @@ async def test_suggestions_that_come_when_a_model_was_taken_are_not_waited_for()
         journey.gate.clear()
         await pilot.press("enter")
         model = await screen(pilot, ModelScreen)
-        (looking,) = (one for one in model.workers if one.group == "suggestions")
+        (looking,) = (worker for worker in model.workers if worker.group == "suggestions")
         model.dismiss(journey.facts)
         assert looking.is_cancelled
         journey.gate.set()

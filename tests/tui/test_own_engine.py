@@ -29,7 +29,7 @@ async def test_it_is_asked_once_and_the_advice_follows(keys: tuple[str, ...], ta
         found = await screen(pilot, AdviceScreen)
         await wait_for(pilot, lambda: found.view.advice or found.view.error)
         assert found.view.constraints.engine_python == taken
-        assert {one.engine_python for one in found.view.choices} == {taken}
+        assert {choice.engine_python for choice in found.view.choices} == {taken}
 
 
 @pytest.mark.parametrize("same", [True, False])

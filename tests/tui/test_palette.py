@@ -17,7 +17,7 @@ from wizard.tui.screens.modal import ReaderScreen
 
 
 def offered(app: StillApp) -> dict[str, SystemCommand]:
-    return {one.title: one for one in commands(app, app.screen)}
+    return {command.title: command for command in commands(app, app.screen)}
 
 
 async def type_command(pilot: Walk, name: str) -> None:

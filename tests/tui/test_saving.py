@@ -33,8 +33,10 @@ async def test_the_conversation_is_saved_under_the_offered_name_and_under_anothe
         await pilot.press("ctrl+u", *"~/a.json", "enter")
         saved = Path.home() / "a.json"
         await wait_for(pilot, saved.is_file)
-        await wait_for(pilot, lambda: any(str(saved) in one.message for one in pilot.app._notifications))
-    assert [one["content"] for one in json.loads(saved.read_text())["messages"]] == ["Why?", made.answer]
+        await wait_for(
+            pilot, lambda: any(str(saved) in notification.message for notification in pilot.app._notifications)
+        )
+    assert [load["content"] for load in json.loads(saved.read_text())["messages"]] == ["Why?", made.answer]
 
 
 @pytest.mark.parametrize(("keys", "kept"), [(("enter",), True), (("escape",), True), (("down", "enter"), False)])
@@ -66,7 +68,7 @@ async def test_a_path_that_cannot_be_written_is_an_error_with_a_code_and_the_cha
         await pilot.pause()
         assert "must end in .md or .json" in str(form.query_one("#about").render())
         await pilot.press("ctrl+u", *"no/such/chat.md", "enter")
-        await wait_for(pilot, lambda: [one.title for one in pilot.app._notifications] == ["TW-U25"])
+        await wait_for(pilot, lambda: [notification.title for notification in pilot.app._notifications] == ["TW-U25"])
         assert chat.view.conversation == before
         await pilot.press("ctrl+s")
         form = await screen(pilot, FormScreen)

@@ -28,7 +28,7 @@ DATA = (
     *("triton-wizard", "Esc", "PgUp/Dn", "PgUp", "PgDn", "Tab", "Home", "End", "Space", "Del"),
     *LANGUAGES.values(),
     *(CPU_HOST.cpu.model or "", "Python", "docker", *(gpu.name for gpu in GPU_HOST.gpus)),
-    *(one.title for one in SUGGESTIONS),
+    *(suggestion.title for suggestion in SUGGESTIONS),
     *("apache", "Offline demo", "demo"),
 )
 """Names of keys, languages, devices and models."""
@@ -104,8 +104,8 @@ async def test_the_commands_are_said_in_the_language() -> None:
         app = StillApp(FakeJourney())
         async with app.run_test(size=(200, 60)) as pilot:
             welcome = await to_welcome(pilot)
-            for one in commands(app, welcome):
-                assert pseudo.escaped(f"{one.title}\n{one.help}", (*DATA, *app.available_themes)) == []
+            for command in commands(app, welcome):
+                assert pseudo.escaped(f"{command.title}\n{command.help}", (*DATA, *app.available_themes)) == []
             await pilot.press("ctrl+p")
             palette = await screen(pilot, CommandPalette)
             assert tr("Search for a command") in str(palette.query_one("CommandInput").placeholder)  # type: ignore[attr-defined]

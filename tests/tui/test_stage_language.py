@@ -26,8 +26,8 @@ from wizard.tui.views.model import ModelView, content, state
 
 LOST = GpuReading(0, "NVIDIA H200", unknown={"memory": "lost", "utilisation": "lost"})
 DATA = (
-    *(one.ref for one in HITS),
-    *(one.title for one in SUGGESTIONS),
+    *(hit.ref for hit in HITS),
+    *(suggestion.title for suggestion in SUGGESTIONS),
     *(words(one.verdict)[1] for one in VERDICTS if one.verdict),
     *(CPU_HOST.cpu.model or "", "python", "tritonserver", "lost", "NVIDIA H200", "GPU", "CPU", "NVLink", "PCIe", "MHz"),
     *("MIG", "apache", "mit", "x86"),

@@ -126,7 +126,7 @@ async def test_no_color_is_obeyed_and_states_have_marks_and_words(monkeypatch: p
         assert "Ready" in picture
         colours = {*re.findall("#([0-9a-f]{6})", picture)} - FRAME
         assert len(colours) > 2
-        assert {one for one in colours if len({one[:2], one[2:4], one[4:]}) != 1} == set()
+        assert {colour for colour in colours if len({colour[:2], colour[2:4], colour[4:]}) != 1} == set()
 
 
 async def test_an_empty_no_color_asks_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

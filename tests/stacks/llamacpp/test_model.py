@@ -205,14 +205,14 @@ def test_log_probabilities_with_alternatives(served: Served, chat: bool) -> None
     whole = post(served, "chain", **prompt, stream=False, logprobs=3)
     tokens = json.loads(whole[0]["logprobs"])
     if chat:
-        assert [one[0] for one in tokens][:3] == ["H", "i", " "]
+        assert [token[0] for token in tokens][:3] == ["H", "i", " "]
         assert math.exp(tokens[0][1]) > 0.9
     else:  # m or n, each with probability 1/2, then the end
         assert math.exp(tokens[0][1]) == pytest.approx(0.5, abs=0.01)
         assert {name for name, _ in tokens[0][2][:2]} == {"m", "n"}
     assert [len(top) for _, _, top in tokens] == [3] * len(tokens)
     pieces = post(served, "chain", **prompt, logprobs=3)
-    assert next(one for piece in pieces for one in json.loads(piece["logprobs"]))[0] == tokens[0][0]
+    assert next(load for piece in pieces for load in json.loads(piece["logprobs"]))[0] == tokens[0][0]
     assert all(
         not top for piece in post(served, "chain", **prompt, logprobs=0) for *_, top in json.loads(piece["logprobs"])
     )

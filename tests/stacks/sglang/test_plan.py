@@ -108,7 +108,7 @@ def test_no_requests_name_begins_with_another_ones() -> None:
     scope: dict[str, Any] = {}
     exec(ast.unparse(function), scope)
     names = [scope["_rid"](number) for number in range(200)]
-    assert [(one, other) for one in names for other in names if one != other and other.startswith(one)] == []
+    assert [(name, other) for name in names for other in names if name != other and other.startswith(name)] == []
 
 
 def test_the_pins_and_the_facts_are_of_versions_in_the_contract() -> None:

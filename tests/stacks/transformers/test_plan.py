@@ -67,7 +67,7 @@ def test_in_an_image_its_python_gets_the_pinned_packages() -> None:
     (written_pins,) = [action for action in step.actions if isinstance(action, Write)]
     assert written_pins.text == pins(environment("transformers")).read_text(encoding="utf-8")
     folder = str(Path(written_pins.path).parent)
-    install = next(one.argv for one in commands(step) if "pip" in one.argv)
+    install = next(command.argv for command in commands(step) if "pip" in command.argv)
     assert {"--no-deps", "--require-hashes"} <= set(install)
     assert f"--mount=type=bind,source={folder},target={folder}" in install
     argv, _, env = engine(steps)
@@ -79,7 +79,7 @@ def test_in_an_image_its_python_gets_the_pinned_packages() -> None:
 def test_an_older_driver_gets_the_pins_for_cuda_12() -> None:
     old = replace(machine(), driver_version="560.35")
     steps = planned(replace(IN_IMAGE, environment="transformers-cuda12"), on=old)
-    (written_pins,) = [one for one in named(steps, "engine-environment").actions if isinstance(one, Write)]
+    (written_pins,) = [action for action in named(steps, "engine-environment").actions if isinstance(action, Write)]
     assert written_pins.text == pins(environment("transformers-cuda12")).read_text(encoding="utf-8")
     found = second(Options(beside="transformers", batching="none"), old.driver_version or "")
     assert found

@@ -76,7 +76,7 @@ def filled_as_tutorial_000(root: Path, release: str, **more: str) -> Path:
     known = KNOWN | ({"participant_ids": ""} if release == "0.15.0" else {})
     for model, said in TUTORIAL.items():
         path = place / model / "config.pbtxt"
-        values = dict(one.split(":") for one in said.split(","))
+        values = dict(word.split(":") for word in said.split(","))
         path.write_text(Template(template(release, model, path.read_text())).safe_substitute(known | values | more))
     built = {"pretrained_config": {"mapping": {"tp_size": 1, "pp_size": 1}}, "build_config": {"max_batch_size": 1}}
     (place / "tensorrt_llm/1/config.json").write_text(json.dumps(built))

@@ -31,7 +31,7 @@ BANNER = "[TensorRT-LLM] TensorRT-LLM version: 0.13.0"
 def fake_tool(folder: Path, name: str, flags: dict[str, dict[str, Any]]) -> list[str]:
     """A program with the flags of a contract, which prints a banner first as tensorrt_llm does."""
     lines = ["import argparse", f"print({BANNER!r})", "p = argparse.ArgumentParser()"]
-    for spec in {one["name"]: one for one in flags.values()}.values():
+    for spec in {flag["name"]: flag for flag in flags.values()}.values():
         said: dict[str, object] = {}
         if str(spec.get("action", "")).startswith("store_"):
             said["action"] = spec["action"]

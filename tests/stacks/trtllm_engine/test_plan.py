@@ -213,14 +213,20 @@ def test_bls_is_kept_or_left_out(bls: bool) -> None:
 
 def test_the_kv_cache_takes_the_share_that_was_chosen() -> None:
     step = named(planned(LLAMA, replace(choice("0.13.0"), kv_cache_fraction=0.43)), "repository")
-    (config,) = [one.text for one in step.actions if isinstance(one, Write) and "/tensorrt_llm/config" in one.path]
+    (config,) = [
+        action.text for action in step.actions if isinstance(action, Write) and "/tensorrt_llm/config" in action.path
+    ]
     assert 'key: "kv_cache_free_gpu_mem_fraction"\n  value {\n    string_value: "0.43"' in config
 
 
 def test_another_model_is_served_beside_the_engine() -> None:
     alone, both = planned(LLAMA, choice("0.13.0")), planned(LLAMA, choice("0.13.0"), Options(beside="transformers"))
     files = [
-        {Path(one.path).parts[-2]: one.text for one in named(steps, "repository").actions if isinstance(one, Write)}
+        {
+            Path(action.path).parts[-2]: action.text
+            for action in named(steps, "repository").actions
+            if isinstance(action, Write)
+        }
         for steps in (alone, both)
     ]
     assert "transformers" in files[1]
@@ -245,7 +251,11 @@ def test_scripts_are_cloned_at_the_releases_tag_or_taken_from_the_image() -> Non
 def test_ammo_is_brought_where_quantize_imports_it(version: str, library: str) -> None:
     steps = planned(LLAMA, choice(version, "int4_awq"))
     assert any(library in argv for argv in inside(steps))
-    (run,) = [one for one in named(steps, "checkpoint").actions if isinstance(one, Command) and "docker" in one.argv]
+    (run,) = [
+        action
+        for action in named(steps, "checkpoint").actions
+        if isinstance(action, Command) and "docker" in action.argv
+    ]
     assert any(word.startswith("--env=PYTHONPATH=") for word in run.argv)
     assert not any(library in argv for argv in inside(planned(LLAMA, choice(version))))
 
@@ -258,9 +268,11 @@ def test_what_is_checked_is_what_is_called() -> None:
     """The flags that the check step expects are the very arguments of the commands that come later."""
     steps = planned(LLAMA, choice("0.13.0", "fp8", tp=2))
     (expected,) = [
-        one for one in named(steps, "check").actions if isinstance(one, Write) and one.path.endswith(".json")
+        action
+        for action in named(steps, "check").actions
+        if isinstance(action, Write) and action.path.endswith(".json")
     ]
-    tools = {one["tool"]: one for one in json.loads(expected.text)["tools"]}
+    tools = {load["tool"]: load for load in json.loads(expected.text)["tools"]}
     assert set(tools) == {"quantize.py", "trtllm-build", "run.py", "launch_triton_server.py"}
     for name, tool in tools.items():
         argv = command(steps, name)

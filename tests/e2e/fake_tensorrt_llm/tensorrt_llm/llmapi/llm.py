@@ -115,7 +115,7 @@ class LLM:
         sleep = "import os, signal; os.setpgrp(); signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pause()"
         ranks = range(tensor_parallel_size * self.args.pipeline_parallel_size)
         self._workers = [subprocess.Popen([sys.executable, "-c", sleep]) for _ in ranks]
-        print(f"workers {[one.pid for one in self._workers]}", flush=True)
+        print(f"workers {[worker.pid for worker in self._workers]}", flush=True)
 
     def generate_async(
         self,
@@ -149,5 +149,5 @@ class LLM:
         return RequestOutput(self._last_id, inputs, sampling_params)
 
     def shutdown(self) -> None:
-        for one in self._workers:
-            one.kill()
+        for worker in self._workers:
+            worker.kill()
