@@ -115,8 +115,11 @@ def draw() -> Pictures:
     return asyncio.run(drawn(Replay(calls)))
 
 
-async def drawn(replay: Replay) -> Pictures:
-    """Name → SVG of every picture; ``wizard`` is the one that moves."""
+async def drawn(replay: Replay, *, keystrokes: bool = True) -> Pictures:
+    """Name → SVG of every picture; ``wizard`` is the one that moves.
+
+    Without ``keystrokes``, it shows questions and answers only when they are complete, which is much faster to draw.
+    """
     pictures: Pictures = {}
     frames: list[tuple[str, float]] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -140,7 +143,7 @@ async def drawn(replay: Replay) -> Pictures:
             await _stages(pilot, take)
             await _build(pilot, replay, take)
             for question in QUESTIONS:
-                await _chat(pilot, replay, take, question)
+                await _chat(pilot, replay, take, question, keystrokes=keystrokes)
             take("chat", 2 * LONG)
     pictures["wizard"] = animated(frames)
     return pictures
@@ -232,16 +235,16 @@ async def _settled(pilot: Pilot[Any], build: BuildScreen) -> None:
     await pilot.pause()
 
 
-async def _chat(pilot: Pilot[Any], replay: Replay, take: Take, question: str) -> None:
-    """A question as it is typed, an answer as it streams."""
+async def _chat(pilot: Pilot[Any], replay: Replay, take: Take, question: str, *, keystrokes: bool) -> None:
+    """A question as it is typed, an answer as it streams; without ``keystrokes``, each in one piece."""
     chat = await screen(pilot, ChatScreen)
     already, pieces = replay.given, len(replay.coming("chat"))
-    for key in question:
-        await pilot.press(key)
+    for keys in question if keystrokes else [question]:
+        await pilot.press(*keys)
         take("", KEY)
     await pilot.press("enter")
-    for at in range(1, pieces + 1):
-        replay.go_on(1)
+    for at in range(1, pieces + 1) if keystrokes else [pieces]:
+        replay.go_on(already + at - replay.given)
         await wait_for(pilot, lambda: replay.given == already + at)  # noqa: B023
         await pilot.pause(1 / 20)  # the answer is drawn 24 times a second
         take("", TOKEN)
