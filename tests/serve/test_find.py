@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError, UsageError
 from wizard.kernel.paths import Workspace
+from wizard.kernel.values import to_json
 from wizard.plan.ports import Ports
 from wizard.serve import find, stop
 from wizard.serve.endpoint import Endpoint
@@ -103,6 +105,37 @@ def test_of_several_running_servers_one_must_be_named(workspace: Workspace, proc
     with pytest.raises(UsageError, match="demo, second") as caught:
         find.endpoint(workspace)
     assert caught.value.code == "TW-S01"
+
+
+ENDPOINT = Endpoint("demo", "m", "127.0.0.1", Ports(), 7, "8", "triton.log", folder="/m", remove=("docker", "rm"))
+
+
+@pytest.mark.parametrize("endpoint", [ENDPOINT, replace(ENDPOINT, folder=None, url="http://127.0.0.1:9/v1", remove=())])
+def test_a_note_is_read_as_it_was_written(workspace: Workspace, endpoint: Endpoint) -> None:
+    server = workspace.server("demo")
+    server.root.mkdir(parents=True)
+    find.write(server, endpoint)
+    assert find.note(server) == endpoint
+
+
+@pytest.mark.parametrize("value", [None, True, 1.5, "1", [], [1], {}, {"http": "1"}], ids=json.dumps)
+@pytest.mark.parametrize("name", [field.name for field in fields(Endpoint)])
+def test_a_note_with_a_field_that_does_not_fit_is_no_note(workspace: Workspace, name: str, value: object) -> None:
+    server = workspace.server("demo")
+    server.root.mkdir(parents=True)
+    whole = json.loads(to_json(ENDPOINT))
+    server.endpoint.write_text(json.dumps({**whole, name: value}))
+    fits = type(value) is type(whole[name]) or (name in ("folder", "url") and type(value) in (str, type(None)))
+    damaged = not fits or value in ([1], {}, {"http": "1"})
+    assert (find.note(server) is None) == (damaged and (name, value) != ("ports", {}))
+
+
+@pytest.mark.parametrize("text", ["[]", "1", '{"name": "demo"}', "[" * 100_000, "\xff"])
+def test_a_note_that_is_no_endpoint_is_no_note(workspace: Workspace, text: str) -> None:
+    server = workspace.server("demo")
+    server.root.mkdir(parents=True)
+    server.endpoint.write_text(text, encoding="latin-1")
+    assert find.note(server) is None
 
 
 def test_a_damaged_note_is_no_note(workspace: Workspace) -> None:
