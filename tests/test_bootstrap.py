@@ -23,6 +23,7 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("bootstrap")  # one small checkout for all of them
 CHECKOUT = Path(__file__).resolve().parent.parent
 UV = shutil.which("uv")
 INSTALLERS = [

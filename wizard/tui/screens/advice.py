@@ -165,6 +165,8 @@ class AdviceScreen(StageScreen[Choice]):
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """There must be something to take, to reset, to tell."""
         view = self.view
+        if action == "scroll":
+            return self.hides_something
         return {
             "accept": bool(view.choices),
             "explain": bool(view.choices),
@@ -173,7 +175,6 @@ class AdviceScreen(StageScreen[Choice]):
             "remedy": bool(self._remedy()),
             "succeed": view.choice is not None and engines.builds(view.choice.stack),
             "reset": view.constraints != view.given,
-            "scroll": self.hides_something,
             "refused": bool(view.choices and view.advice and view.advice.rejections),
         }.get(action, True)
 

@@ -118,7 +118,9 @@ class ReviewScreen(StageScreen[Plan]):
             return self.view.plan is not None and self.view.plan.is_for_here
         if action == "copy":
             return self.view.plan is not None and self.view.at > 0
-        return {"export": self.view.plan is not None, "scroll": self.hides_something}.get(action, True)
+        if action == "scroll":
+            return self.hides_something
+        return self.view.plan is not None if action == "export" else True
 
     def action_accept(self) -> None:
         """Carry the plan out."""

@@ -145,6 +145,9 @@ class KeyBar(Widget):
     }
     """
 
+    _rows: list[KeyRow] | None = None
+    """What the keys did when they last changed; whether each is enabled takes longer to find out than to draw it."""
+
     def on_mount(self) -> None:
         """Follow the bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
@@ -155,6 +158,7 @@ class KeyBar(Widget):
 
     def relabel(self) -> None:
         """Describe the keys in the present language, which may take more lines."""
+        self._rows = None
         self.refresh(layout=True)
 
     def on_click(self, event: events.Click) -> None:
@@ -163,18 +167,23 @@ class KeyBar(Widget):
             self.app.simulate_key(key)
 
     def _changed(self, _screen: Screen[Any]) -> None:
-        self.refresh(layout=len(self.lines(self.size.width)) != self.size.height)
+        rows = key_rows(self.screen)
+        if rows != self._rows:
+            self._rows = rows
+            self.refresh(layout=len(self.lines(self.size.width)) != self.size.height)
 
     def lines(self, width: int) -> list[Content]:
         """The keys in lines of at most ``width`` cells; where not all have room, what goes on, back and help do."""
-        rows = key_rows(self.screen)
+        rows = self._rows = self._rows or key_rows(self.screen)
         lines = self._wrapped(rows, width)
         for action in FIRST_TO_GO:
             if len(lines) > MOST_LINES:
                 rows = [row for row in rows if row.binding.action != action]
                 lines = self._wrapped(rows, width)
         if len(lines) > MOST_LINES:
-            rows.sort(key=lambda row: row.binding.key not in ("enter", "escape") and row.binding.action != "help")
+            rows = sorted(
+                rows, key=lambda row: row.binding.key not in ("enter", "escape") and row.binding.action != "help"
+            )
             lines = self._wrapped(rows, width)[:MOST_LINES]
         return lines
 
