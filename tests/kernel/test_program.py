@@ -32,6 +32,6 @@ def test_the_workspace_is_named_unless_it_is_the_usual_one(tmp_path: Path) -> No
 
 
 def test_commands_in_a_text_are_named_once(tmp_path: Path) -> None:
-    said = pasteable("See `triton-wizard status`.", Workspace.at(tmp_path))
-    assert said == f"See `{command('status', workspace=Workspace.at(tmp_path))}`."
-    assert pasteable(said, Workspace.at(tmp_path)) == said
+    text = pasteable("See `triton-wizard status`.", Workspace.at(tmp_path))
+    assert text == f"See `{command('status', workspace=Workspace.at(tmp_path))}`."
+    assert pasteable(text, Workspace.at(tmp_path)) == text
