@@ -208,9 +208,9 @@ def test_the_measured_breakdown_and_its_texts() -> None:
     assert rows["total"] == (size(choice.memory.total_bytes), size(memory.total_bytes))
     names = [part.name for part in bill(choice.memory)][:4]
     assert list(rows) == ["memory", *names[:2], "KV tokens", *names[2:], "total"], "the words of the bill"
-    words = calibration.text(line).splitlines()
-    assert words[0].split() == ["memory", "predicted", "measured"]
-    assert words[3].split()[-1] == "2,048"
+    lines = calibration.text(line).splitlines()
+    assert lines[0].split() == ["memory", "predicted", "measured"]
+    assert lines[3].split()[-1] == "2,048"
     assert "predicted" in calibration.summary(line)
     nothing = started(CPU_HOST, GGUF, choice, Measured())
     assert calibration.actual(nothing) == choice.memory

@@ -61,7 +61,7 @@ def test_one_that_nobody_named_is_not_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("python", "changes", "constraints", "code", "words"),
+    ("python", "changes", "constraints", "code", "phrase"),
     [
         (having(torch="2.11.0"), {}, {}, "TW-A21", "has no"),
         (having(torch="2.11.0"), {}, {"stack": "vllm"}, "TW-A21", "has no vLLM"),
@@ -86,14 +86,14 @@ def test_one_that_nobody_named_is_not_taken() -> None:
     ],
 )
 def test_what_cannot_serve_has_a_code_and_a_remedy(
-    python: EnginePython, changes: dict[str, Any], constraints: dict[str, Any], code: str, words: str
+    python: EnginePython, changes: dict[str, Any], constraints: dict[str, Any], code: str, phrase: str
 ) -> None:
     host = replace(BARE, engine_pythons=(python,), **changes)
     asked = Constraints(engine_python=VENV.path, **constraints)
     with pytest.raises(WizardError) as caught, worded():
         check(host, asked)
     assert caught.value.code == code
-    assert words in caught.value.what
+    assert phrase in caught.value.what
     assert caught.value.todo.strip(".")
     # The advice says the same, and giving the Python (or what speaks against it) up helps.
     refused = advise(host, LLAMA, asked)

@@ -331,7 +331,7 @@ def test_what_a_user_should_know_is_a_note() -> None:
 
 @pytest.mark.parametrize("stack", ["trtllm-llmapi", "trtllm-engine"])
 def test_a_share_of_the_gpu_is_one_of_what_tensorrt_llm_finds_free(stack: str) -> None:
-    """Its KV cache is a share of what is left after loading; with the constraint it leaves what the constraint leaves."""
+    """Its share is of the memory left after loading, and is computed to leave what the constraint leaves."""
     gpu = machine("1xH100").gpus[0]
     (half,) = choices("1xH100", stack=stack, quantization="none", gpu_memory_utilization=0.5)
     (plain,) = choices("1xH100", stack=stack, quantization="none")
@@ -358,8 +358,8 @@ def test_the_budget_is_in_the_terms_of_the_stack_and_in_no_others(stack: str, ph
     (note,) = (
         reason for reason in choices("1xL4", stack=stack, quantization="none")[0].reasons if reason.code == "memory"
     )
-    words = ("gpu_memory_utilization", " free_gpu_memory_fraction", "kv_cache_free_gpu_mem_fraction")
+    terms = ("gpu_memory_utilization", " free_gpu_memory_fraction", "kv_cache_free_gpu_mem_fraction")
     assert phrase in text_of(note)
     shown = text_of(note)
-    assert [word for word in words if word in shown] == [word for word in words if phrase and word.strip() in phrase]
+    assert [term for term in terms if term in shown] == [term for term in terms if phrase and term.strip() in phrase]
     assert ("TensorRT-LLM" in (source(note) or "")) == stack.startswith("trtllm")

@@ -73,7 +73,10 @@ def sound(advice: Advice, constraints: Constraints) -> None:
         assert kept(constraints, choice), (constraints, choice)
         breakdown = choice.memory
         cache = breakdown.kv_bytes_per_token * breakdown.kv_capacity_tokens
-        assert breakdown.total_bytes == breakdown.weights_bytes + breakdown.activation_bytes + breakdown.overhead_bytes + cache
+        assert (
+            breakdown.total_bytes
+            == breakdown.weights_bytes + breakdown.activation_bytes + breakdown.overhead_bytes + cache
+        )
         assert breakdown.total_bytes <= breakdown.budget_bytes
         assert choice.max_batch_size >= 1
         assert choice.max_seq_len >= 1

@@ -45,7 +45,7 @@ def test_refusals_are_grouped_by_reason_and_remedy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "flags", "words"),
+    ("options", "flags", "text"),
     [
         ((change(tp=2),), "--tp 2", "tp 2"),
         ((change(max_len=8192),), "--max-len 8192", "context 8,192"),
@@ -84,11 +84,11 @@ def test_refusals_are_grouped_by_reason_and_remedy() -> None:
         ((change(tp=2), do("give-gguf")), None, None),
     ],
 )
-def test_remedies_as_texts_and_as_options(options: tuple[Remedy, ...], flags: str | None, words: str | None) -> None:
+def test_remedies_as_texts_and_as_options(options: tuple[Remedy, ...], flags: str | None, text: str | None) -> None:
     if flags is not None:
         assert remedies.text(options) == flags
-    if words is not None:
-        assert remedies.text(options, flags=False) == words
+    if text is not None:
+        assert remedies.text(options, flags=False) == text
     changed = refusals.changes(options)
     assert changed == options[0].changes
     assert set(changed) <= {field.name for field in fields(Constraints)}

@@ -1,4 +1,4 @@
-"""The words and rows of the advice."""
+"""The texts and rows of the advice."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_speed_with_its_range_and_who_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("choice", "words"),
+    ("choice", "phrase"),
     [
         (GPU, "The model is the limit: it was trained for 1,024 tokens"),
         (replace(GPU, memory=replace(GPU.memory, kv_capacity_tokens=4000)), "room for 4,000 tokens"),
@@ -92,12 +92,12 @@ def test_speed_with_its_range_and_who_says_so() -> None:
         (replace(CHOICE, memory=replace(CHOICE.memory, budget_bytes=90_000_001, kv_capacity_tokens=4092)), "1,023 for"),
     ],
 )
-def test_what_limits_memory(choice: Choice, words: str) -> None:
-    assert words in text_of(comparison.limit(replace(choice, speed=None), GGUF))
+def test_what_limits_memory(choice: Choice, phrase: str) -> None:
+    assert phrase in text_of(comparison.limit(replace(choice, speed=None), GGUF))
 
 
 @pytest.mark.parametrize(
-    ("bound", "words"),
+    ("bound", "phrase"),
     [
         ("memory", "memory bandwidth"),
         ("compute", "tensor cores"),
@@ -105,9 +105,9 @@ def test_what_limits_memory(choice: Choice, words: str) -> None:
         ("interconnect", "the links between the GPUs"),
     ],
 )
-def test_what_limits_speed(bound: str, words: str) -> None:
+def test_what_limits_speed(bound: str, phrase: str) -> None:
     limit = text_of(comparison.limit(replace(GPU, speed=replace(SPEED, bound=bound)), GGUF))
-    assert limit.startswith(f"Bottleneck: {words}. ")
+    assert limit.startswith(f"Bottleneck: {phrase}. ")
     assert limit.count(".") == 2, "what, and why"
 
 
@@ -115,7 +115,7 @@ SLOW = replace(GPU, stack="transformers", tp=2, quantization="int4_awq", speed=r
 
 
 @pytest.mark.parametrize(
-    ("criterion", "words"),
+    ("criterion", "phrase"),
     [
         ("room", "It has room for only 4 at a time, 1,024 tokens each"),
         ("pace", "It is slower: 20 instead of 40 tokens/s per user."),
@@ -129,8 +129,8 @@ SLOW = replace(GPU, stack="transformers", tp=2, quantization="int4_awq", speed=r
         (None, "It is equal in every comparison."),
     ],
 )
-def test_why_it_comes_after_the_first(criterion: str | None, words: str) -> None:
-    assert words in text_of(comparison.behind("chat", criterion, SLOW, GPU))
+def test_why_it_comes_after_the_first(criterion: str | None, phrase: str) -> None:
+    assert phrase in text_of(comparison.behind("chat", criterion, SLOW, GPU))
 
 
 def test_what_speaks_for_it_all_the_same() -> None:
