@@ -26,8 +26,8 @@ def test_the_program_is_named_with_its_folder_where_the_shell_would_not_find_it(
 
 def test_the_workspace_is_named_unless_it_is_the_usual_one(tmp_path: Path) -> None:
     assert command("status", workspace=Workspace.at(None)) == command("status")
-    words = command("status", workspace=Workspace.at(tmp_path / "a b"))
-    assert words.endswith(f"triton-wizard --workspace '{tmp_path / 'a b'}' status")
+    shown = command("status", workspace=Workspace.at(tmp_path / "a b"))
+    assert shown.endswith(f"triton-wizard --workspace '{tmp_path / 'a b'}' status")
     assert command("status", workspace="here").endswith("triton-wizard --workspace here status")
 
 

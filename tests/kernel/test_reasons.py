@@ -1,4 +1,4 @@
-"""What parsers say is said in our words, and so in every language."""
+"""Messages of parsers come from our catalogue, and so in every language."""
 
 from __future__ import annotations
 
