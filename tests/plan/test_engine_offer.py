@@ -33,11 +33,11 @@ REFUSED = Rejection("vllm", "none", 1, 1, "own-gpu", saying("It cannot."), (with
 HERE = replace(host("1xH200"), engines=(), interpreters=(PYTHON,), engine_pythons=(VENV,))
 
 
-def test_it_is_offered_first_with_what_the_other_way_costs() -> None:
-    found = offer(HERE, FACTS, {"model": "m", "users": 2})
-    assert found is not None
-    assert found.question == "Found vLLM 0.26.0 in /opt/venv. Use it?"
-    (path, use), (none, new) = found.ways
+def test_it_is_offered_first_with_the_cost_of_the_alternative() -> None:
+    offered = offer(HERE, FACTS, {"model": "m", "users": 2})
+    assert offered is not None
+    assert offered.question == "Found vLLM 0.26.0 in /opt/venv. Use it?"
+    (path, use), (none, new) = offered.ways
     assert (path, none) == (VENV.path, "none")
     assert use == "vLLM 0.26.0 in /opt/venv (no download)"
     assert new == "A new environment (3.7 GiB to download)"
@@ -155,7 +155,7 @@ def test_in_a_plain_terminal_the_answer_is_for_its_model_only(tmp_path: Any, mon
     assert journey.asked == [VENV.path, None]
 
 
-def test_a_remedy_without_it_takes_the_answer_back(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_remedy_without_it_withdraws_the_answer(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     journey = Finding(tmp_path / "w")
     journey.asked = []
     refused = replace(journey.advise(HERE, FACTS, Constraints()), choices=(), rejections=(REFUSED,))
