@@ -98,8 +98,8 @@ def test_the_plan_of_the_users_python_is_read_back_and_older_plans_too() -> None
     assert from_json(Plan, to_json(old), where="plan.json").choice.engine_python is None
 
 
-class Finding(FakeJourney):
-    """A machine where an engine was found; remembers what the advice was asked with."""
+class FakeJourneyWithEngine(FakeJourney):
+    """A machine where an engine is installed; remembers what the advice was asked with."""
 
     asked: list[str | None]
 
@@ -121,7 +121,7 @@ def test_in_a_plain_terminal_enter_takes_it(
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{typed}\n"))
     workspace = Workspace(tmp_path / "w")
-    journey = Finding(workspace.root)
+    journey = FakeJourneyWithEngine(workspace.root)
     journey.asked = []
     assert run_prompts(workspace, journey=journey, answers={"model": "demo"}) == 130  # it is left at the advice
     assert journey.asked == [taken]
@@ -129,7 +129,9 @@ def test_in_a_plain_terminal_enter_takes_it(
     assert load_answers(workspace) == {"model": "demo"}  # nobody typed the other
 
 
-def walked(journey: Finding, folder: Any, monkeypatch: pytest.MonkeyPatch, answers: Iterator[str]) -> None:
+def walked(
+    journey: FakeJourneyWithEngine, folder: Any, monkeypatch: pytest.MonkeyPatch, answers: Iterator[str]
+) -> None:
     """Walk with these ``answers``, the engine that is there being taken, until one is to leave."""
     flow = Flow(journey, Workspace(folder / "w"), State({"model": "demo"}, offline=True))
 
@@ -146,7 +148,7 @@ def walked(journey: Finding, folder: Any, monkeypatch: pytest.MonkeyPatch, answe
 
 
 def test_in_a_plain_terminal_the_answer_is_for_its_model_only(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    journey = Finding(tmp_path / "w")
+    journey = FakeJourneyWithEngine(tmp_path / "w")
     journey.asked = []
     models = iter([replace(FACTS, ref="first"), replace(GGUF, ref="second")])
     monkeypatch.setattr(journey, "model", lambda ref, offline: next(models))
@@ -156,7 +158,7 @@ def test_in_a_plain_terminal_the_answer_is_for_its_model_only(tmp_path: Any, mon
 
 
 def test_a_remedy_without_it_withdraws_the_answer(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    journey = Finding(tmp_path / "w")
+    journey = FakeJourneyWithEngine(tmp_path / "w")
     journey.asked = []
     refused = replace(journey.advise(HERE, FACTS, Constraints()), choices=(), rejections=(REFUSED,))
     monkeypatch.setattr(
