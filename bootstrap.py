@@ -68,14 +68,14 @@ class SetupError(Exception):
     """Setup cannot continue.
 
     Args:
-        what: What happened, one sentence.
-        ways: What to do, one line each.
+        problem: What happened, one sentence.
+        fixes: What to do, one line each.
     """
 
-    def __init__(self, what: str, *ways: str) -> None:
-        super().__init__(what)
-        self.what = what
-        self.ways = ways
+    def __init__(self, problem: str, *fixes: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.fixes = fixes
 
 
 class Interpreter(NamedTuple):
@@ -155,13 +155,13 @@ def choose(interpreters: list[Interpreter], uv: str | None) -> str:
     )
 
 
-def step(title: str, command: list[str], *ways: str) -> None:
+def step(title: str, command: list[str], *fixes: str) -> None:
     """Run one setup command: print one line, write everything else to the log.
 
     Args:
         title: What the command does.
         command: Program and arguments.
-        ways: What to try if it fails.
+        fixes: What to try if it fails.
 
     Raises:
         SetupError: If it fails, after printing its last lines.
@@ -187,7 +187,7 @@ def step(title: str, command: list[str], *ways: str) -> None:
         say("failed")
         telling = [line for line in output.splitlines() if not line.startswith("Ignoring ")]  # markers, one line each
         say("\n".join("    " + line for line in telling[-20:]))
-        raise SetupError(f"the last step failed with status {code}", f"Full output: {LOG}", *ways)
+        raise SetupError(f"the last step failed with status {code}", f"Full output: {LOG}", *fixes)
     say(f"{time.monotonic() - start:.1f} s")
 
 
@@ -421,9 +421,9 @@ def main(argv: list[str]) -> int:
     try:
         return ALONE[options.command]() if options.command in ALONE else PASSING_ON[options.command](options.arguments)
     except SetupError as error:
-        say(f"\nSetup failed: {error.what}")
-        for way in error.ways:
-            say(f"  → {way}")
+        say(f"\nSetup failed: {error.problem}")
+        for fix in error.fixes:
+            say(f"  → {fix}")
         return 3  # the wizard's own exit code for a machine that lacks something
     except KeyboardInterrupt:
         say("\nStopped. Rerun the command to continue where it stopped.")

@@ -36,8 +36,8 @@ def requirements(package: str, version: str) -> list[str]:
         ".",
         f"{package}=={version}",
     ]
-    found = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
-    return list(json.loads(found)["install"][0]["metadata"].get("requires_dist", []))
+    report = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    return list(json.loads(report)["install"][0]["metadata"].get("requires_dist", []))
 
 
 def first(pattern: re.Pattern[str], lines: list[str]) -> str:

@@ -63,9 +63,9 @@ class Wheel:
     def glibc(self) -> tuple[int, int]:
         """The oldest glibc that one of its tags is content with."""
         aliases = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
-        found = [(2, int(minor)) for minor in re.findall(r"manylinux_2_(\d+)_x86_64", self.tags[2])]
-        found += [version for alias, version in aliases.items() if f"{alias}_x86_64" in self.tags[2]]
-        return min(found, default=(2, 5))
+        versions = [(2, int(minor)) for minor in re.findall(r"manylinux_2_(\d+)_x86_64", self.tags[2])]
+        versions += [version for alias, version in aliases.items() if f"{alias}_x86_64" in self.tags[2]]
+        return min(versions, default=(2, 5))
 
     def suits(self, python: str) -> bool:
         """Whether CPython ``python`` (``312``) on Linux x86_64 can use it."""
@@ -73,7 +73,7 @@ class Wheel:
         if not (platform == "any" or ("manylinux" in platform and "x86_64" in platform) or platform == "linux_x86_64"):
             return False
         if abi == "abi3":
-            return any(int(one) <= int(python) for one in re.findall(r"cp(\d{2,3})", pythons))
+            return any(int(version) <= int(python) for version in re.findall(r"cp(\d{2,3})", pythons))
         if abi == "none":
             return any(re.fullmatch(rf"py3\d*|cp{python}", word) for word in pythons.split("."))
         return f"cp{python}" in pythons.split(".") and abi == f"cp{python}"
@@ -90,10 +90,10 @@ def wheels(package: str, version: str) -> list[Wheel]:
     """Those of a release that one of the Pythons can use."""
     name = re.sub(r"[-_.]+", "-", package).lower()
     page = f"{INDEX}/{name}/"
-    found = [Wheel(urljoin(page, url), digest) for url, digest in LINK.findall(fetch(page).decode())]
+    listed = [Wheel(urljoin(page, url), digest) for url, digest in LINK.findall(fetch(page).decode())]
     wanted = f"-{version}-"
-    mine = [one for one in found if one.name.endswith(".whl") and wanted in one.name.replace("%2B", "+")]
-    return [one for one in mine if any(one.suits(python) for python in PYTHONS)]
+    mine = [wheel for wheel in listed if wheel.name.endswith(".whl") and wanted in wheel.name.replace("%2B", "+")]
+    return [wheel for wheel in mine if any(wheel.suits(python) for python in PYTHONS)]
 
 
 def sizes(wheel: Wheel) -> tuple[int, int]:
@@ -105,7 +105,7 @@ def sizes(wheel: Wheel) -> tuple[int, int]:
         data = fetch(wheel.url, f"{length - tail}-{length - 1}")
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                return length, sum(one.file_size for one in archive.infolist())
+                return length, sum(entry.file_size for entry in archive.infolist())
         except zipfile.BadZipFile:  # its directory is longer
             if tail == length:
                 raise
@@ -123,12 +123,12 @@ def compiled(requirements: list[str]) -> list[tuple[str, str, str]]:
         more = [requirement for requirement in requirements if requirement.startswith("--")]
         argv = ["uv", "pip", "compile", "--quiet", *flags.split(), *more, "in"]
         lines = subprocess.run(argv, cwd=folder, check=True, capture_output=True, text=True).stdout.splitlines()
-    found = []
+    rows = []
     for line in lines:
         if match := re.match(r"([\w.-]+)(?:\[[^]]*\])?==(\S+)(?: ; (.*))?", line):
             parts = [part for part in (match[3] or "").split(" and ") if part not in ("", *EVERYWHERE)]
-            found.append((match[1], match[2], " and ".join(parts)))
-    return found
+            rows.append((match[1], match[2], " and ".join(parts)))
+    return rows
 
 
 def newest_python(marker: str) -> bool:
@@ -146,11 +146,11 @@ def main(file: Path, requirements: list[str]) -> None:
     """Write the pins after the comment that the file begins with, and print the sizes."""
     packages = compiled(requirements)
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda one: wheels(one[0], one[1]), packages))
+        listings = list(pool.map(lambda package: wheels(package[0], package[1]), packages))
         text = [line for line in file.read_text().splitlines() if line.startswith("#")] if file.exists() else []
         chosen: list[Wheel] = []
         oldest = (2, 5)
-        for (package, version, marker), files in zip(packages, found, strict=True):
+        for (package, version, marker), files in zip(packages, listings, strict=True):
             if not files:
                 raise SystemExit(f"{package} {version} has no wheel for this platform")
             text.append(f"{package}=={version}" + (f" ; {marker}" if marker else "") + " \\")
@@ -158,8 +158,8 @@ def main(file: Path, requirements: list[str]) -> None:
             text += [f"    --hash=sha256:{digest}" + " \\" * (digest != hashes[-1]) for digest in hashes]
             if newest_python(marker):
                 mine = [weight_file for weight_file in files if weight_file.suits("312")]
-                oldest = max(oldest, min(one.glibc for one in mine))
-                chosen.append(max(mine, key=lambda one: ("cp312" in one.tags[0], one.glibc)))
+                oldest = max(oldest, min(wheel.glibc for wheel in mine))
+                chosen.append(max(mine, key=lambda wheel: ("cp312" in wheel.tags[0], wheel.glibc)))
         file.write_text("\n".join(text) + "\n")
         measured = list(pool.map(sizes, chosen))
     print(f"download_bytes = {sum(length for length, _ in measured):_}")

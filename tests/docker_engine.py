@@ -106,8 +106,8 @@ def engine(*, gpus: bool = True) -> Iterator[str]:
             until = time.monotonic() + STARTS_S
             while docker(address, "info").returncode:
                 if process.poll() is not None or time.monotonic() > until:
-                    said = (folder / "dockerd.log").read_text(errors="replace").splitlines()
-                    pytest.skip(f"dockerd does not start here: {said[-1][:300] if said else 'it says nothing'}")
+                    lines = (folder / "dockerd.log").read_text(errors="replace").splitlines()
+                    pytest.skip(f"dockerd does not start here: {lines[-1][:300] if lines else 'its log is empty'}")
             yield address
         finally:
             left = docker(address, "ps", "--all", "--quiet").stdout.split()
@@ -177,7 +177,7 @@ def _files() -> dict[str, Path]:
     packages = environment / "lib" / f"python{version}" / "site-packages"
     triton = packages / "pytriton" / "tritonserver"
     python = Path(sys.base_prefix)
-    found = {
+    files = {
         "opt/tritonserver/backends/python/triton_python_backend_stub": triton
         / f"python_backend_stubs/{version}/triton_python_backend_stub",
         f"usr/bin/python{version}": (python / "bin" / f"python{version}").resolve(),
@@ -196,23 +196,23 @@ def _files() -> dict[str, Path]:
             inside = f"/{path.relative_to(tree)}"
             other = target == f"usr/lib/python{version}" and inside.startswith("/site-packages/")
             if path.is_file() and not skipped.search(inside) and not other:
-                found[target + inside] = path
+                files[target + inside] = path
     library = f"libpython{version}.so.1.0"
     places = (Path(str(sysconfig.get_config_var("LIBDIR"))), Path("/usr/lib/x86_64-linux-gnu"))
-    found[f"opt/tritonserver/lib/{library}"] = next(place / library for place in places if (place / library).exists())
+    files[f"opt/tritonserver/lib/{library}"] = next(place / library for place in places if (place / library).exists())
     for tool in TOOLS:
-        found[f"usr/bin/{tool}"] = Path(str(shutil.which(tool))).resolve()
-    return found | _libraries(found, packages, python)
+        files[f"usr/bin/{tool}"] = Path(str(shutil.which(tool))).resolve()
+    return files | _libraries(files, packages, python)
 
 
 def _libraries(files: dict[str, Path], packages: Path, python: Path) -> dict[str, Path]:
     """The system's shared libraries that the programs among ``files`` need."""
     programs = [str(path) for name, path in files.items() if ".so" in path.name or "/bin/" in name or "stub" in name]
     paths = f"{packages / 'nvidia_pytriton.libs'}:{sysconfig.get_config_var('LIBDIR')}"
-    said = subprocess.run(
+    output = subprocess.run(
         ["ldd", *programs], env={**os.environ, "LD_LIBRARY_PATH": paths}, capture_output=True, text=True, check=False
     ).stdout
-    needed = {Path(path) for path in re.findall(r"(/\S+) \(0x", said)}
+    needed = {Path(path) for path in re.findall(r"(/\S+) \(0x", output)}
     ours = [path for path in needed if not path.is_relative_to(packages) and not path.is_relative_to(python)]
     return {f"usr/lib/x86_64-linux-gnu/{path.name}": path for path in ours}
 

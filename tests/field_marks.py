@@ -31,7 +31,9 @@ class FieldCatalogue(PseudoCatalogue):
 def messages() -> frozenset[str]:
     """All messages that the catalogues have."""
     ids = (message.id for message in update.messages() if message.id)
-    return frozenset(each for one in ids for each in ([one] if isinstance(one, str) else one))
+    return frozenset(
+        each for message_id in ids for each in ([message_id] if isinstance(message_id, str) else message_id)
+    )
 
 
 def _fielded(message: str) -> str:
@@ -42,12 +44,12 @@ def _fielded(message: str) -> str:
         return message
     if all(name is None for _, name, _, _ in pieces):
         return message
-    said = []
+    parts = []
     for text, name, spec, how in pieces:
-        said.append(text.replace("{", "{{").replace("}", "}}"))
+        parts.append(text.replace("{", "{{").replace("}", "}}"))
         if name is not None:
-            said.append(f"⟪{{{name}{f'!{how}' if how else ''}{f':{spec}' if spec else ''}}}⟫")
-    return "".join(said)
+            parts.append(f"⟪{{{name}{f'!{how}' if how else ''}{f':{spec}' if spec else ''}}}⟫")
+    return "".join(parts)
 
 
 def speak(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,11 +75,11 @@ def data(text: str) -> Iterator[str]:
 
 def untranslated(texts: Iterable[str], known: Iterable[str] = ()) -> dict[str, str]:
     """Word that is no message's → one of ``texts`` that has it; words of ``known`` data do not count."""
-    fine = {word.lower() for one in known for word in _WORD.findall(one)}
-    found: dict[str, str] = {}
+    fine = {word.lower() for message in known for word in _WORD.findall(message)}
+    leftover: dict[str, str] = {}
     for text in texts:
         for piece in data(text):
             for word in _WORD.findall(piece):
                 if word.lower() not in fine:
-                    found.setdefault(word, text)
-    return found
+                    leftover.setdefault(word, text)
+    return leftover

@@ -29,9 +29,9 @@ def opened(pids: Iterable[int]) -> Iterator[list[int]]:
 
 def of_step(workspace: Path, number: int) -> list[proctable.Process]:
     """The processes of the step that runs, once they are so many: one that has just begun has no environment yet."""
-    while len(found := proctable.marked(proctable.STEP_MARK, str(workspace))) < number:
+    while len(processes := proctable.marked(proctable.STEP_MARK, str(workspace))) < number:
         pass  # the test's own time limit ends it
-    return found
+    return processes
 
 
 def over(processes: list[int]) -> bool:

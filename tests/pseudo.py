@@ -82,6 +82,6 @@ def escaped(text: str, data: Iterable[str] = ()) -> list[str]:
         data: Names and other data that are in it; they are no words.
     """
     rest = outside(text)
-    for one in sorted(data, key=len, reverse=True):
-        rest = rest.replace(one, " ")
+    for value in sorted(data, key=len, reverse=True):
+        rest = rest.replace(value, " ")
     return _WORD.findall(_DATA.sub(" ", rest))

@@ -181,8 +181,8 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 def _python(environment: Path) -> tuple[Path, str, str]:
     """Of the environment's interpreter: its packages, the folder of its libpython, its version as ``3.X``."""
     code = "import sysconfig as s; print(s.get_path('purelib'), s.get_config_var('LIBDIR'), s.get_python_version())"
-    said = subprocess.run([str(environment / "bin/python"), "-c", code], check=True, capture_output=True, text=True)
-    packages, libraries, version = said.stdout.split()
+    output = subprocess.run([str(environment / "bin/python"), "-c", code], check=True, capture_output=True, text=True)
+    packages, libraries, version = output.stdout.split()
     return Path(packages), libraries, version
 
 

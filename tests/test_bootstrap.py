@@ -176,7 +176,7 @@ def test_an_older_python_can_read_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "uv", "chosen"),
+    ("interpreters", "uv", "chosen"),
     [
         ([("run", (3, 11, 7), True), ("other", (3, 12, 1), True)], None, "run"),
         ([("old", (3, 9, 2), True), ("other", (3, 12, 1), True)], None, "other"),
@@ -188,25 +188,25 @@ def test_an_older_python_can_read_it() -> None:
     ],
 )
 def test_the_interpreter_is_the_first_that_can_be_used(
-    bootstrap: ModuleType, found: list[tuple[str, tuple[int, int, int], bool]], uv: str | None, chosen: str
+    bootstrap: ModuleType, interpreters: list[tuple[str, tuple[int, int, int], bool]], uv: str | None, chosen: str
 ) -> None:
-    assert bootstrap.choose([bootstrap.Interpreter(*each) for each in found], uv) == chosen
+    assert bootstrap.choose([bootstrap.Interpreter(*each) for each in interpreters], uv) == chosen
 
 
-def test_debian_without_venv_is_told_what_to_install(bootstrap: ModuleType) -> None:
-    found = [bootstrap.Interpreter("/usr/bin/python3", (3, 11, 2), False)]
+def test_debian_without_venv_gets_an_install_command(bootstrap: ModuleType) -> None:
+    interpreters = [bootstrap.Interpreter("/usr/bin/python3", (3, 11, 2), False)]
     with pytest.raises(bootstrap.SetupError, match=r"3\.11\.2 \(/usr/bin/python3\).*ensurepip") as caught:
-        bootstrap.choose(found, None)
-    assert "python3-venv" in caught.value.ways[0]
-    assert "uv" in caught.value.ways[1]
+        bootstrap.choose(interpreters, None)
+    assert "python3-venv" in caught.value.fixes[0]
+    assert "uv" in caught.value.fixes[1]
 
 
 def test_unfit_versions_are_named(bootstrap: ModuleType) -> None:
-    found = [bootstrap.Interpreter("/a", (3, 9, 2), True), bootstrap.Interpreter("/b", (3, 13, 0), True)]
+    interpreters = [bootstrap.Interpreter("/a", (3, 9, 2), True), bootstrap.Interpreter("/b", (3, 13, 0), True)]
     with pytest.raises(
         bootstrap.SetupError, match=r"3\.10 to 3\.12; found Python 3\.9\.2 \(/a\), Python 3\.13\.0 \(/b\)"
     ):
-        bootstrap.choose(found, None)
+        bootstrap.choose(interpreters, None)
 
 
 def test_an_interpreter_that_does_not_run_is_passed_over(
@@ -294,7 +294,7 @@ def test_dev_installs_the_tools_that_tests_need_or_says_how(
 
 
 @pytest.mark.parametrize("failing", ["lint", "format", "types", "imports", "tests"])
-def test_check_goes_on_after_a_failure_and_fails(small: Small, failing: str) -> None:
+def test_check_continues_after_a_failure_and_fails(small: Small, failing: str) -> None:
     done = small.run("check", **{f"FAKE_{failing.upper()}": "5"})
     assert done.stdout.count("called: ") == 5
     summary = dict(line.split()[:2] for line in done.stdout.splitlines()[-5:])

@@ -27,21 +27,21 @@ LETTERS = {
 }
 """Letter → stages whose errors have it; those of usage (U) and of the kernel (K) may come from anywhere."""
 
-DOORS = {"cli", "journey", "tui", "prompts", "notebook"}
+INTERFACES = {"cli", "journey", "tui", "prompts", "notebook"}
 """Not stages: they speak of whichever stage they are showing."""
 
 
 def raised() -> dict[str, set[tuple[str, str]]]:
     """Code → (class, part) of every place that makes an error with it."""
-    found: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    places: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for path in sorted((CHECKOUT / "wizard").rglob("*.py")):
         part = path.relative_to(CHECKOUT / "wizard").parts[0].removesuffix(".py")
         tree = ast.parse(path.read_text(encoding="utf-8"))
         base = {  # an error class of its own gives its code to the class above it
-            node: ast.unparse(one.bases[0])
-            for one in ast.walk(tree)
-            if isinstance(one, ast.ClassDef) and one.bases
-            for node in ast.walk(one)
+            node: ast.unparse(definition.bases[0])
+            for definition in ast.walk(tree)
+            if isinstance(definition, ast.ClassDef) and definition.bases
+            for node in ast.walk(definition)
         }
         for node in ast.walk(tree):
             if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)):
@@ -51,18 +51,18 @@ def raised() -> dict[str, set[tuple[str, str]]]:
                 name = ast.unparse(node.func).rsplit(".", 1)[-1]
                 if name == "Refused":  # it becomes an error of the class that it names
                     name = ast.unparse(node.args[1])
-                found[code].add((base[node] if name == "__init__" else name, part))
-    return found
+                places[code].add((base[node] if name == "__init__" else name, part))
+    return places
 
 
 def mentions(folder: str, suffixes: tuple[str, ...]) -> dict[str, set[str]]:
     """Code → files under ``folder`` that name it."""
-    found: dict[str, set[str]] = defaultdict(set)
+    files: dict[str, set[str]] = defaultdict(set)
     for path in (CHECKOUT / folder).rglob("*"):
         if path.suffix in suffixes and path != Path(__file__).resolve():
             for code in CODE.findall(path.read_text(encoding="utf-8")):
-                found[code].add(path.relative_to(CHECKOUT).as_posix())
-    return found
+                files[code].add(path.relative_to(CHECKOUT).as_posix())
+    return files
 
 
 RAISED = raised()
@@ -84,7 +84,7 @@ def test_a_code_belongs_to_the_stage_that_raises_it(code: str) -> None:
     letter = code[3]
     assert letter in LETTERS, f"{code}: no such letter; see wizard/kernel/errors.py"
     if letter not in "KU":
-        assert {part for _, part in RAISED[code]} - DOORS <= set(LETTERS[letter].split())
+        assert {part for _, part in RAISED[code]} - INTERFACES <= set(LETTERS[letter].split())
 
 
 def test_every_code_is_exercised_by_a_test() -> None:

@@ -30,7 +30,7 @@ HEAVY = TOOLKITS | SDKS | ENGINES | {"pydantic", "asyncio", "http.client", "ssl"
 
 OPTIONAL = {"wizard.tui.web.server"}
 """What needs an extra to be imported: `triton-wizard web` alone imports it, and says what is missing."""
-DOORS = {"wizard.tui", "wizard.prompts", "wizard.notebook"}
+INTERFACES = {"wizard.tui", "wizard.prompts", "wizard.notebook"}
 """The parts that may load a toolkit."""
 
 
@@ -134,14 +134,16 @@ def test_a_part_loads_no_sdk_and_nothing_above_it(part: str) -> None:
     above = {name for names in rows[:row] for name in names}
     beside = set(rows[row]) - {part}
     names = loaded_by("\n".join(f"import {name}" for name in modules(part) if name not in OPTIONAL))
-    toolkits = set() if part in DOORS else TOOLKITS
+    toolkits = set() if part in INTERFACES else TOOLKITS
     assert of(names, toolkits | SDKS | ENGINES | above | beside) == []
 
 
 VAGUE = {"one", "found", "said", "told", "wished", "heard"}
 """Names that say nothing of what they hold: a candidate, a choice, a release, an event, a reply …"""
-WRITTEN = {("wizard.plan.prerequisites", "found")}
+WRITTEN = {("wizard/plan/prerequisites.py", "found")}
 """Fields that are written as JSON: these keep their names."""
+FOLDERS = (".ci", "wizard", "tests", "benchmarks", "docs", "translations", "training", "requirements")
+"""Where code lies; `bootstrap.py` is at the top."""
 
 
 def names_bound(tree: ast.AST) -> Iterator[str]:
@@ -161,12 +163,22 @@ def names_bound(tree: ast.AST) -> Iterator[str]:
             yield node.name
 
 
+def code_files() -> list[Path]:
+    """Every Python file of the checkout."""
+    return sorted([*CHECKOUT.glob("*.py"), *(path for folder in FOLDERS for path in (CHECKOUT / folder).rglob("*.py"))])
+
+
 def test_names_are_nouns_of_the_field() -> None:
-    top = Path(wizard.__file__).parent
-    vague = []
-    for path in sorted(top.rglob("*.py")):
-        module = ".".join(("wizard", *path.relative_to(top).with_suffix("").parts))
+    vague = set()
+    for path in code_files():
+        file = path.relative_to(CHECKOUT).as_posix()
         for name in names_bound(ast.parse(path.read_text(encoding="utf-8"))):
-            if name.strip("_") in VAGUE and (module, name) not in WRITTEN:
-                vague.append((module, name))
-    assert vague == []
+            if name.strip("_") in VAGUE and (file, name) not in WRITTEN:
+                vague.add((file, name))
+    assert sorted(vague) == []
+
+
+def test_every_folder_with_code_is_checked_for_its_names() -> None:
+    assert {path.relative_to(CHECKOUT).parts[0] for path in code_files()} >= set(FOLDERS)
+    names = names_bound(ast.parse("def one(found): import told as said"))
+    assert VAGUE & set(names) == {"one", "found", "said"}

@@ -53,7 +53,7 @@ def test_without_a_hub_the_offline_demo_comes_first() -> None:
     assert [other.usable for other in others] == [False] * len(cpu_models())
     assert {other.why_not for other in others} == {"the Hub is not contacted (--offline)"}
     silent = journey.suggestions(CPU_HOST)  # the tests' hub is a port where nobody listens
-    assert {one.why_not for one in silent[1:]} == {"the Hugging Face Hub does not respond"}
+    assert {offer.why_not for offer in silent[1:]} == {"the Hugging Face Hub does not respond"}
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_another_model_does_not_take_the_name_of_a_running_server(served: Worksp
     assert journey.plan(CPU_HOST, replace(GGUF, ref="b/foo", source="hub"), CHOICE, served, name="foo")  # on purpose
 
 
-def test_a_running_server_keeps_its_ports_and_a_restart_is_said(served: Workspace) -> None:
+def test_a_running_server_keeps_its_ports_and_the_plan_announces_a_restart(served: Workspace) -> None:
     made = journey.plan(CPU_HOST, replace(GGUF, ref="a/foo", source="hub"), replace(CHOICE, max_seq_len=512), served)
     (start,) = [action for step in made.steps for action in step.actions if isinstance(action, Start)]
     assert start.ports == Ports(9, 10, 11)
@@ -107,7 +107,7 @@ def test_a_machine_that_can_serve_nothing_says_so_for_each() -> None:
 
 
 def test_with_a_gpu_what_only_its_stacks_serve_is_offered_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A journey whose model only a GPU's stack can serve."""
+    """A recipe whose model only a GPU's stack can serve."""
     (tmp_path / "recipes").mkdir()
     (tmp_path / "models" / "small").mkdir(parents=True)
     (tmp_path / "models" / "small" / "config.json").write_text(json.dumps(CONFIGS["Qwen/Qwen3-0.6B"]))

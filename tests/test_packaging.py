@@ -99,11 +99,11 @@ def test_the_pins_are_what_the_project_declares(name: str, target: dict[str, str
     if name == "dev":
         wanted += PROJECT["project"]["optional-dependencies"]["dev"]
     for text in wanted:
-        wish = Requirement(text)
-        if not wish.marker or wish.marker.evaluate(target):
-            found = versions.get(canonicalize_name(wish.name))
-            assert found, f"{text} is not pinned; see requirements/README.md"
-            assert wish.specifier.contains(found), f"{text}: pinned is {found}; see requirements/README.md"
+        requirement = Requirement(text)
+        if not requirement.marker or requirement.marker.evaluate(target):
+            version = versions.get(canonicalize_name(requirement.name))
+            assert version, f"{text} is not pinned; see requirements/README.md"
+            assert requirement.specifier.contains(version), f"{text}: pinned is {version}; see requirements/README.md"
 
 
 def test_dev_holds_the_pins_of_wizard() -> None:

@@ -23,8 +23,8 @@ async def test_no_picture_is_stale() -> None:
     for name, svg in drawn.items():
         there = (pictures.FOLDER / f"{name}.svg").read_text(encoding="utf-8")
         assert there == svg, f"docs/pictures/{name}.svg is stale: make pictures"
-    for words in (_words(moving), _words((pictures.FOLDER / "wizard.svg").read_text(encoding="utf-8"))):
-        assert _words(drawn["chat"]) <= words, "make pictures"
+    for words in (_texts(moving), _texts((pictures.FOLDER / "wizard.svg").read_text(encoding="utf-8"))):
+        assert _texts(drawn["chat"]) <= words, "make pictures"
         assert any("NVIDIA H200" in text.replace("&#160;", " ") for text in words), "make pictures"
 
 
@@ -43,6 +43,6 @@ def test_lines_that_stay_are_there_once_and_others_come_and_go() -> None:
     assert "25.000%{visibility:visible}" in moving
 
 
-def _words(svg: str) -> set[str]:
+def _texts(svg: str) -> set[str]:
     """What can be read; how far an answer is at an instant depends on the machine, what it comes to does not."""
     return {text for text in re.findall(r">([^<]*)</text>", svg) if text.strip()}

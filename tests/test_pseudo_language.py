@@ -97,12 +97,14 @@ def about(host: Host, facts: ModelFacts, constraints: Constraints) -> Iterator[s
     yield from (texts.ways(refusal) for refusal in refusals.grouped(advice.rejections))
 
 
-def _choice(one: Choice, first: Choice) -> Iterator[str]:
-    yield from (report.choice_title(one), report.choice_room(one), report.bill_title(one))
-    yield from (report.pace(one.speed), report.speed_sentence(one.speed))
-    yield from (text for part in report.bill(one.memory) for text in (part.name, part.about))
-    yield from (texts.note(note) for note in (*one.reasons, *one.warnings))
-    yield from (texts.note(comparison.behind("chat", criterion, one, first)) for criterion in (*comparison.WHY, None))
+def _choice(choice: Choice, first: Choice) -> Iterator[str]:
+    yield from (report.choice_title(choice), report.choice_room(choice), report.bill_title(choice))
+    yield from (report.pace(choice.speed), report.speed_sentence(choice.speed))
+    yield from (text for part in report.bill(choice.memory) for text in (part.name, part.about))
+    yield from (texts.note(note) for note in (*choice.reasons, *choice.warnings))
+    yield from (
+        texts.note(comparison.behind("chat", criterion, choice, first)) for criterion in (*comparison.WHY, None)
+    )
 
 
 WORLDS = {
@@ -159,37 +161,37 @@ def on_cpu() -> ModelFacts:
 
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
 def test_an_advice(world: Callable[[], tuple[Host, ModelFacts, Constraints]]) -> None:
-    said = list(about(*world()))
-    assert said
-    assert field_marks.untranslated(said, data()) == {}
+    shown = list(about(*world()))
+    assert shown
+    assert field_marks.untranslated(shown, data()) == {}
 
 
 def test_the_advice_of_many_cases() -> None:
-    every = [one for _, one in cases(TESTS / "cases" / "advice.yaml")]
-    said = [text for one in every[::20] if isinstance(one, tuple) for text in about(*one)]
-    ids = [one[1].ref for one in every if isinstance(one, tuple)]
-    machines = [gpu.name for one in every if isinstance(one, tuple) for gpu in one[0].gpus]
-    assert len(said) > 500
-    assert field_marks.untranslated(said, [*data(), *ids, *machines]) == {}
+    parsed = [case for _, case in cases(TESTS / "cases" / "advice.yaml")]
+    shown = [text for case in parsed[::20] if isinstance(case, tuple) for text in about(*case)]
+    ids = [case[1].ref for case in parsed if isinstance(case, tuple)]
+    machines = [gpu.name for case in parsed if isinstance(case, tuple) for gpu in case[0].gpus]
+    assert len(shown) > 500
+    assert field_marks.untranslated(shown, [*data(), *ids, *machines]) == {}
 
 
 def test_what_was_measured() -> None:
     host, facts = machine("1xA6000"), facts_of(LLAMA_8B)
     choice = advise(host, facts, Constraints()).choices[0]
-    one = calibration.Measurement(
+    measurement = calibration.Measurement(
         "2026-01-02T03:04:05Z", "tiny", "NVIDIA RTX A6000", choice.release, 2, LLAMA_8B, choice, calibration.Measured()
     )
-    notes = [texts.note(calibration.corrected(choice, one, by).reasons[-1]) for by in (-5, 0, 5)]
-    said = [calibration.text(one), calibration.summary(one), *notes]
-    assert field_marks.untranslated(said, [*data(), "tiny"]) == {}
+    notes = [texts.note(calibration.corrected(choice, measurement, by).reasons[-1]) for by in (-5, 0, 5)]
+    shown = [calibration.text(measurement), calibration.summary(measurement), *notes]
+    assert field_marks.untranslated(shown, [*data(), "tiny"]) == {}
 
 
 @pytest.mark.parametrize("users", [1, 4, 100_000])
 def test_an_estimate(users: int) -> None:
     load = Load(users)
     setup = Setup("vllm", "bfloat16", "none", "auto", 1, 1)
-    found = providers.ask(machine("1xA6000"), facts_of(LLAMA_8B), setup, load)
-    assert field_marks.untranslated([providers.text(found, load)], [*data(), "roofline"]) == {}
+    speed = providers.ask(machine("1xA6000"), facts_of(LLAMA_8B), setup, load)
+    assert field_marks.untranslated([providers.text(speed, load)], [*data(), "roofline"]) == {}
 
 
 @pytest.mark.parametrize("model", CONFIGS)
@@ -231,8 +233,8 @@ def test_a_machine(path: Path) -> None:
     ]
     own += [host.system.container or "", *(each.path for each in host.interpreters), *(gpu.name for gpu in host.gpus)]
     own += [host.cpu.architecture, *(link.kind for link in host.gpu_links)]
-    said = [probe_report.text(host), *(text for pair in probe_report.brief(host) for text in pair)]
-    assert field_marks.untranslated(said, [*KNOWN, *own]) == {}
+    shown = [probe_report.text(host), *(text for pair in probe_report.brief(host) for text in pair)]
+    assert field_marks.untranslated(shown, [*KNOWN, *own]) == {}
 
 
 DESCRIBED = {
@@ -251,12 +253,12 @@ def test_a_machine_that_is_only_described(made: Callable[[], Host]) -> None:
 
 def test_why_a_part_of_a_machine_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DOCKER_HOST", raising=False)
-    said = [engines._docker_problem(text) for text in ("permission denied", "cannot connect", "")]
-    said += [str(interpreters._why_not(*one)) for one in WHY_NOT]
-    said += [Asked(["/nowhere"]).answer().err]
+    shown = [engines._docker_problem(text) for text in ("permission denied", "cannot connect", "")]
+    shown += [str(interpreters._why_not(*arguments)) for arguments in WHY_NOT]
+    shown += [Asked(["/nowhere"]).answer().err]
     assert (
         field_marks.untranslated(
-            said, ["nowhere No such file or directory", "sudo apt install libpython so uv python pyenv"]
+            shown, ["nowhere No such file or directory", "sudo apt install libpython so uv python pyenv"]
         )
         == {}
     )
@@ -400,5 +402,5 @@ def test_an_error(name: str, tmp_path: Path) -> None:
 def test_exit_codes_units_and_releases() -> None:
     times = [units.duration(seconds) for seconds in (None, 0.4, 12, 200, 7500)]
     amounts = [units.size(None), units.size(5 << 30), units.count(None), units.count(8_030_000_000)]
-    said = [*map(tr, EXIT_CODES.values()), *times, *amounts, releases.unknown("24.99"), releases.unknown("x")]
-    assert field_marks.untranslated(said, [UNITS]) == {}
+    shown = [*map(tr, EXIT_CODES.values()), *times, *amounts, releases.unknown("24.99"), releases.unknown("x")]
+    assert field_marks.untranslated(shown, [UNITS]) == {}

@@ -33,10 +33,10 @@ def test_a_message_is_no_f_string() -> None:
                 assert not any(isinstance(argument, ast.JoinedStr) for argument in node.args), f"{path}:{node.lineno}"
 
 
-def test_all_words_of_a_question_are_messages() -> None:
-    said = {message.id for message in update.messages() if message.id}
-    for one in (*BY_NAME.values(), *SETTINGS):
-        assert {one.text, one.help, one.otherwise} - {""} <= said, one.name
+def test_all_texts_of_a_question_are_messages() -> None:
+    ids = {message.id for message in update.messages() if message.id}
+    for question in (*BY_NAME.values(), *SETTINGS):
+        assert {question.text, question.help, question.otherwise} - {""} <= ids, question.name
 
 
 @pytest.mark.parametrize("code", OTHERS)
@@ -54,10 +54,10 @@ def test_what_is_compiled_is_what_is_written(code: str) -> None:
     assert update.compiled(code).read_bytes() == update.as_mo(update.read(code)), "run translations/update.py"
 
 
-def test_a_missing_translation_and_a_lost_field_are_found() -> None:
+def test_a_missing_translation_and_a_lost_field_are_problems() -> None:
     catalogue = update.messages()
     whole, lost = (message for message in catalogue if message.id in ("Start?", "about {time}"))
     lost.string = "약"
-    found = "\n".join(update.problems(catalogue))
-    assert f"{whole.id!r}: not translated" in found
-    assert "'about {time}': other fields in '약'" in found
+    problems = "\n".join(update.problems(catalogue))
+    assert f"{whole.id!r}: not translated" in problems
+    assert "'about {time}': other fields in '약'" in problems

@@ -143,8 +143,8 @@ def choose_gate(engine: Engine, refusal: str) -> float:
     known = [(sets["dev"], ask_all(engine, sets["dev"], style)) for style in STYLES.values()]
     unknown = [(sets["unknown dev"], ask_all(engine, sets["unknown dev"], style)) for style in STYLES.values()]
 
-    def mean(pairs: list[tuple[list[Case], list[Answer]]], threshold: float, what: str) -> float:
-        return sum(float(score(*pair, threshold, refusal)[what]) for pair in pairs) / len(pairs)
+    def mean(pairs: list[tuple[list[Case], list[Answer]]], threshold: float, measure: str) -> float:
+        return sum(float(score(*pair, threshold, refusal)[measure]) for pair in pairs) / len(pairs)
 
     for step in range(6, 20):
         threshold = step / 20

@@ -45,24 +45,24 @@ class Phrase:
         Raises:
             ValueError: A bracket has no partner.
         """
-        rest, found = self.text, 1
-        while found:
-            rest, found = CHOICE.subn("", rest)
+        rest, count = self.text, 1
+        while count:
+            rest, count = CHOICE.subn("", rest)
         if "(" in rest or ")" in rest or "|" in rest:
             raise ValueError(f"unpaired bracket or stray bar in {self.text!r}")
 
     def sample(self, rng: random.Random) -> str:
         """Return the phrase with every choice made at random."""
-        text, found = self.text, 1
-        while found:
-            text, found = CHOICE.subn(lambda match: rng.choice(match[1].split("|")), text)
+        text, count = self.text, 1
+        while count:
+            text, count = CHOICE.subn(lambda match: rng.choice(match[1].split("|")), text)
         return " ".join(text.split())
 
     def first(self) -> str:
         """Return the phrase with the first alternative of every choice."""
-        text, found = self.text, 1
-        while found:
-            text, found = CHOICE.subn(lambda match: match[1].split("|")[0], text)
+        text, count = self.text, 1
+        while count:
+            text, count = CHOICE.subn(lambda match: match[1].split("|")[0], text)
         return " ".join(text.split())
 
     def matches(self, question: str) -> bool:

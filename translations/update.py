@@ -41,12 +41,12 @@ IN_PROFILES = {
 
 def messages() -> Catalog:
     """All messages of the code and of the profiles, without translations."""
-    found = Catalog(fuzzy=False)
+    catalogue = Catalog(fuzzy=False)
     for path, message in _in_code():
-        found.add(message, locations=[(path, None)])  # type: ignore[list-item]  # babel takes None for a line
+        catalogue.add(message, locations=[(path, None)])  # type: ignore[list-item]  # babel takes None for a line
     for path, text in _in_profiles():
-        found.add(text, locations=[(path, None)])  # type: ignore[list-item]
-    return found
+        catalogue.add(text, locations=[(path, None)])  # type: ignore[list-item]
+    return catalogue
 
 
 def _in_code() -> Iterator[tuple[str, str | tuple[str, str]]]:
@@ -54,13 +54,13 @@ def _in_code() -> Iterator[tuple[str, str | tuple[str, str]]]:
     for path in sorted((ROOT / "wizard").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KEYWORDS:
-                said = [
+                literals = [
                     str(argument.value)
                     for argument in node.args[: KEYWORDS[node.func.id]]
                     if isinstance(argument, ast.Constant)
                 ]
-                if len(said) == KEYWORDS[node.func.id] and all(said):
-                    yield str(path.relative_to(ROOT)), said[0] if len(said) == 1 else (said[0], said[1])
+                if len(literals) == KEYWORDS[node.func.id] and all(literals):
+                    yield str(path.relative_to(ROOT)), literals[0] if len(literals) == 1 else (literals[0], literals[1])
 
 
 def _in_profiles() -> Iterator[tuple[str, str]]:
@@ -131,11 +131,11 @@ def problems(catalogue: Catalog) -> list[str]:
 
 def _problem(message: Message) -> str:
     ids = [message.id] if isinstance(message.id, str) else list(message.id)
-    said = [message.string] if isinstance(message.string, str) else list(message.string or ("",))
-    if not all(said):
+    strings = [message.string] if isinstance(message.string, str) else list(message.string or ("",))
+    if not all(strings):
         return "not translated"
     wanted = set().union(*(fields(text) for text in ids))
-    wrong = [text for text in said if fields(text) != wanted]
+    wrong = [text for text in strings if fields(text) != wanted]
     return f"other fields in {wrong[0]!r}" if wrong else ""
 
 

@@ -44,7 +44,7 @@ def first(host: Host, facts: ModelFacts, past: Calibration = calibration.NOTHING
 
 def started(host: Host, facts: ModelFacts, choice: Choice, measured: Measured, **other: Any) -> Measurement:
     """A measurement of a start of ``choice`` on ``host``."""
-    one = Measurement(
+    measurement = Measurement(
         at="2026-11-21T09:00:00+00:00",
         server="demo",
         machine=calibration.machine(host, choice),
@@ -54,7 +54,7 @@ def started(host: Host, facts: ModelFacts, choice: Choice, measured: Measured, *
         choice=replace(choice, speed=None, reasons=(), warnings=()),
         measured=measured,
     )
-    return replace(one, **other)
+    return replace(measurement, **other)
 
 
 def as_predicted(choice: Choice, more: int = 0) -> Measured:
@@ -144,7 +144,7 @@ def test_the_overhead_never_falls_below_nothing(more: int) -> None:
         assert abs(choice.correction_bytes) <= abs(more)
 
 
-def test_working_memory_is_corrected_too_and_what_was_not_said_is_not() -> None:
+def test_working_memory_is_corrected_too_and_unreported_values_are_not() -> None:
     before = first(CPU_HOST, GGUF)
     activation = before.memory.activation_bytes + 10 * MIB
     line = started(CPU_HOST, GGUF, before, Measured(activation_bytes=activation))
@@ -153,7 +153,7 @@ def test_working_memory_is_corrected_too_and_what_was_not_said_is_not() -> None:
     assert first(CPU_HOST, GGUF, past(silent)) == before
 
 
-def test_damage_is_said_and_the_rest_is_used() -> None:
+def test_damage_gets_a_note_and_the_rest_is_used() -> None:
     before = first(CPU_HOST, GGUF)
     line = started(CPU_HOST, GGUF, before, as_predicted(before, GIB))
     after = first(CPU_HOST, GGUF, Calibration((line,), "1 of the 2 lines cannot be read."))
@@ -173,7 +173,7 @@ def on_gpu(more: int = 0) -> tuple[Choice, Measurement]:
     return choice, started(H200, LLAMA, choice, measured)
 
 
-def test_on_a_gpu_the_cache_gives_way_to_what_was_measured() -> None:
+def test_on_a_gpu_the_cache_shrinks_by_what_was_measured() -> None:
     before, line = on_gpu(GIB)
     after = first(H200, LLAMA, past(line), stack="vllm")
     assert line.machine == "NVIDIA H200"
@@ -184,7 +184,7 @@ def test_on_a_gpu_the_cache_gives_way_to_what_was_measured() -> None:
     assert "calibrated" in codes(after)
 
 
-def test_another_gpu_and_another_stack_on_the_same_gpu_keep_their_bill() -> None:
+def test_another_gpu_and_another_stack_on_the_same_gpu_keep_their_breakdown() -> None:
     _, line = on_gpu(GIB)
     h100 = here(shorthand("H100"))
     assert first(h100, LLAMA, past(line), "vllm") == first(h100, LLAMA, stack="vllm")
@@ -197,26 +197,26 @@ def test_without_its_graphs_vllms_overhead_is_not_known() -> None:
     assert first(H200, LLAMA, past(line), "vllm").memory == before.memory
 
 
-def test_the_bill_as_it_turned_out_and_its_words() -> None:
+def test_the_measured_breakdown_and_its_texts() -> None:
     choice = first(CPU_HOST, GGUF)
     measured = replace(as_predicted(choice, MIB), kv_capacity_tokens=2048, kv_bytes=2048 * 4096)
     line = started(CPU_HOST, GGUF, choice, measured)
-    found = calibration.actual(line)
-    assert (found.kv_capacity_tokens, found.kv_bytes_per_token) == (2048, 4096)
-    assert found.overhead_bytes == choice.memory.overhead_bytes + MIB
-    rows = {name: (told, real) for name, told, real in calibration.rows(line)}
-    assert rows["total"] == (size(choice.memory.total_bytes), size(found.total_bytes))
+    memory = calibration.actual(line)
+    assert (memory.kv_capacity_tokens, memory.kv_bytes_per_token) == (2048, 4096)
+    assert memory.overhead_bytes == choice.memory.overhead_bytes + MIB
+    rows = {name: (predicted, real) for name, predicted, real in calibration.rows(line)}
+    assert rows["total"] == (size(choice.memory.total_bytes), size(memory.total_bytes))
     names = [part.name for part in bill(choice.memory)][:4]
     assert list(rows) == ["memory", *names[:2], "KV tokens", *names[2:], "total"], "the words of the bill"
-    words = calibration.text(line).splitlines()
-    assert words[0].split() == ["memory", "predicted", "measured"]
-    assert words[3].split()[-1] == "2,048"
+    lines = calibration.text(line).splitlines()
+    assert lines[0].split() == ["memory", "predicted", "measured"]
+    assert lines[3].split()[-1] == "2,048"
     assert "predicted" in calibration.summary(line)
     nothing = started(CPU_HOST, GGUF, choice, Measured())
     assert calibration.actual(nothing) == choice.memory
 
 
-def test_what_the_engine_did_not_say_is_not_said_to_be_measured() -> None:
+def test_what_the_engine_did_not_report_is_not_called_measured() -> None:
     choice = first(CPU_HOST, GGUF)
     line = started(CPU_HOST, GGUF, choice, replace(as_predicted(choice, MIB), runtime_bytes=None))
     rows = {name: real for name, _, real in calibration.rows(line)}

@@ -19,8 +19,8 @@ from wizard.advise.ranking import advise
 from wizard.kernel.errors import UsageError
 
 TEXT = OURS.read_text(encoding="utf-8")
-SAID: dict[str, dict[str, Any]] = {one["id"]: one for one in yaml.safe_load(TEXT)["cases"]}
-READ: dict[str, Case] = {name: one for name, one in cases(OURS) if not isinstance(one, UsageError)}
+CASES: dict[str, dict[str, Any]] = {case["id"]: case for case in yaml.safe_load(TEXT)["cases"]}
+READ: dict[str, Case] = {name: case for name, case in cases(OURS) if not isinstance(case, UsageError)}
 
 
 def answer(name: str) -> Advice:
@@ -28,18 +28,18 @@ def answer(name: str) -> Advice:
 
 
 def test_no_case_is_lost() -> None:
-    assert list(READ) == list(SAID)
-    assert len(SAID) >= 39 + 12
+    assert list(READ) == list(CASES)
+    assert len(CASES) >= 39 + 12
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", CASES)
 def test_the_case_is_answered_rightly(name: str) -> None:
-    assert list(faults(SAID[name], answer(name))) == []
+    assert list(faults(CASES[name], answer(name))) == []
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", CASES)
 def test_the_case_says_why_and_where_from(name: str) -> None:
-    case = SAID[name]
+    case = CASES[name]
     assert case["why"]
     assert case["source"]
     assert case["model"]["config_source"]
@@ -47,24 +47,24 @@ def test_the_case_says_why_and_where_from(name: str) -> None:
     assert case["expected"]["feasible"] or case["expected"]["codes"]
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", CASES)
 def test_parts_add_up_to_the_stated_parameters(name: str) -> None:
     _, facts, _ = READ[name]
     assert facts.anatomy is not None
-    assert facts.anatomy.parts.total == SAID[name]["model"]["params"]
+    assert facts.anatomy.parts.total == CASES[name]["model"]["params"]
 
 
 def test_the_judge_sees_what_is_wrong() -> None:
     name = "seed-a6000x4-llama3-70b-bf16"
-    case, advice = SAID[name], answer(name)
+    case, advice = CASES[name], answer(name)
     first = advice.choices[0]
     assert list(faults(case, replace(advice, choices=(replace(first, tp=2, quantization="none"),))))
     assert list(faults(case, replace(advice, choices=(*advice.choices, replace(first, quantization="fp8")))))
     assert list(faults(case, Advice(feasible=False)))
-    assert list(faults(SAID["busy-h100-util-090"], answer("l4-driver-470")))
-    ranked = SAID["seed-1gpu-llama2-7b-ensemble"]
+    assert list(faults(CASES["busy-h100-util-090"], answer("l4-driver-470")))
+    ranked = CASES["seed-1gpu-llama2-7b-ensemble"]
     assert list(faults(ranked, Advice(feasible=True, choices=answer(ranked["id"]).choices[::-1])))
-    pcie = SAID["trt-pro6000x4-llama33-70b-nvfp4-pp"]
+    pcie = CASES["trt-pro6000x4-llama33-70b-nvfp4-pp"]
     warned = next(choice for choice in answer(pcie["id"]).choices if choice.tp == 4 and choice.quantization == "nvfp4")
     rest = answer(pcie["id"]).choices
     assert list(faults(pcie, Advice(feasible=True, choices=(*rest, replace(warned, warnings=())))))
@@ -161,10 +161,10 @@ def test_a_case_may_ask_for_a_runtime_and_a_python() -> None:
 
 
 def test_only_gpus_model_and_request_are_read(tmp_path: Path) -> None:
-    case = SAID["seed-a6000x4-llama3-70b-bf16"]
+    case = CASES["seed-a6000x4-llama3-70b-bf16"]
     bare = {key: case[key] for key in ("id", "gpus", "model", "request")}
-    ((_, one),) = cases(file(tmp_path, yaml.safe_dump({"cases": [bare]})))
-    assert one == READ[case["id"]]
+    ((_, parsed),) = cases(file(tmp_path, yaml.safe_dump({"cases": [bare]})))
+    assert parsed == READ[case["id"]]
 
 
 _scalars = st.one_of(st.none(), st.booleans(), st.integers(-2, 2**40), st.floats(), st.text(max_size=4), st.just("8.0"))
@@ -174,20 +174,20 @@ _anything = st.one_of(
 
 
 def test_a_gpu_that_is_smaller_than_what_the_driver_keeps(tmp_path: Path) -> None:
-    case = SAID["4090x2-gpt-oss-120b"]
+    case = CASES["4090x2-gpt-oss-120b"]
     case = {"id": "tiny", "model": case["model"], "gpus": [{**case["gpus"][0], "memory_mib": 1}]}
-    ((_, one),) = cases(file(tmp_path, yaml.safe_dump({"cases": [case]})))
-    assert not isinstance(one, UsageError)
-    advice = advise(*one)
+    ((_, parsed),) = cases(file(tmp_path, yaml.safe_dump({"cases": [case]})))
+    assert not isinstance(parsed, UsageError)
+    advice = advise(*parsed)
     assert not advice.feasible
     assert "exceed the 0 B available" in text_of(advice.rejections[0])
 
 
-@given(st.sampled_from(sorted(SAID)), st.data())
+@given(st.sampled_from(sorted(CASES)), st.data())
 def test_any_file_gives_advice_or_tw_a02(
     tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
 ) -> None:
-    case = {key: SAID[name][key] for key in ("id", "gpus", "model", "request") if key in SAID[name]}
+    case = {key: CASES[name][key] for key in ("id", "gpus", "model", "request") if key in CASES[name]}
     part = data.draw(st.sampled_from(sorted(case)))
     if isinstance(case[part], dict):
         field = data.draw(st.sampled_from(sorted(case[part])))
@@ -198,8 +198,8 @@ def test_any_file_gives_advice_or_tw_a02(
     else:
         case[part] = data.draw(_anything)
     path = file(tmp_path_factory.mktemp("cases"), yaml.safe_dump({"cases": [case]}))
-    ((_, one),) = cases(path)
-    if isinstance(one, UsageError):
+    ((_, parsed),) = cases(path)
+    if isinstance(parsed, UsageError):
         return
-    advice = advise(*one)
+    advice = advise(*parsed)
     assert advice.feasible or advice.rejections

@@ -42,7 +42,7 @@ def test_an_unquantised_gguf_is_a_gguf_too() -> None:
     assert advise(CPU_HOST, replace(GGUF, quantization=None, dtype="F32"), Constraints()).feasible
 
 
-def test_the_bill_adds_up() -> None:
+def test_the_memory_breakdown_adds_up() -> None:
     bill = advise(CPU_HOST, LARGE, Constraints(users=2, max_len=2048)).choices[0].memory
     assert bill.kv_capacity_tokens == 4096
     parts = bill.weights_bytes + bill.kv_bytes_per_token * bill.kv_capacity_tokens + bill.activation_bytes
@@ -66,7 +66,7 @@ def test_the_bill_adds_up() -> None:
         (replace(CPU_HOST, memory_available_bytes=None, unknown={"memory_available_bytes": "no /proc"}), "memory", ""),
     ],
 )
-def test_a_machine_that_cannot_is_told_why_and_what_would_help(host: Host, code: str, remedy: str) -> None:
+def test_an_unfit_machine_gets_a_reason_and_a_fix(host: Host, code: str, remedy: str) -> None:
     advice = advise(host, GGUF, Constraints())
     assert not advice.feasible
     assert codes(advice) == [code]
@@ -89,8 +89,8 @@ def test_a_machine_that_cannot_is_told_why_and_what_would_help(host: Host, code:
 def test_a_missing_python_is_named_as_this_distribution_has_it(name: str, packages: str | None) -> None:
     host = replace(CPU_HOST, interpreters=(), system=replace(CPU_HOST.system, name=name))
     remedy = remedy_of(advise(host, GGUF, Constraints()).rejections[0])
-    ways = f"`{packages}`, or `uv python install 3.12`" if packages else "`uv python install 3.12`"
-    assert remedy == f"Install one: {ways}."
+    commands = f"`{packages}`, or `uv python install 3.12`" if packages else "`uv python install 3.12`"
+    assert remedy == f"Install one: {commands}."
 
 
 def test_an_interpreter_that_cannot_says_why() -> None:
@@ -109,7 +109,9 @@ def test_an_interpreter_that_cannot_says_why() -> None:
         (Constraints(max_len=4096), "context", "--max-len 1024"),
     ],
 )
-def test_a_wish_that_cannot_be_met_is_refused_not_changed(constraints: Constraints, code: str, remedy: str) -> None:
+def test_a_constraint_that_cannot_be_met_is_refused_not_changed(
+    constraints: Constraints, code: str, remedy: str
+) -> None:
     advice = advise(CPU_HOST, GGUF, constraints)
     assert codes(advice) == [code]
     assert remedy in remedy_of(advice.rejections[0])
@@ -133,7 +135,7 @@ def test_a_model_that_this_stack_cannot_load_is_rejected(facts: ModelFacts, code
     assert codes(advise(CPU_HOST, facts, Constraints()))[0] == code
 
 
-def test_the_context_is_cut_so_that_it_fits_and_that_is_said() -> None:
+def test_the_context_is_cut_to_fit_with_a_note() -> None:
     host = replace(CPU_HOST, memory_available_bytes=11 * GIB)
     choice = advise(host, LARGE, Constraints(users=8)).choices[0]
     assert choice.max_seq_len < 4096
@@ -148,7 +150,7 @@ def test_a_context_that_was_asked_for_is_not_cut() -> None:
     assert "--max-len" in remedy_of(advice.rejections[0])
 
 
-def test_a_processor_that_nothing_was_measured_on_is_let_through_and_said() -> None:
+def test_a_processor_without_measurements_is_accepted_with_a_note() -> None:
     arm = replace(CPU_HOST, cpu=Cpu("Neoverse-V2", "aarch64", 72, ("asimd", "sve")))
     choice = advise(arm, GGUF, Constraints()).choices[0]
     assert (choice.stack, choice.runtime) == ("llamacpp", "native")
@@ -157,12 +159,12 @@ def test_a_processor_that_nothing_was_measured_on_is_let_through_and_said() -> N
     assert "emulation" in text_of(note)
 
 
-def test_constraints_about_gpus_that_change_nothing_are_said() -> None:
+def test_gpu_constraints_without_effect_get_a_note() -> None:
     notes = advise(CPU_HOST, GGUF, Constraints(gpu_memory_utilization=0.5)).choices[0].warnings
     assert "no-gpu-used" in {note.code for note in notes}
 
 
-def test_what_is_left_unused_or_missing_is_said() -> None:
+def test_unused_or_missing_hardware_gets_a_note() -> None:
     host = replace(CPU_HOST, gpus=(Gpu(0, "NVIDIA A100"),))
     facts = replace(GGUF, chat=None, gated=True)
     notes = {note.code for note in advise(host, facts, Constraints()).choices[0].warnings}

@@ -29,16 +29,16 @@ def around(*gpus: Gpu, links: tuple[GpuLink, ...] = ()) -> Host:
 
 
 def test_a_recorded_host_of_eight() -> None:
-    (found,) = devices(recorded("host-h200-x8.json"))
-    assert found.indices == tuple(range(8))
-    assert 143771 * MIB - 615 * MIB <= found.total_bytes < 143771 * MIB - 614 * MIB
-    assert found.total_bytes - MIB < found.free_bytes <= found.total_bytes
-    assert found.link == "nvlink"
-    assert found.link_bytes_per_second == 450e9
-    assert found.holders == ()
-    assert found.rates is not None
-    assert found.rates.known
-    assert (found.rates.fp16, found.rates.fp8, found.rates.fp4) == (989e12, 1979e12, None)
+    (device,) = devices(recorded("host-h200-x8.json"))
+    assert device.indices == tuple(range(8))
+    assert 143771 * MIB - 615 * MIB <= device.total_bytes < 143771 * MIB - 614 * MIB
+    assert device.total_bytes - MIB < device.free_bytes <= device.total_bytes
+    assert device.link == "nvlink"
+    assert device.link_bytes_per_second == 450e9
+    assert device.holders == ()
+    assert device.rates is not None
+    assert device.rates.known
+    assert (device.rates.fp16, device.rates.fp8, device.rates.fp4) == (989e12, 1979e12, None)
 
 
 def test_no_gpu_no_device() -> None:
@@ -51,7 +51,7 @@ def test_different_gpus_are_different_groups_the_larger_first() -> None:
     assert [device.indices for device in devices(around(*mixed))] == [(2, 3), (0, 1)]
 
 
-def test_a_gpu_that_somebody_uses_is_kept_apart_and_the_holder_named() -> None:
+def test_a_gpu_in_use_is_kept_apart_and_its_process_named() -> None:
     idle = host("4xA6000")
     process = GpuProcess(4242, "python", 30 * GIB)
     busy = replace(
@@ -66,23 +66,23 @@ def test_a_gpu_that_somebody_uses_is_kept_apart_and_the_holder_named() -> None:
 
 def test_memory_of_processes_that_are_not_visible_is_reported() -> None:
     (gpu,) = host("A100").gpus
-    (found,) = devices(around(replace(gpu, memory_free_bytes=(gpu.memory_free_bytes or 0) - 40 * GIB)))
-    assert [reasons.text(holder) for holder in found.holders] == ["processes that are not visible from here: 40.0 GiB"]
-    assert found.total_bytes == (gpu.memory_total_bytes or 0) - 615 * MIB
+    (device,) = devices(around(replace(gpu, memory_free_bytes=(gpu.memory_free_bytes or 0) - 40 * GIB)))
+    assert [reasons.text(holder) for holder in device.holders] == ["processes that are not visible from here: 40.0 GiB"]
+    assert device.total_bytes == (gpu.memory_total_bytes or 0) - 615 * MIB
 
 
 def test_a_small_share_taken_does_not_part_like_gpus_and_the_fullest_counts() -> None:
     first, second = host("2xL4").gpus
     used = replace(second, memory_free_bytes=(second.memory_free_bytes or 0) - GIB)
-    (found,) = devices(around(first, used))
-    assert found.indices == (0, 1)
-    assert found.free_bytes == (first.memory_free_bytes or 0) - GIB
+    (device,) = devices(around(first, used))
+    assert device.indices == (0, 1)
+    assert device.free_bytes == (first.memory_free_bytes or 0) - GIB
 
 
 def test_a_gpu_that_fell_off_the_bus_is_left_out() -> None:
     lost = Gpu(1, "unknown GPU", unknown={"memory_total_bytes": "GPU is lost"})
-    (found,) = devices(around(host("H100").gpus[0], lost))
-    assert found.indices == (0,)
+    (device,) = devices(around(host("H100").gpus[0], lost))
+    assert device.indices == (0,)
 
 
 @pytest.mark.parametrize(
@@ -96,44 +96,44 @@ def test_a_gpu_that_fell_off_the_bus_is_left_out() -> None:
 def test_links_are_what_the_host_says(kinds: tuple[str, ...], link: str, speed: float) -> None:
     pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
     links = tuple(GpuLink(a, b, kind) for (a, b), kind in zip(pairs, kinds, strict=True))
-    (found,) = devices(replace(host("4xA6000"), gpu_links=links))
-    assert found.link == link
-    assert found.link_bytes_per_second == pytest.approx(speed)
+    (device,) = devices(replace(host("4xA6000"), gpu_links=links))
+    assert device.link == link
+    assert device.link_bytes_per_second == pytest.approx(speed)
 
 
 def test_blackwells_links_are_twice_as_fast() -> None:
-    (found,) = devices(host("8xB200"))
-    assert found.link_bytes_per_second == 900e9
+    (device,) = devices(host("8xB200"))
+    assert device.link_bytes_per_second == 900e9
 
 
 def test_fewer_lanes_are_slower() -> None:
     (gpu,) = host("L4").gpus
-    (found,) = devices(around(replace(gpu, pcie_width=8)))
-    assert found.link_bytes_per_second == pytest.approx(15.76e9)
+    (device,) = devices(around(replace(gpu, pcie_width=8)))
+    assert device.link_bytes_per_second == pytest.approx(15.76e9)
 
 
 def test_mig_slices_stand_alone_with_their_share() -> None:
     (gpu,) = host("A100").gpus
     slices = tuple(MigSlice(f"MIG-{n}", "1g.10gb", 9856 * MIB) for n in range(7))
-    (found,) = devices(around(replace(gpu, mig_enabled=True, mig_slices=slices)))
-    assert found.mig
-    assert found.name == "NVIDIA A100-SXM4-80GB MIG 1g.10gb"
-    assert found.indices == (0,) * 7
-    assert found.total_bytes == found.free_bytes == 9856 * MIB
-    assert found.rates is not None
-    assert found.rates.fp16 == pytest.approx(312e12 / 7)
-    assert found.rates.bandwidth == pytest.approx(2.039e12 / 8)
-    assert not found.rates.known
+    (device,) = devices(around(replace(gpu, mig_enabled=True, mig_slices=slices)))
+    assert device.mig
+    assert device.name == "NVIDIA A100-SXM4-80GB MIG 1g.10gb"
+    assert device.indices == (0,) * 7
+    assert device.total_bytes == device.free_bytes == 9856 * MIB
+    assert device.rates is not None
+    assert device.rates.fp16 == pytest.approx(312e12 / 7)
+    assert device.rates.bandwidth == pytest.approx(2.039e12 / 8)
+    assert not device.rates.known
 
 
 def test_a_slice_that_is_all_a_container_sees() -> None:
     name = "NVIDIA A100-SXM4-80GB MIG 3g.40gb"
     seen = Gpu(0, name, memory_total_bytes=40192 * MIB, memory_free_bytes=30000 * MIB, compute_capability=(8, 0))
-    (found,) = devices(around(seen))
-    assert (found.mig, found.name, found.free_bytes) == (True, name, 30000 * MIB)
-    assert found.rates is not None
-    assert found.rates.fp16 == pytest.approx(312e12 * 3 / 7)
-    assert found.rates.bandwidth == pytest.approx(2.039e12 / 2)
+    (device,) = devices(around(seen))
+    assert (device.mig, device.name, device.free_bytes) == (True, name, 30000 * MIB)
+    assert device.rates is not None
+    assert device.rates.fp16 == pytest.approx(312e12 * 3 / 7)
+    assert device.rates.bandwidth == pytest.approx(2.039e12 / 2)
 
 
 def test_a_gpu_with_mig_on_and_no_slice_is_no_device() -> None:
@@ -142,10 +142,10 @@ def test_a_gpu_with_mig_on_and_no_slice_is_no_device() -> None:
 
 
 def test_unified_memory_is_the_hosts() -> None:
-    (found,) = devices(host("gb10"))
-    assert found.unified
-    assert found.total_bytes == 127_600_748 * 1024
-    assert found.free_bytes < found.total_bytes
+    (device,) = devices(host("gb10"))
+    assert device.unified
+    assert device.total_bytes == 127_600_748 * 1024
+    assert device.free_bytes < device.total_bytes
 
 
 @pytest.mark.parametrize(
@@ -200,6 +200,6 @@ def test_without_clocks_or_tensor_cores_nothing_is_derived() -> None:
 
 def test_a_profile_goes_before_the_clocks() -> None:
     gpu = replace(recorded("host-h200-x1.json").gpus[0], memory_clock_mhz=1)
-    found = rates(gpu, match(gpu.name))
-    assert isinstance(found, Rates)
-    assert found.bandwidth == 4.8e12
+    rated = rates(gpu, match(gpu.name))
+    assert isinstance(rated, Rates)
+    assert rated.bandwidth == 4.8e12

@@ -35,7 +35,7 @@ def test_a_newer_release_has_no_engines() -> None:
     assert remedy_of(why) == "--stack vllm"
 
 
-def test_only_engines_are_said_to_have_ended() -> None:
+def test_only_engines_have_ended() -> None:
     for choice in advise(machine("1xH100"), LLAMA, Constraints()).choices:
         assert (engines.END in {note.code for note in choice.warnings}) is (choice.stack == STACK)
 
@@ -51,33 +51,33 @@ def test_a_successor_keeps_everything_but_the_engines_image_and_formats() -> Non
     assert engines.succeeded(given, "vllm") == Constraints(stack="vllm", tp=2, max_len=2560)
 
 
-@pytest.mark.parametrize("one", ENGINES, ids=lambda one: one.name)
+@pytest.mark.parametrize("recipe", ENGINES, ids=lambda recipe: recipe.name)
 @pytest.mark.parametrize("stack", ["vllm", "trtllm-llmapi"])
-def test_every_engine_journey_has_a_successor_by_one_flag(one: object, stack: str) -> None:
+def test_every_engine_recipe_has_a_successor_by_one_flag(recipe: object, stack: str) -> None:
     """The same model on the same machine, in an image of today."""
-    assert isinstance(one, type(ENGINES[0]))
-    host = replace(journey.probe(Workspace.at(None), hardware=one.machines[0]), driver_version="590.44.01")
-    facts = journey.model(one.name, offline=True)
-    found = advise(host, facts, constraints(answered(one.name, {"stack": stack}, journey.recipes())))
-    assert found.feasible
-    assert found.choices[0].stack == stack
-    assert found.choices[0].release >= "25"
+    assert isinstance(recipe, type(ENGINES[0]))
+    host = replace(journey.probe(Workspace.at(None), hardware=recipe.machines[0]), driver_version="590.44.01")
+    facts = journey.model(recipe.name, offline=True)
+    advice = advise(host, facts, constraints(answered(recipe.name, {"stack": stack}, journey.recipes())))
+    assert advice.feasible
+    assert advice.choices[0].stack == stack
+    assert advice.choices[0].release >= "25"
 
 
-@pytest.mark.parametrize("one", ENGINES, ids=lambda one: one.name)
-def test_the_plan_says_it_in_a_sentence_with_the_command(one: object) -> None:
-    assert isinstance(one, type(ENGINES[0]))
-    host = journey.probe(Workspace.at(None), hardware=one.machines[0])
-    facts = journey.model(one.name, offline=True)
-    advice = journey.advise(host, facts, constraints(answered(one.name, {}, journey.recipes())))
+@pytest.mark.parametrize("recipe", ENGINES, ids=lambda recipe: recipe.name)
+def test_the_plan_names_the_successor_with_its_command(recipe: object) -> None:
+    assert isinstance(recipe, type(ENGINES[0]))
+    host = journey.probe(Workspace.at(None), hardware=recipe.machines[0])
+    facts = journey.model(recipe.name, offline=True)
+    advice = journey.advise(host, facts, constraints(answered(recipe.name, {}, journey.recipes())))
     plan = journey.plan(host, facts, advice.choices[0], Workspace.at(None))
-    (said,) = [note for note in plan.notes if "removed engines" in note]
-    found = re.search(r"`(.*?)`", said)
-    assert found
-    assert shlex.split(found[1])[1:] == ["plan", one.name, "--hardware", one.machines[0], "--stack", "vllm"]
+    (sentence,) = [note for note in plan.notes if "removed engines" in note]
+    command = re.search(r"`(.*?)`", sentence)
+    assert command
+    assert shlex.split(command[1])[1:] == ["plan", recipe.name, "--hardware", recipe.machines[0], "--stack", "vllm"]
 
 
-def test_without_engines_nothing_is_said() -> None:
+def test_without_engines_the_plan_has_no_such_note() -> None:
     assert engines.notes("vllm", LLAMA) == ()
 
 

@@ -51,9 +51,9 @@ def explained(machine: Host, facts: ModelFacts, constraints: Constraints) -> lis
     return [(choice, {figure.name: figure for figure in figures(machine, facts, choice)}) for choice in choices]
 
 
-def check(choice: Choice, found: dict[str, Figure]) -> None:
-    assert found
-    for figure in found.values():
+def check(choice: Choice, by_title: dict[str, Figure]) -> None:
+    assert by_title
+    for figure in by_title.values():
         value = worked_out(figure.formula)
         if figure.unit in EXACT:
             # Shares of a rank and bits of a format are rounded to whole bytes, part by part.
@@ -93,26 +93,26 @@ NAMES = {
 def test_every_number_of_every_choice_follows_from_its_formula(
     name: str, hardware: str, constraints: Constraints
 ) -> None:
-    ways = explained(host(hardware), model(name), constraints)
-    assert ways
-    for choice, found in ways:
-        check(choice, found)
+    explanations = explained(host(hardware), model(name), constraints)
+    assert explanations
+    for choice, by_title in explanations:
+        check(choice, by_title)
         for field, title in NAMES.items():
-            assert found[title].value == getattr(choice.memory, field)
-        assert "measured here" not in found["Overhead"].formula
+            assert by_title[title].value == getattr(choice.memory, field)
+        assert "measured here" not in by_title["Overhead"].formula
         if choice.stack == "sglang":  # nobody measured its speed
             assert choice.speed is None
             continue
         assert choice.speed is not None
-        assert found["Inter-token latency"].value == choice.speed.tpot_ms
-        assert found["… at best"].value == choice.speed.low
-        assert found["… at worst"].value == choice.speed.high
-        assert found["Tokens in total"].value == choice.speed.throughput_tokens_per_s
+        assert by_title["Inter-token latency"].value == choice.speed.tpot_ms
+        assert by_title["… at best"].value == choice.speed.low
+        assert by_title["… at worst"].value == choice.speed.high
+        assert by_title["Tokens in total"].value == choice.speed.throughput_tokens_per_s
 
 
 def test_the_cache_of_a_token_is_written_as_in_the_papers() -> None:
-    choice, found = explained(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Constraints(tp=4))[0]
-    figure = found["KV cache per token"]
+    choice, by_title = explained(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Constraints(tp=4))[0]
+    figure = by_title["KV cache per token"]
     assert figure.formula == "2 × 80 layers × ⌈8 ÷ 4⌉ kv heads × 128 × 2 bytes"
     assert figure.result == "81,920 bytes (80 KiB)"
     assert choice.memory.kv_bytes_per_token == 81_920
@@ -121,22 +121,22 @@ def test_the_cache_of_a_token_is_written_as_in_the_papers() -> None:
 def test_weights_that_are_quantised_already_or_known_by_their_headers() -> None:
     facts = model("meta-llama/Llama-3.1-8B")
     awq = replace(facts, quantization=Quantization("awq", 4, format="int4_awq", group_size=64))
-    for choice, found in explained(host("2xA6000"), awq, Constraints()):
-        check(choice, found)
-        assert "4.3125 bits" in found["Weights of the whole model"].formula
+    for choice, by_title in explained(host("2xA6000"), awq, Constraints()):
+        check(choice, by_title)
+        assert "4.3125 bits" in by_title["Weights of the whole model"].formula
     assert facts.anatomy is not None
     stored = Parts(*(2 * getattr(facts.anatomy.parts, name) for name in Parts.__slots__))
-    for choice, found in explained(host("1xA6000"), replace(facts, stored=stored), Constraints(quantization="none")):
-        check(choice, found)
-        assert "headers" in found["Weights of the whole model"].source
+    for choice, by_title in explained(host("1xA6000"), replace(facts, stored=stored), Constraints(quantization="none")):
+        check(choice, by_title)
+        assert "headers" in by_title["Weights of the whole model"].source
 
 
 def test_on_the_cpu() -> None:
-    ((choice, found),) = explained(CPU_HOST, GGUF, Constraints())
-    check(choice, found)
-    assert found["KV cache per token"].formula == "2 × 4 layers × 2 kv heads × 64 × 2 bytes"
-    assert found["Total"].value == choice.memory.total_bytes
-    assert found["Usable memory"].value == choice.memory.budget_bytes
+    ((choice, by_title),) = explained(CPU_HOST, GGUF, Constraints())
+    check(choice, by_title)
+    assert by_title["KV cache per token"].formula == "2 × 4 layers × 2 kv heads × 64 × 2 bytes"
+    assert by_title["Total"].value == choice.memory.total_bytes
+    assert by_title["Usable memory"].value == choice.memory.budget_bytes
 
 
 def test_nothing_is_explained_of_another_machine_or_model() -> None:

@@ -35,41 +35,41 @@ def on(
 
 
 def fits(gpus: Device, constraints: Constraints, *, model: str = LLAMA_8B, tp: int = 1, stack: str = "vllm") -> Fit:
-    found = on(gpus, constraints, model=model, tp=tp, stack=stack)
-    assert isinstance(found, Fit), found
-    return found
+    result = on(gpus, constraints, model=model, tp=tp, stack=stack)
+    assert isinstance(result, Fit), result
+    return result
 
 
 def refused(
     gpus: Device, constraints: Constraints, *, model: str = LLAMA_8B, tp: int = 1, quantization: str = "none"
 ) -> Obstacle:
-    found = on(gpus, constraints, model=model, tp=tp, quantization=quantization)
-    assert isinstance(found, Obstacle), found
-    return found
+    result = on(gpus, constraints, model=model, tp=tp, quantization=quantization)
+    assert isinstance(result, Obstacle), result
+    return result
 
 
 def test_four_people_with_32k_each_where_there_is_room() -> None:
-    found = fits(device("8xH100"), Constraints())
-    assert (found.users, found.length, found.utilization, found.cut) == (4, LONGEST, UTILIZATION, False)
-    assert found.longest > LONGEST
+    fit = fits(device("8xH100"), Constraints())
+    assert (fit.users, fit.length, fit.utilization, fit.cut) == (4, LONGEST, UTILIZATION, False)
+    assert fit.longest > LONGEST
 
 
-def test_the_context_gives_way_first() -> None:
-    found = fits(device("1xL4"), Constraints())
-    assert found.users == 4
-    assert LEAST < found.length < LONGEST
-    assert found.memory.kv_capacity_tokens >= 4 * found.length
-    assert found.memory.kv_capacity_tokens < 4 * 2 * found.length  # the next power of two would not fit
+def test_the_context_is_reduced_first() -> None:
+    fit = fits(device("1xL4"), Constraints())
+    assert fit.users == 4
+    assert LEAST < fit.length < LONGEST
+    assert fit.memory.kv_capacity_tokens >= 4 * fit.length
+    assert fit.memory.kv_capacity_tokens < 4 * 2 * fit.length  # the next power of two would not fit
 
 
-def test_then_the_users_give_way() -> None:
-    found = fits(device("2xV100"), Constraints(goal="throughput"), model="meta-llama/Llama-2-13b-hf")
-    assert found.cut
-    assert 1 <= found.users < default_users(Constraints(goal="throughput"))
-    assert found.length == LEAST
+def test_then_the_users_are_reduced() -> None:
+    fit = fits(device("2xV100"), Constraints(goal="throughput"), model="meta-llama/Llama-2-13b-hf")
+    assert fit.cut
+    assert 1 <= fit.users < default_users(Constraints(goal="throughput"))
+    assert fit.length == LEAST
 
 
-def test_throughput_plans_for_a_hall() -> None:
+def test_throughput_plans_for_many_users() -> None:
     assert default_users(Constraints(goal="throughput")) == 16 * default_users(Constraints())
     assert default_users(Constraints(goal="throughput", users=3)) == 3
 
@@ -78,15 +78,15 @@ def test_throughput_plans_for_a_hall() -> None:
     "constraints", [Constraints(users=9, max_len=777), Constraints(users=1), Constraints(max_len=100_000)]
 )
 def test_what_was_asked_for_is_kept(constraints: Constraints) -> None:
-    found = fits(device("8xH100"), constraints)
-    assert constraints.users in (None, found.users)
-    assert constraints.max_len in (None, found.length)
-    assert found.memory.kv_capacity_tokens >= found.users * found.length
+    fit = fits(device("8xH100"), constraints)
+    assert constraints.users in (None, fit.users)
+    assert constraints.max_len in (None, fit.length)
+    assert fit.memory.kv_capacity_tokens >= fit.users * fit.length
 
 
 def test_no_longer_than_the_model_was_trained_for() -> None:
-    found = fits(device("8xH100"), Constraints(), model="openai-community/gpt2")
-    assert found.length == found.longest == 1024
+    fit = fits(device("8xH100"), Constraints(), model="openai-community/gpt2")
+    assert fit.length == fit.longest == 1024
 
 
 def test_a_context_that_is_too_long_is_refused_with_the_longest_that_fits() -> None:
@@ -121,11 +121,11 @@ def test_the_remedy_for_memory_works() -> None:
     assert isinstance(on(four, Constraints(), model=LLAMA_70B, tp=4, quantization="int4_awq"), Fit)
 
 
-def test_who_holds_the_memory_is_named_and_only_what_is_free_is_planned_with() -> None:
+def test_processes_that_use_memory_are_named_and_only_free_memory_is_planned_with() -> None:
     held = devices(busy("1xH100", 50 * GIB))[0]
-    found = fits(held, Constraints())
-    assert found.utilization < 0.4
-    assert found.memory.total_bytes <= held.free_bytes
+    fit = fits(held, Constraints())
+    assert fit.utilization < 0.4
+    assert fit.memory.total_bytes <= held.free_bytes
     why = refused(held, Constraints(gpu_memory_utilization=0.9))
     assert why.code == "busy"
     assert "python (pid 4242)" in text_of(why)
@@ -150,6 +150,6 @@ def test_the_budget_counts_what_vllm_does_not() -> None:
     """Of ``gpu_memory_utilization`` CUDA context, links and graphs are no part: they come on top (measured)."""
     facts, gpus = facts_of(LLAMA_8B), device("8xH100")
     assert facts.anatomy is not None
-    found = fits(gpus, Constraints(gpu_memory_utilization=0.5), tp=2)
-    outside = memory.outside(facts.anatomy, Setup("vllm", "bfloat16", "none", tp=2), found.users)
-    assert found.memory.budget_bytes == int(0.5 * gpus.total_bytes) + outside
+    fit = fits(gpus, Constraints(gpu_memory_utilization=0.5), tp=2)
+    outside = memory.outside(facts.anatomy, Setup("vllm", "bfloat16", "none", tp=2), fit.users)
+    assert fit.memory.budget_bytes == int(0.5 * gpus.total_bytes) + outside

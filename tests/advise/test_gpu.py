@@ -18,40 +18,42 @@ from wizard.probe.host import Gpu, Host, Problem
 from wizard.texts.advise import source
 
 
-def ask(host: Host | str, facts: ModelFacts | str = LLAMA_8B, **wished: Any) -> tuple[list[Choice], list[Rejection]]:
+def ask(
+    host: Host | str, facts: ModelFacts | str = LLAMA_8B, **constraints: Any
+) -> tuple[list[Choice], list[Rejection]]:
     named = HOSTS[host] if isinstance(host, str) and host in HOSTS else host
     return candidates(
         machine(named) if isinstance(named, str) else named,
         facts_of(facts) if isinstance(facts, str) else facts,
-        Constraints(**wished),
+        Constraints(**constraints),
     )
 
 
-def choices(host: Host | str, facts: ModelFacts | str = LLAMA_8B, **wished: Any) -> list[Choice]:
-    return ask(host, facts, **wished)[0]
+def choices(host: Host | str, facts: ModelFacts | str = LLAMA_8B, **constraints: Any) -> list[Choice]:
+    return ask(host, facts, **constraints)[0]
 
 
-def rejections(host: Host | str, facts: ModelFacts | str = LLAMA_8B, **wished: Any) -> list[Rejection]:
-    found, rejected = ask(host, facts, **wished)
-    assert not found
+def rejections(host: Host | str, facts: ModelFacts | str = LLAMA_8B, **constraints: Any) -> list[Rejection]:
+    accepted, rejected = ask(host, facts, **constraints)
+    assert not accepted
     return rejected
 
 
 def test_every_stack_and_format_that_works_is_a_choice() -> None:
-    found = {(choice.stack, choice.quantization) for choice in choices("8xH100")}
+    pairs = {(choice.stack, choice.quantization) for choice in choices("8xH100")}
     both = [
         (stack, name)
         for stack in ("vllm", "trtllm-llmapi", "trtllm-engine", "sglang")
         for name in ("none", "fp8", "int4_awq")
     ]
-    assert found == {*both, ("transformers", "none")}
+    assert pairs == {*both, ("transformers", "none")}
     assert {choice.tp for choice in choices("8xH100")} == {1, 2, 4, 8}
 
 
 def test_a_quantised_checkpoint_is_taken_as_it_is() -> None:
     for config, name in ((AWQ, "int4_awq"), (GPTQ, "int4_gptq"), (BLOCKS, "fp8_block")):
-        found = choices("8xH100", facts_of(LLAMA_8B, quantization_config=config))
-        assert {one.quantization for one in found} == {name}
+        accepted = choices("8xH100", facts_of(LLAMA_8B, quantization_config=config))
+        assert {choice.quantization for choice in accepted} == {name}
     assert {choice.dtype for choice in choices("8xH100", facts_of(LLAMA_8B, quantization_config=GPTQ))} == {"float16"}
     assert {
         choice.quantization for choice in choices("3xA100", facts_of("openai/gpt-oss-20b", quantization_config=MXFP4))
@@ -78,21 +80,21 @@ NVFP4 = {"quant_method": "modelopt", "quant_algo": "NVFP4"}
     ],
 )
 def test_vllm_unpacks_what_older_gpus_do_not_multiply(gpus: str, config: dict[str, Any], name: str) -> None:
-    found, rejected = ask(gpus, facts_of(LLAMA_8B, quantization_config=config))
-    assert {(one.stack, one.quantization) for one in found} == {("vllm", name)}
-    assert all("weight-only" in {note.code for note in one.warnings} for one in found)
-    assert {one.code for one in rejected if one.stack.startswith("trtllm")} == {"format"}
+    accepted, rejected = ask(gpus, facts_of(LLAMA_8B, quantization_config=config))
+    assert {(choice.stack, choice.quantization) for choice in accepted} == {("vllm", name)}
+    assert all("weight-only" in {note.code for note in choice.warnings} for choice in accepted)
+    assert {rejection.code for rejection in rejected if rejection.stack.startswith("trtllm")} == {"format"}
 
 
 def test_what_is_only_unpacked_is_no_reason_to_take_another_checkpoint_unasked() -> None:
-    found, rejected = ask("3xA100")
-    assert {one.quantization for one in found} == {"none", "int4_awq"}
-    (why,) = (one for one in rejected if (one.stack, one.quantization) == ("vllm", "fp8"))
+    accepted, rejected = ask("3xA100")
+    assert {choice.quantization for choice in accepted} == {"none", "int4_awq"}
+    (why,) = (rejection for rejection in rejected if (rejection.stack, rejection.quantization) == ("vllm", "fp8"))
     assert why.code == "format"
     assert "8.9" in text_of(why)
     assert "--quantization fp8" in remedy_of(why)
     asked = choices("3xA100", quantization="fp8")
-    assert {(one.stack, one.quantization) for one in asked} == {("vllm", "fp8")}
+    assert {(choice.stack, choice.quantization) for choice in asked} == {("vllm", "fp8")}
     assert {"weight-only", "requantize"} <= {note.code for note in asked[0].warnings}
 
 
@@ -109,19 +111,19 @@ def test_an_image_whose_vllm_does_not_unpack_yet_is_not_taken(gpus: str, driver:
 def test_as_published_tries_no_other_format() -> None:
     assert {choice.quantization for choice in choices("8xH100", as_published=True)} == {"none"}
     refused = rejections("8xH100", as_published=True, quantization="fp8")
-    assert {one.code for one in refused} == {"quantization"}
+    assert {rejection.code for rejection in refused} == {"quantization"}
 
 
-def test_another_checkpoint_is_said_to_be_one() -> None:
+def test_another_checkpoint_is_named_as_one() -> None:
     for choice in choices("8xH100"):
         assert ("requantize" in {note.code for note in choice.warnings}) == (choice.quantization != "none")
     stored = choices("8xH100", facts_of(LLAMA_8B, quantization_config=AWQ))
-    assert not any("requantize" in {note.code for note in one.warnings} for one in stored)
+    assert not any("requantize" in {note.code for note in choice.warnings} for choice in stored)
 
 
 def test_an_fp8_cache_is_tried_where_16_bits_do_not_fit() -> None:
-    found = choices("1xL4", max_len=131_072, users=1, stack="vllm", quantization="fp8")
-    assert {one.kv_cache_dtype for one in found} == {"fp8"}
+    accepted = choices("1xL4", max_len=131_072, users=1, stack="vllm", quantization="fp8")
+    assert {choice.kv_cache_dtype for choice in accepted} == {"fp8"}
     assert not choices("1xL4", max_len=131_072, users=1, stack="vllm", quantization="fp8", kv_dtype="auto")
 
 
@@ -135,8 +137,8 @@ def test_copies_fill_the_machine_and_max_gpus_bounds_all() -> None:
     assert all(len(choice.devices) == choice.tp * choice.pp for choice in choices("8xH100"))
 
 
-def splits(gpus: str, **wished: Any) -> set[tuple[int, int]]:
-    return {(choice.tp, choice.pp) for choice in choices(gpus, **wished)}
+def splits(gpus: str, **constraints: Any) -> set[tuple[int, int]]:
+    return {(choice.tp, choice.pp) for choice in choices(gpus, **constraints)}
 
 
 def test_a_pipeline_is_a_choice_where_ranks_wait_for_pcie_and_are_no_better() -> None:
@@ -175,19 +177,19 @@ def test_pipelines_that_are_asked_for_are_kept_with_nvlink_too() -> None:
 
 
 def test_unlike_gpus_are_never_mixed() -> None:
-    found = choices("A100+T4")
-    assert {one.tp for one in found} == {1}
-    assert {one.devices for one in found} == {(0,), (1,)}
+    accepted = choices("A100+T4")
+    assert {choice.tp for choice in accepted} == {1}
+    assert {choice.devices for choice in accepted} == {(0,), (1,)}
     assert {rejection.code for rejection in rejections("A100+T4", tp=2)} >= {"gpus"}
 
 
 def test_more_gpus_than_a_machine_holds_are_several_machines_and_the_advice_is_for_one() -> None:
-    found = choices("16xH100", LLAMA_70B, goal="throughput")
-    assert max(one.tp * one.pp for one in found) == 8
-    assert all(set(one.devices) <= set(range(8)) for one in found)
-    assert all(one.replicas * one.tp * one.pp <= 8 for one in found)
-    for one in found:
-        (text,) = (text_of(note) for note in one.warnings if note.code == "one-machine")
+    accepted = choices("16xH100", LLAMA_70B, goal="throughput")
+    assert max(choice.tp * choice.pp for choice in accepted) == 8
+    assert all(set(choice.devices) <= set(range(8)) for choice in accepted)
+    assert all(choice.replicas * choice.tp * choice.pp <= 8 for choice in accepted)
+    for choice in accepted:
+        (text,) = (text_of(note) for note in choice.warnings if note.code == "one-machine")
         assert "16 × NVIDIA H100 80GB HBM3" in text
         assert "8 of them" in text
     for refused in rejections("16xH100", LLAMA_70B, tp=16):
@@ -200,9 +202,9 @@ def test_more_gpus_than_a_machine_holds_are_several_machines_and_the_advice_is_f
 
 def test_a_machine_of_sixteen_that_is_known_stays_one() -> None:
     for gpus in ("16xV100", "16xA100"):
-        found = choices(gpus, LLAMA_70B, stack="vllm", quantization="none")
-        assert max(one.tp for one in found) == 16
-        assert not any("one-machine" in {note.code for note in one.warnings} for one in found)
+        accepted = choices(gpus, LLAMA_70B, stack="vllm", quantization="none")
+        assert max(choice.tp for choice in accepted) == 16
+        assert not any("one-machine" in {note.code for note in choice.warnings} for choice in accepted)
 
 
 def test_gpus_that_nvml_has_counted_are_in_one_machine() -> None:
@@ -211,8 +213,8 @@ def test_gpus_that_nvml_has_counted_are_in_one_machine() -> None:
     assert max(choice.tp for choice in choices(seen, LLAMA_70B, stack="vllm", quantization="none")) == 16
 
 
-def tags(host: Host, stack: str, **wished: Any) -> set[str]:
-    return {choice.release for choice in choices(host, stack=stack, **wished)}
+def tags(host: Host, stack: str, **constraints: Any) -> set[str]:
+    return {choice.release for choice in choices(host, stack=stack, **constraints)}
 
 
 @pytest.mark.parametrize(
@@ -250,8 +252,8 @@ def test_volta_gets_an_image_that_still_has_code_for_it() -> None:
 def test_gpt_oss_gets_a_vllm_that_knows_it() -> None:
     gpt_oss = facts_of("openai/gpt-oss-20b", quantization_config=MXFP4)
     old = replace(HOSTS["1xL4"], driver_version="555.42.02")
-    (one,) = rejections(replace(old, interpreters=()), gpt_oss, stack="vllm")
-    assert (one.code, remedy_of(one)) == ("driver", "NVIDIA driver 580 or newer")
+    (rejection,) = rejections(replace(old, interpreters=()), gpt_oss, stack="vllm")
+    assert (rejection.code, remedy_of(rejection)) == ("driver", "NVIDIA driver 580 or newer")
     (choice,) = choices(old, gpt_oss, stack="vllm")
     assert (choice.runtime, choice.environment) == ("native", "vllm-cuda12")
     (choice,) = choices(replace(HOSTS["1xL4"], driver_version="580.10", interpreters=()), gpt_oss, stack="vllm")
@@ -285,7 +287,7 @@ def test_a_model_that_no_gpu_stack_can_load(facts: ModelFacts, code: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("wished", "code", "remedy"),
+    ("constraints", "code", "remedy"),
     [
         ({"quantization": "magic"}, "quantization", "int4_awq"),
         ({"kv_dtype": "int3"}, "kv-dtype", "--kv-dtype auto"),
@@ -295,16 +297,16 @@ def test_a_model_that_no_gpu_stack_can_load(facts: ModelFacts, code: str) -> Non
         ({"quantization": "nvfp4", "stack": "trtllm-llmapi"}, "format", "10.0"),
     ],
 )
-def test_a_wish_that_cannot_be_met_is_refused(wished: dict[str, Any], code: str, remedy: str) -> None:
-    for rejection in rejections("8xH100", **wished):
+def test_a_constraint_that_cannot_be_met_is_refused(constraints: dict[str, Any], code: str, remedy: str) -> None:
+    for rejection in rejections("8xH100", **constraints):
         assert rejection.code == code
         assert remedy in remedy_of(rejection)
 
 
-def test_a_wish_against_the_checkpoint_is_refused() -> None:
+def test_a_constraint_against_the_checkpoint_is_refused() -> None:
     stored = facts_of(LLAMA_8B, quantization_config=AWQ)
-    (one, *_) = rejections("8xH100", stored, quantization="fp8", stack="vllm")
-    assert (one.code, remedy_of(one)) == (
+    (rejection, *_) = rejections("8xH100", stored, quantization="fp8", stack="vllm")
+    assert (rejection.code, remedy_of(rejection)) == (
         "quantization",
         "--quantization int4_awq, or another repository of this model",
     )
@@ -312,14 +314,14 @@ def test_a_wish_against_the_checkpoint_is_refused() -> None:
 
 def test_rejections_keep_the_split_that_came_nearest() -> None:
     _, rejected = ask("2x4090", LLAMA_70B, stack="vllm", quantization="none")
-    assert [(one.tp, one.code) for one in rejected] == [(2, "memory")]
+    assert [(rejection.tp, rejection.code) for rejection in rejected] == [(2, "memory")]
 
 
 def warned(host: Host, facts: ModelFacts | str = LLAMA_8B) -> set[str]:
     return {note.code for note in choices(host, facts, stack="vllm", quantization="none")[0].warnings}
 
 
-def test_what_a_user_should_know_is_said() -> None:
+def test_what_a_user_should_know_is_a_note() -> None:
     llama = facts_of(LLAMA_8B)
     assert warned(HOSTS["1xL4"]) == set()
     assert warned(HOSTS["1xL4"], replace(llama, gated=True)) == {"gated"}
@@ -329,7 +331,7 @@ def test_what_a_user_should_know_is_said() -> None:
 
 @pytest.mark.parametrize("stack", ["trtllm-llmapi", "trtllm-engine"])
 def test_a_share_of_the_gpu_is_one_of_what_tensorrt_llm_finds_free(stack: str) -> None:
-    """Its KV cache is a share of what is left after loading; with the wish it leaves what the wish leaves."""
+    """Its share is of the memory left after loading, and is computed to leave what the constraint leaves."""
     gpu = machine("1xH100").gpus[0]
     (half,) = choices("1xH100", stack=stack, quantization="none", gpu_memory_utilization=0.5)
     (plain,) = choices("1xH100", stack=stack, quantization="none")
@@ -344,7 +346,7 @@ def test_a_share_of_the_gpu_is_one_of_what_tensorrt_llm_finds_free(stack: str) -
 
 
 @pytest.mark.parametrize(
-    ("stack", "said"),
+    ("stack", "phrase"),
     [
         ("vllm", "gpu_memory_utilization 0.92"),
         ("trtllm-llmapi", "free_gpu_memory_fraction 0."),
@@ -352,12 +354,12 @@ def test_a_share_of_the_gpu_is_one_of_what_tensorrt_llm_finds_free(stack: str) -
         ("transformers", ""),
     ],
 )
-def test_the_budget_is_said_in_the_words_of_the_stack_and_in_no_others(stack: str, said: str) -> None:
+def test_the_budget_is_in_the_terms_of_the_stack_and_in_no_others(stack: str, phrase: str) -> None:
     (note,) = (
         reason for reason in choices("1xL4", stack=stack, quantization="none")[0].reasons if reason.code == "memory"
     )
-    words = ("gpu_memory_utilization", " free_gpu_memory_fraction", "kv_cache_free_gpu_mem_fraction")
-    assert said in text_of(note)
+    terms = ("gpu_memory_utilization", " free_gpu_memory_fraction", "kv_cache_free_gpu_mem_fraction")
+    assert phrase in text_of(note)
     shown = text_of(note)
-    assert [word for word in words if word in shown] == [word for word in words if said and word.strip() in said]
+    assert [term for term in terms if term in shown] == [term for term in terms if phrase and term.strip() in phrase]
     assert ("TensorRT-LLM" in (source(note) or "")) == stack.startswith("trtllm")

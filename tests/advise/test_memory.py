@@ -161,8 +161,8 @@ def test_awq_weights_of_six_shapes_are_within_one_percent(name: str) -> None:
     config, gib = AWQ_GIB[name]
     facts = describe(ModelFacts(name, "folder", name, name, None, None), config)
     assert facts.anatomy is not None
-    found = memory.weights(facts, facts.anatomy, Setup("vllm", "float16", "int4_awq"))
-    assert found / GIB == pytest.approx(gib, rel=0.01)
+    weights = memory.weights(facts, facts.anatomy, Setup("vllm", "float16", "int4_awq"))
+    assert weights / GIB == pytest.approx(gib, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,8 @@ def test_graphs_grow_with_layers_and_captured_sizes() -> None:
 
 def test_the_overhead_has_links_only_between_gpus_and_graphs_only_where_they_are_captured() -> None:
     _, anatomy = taken_apart(LLAMA_8B)
-    one, two = (memory.overhead(anatomy, setup("vllm", tp=tp), 4) for tp in (1, 2))
-    assert two - one == on_gpu("vllm").memory.link_bytes
+    single, two = (memory.overhead(anatomy, setup("vllm", tp=tp), 4) for tp in (1, 2))
+    assert two - single == on_gpu("vllm").memory.link_bytes
     engine = on_gpu("trtllm-engine").memory
     assert memory.overhead(anatomy, setup("trtllm-engine"), 4) == engine.context_bytes + engine.buffer_bytes
 
@@ -265,9 +265,9 @@ def test_nothing_fits_into_no_budget() -> None:
     assert bill.total_bytes > bill.budget_bytes
 
 
-@pytest.mark.parametrize("one", MEASURED, ids=[one["shape"] for one in MEASURED])
-def test_what_vllm_reported_on_h200s(one: dict[str, Any]) -> None:
+@pytest.mark.parametrize("measured", MEASURED, ids=[measured["shape"] for measured in MEASURED])
+def test_what_vllm_reported_on_h200s(measured: dict[str, Any]) -> None:
     """Bars: 5 % of the KV-cache tokens and 1 % of the weights; held here to what was reached."""
-    ours = predicted(one)
-    assert ours["kv_tokens"] == pytest.approx(one["blocks"] * one["block_size"], rel=0.01)
-    assert ours["weights_gib"] == pytest.approx(one["weights_gib"], rel=0.01)
+    ours = predicted(measured)
+    assert ours["kv_tokens"] == pytest.approx(measured["blocks"] * measured["block_size"], rel=0.01)
+    assert ours["weights_gib"] == pytest.approx(measured["weights_gib"], rel=0.01)

@@ -1,4 +1,4 @@
-"""What holds for any machine, any model and any wishes."""
+"""What holds for any machine, any model and any constraints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from wizard.model.facts import ModelFacts
 
 GIB = 1024**3
 models = st.sampled_from(sorted(CONFIGS))
-GROUPS: dict[str, Device] = {f"{name}, {one.name}": one for name, host in HOSTS.items() for one in devices(host)}
+GROUPS: dict[str, Device] = {
+    f"{name}, {device.name}": device for name, host in HOSTS.items() for device in devices(host)
+}
 groups = st.sampled_from(sorted(GROUPS))
 setups = st.builds(
     Setup,
@@ -37,29 +39,29 @@ setups = st.builds(
 )
 
 
-def kept(wished: Constraints, choice: Choice) -> bool:
+def kept(constraints: Constraints, choice: Choice) -> bool:
     """Whether the choice is what was asked for, where something was asked for."""
     cpu = choice.stack == "llamacpp"
     asked: dict[str, tuple[Any, Any]] = {
-        "users": (wished.users, choice.max_batch_size),
-        "max_len": (wished.max_len, choice.max_seq_len),
-        "stack": (wished.stack, choice.stack),
-        "tp": (wished.tp, choice.tp),
-        "pp": (wished.pp, choice.pp),
-        "kv_dtype": (wished.kv_dtype, choice.kv_cache_dtype),
-        "quantization": (wished.quantization, choice.quantization),
-        "runtime": (wished.runtime, choice.runtime),
-        "engine_python": (wished.engine_python, choice.engine_python),
+        "users": (constraints.users, choice.max_batch_size),
+        "max_len": (constraints.max_len, choice.max_seq_len),
+        "stack": (constraints.stack, choice.stack),
+        "tp": (constraints.tp, choice.tp),
+        "pp": (constraints.pp, choice.pp),
+        "kv_dtype": (constraints.kv_dtype, choice.kv_cache_dtype),
+        "quantization": (constraints.quantization, choice.quantization),
+        "runtime": (constraints.runtime, choice.runtime),
+        "engine_python": (constraints.engine_python, choice.engine_python),
     }
-    if cpu and wished.quantization:
-        asked["quantization"] = (f"gguf_{wished.quantization.removeprefix('gguf_')}", choice.quantization)
+    if cpu and constraints.quantization:
+        asked["quantization"] = (f"gguf_{constraints.quantization.removeprefix('gguf_')}", choice.quantization)
     if not cpu:
-        asked["utilization"] = (wished.gpu_memory_utilization, choice.gpu_memory_utilization)
-    few = wished.max_gpus is None or choice.tp * choice.pp <= wished.max_gpus
-    return few and all(said is None or said == got for said, got in asked.values())
+        asked["utilization"] = (constraints.gpu_memory_utilization, choice.gpu_memory_utilization)
+    few = constraints.max_gpus is None or choice.tp * choice.pp <= constraints.max_gpus
+    return few and all(value is None or value == got for value, got in asked.values())
 
 
-def sound(advice: Advice, wished: Constraints) -> None:
+def sound(advice: Advice, constraints: Constraints) -> None:
     """What every advice must be."""
     assert advice.feasible == bool(advice.choices)
     assert advice.feasible or advice.rejections
@@ -68,11 +70,14 @@ def sound(advice: Advice, wished: Constraints) -> None:
         assert remedy_of(rejection).strip()
         assert rejection.code
     for choice in advice.choices:
-        assert kept(wished, choice), (wished, choice)
-        bill = choice.memory
-        cache = bill.kv_bytes_per_token * bill.kv_capacity_tokens
-        assert bill.total_bytes == bill.weights_bytes + bill.activation_bytes + bill.overhead_bytes + cache
-        assert bill.total_bytes <= bill.budget_bytes
+        assert kept(constraints, choice), (constraints, choice)
+        breakdown = choice.memory
+        cache = breakdown.kv_bytes_per_token * breakdown.kv_capacity_tokens
+        assert (
+            breakdown.total_bytes
+            == breakdown.weights_bytes + breakdown.activation_bytes + breakdown.overhead_bytes + cache
+        )
+        assert breakdown.total_bytes <= breakdown.budget_bytes
         assert choice.max_batch_size >= 1
         assert choice.max_seq_len >= 1
         assert len(choice.devices) in (0, choice.tp * choice.pp)
@@ -81,42 +86,42 @@ def sound(advice: Advice, wished: Constraints) -> None:
 
 @given(configs(), machines, constraints())
 def test_any_config_on_any_machine_gives_advice_or_is_refused_as_no_config(
-    config: dict[str, Any], machine: str, wished: Constraints
+    config: dict[str, Any], machine: str, constraints: Constraints
 ) -> None:
     try:
         facts = describe(ModelFacts("x", "folder", "x", "x", None, None), config)
     except ModelError:
         return
-    sound(advise(HOSTS[machine], facts, wished), wished)
+    sound(advise(HOSTS[machine], facts, constraints), constraints)
 
 
 @given(models, machines, constraints())
-def test_what_was_asked_for_is_met_or_refused_and_asking_twice_gives_the_same(
-    model: str, machine: str, wished: Constraints
+def test_constraints_are_met_or_refused_and_asking_twice_gives_the_same(
+    model: str, machine: str, constraints: Constraints
 ) -> None:
     facts = facts_of(model)
-    advice = advise(HOSTS[machine], facts, wished)
-    sound(advice, wished)
-    assert advise(HOSTS[machine], facts, wished) == advice
+    advice = advise(HOSTS[machine], facts, constraints)
+    sound(advice, constraints)
+    assert advise(HOSTS[machine], facts, constraints) == advice
 
 
 @given(machines, constraints())
-def test_a_gguf_too(machine: str, wished: Constraints) -> None:
-    sound(advise(HOSTS[machine], GGUF, wished), wished)
+def test_a_gguf_too(machine: str, constraints: Constraints) -> None:
+    sound(advise(HOSTS[machine], GGUF, constraints), constraints)
 
 
 @given(models, groups, setups, constraints(goals=("chat",)), st.integers(1, 64 * GIB))
 def test_more_memory_never_makes_a_fit_impossible(
-    model: str, group: str, setup: Setup, wished: Constraints, more: int
+    model: str, group: str, setup: Setup, constraints: Constraints, more: int
 ) -> None:
     facts, device = facts_of(model), GROUPS[group]
     assert facts.anatomy is not None
-    assume(wished.gpu_memory_utilization is None)  # a share of more is more that has to be free
-    found = fit(facts, facts.anatomy, device, setup, wished)
+    assume(constraints.gpu_memory_utilization is None)  # a share of more is more that has to be free
+    result = fit(facts, facts.anatomy, device, setup, constraints)
     larger = replace(device, total_bytes=device.total_bytes + more, free_bytes=device.free_bytes + more)
     step_changes = memory.step_tokens(larger) != memory.step_tokens(device)
-    assume(isinstance(found, Fit) and not step_changes)
-    assert isinstance(fit(facts, facts.anatomy, larger, setup, wished), Fit)
+    assume(isinstance(result, Fit) and not step_changes)
+    assert isinstance(fit(facts, facts.anatomy, larger, setup, constraints), Fit)
 
 
 @given(models, setups, st.integers(1, 200_000), st.integers(0, 10_000), st.sampled_from([2048, 8192]))
@@ -134,17 +139,17 @@ def test_more_users_never_need_less_and_tokens_are_bytes(
     facts, device = facts_of(model), GROUPS[group]
     assert facts.anatomy is not None
 
-    def bill(people: int) -> Any:
+    def breakdown_of(users: int) -> Any:
         assert facts.anatomy is not None
-        return memory.bill(facts, facts.anatomy, device, setup, people, length, device.total_bytes)
+        return memory.bill(facts, facts.anatomy, device, setup, users, length, device.total_bytes)
 
-    few, many = bill(users), bill(users + more)
+    few, many = breakdown_of(users), breakdown_of(users + more)
     assert many.activation_bytes + many.overhead_bytes >= few.activation_bytes + few.overhead_bytes
     assert many.kv_capacity_tokens <= few.kv_capacity_tokens
-    for one in (few, many):
-        fixed = one.weights_bytes + one.activation_bytes + one.overhead_bytes
-        assert one.total_bytes == fixed + one.kv_bytes_per_token * one.kv_capacity_tokens
-        assert one.total_bytes <= max(fixed, one.budget_bytes)
+    for breakdown in (few, many):
+        fixed = breakdown.weights_bytes + breakdown.activation_bytes + breakdown.overhead_bytes
+        assert breakdown.total_bytes == fixed + breakdown.kv_bytes_per_token * breakdown.kv_capacity_tokens
+        assert breakdown.total_bytes <= max(fixed, breakdown.budget_bytes)
 
 
 @given(models, machines, st.integers(1, 64), st.integers(1, 64))
@@ -159,12 +164,12 @@ def test_whoever_can_serve_many_can_serve_few(model: str, machine: str, users: i
 @pytest.mark.parametrize("name", sorted(HOSTS))
 def test_every_public_model_on_every_machine(name: str, goal: str) -> None:
     for model in sorted(CONFIGS)[::4]:
-        wished = Constraints(goal=goal)
-        sound(advise(HOSTS[name], facts_of(model), wished), wished)
+        constraints = Constraints(goal=goal)
+        sound(advise(HOSTS[name], facts_of(model), constraints), constraints)
 
 
 def test_constraints_here_are_all_there_are() -> None:
-    """A wish that is added must be asked for above, too."""
+    """A constraint that is added must be checked above, too."""
     assert {field.name for field in fields(Constraints)} == {
         "goal", "users", "max_len", "max_gpus", "gpu_memory_utilization", "stack", "quantization", "tp", "pp",
         "kv_dtype", "as_published", "release", "runtime", "engine_python",

@@ -109,9 +109,9 @@ def fake_aiconfigurator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_roofline_answers_unless_another_is_named(facts: ModelFacts) -> None:
-    found = journey.speed(host("H100"), facts, SETUP, LOAD)
-    assert found == estimate(facts, devices(host("H100"))[0], SETUP, LOAD)
-    assert found.provider == "roofline"
+    speed = journey.speed(host("H100"), facts, SETUP, LOAD)
+    assert speed == estimate(facts, devices(host("H100"))[0], SETUP, LOAD)
+    assert speed.provider == "roofline"
 
 
 @pytest.mark.parametrize(
@@ -138,16 +138,16 @@ def test_a_file_of_llama_cpp_has_no_figure_whatever_was_asked(facts: ModelFacts)
 
 def test_weights_that_exceed_the_memory_have_no_figure(facts: ModelFacts) -> None:
     device = replace(devices(host("H100"))[0], total_bytes=10**10)
-    said = Roofline().estimate(facts, device, SETUP, LOAD)
-    assert not isinstance(said, Speed)
-    assert reasons.text(said) == "the weights alone exceed the memory of 1 × NVIDIA H100 80GB HBM3"
+    answer = Roofline().estimate(facts, device, SETUP, LOAD)
+    assert not isinstance(answer, Speed)
+    assert reasons.text(answer) == "the weights alone exceed the memory of 1 × NVIDIA H100 80GB HBM3"
 
 
 def test_a_gpu_that_nothing_is_known_of_has_no_figure(facts: ModelFacts) -> None:
     device = replace(devices(host("H100"))[0], name="NVIDIA Something New", rates=None)
-    said = Roofline().estimate(facts, device, SETUP, LOAD)
-    assert not isinstance(said, Speed)
-    assert reasons.text(said) == "the speed of the NVIDIA Something New is unknown"
+    answer = Roofline().estimate(facts, device, SETUP, LOAD)
+    assert not isinstance(answer, Speed)
+    assert reasons.text(answer) == "the speed of the NVIDIA Something New is unknown"
 
 
 @pytest.mark.parametrize(
@@ -183,10 +183,10 @@ def test_aiconfigurator_that_is_not_installed(facts: ModelFacts, monkeypatch: py
 
 @pytest.mark.usefixtures("fake_aiconfigurator")
 def test_aiconfigurator_answers_and_says_so(facts: ModelFacts) -> None:
-    found = journey.speed(host("H100"), facts, SETUP, LOAD, provider="aiconfigurator")
-    assert (found.tpot_ms, found.ttft_ms, found.throughput_tokens_per_s) == (5.0, 40.0, 1600.0)
-    assert found.provider == "aiconfigurator-core 0.12.0, vllm 0.24.0"
-    assert (found.low or 0) < 5.0 < (found.high or 0)
+    speed = journey.speed(host("H100"), facts, SETUP, LOAD, provider="aiconfigurator")
+    assert (speed.tpot_ms, speed.ttft_ms, speed.throughput_tokens_per_s) == (5.0, 40.0, 1600.0)
+    assert speed.provider == "aiconfigurator-core 0.12.0, vllm 0.24.0"
+    assert (speed.low or 0) < 5.0 < (speed.high or 0)
 
 
 @pytest.mark.usefixtures("fake_aiconfigurator")
@@ -203,17 +203,17 @@ def test_aiconfigurator_answers_and_says_so(facts: ModelFacts) -> None:
 def test_aiconfigurator_without_an_answer_says_why(
     facts: ModelFacts, hardware: str, setup: Setup, because: str
 ) -> None:
-    said = Aiconfigurator().estimate(facts, devices(host(hardware))[0], setup, LOAD)
-    assert isinstance(said, Reason)
-    assert because in reasons.text(said)
+    answer = Aiconfigurator().estimate(facts, devices(host(hardware))[0], setup, LOAD)
+    assert isinstance(answer, Reason)
+    assert because in reasons.text(answer)
 
 
 @pytest.mark.usefixtures("fake_aiconfigurator")
 def test_aiconfigurator_is_never_given_a_model_that_it_would_fetch(facts: ModelFacts) -> None:
     remote = replace(facts, source="hub", location="someone/something")
-    said = Aiconfigurator().estimate(remote, devices(host("H100"))[0], SETUP, LOAD)
-    assert not isinstance(said, Speed)
-    assert reasons.text(said) == "it requires the model's config.json on disk"
+    answer = Aiconfigurator().estimate(remote, devices(host("H100"))[0], SETUP, LOAD)
+    assert not isinstance(answer, Speed)
+    assert reasons.text(answer) == "it requires the model's config.json on disk"
 
 
 def test_the_names_are_those_of_the_flag() -> None:
@@ -221,8 +221,8 @@ def test_the_names_are_those_of_the_flag() -> None:
 
 
 def test_the_text_says_range_meaning_and_source() -> None:
-    found = Speed(10.0, 800.0, 200.0, 8.0, 12.0, "roofline", "good", "interconnect", 50.0, 400.0, 8)
-    assert text(found, Load(8)).splitlines() == [
+    speed = Speed(10.0, 800.0, 200.0, 8.0, 12.0, "roofline", "good", "interconnect", 50.0, 400.0, 8)
+    assert text(speed, Load(8)).splitlines() == [
         "10.0 ms per token (8.0 to 12.0): 100 tokens/s per user, 800 for all 8",
         "TTFT 200 ms for a 1,024-token prompt (50 for one user, 400 for the last of 8 at once)",
         "Most of the time goes to combining results across GPUs (links).",
@@ -230,9 +230,9 @@ def test_the_text_says_range_meaning_and_source() -> None:
     ]
 
 
-def test_the_text_of_a_crowd_says_who_waits() -> None:
-    found = Speed(10.0, 800.0, None, 8.0, 12.0, "roofline", "rough", "memory", served=8)
-    assert "Only 8 of 20 users fit in the KV cache at once; the others wait." in text(found, Load(20)).splitlines()
+def test_the_text_of_many_users_says_who_waits() -> None:
+    speed = Speed(10.0, 800.0, None, 8.0, 12.0, "roofline", "rough", "memory", served=8)
+    assert "Only 8 of 20 users fit in the KV cache at once; the others wait." in text(speed, Load(20)).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -252,9 +252,9 @@ def test_no_figure_for_what_the_advice_refuses(facts: ModelFacts, hardware: str,
     assert caught.value.todo
 
 
-def test_who_waits_is_counted_from_the_bill_that_was_made(facts: ModelFacts) -> None:
+def test_who_waits_is_counted_from_the_memory_breakdown(facts: ModelFacts) -> None:
     """The advice and the speed must not disagree on how many people the KV cache holds."""
     load = replace(LOAD, users=4, isl=1024, osl=256)
     device = devices(host("H100"))[0]
     held = [estimate(facts, device, SETUP, load, capacity) for capacity in (3 * 1280, 4 * 1280)]
-    assert [one and one.served for one in held] == [3, 4]
+    assert [speed and speed.served for speed in held] == [3, 4]

@@ -1,4 +1,4 @@
-"""The order of the choices by goal, what is said about those behind, and the nearest wish where nothing works."""
+"""The order of the choices by goal, what is said about those behind, and the nearest constraint where nothing works."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from wizard.journey import recommended
 from wizard.kernel.errors import InfeasibleError
 
 
-def ask(gpus: str, model: str = LLAMA_8B, config: dict[str, Any] | None = None, **wished: Any) -> Advice:
+def ask(gpus: str, model: str = LLAMA_8B, config: dict[str, Any] | None = None, **constraints: Any) -> Advice:
     host = HOSTS[gpus] if gpus in HOSTS else machine(gpus)
     facts = facts_of(model, **({"quantization_config": config} if config else {}))
-    return advise(host, facts, Constraints(**wished))
+    return advise(host, facts, Constraints(**constraints))
 
 
-def first(gpus: str, model: str = LLAMA_8B, config: dict[str, Any] | None = None, **wished: Any) -> tuple[Any, ...]:
-    one = recommended(ask(gpus, model, config, **wished))
-    return (one.stack, one.quantization, one.tp)
+def first(
+    gpus: str, model: str = LLAMA_8B, config: dict[str, Any] | None = None, **constraints: Any
+) -> tuple[Any, ...]:
+    choice = recommended(ask(gpus, model, config, **constraints))
+    return (choice.stack, choice.quantization, choice.tp)
 
 
 @pytest.mark.parametrize(
@@ -70,17 +72,17 @@ def test_an_engine_is_not_built_for_a_first_answer() -> None:
         assert model == LLAMA_70B or [stack for stack in stacks if stack != "sglang"][-1] == "transformers"
 
 
-def test_nobody_waits_for_pcie_without_need() -> None:
-    one = recommended(ask("8xL40S", LLAMA_8B))
-    assert (one.tp, one.replicas) == (1, 8)
+def test_no_user_waits_for_pcie_without_need() -> None:
+    choice = recommended(ask("8xL40S", LLAMA_8B))
+    assert (choice.tp, choice.replicas) == (1, 8)
 
 
 def placed(advice: Advice, tp: int, pp: int) -> int:
     """The place of the first choice of this split."""
-    return next(place for place, one in enumerate(advice.choices) if (one.tp, one.pp) == (tp, pp))
+    return next(place for place, choice in enumerate(advice.choices) if (choice.tp, choice.pp) == (tp, pp))
 
 
-def test_without_nvlink_two_gpus_answer_one_person_sooner_with_tp_and_four_serve_a_hall_with_stages() -> None:
+def test_without_nvlink_two_gpus_answer_one_user_sooner_with_tp_and_four_serve_many_with_stages() -> None:
     chat = ask("2xL40S", "Qwen/Qwen2.5-32B", stack="vllm", quantization="none", users=1)
     assert placed(chat, 2, 1) == 0
     hall = ask("4xA6000", LLAMA_70B, stack="vllm", quantization="none", goal="throughput")
@@ -95,13 +97,13 @@ def test_tp_8_over_pcie_is_behind_stages(goal: str) -> None:
 
 def test_what_the_pcie_warning_names_is_offered() -> None:
     for gpus, tp, pp in (("4xA6000", 2, 2), ("8xL40S", 4, 2)):
-        wished: dict[str, Any] = {"stack": "vllm", "quantization": "none"}
-        advice = ask(gpus, LLAMA_70B, **wished, goal="throughput")
-        one = advice.choices[placed(advice, tp * pp, 1)]
+        constraints: dict[str, Any] = {"stack": "vllm", "quantization": "none"}
+        advice = ask(gpus, LLAMA_70B, **constraints, goal="throughput")
+        choice = advice.choices[placed(advice, tp * pp, 1)]
         assert placed(advice, tp, pp) < placed(advice, tp * pp, 1)
-        text = next(text_of(note) for note in one.warnings if note.code == "pcie-tp")
+        text = next(text_of(note) for note in choice.warnings if note.code == "pcie-tp")
         assert f"(--tp {tp} --pp {pp})" in text
-        assert ask(gpus, LLAMA_70B, **wished, tp=tp, pp=pp).feasible
+        assert ask(gpus, LLAMA_70B, **constraints, tp=tp, pp=pp).feasible
 
 
 @pytest.mark.parametrize("goal", ["chat", "throughput", "quality", "smallest"])
@@ -119,7 +121,8 @@ def test_what_was_not_tried_comes_after_what_was(goal: str) -> None:
     assert [stack in never_run for stack in stacks] == sorted(stack in never_run for stack in stacks)
     untried = [choice for choice in advice.choices if choice.stack in never_run]
     assert all(
-        any(text_of(note).startswith("Not tested with the real engine") for note in one.reasons) for one in untried
+        any(text_of(note).startswith("Not tested with the real engine") for note in choice.reasons)
+        for choice in untried
     )
 
 
@@ -145,16 +148,16 @@ NEAREST = {
 
 
 @pytest.mark.parametrize("name", NEAREST)
-def test_the_nearest_wish_that_works_is_the_remedy(name: str) -> None:
-    gpus, model, wished, remedy = NEAREST[name]
-    advice = ask(gpus, model, **wished)
+def test_the_nearest_constraint_that_works_is_the_remedy(name: str) -> None:
+    gpus, model, constraints, remedy = NEAREST[name]
+    advice = ask(gpus, model, **constraints)
     assert not advice.feasible
-    said = remedy_of(advice.rejections[0])
-    assert re.fullmatch(remedy, said), said
-    if "without" not in said:  # and it does work
-        flag, value = said.removeprefix("--").replace("-", "_").split()
-        kind = type(wished[flag]) if flag in wished else str
-        assert ask(gpus, model, **{**wished, flag: kind(value)}).feasible
+    flags = remedy_of(advice.rejections[0])
+    assert re.fullmatch(remedy, flags), flags
+    if "without" not in flags:  # and it does work
+        flag, value = flags.removeprefix("--").replace("-", "_").split()
+        kind = type(constraints[flag]) if flag in constraints else str
+        assert ask(gpus, model, **{**constraints, flag: kind(value)}).feasible
 
 
 def test_two_constraints_that_are_each_impossible_keep_their_own_remedies() -> None:

@@ -19,7 +19,7 @@ def rejection(stack: str, name: str | None, code: str, remedy: Remedy = VLLM, tp
 
 
 def test_refusals_are_grouped_by_reason_and_remedy() -> None:
-    found = refusals.grouped(
+    groups = refusals.grouped(
         [
             rejection("vllm", "fp8", "format"),
             rejection("vllm", "nvfp4", "format"),
@@ -34,18 +34,18 @@ def test_refusals_are_grouped_by_reason_and_remedy() -> None:
             rejection("llamacpp", "gguf_q8_0", "memory", change(max_len=512)),
         ]
     )
-    assert [advise.ways(one) for one in found] == [
+    assert [advise.ways(group) for group in groups] == [
         "vLLM, TensorRT-LLM · FP8, NVFP4; Transformers · INT4 AWQ",
         "vLLM, TensorRT-LLM · 16 bits with tp 2",
         "vLLM · 16 bits with tp 3, 16 bits with tp 5",
         "vLLM",
         "llama.cpp · Q8_0",
     ]
-    assert [reasons.text(one.reason) for one in found][:2] == ["vllm cannot.", "vllm cannot."]
+    assert [reasons.text(group.reason) for group in groups][:2] == ["vllm cannot.", "vllm cannot."]
 
 
 @pytest.mark.parametrize(
-    ("ways", "flags", "words"),
+    ("options", "flags", "text"),
     [
         ((change(tp=2),), "--tp 2", "tp 2"),
         ((change(max_len=8192),), "--max-len 8192", "context 8,192"),
@@ -84,12 +84,12 @@ def test_refusals_are_grouped_by_reason_and_remedy() -> None:
         ((change(tp=2), do("give-gguf")), None, None),
     ],
 )
-def test_remedies_as_texts_and_as_options(ways: tuple[Remedy, ...], flags: str | None, words: str | None) -> None:
+def test_remedies_as_texts_and_as_options(options: tuple[Remedy, ...], flags: str | None, text: str | None) -> None:
     if flags is not None:
-        assert remedies.text(ways) == flags
-    if words is not None:
-        assert remedies.text(ways, flags=False) == words
-    changed = refusals.changes(ways)
-    assert changed == ways[0].changes
+        assert remedies.text(options) == flags
+    if text is not None:
+        assert remedies.text(options, flags=False) == text
+    changed = refusals.changes(options)
+    assert changed == options[0].changes
     assert set(changed) <= {field.name for field in fields(Constraints)}
     replace(Constraints(), **changed)  # type: ignore[arg-type]  # as declared

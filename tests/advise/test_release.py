@@ -1,4 +1,4 @@
-"""Each link of the chain from the driver to the model: broken, and mended by what the obstacle says."""
+"""Each link of the chain from the driver to the model: broken, and fixed by what the obstacle says."""
 
 from __future__ import annotations
 
@@ -33,49 +33,49 @@ def asked(
     host: Host | str,
     facts: ModelFacts = LLAMA_2,
     stack: str = "vllm",
-    wish: str | None = None,
+    release: str | None = None,
     *,
     driver: str | None = None,
     quantization: str = "none",
     runtime: str | None = None,
 ) -> Resolved | Obstacle:
-    found = machine(host) if isinstance(host, str) else host
-    found = replace(found, driver_version=driver or found.driver_version)
+    target = machine(host) if isinstance(host, str) else host
+    target = replace(target, driver_version=driver or target.driver_version)
     setup = Setup(stack, "float16", quantization)
-    return resolve(found, facts, devices(found)[0], setup, wish, runtime)
+    return resolve(target, facts, devices(target)[0], setup, release, runtime)
 
 
 def taken(*arguments: Any, **more: Any) -> str:
-    found = asked(*arguments, **more)
-    assert isinstance(found, Resolved), found
-    return found.release.partition("-")[0]
+    result = asked(*arguments, **more)
+    assert isinstance(result, Resolved), result
+    return result.release.partition("-")[0]
 
 
 def refused(*arguments: Any, **more: Any) -> Obstacle:
-    found = asked(*arguments, **more)
-    assert isinstance(found, Obstacle), found
-    return found
+    result = asked(*arguments, **more)
+    assert isinstance(result, Obstacle), result
+    return result
 
 
-def test_the_chain_is_said_in_one_sentence() -> None:
-    found = asked("1xH100", stack="trtllm-engine", driver="590.44.01")
-    assert isinstance(found, Resolved)
-    assert (found.runtime, found.release, found.warnings) == ("docker", "26.07-trtllm-python-py3", ())
-    assert text_of(found.reason) == (
+def test_the_reason_is_one_sentence() -> None:
+    resolved = asked("1xH100", stack="trtllm-engine", driver="590.44.01")
+    assert isinstance(resolved, Resolved)
+    assert (resolved.runtime, resolved.release, resolved.warnings) == ("docker", "26.07-trtllm-python-py3", ())
+    assert text_of(resolved.reason) == (
         "Driver 590.44.01 runs release 26.07 (CUDA 13.1), which includes TensorRT-LLM 1.2.1 and serves "
         "LlamaForCausalLM on compute capability 9.0."
     )
-    assert "compatibility.md" in (found.reason.source or "")
+    assert "compatibility.md" in (resolved.reason.source or "")
 
 
-def test_a_model_that_is_in_no_table_is_not_judged_and_that_is_said() -> None:
-    found = asked("1xH100", replace(LLAMA_2, architecture="Grok1ForCausalLM"))
-    assert isinstance(found, Resolved)
-    assert "whether it serves Grok1ForCausalLM is not in the wizard's tables" in text_of(found.reason)
+def test_a_model_that_is_in_no_table_is_not_judged_and_has_a_note() -> None:
+    resolved = asked("1xH100", replace(LLAMA_2, architecture="Grok1ForCausalLM"))
+    assert isinstance(resolved, Resolved)
+    assert "whether it serves Grok1ForCausalLM is not in the wizard's tables" in text_of(resolved.reason)
 
 
 @pytest.mark.parametrize(
-    ("stack", "wish", "tag"),
+    ("stack", "release", "tag"),
     [
         ("trtllm-engine", "24.09", "24.09"),
         ("trtllm-engine", "24.09-trtllm-python-py3", "24.09"),
@@ -86,26 +86,26 @@ def test_a_model_that_is_in_no_table_is_not_judged_and_that_is_said() -> None:
         ("transformers", "25.11", "25.11"),
     ],
 )
-def test_a_release_is_named_by_tag_or_by_engine(stack: str, wish: str, tag: str) -> None:
-    assert taken("1xL4", stack=stack, wish=wish) == tag
+def test_a_release_is_named_by_tag_or_by_engine(stack: str, release: str, tag: str) -> None:
+    assert taken("1xL4", stack=stack, release=release) == tag
 
 
 def test_a_release_that_has_no_image_with_this_engine() -> None:
-    why = refused("1xL4", stack="trtllm-engine", wish="26.08")
+    why = refused("1xL4", stack="trtllm-engine", release="26.08")
     assert (why.code, text_of(why)) == ("release", "No Triton image with TensorRT-LLM is known for 26.08.")
     assert remedy_of(why) == "--release 26.07, or another release back to 23.12"
 
 
 def test_driver_and_release() -> None:
     """Blackwell has no machine code in some kernels, so minor-version compatibility does not count there."""
-    why = refused("1xRTX-PRO-6000", wish="25.06", driver="570.86.10")
+    why = refused("1xRTX-PRO-6000", release="25.06", driver="570.86.10")
     assert (why.code, text_of(why)) == (
         "driver",
         "Release 25.06 needs NVIDIA driver 575 or newer; found 570.86.10.",
     )
     assert remedy_of(why) == "--release 25.03, or NVIDIA driver 575 or newer"
-    assert taken("1xRTX-PRO-6000", wish="25.03", driver="570.86.10") == "25.03"
-    assert taken("1xRTX-PRO-6000", wish="25.06", driver="575.51.03") == "25.06"
+    assert taken("1xRTX-PRO-6000", release="25.03", driver="570.86.10") == "25.03"
+    assert taken("1xRTX-PRO-6000", release="25.06", driver="575.51.03") == "25.06"
 
 
 @pytest.mark.parametrize(
@@ -119,39 +119,39 @@ def test_driver_and_release() -> None:
     ],
 )
 def test_a_driver_runs_every_minor_version_of_its_cuda(gpu: str, driver: str, facts: ModelFacts, tag: str) -> None:
-    found = asked(gpu, facts, driver=driver)
-    assert isinstance(found, Resolved)
-    assert (found.release, found.warnings) == (f"{tag}-vllm-python-py3", ())
-    assert ("(CUDA minor-version compatibility)" in text_of(found.reason)) == (tag != "25.11")
+    resolved = asked(gpu, facts, driver=driver)
+    assert isinstance(resolved, Resolved)
+    assert (resolved.release, resolved.warnings) == (f"{tag}-vllm-python-py3", ())
+    assert ("(CUDA minor-version compatibility)" in text_of(resolved.reason)) == (tag != "25.11")
 
 
 def test_a_newer_minor_version_of_cuda_is_used_no_further_than_the_model_needs() -> None:
     """FP8 on Turing takes vLLM 0.16, whose first image is for driver 595."""
-    found = asked(replace(machine("1xT4"), interpreters=()), driver="580.95.05", quantization="fp8")
-    assert isinstance(found, Resolved)
-    assert (found.release, found.warnings) == ("26.03-vllm-python-py3", ())
-    assert "minor-version" in text_of(found.reason)
+    resolved = asked(replace(machine("1xT4"), interpreters=()), driver="580.95.05", quantization="fp8")
+    assert isinstance(resolved, Resolved)
+    assert (resolved.release, resolved.warnings) == ("26.03-vllm-python-py3", ())
+    assert "minor-version" in text_of(resolved.reason)
 
 
 def test_a_model_that_no_image_with_cuda_12_serves_gets_the_newer_vllm() -> None:
     """Drivers for CUDA 12 get it natively, so a newer driver may not get an older vLLM in an image."""
     for driver, release in (("570.86.10", "triton 2.51.0, vLLM 0.19.1"), ("580.95.05", "triton 2.51.0, vLLM 0.31.0")):
-        found = asked("1xA6000", GPT_OSS, driver=driver)
-        assert isinstance(found, Resolved)
-        assert (found.runtime, found.release) == ("native", release)
-    assert "25.11-vllm-python-py3 has an older vLLM" in text_of(found.reason)
+        resolved = asked("1xA6000", GPT_OSS, driver=driver)
+        assert isinstance(resolved, Resolved)
+        assert (resolved.runtime, resolved.release) == ("native", release)
+    assert "25.11-vllm-python-py3 has an older vLLM" in text_of(resolved.reason)
     by_hand = asked("1xA6000", GPT_OSS, driver="580.95.05", runtime="docker")
     assert isinstance(by_hand, Resolved)
     assert by_hand.release == "25.11-vllm-python-py3"
 
 
 def test_a_release_without_a_known_cuda_wants_its_own_driver() -> None:
-    assert refused("1x4090", wish="24.03", driver="535.129.03").code == "driver"
-    assert taken("1x4090", wish="24.03", driver="545.23.08") == "24.03"
+    assert refused("1x4090", release="24.03", driver="535.129.03").code == "driver"
+    assert taken("1x4090", release="24.03", driver="545.23.08") == "24.03"
 
 
 @pytest.mark.parametrize(
-    ("gpu", "driver", "wish", "tag"),
+    ("gpu", "driver", "release", "tag"),
     [
         ("1xA100", "470.82.01", None, "25.03"),
         ("1xA100", "470.82.01", "24.10", "24.10"),
@@ -162,18 +162,18 @@ def test_a_release_without_a_known_cuda_wants_its_own_driver() -> None:
     ],
 )
 def test_data_centre_gpus_run_documented_releases_on_older_drivers(
-    gpu: str, driver: str, wish: str | None, tag: str
+    gpu: str, driver: str, release: str | None, tag: str
 ) -> None:
-    found = asked(gpu, wish=wish, driver=driver)
-    assert isinstance(found, Resolved)
-    assert found.release == f"{tag}-vllm-python-py3"
-    (note,) = found.warnings
+    resolved = asked(gpu, release=release, driver=driver)
+    assert isinstance(resolved, Resolved)
+    assert resolved.release == f"{tag}-vllm-python-py3"
+    (note,) = resolved.warnings
     assert note.code == "forward-compatibility"
     assert driver in text_of(note)
 
 
 @pytest.mark.parametrize(
-    ("gpu", "driver", "wish"),
+    ("gpu", "driver", "release"),
     [
         ("1x4090", "535.129.03", "25.10"),  # not of the data centre
         ("1xA100", "535.54.03", "25.10"),  # of a documented branch, but older
@@ -184,9 +184,9 @@ def test_data_centre_gpus_run_documented_releases_on_older_drivers(
     ],
 )
 def test_where_forward_compatibility_is_not_documented_the_driver_is_too_old(
-    gpu: str, driver: str, wish: str | None
+    gpu: str, driver: str, release: str | None
 ) -> None:
-    assert refused(gpu, wish=wish, driver=driver).code == "driver"
+    assert refused(gpu, release=release, driver=driver).code == "driver"
 
 
 def test_forward_compatibility_is_used_no_further_than_the_model_needs() -> None:
@@ -196,7 +196,7 @@ def test_forward_compatibility_is_used_no_further_than_the_model_needs() -> None
 
 DRIVERS = sorted(
     {candidate.driver for family in families() for candidate in images(family).releases}
-    | {int(one.partition(".")[0]) for row in drivers().forward for one in row.drivers}
+    | {int(branch.partition(".")[0]) for row in drivers().forward for branch in row.drivers}
     | {460, 510, 515, 520, 525, 530, 550, 565}
 )
 """Branches of every row, and those that are in none."""
@@ -212,22 +212,22 @@ MODELS = [LLAMA_2, *FLOORS.values()]
 
 def with_every_driver(host: Host, stack: str, facts: ModelFacts) -> list[tuple[int, tuple[int, ...] | None]]:
     """Branch → version of the engine that it gets; None if it gets none."""
-    found = []
+    rows = []
     known = {
         f"{release.tag}-{each.suffix}": release.engine for each in map(images, families()) for release in each.releases
     }
     for branch in DRIVERS:
         made = asked(replace(host, driver_version=f"{branch}.99"), facts, stack)
         text = None if isinstance(made, Obstacle) else known.get(made.release) or made.release.rpartition(" ")[2]
-        found.append((branch, version(text) if text else None))
-    return found
+        rows.append((branch, version(text) if text else None))
+    return rows
 
 
-def never_older(found: list[tuple[int, tuple[int, ...] | None]]) -> None:
-    got = [(engine, branch) for branch, engine in found if engine]
-    assert [engine for engine, _ in got] == sorted(engine for engine, _ in got), found
+def never_older(rows: list[tuple[int, tuple[int, ...] | None]]) -> None:
+    got = [(engine, branch) for branch, engine in rows if engine]
+    assert [engine for engine, _ in got] == sorted(engine for engine, _ in got), rows
     first = min((branch for _, branch in got), default=DRIVERS[-1])
-    assert {branch for branch, engine in found if engine is None and branch > first} <= {*LEFT_OUT}, found
+    assert {branch for branch, engine in rows if engine is None and branch > first} <= {*LEFT_OUT}, rows
 
 
 @pytest.mark.parametrize("stack", ["vllm", "trtllm-llmapi", "trtllm-engine"])
@@ -258,13 +258,13 @@ def test_a_newer_driver_never_gets_an_older_vllm_in_containers_or_natively(gpu: 
 def test_every_driver_of_cuda_12_and_later_serves_every_model_of_vllm(gpu: str, engines: bool, driver: str) -> None:
     host = replace(machine(gpu), driver_version=driver, engines=machine(gpu).engines if engines else ())
     for facts in MODELS:
-        found = asked(host, facts)
-        if isinstance(found, Obstacle):
-            assert found.code == "architecture", (facts.architecture, found)  # of a vLLM newer than any here
+        result = asked(host, facts)
+        if isinstance(result, Obstacle):
+            assert result.code == "architecture", (facts.architecture, result)  # of a vLLM newer than any here
 
 
 @pytest.mark.parametrize(
-    ("gpu", "stack", "wish", "said", "instead"),
+    ("gpu", "stack", "release", "reason", "instead"),
     [
         ("1xB200", "vllm", "24.12", "needs CUDA 12.8; release 24.12 has 12.6", "25.11"),
         ("1xB200", "trtllm-engine", "24.12", "needs CUDA 12.8", "26.02"),
@@ -273,12 +273,12 @@ def test_every_driver_of_cuda_12_and_later_serves_every_model_of_vllm(gpu: str, 
         ("1xH100", "trtllm-llmapi", "25.04", "has no Triton model for the LLM API", "26.02"),
     ],
 )
-def test_gpu_and_release(gpu: str, stack: str, wish: str, said: str, instead: str) -> None:
-    why = refused(gpu, stack=stack, wish=wish)
+def test_gpu_and_release(gpu: str, stack: str, release: str, reason: str, instead: str) -> None:
+    why = refused(gpu, stack=stack, release=release)
     assert why.code == "image"
-    assert said in text_of(why)
+    assert reason in text_of(why)
     assert remedy_of(why).startswith(f"--release {instead}, or ")
-    assert taken(gpu, stack=stack, wish=instead) == instead
+    assert taken(gpu, stack=stack, release=instead) == instead
 
 
 @pytest.mark.parametrize(
@@ -358,7 +358,7 @@ def test_every_release_serves_a_llama_on_some_gpu(engine: str) -> None:
         if engine == "trtllm" and obstacle(release):
             continue
         made = [
-            asked(gpu, stack=stack, wish=release.tag, driver="700.10")
+            asked(gpu, stack=stack, release=release.tag, driver="700.10")
             for gpu in ("1xH100", "2xV100")
             for stack in served
         ]
@@ -384,29 +384,29 @@ HERE = replace(HOSTS["1xL4"], source="this machine")
     ],
 )
 def test_whether_containers_get_gpus(engines: tuple[ContainerEngine, ...], why: str) -> None:
-    found = no_containers(replace(HERE, engines=engines))
-    assert (reasons.text(found) if found else "") == why
+    reason = no_containers(replace(HERE, engines=engines))
+    assert (reasons.text(reason) if reason else "") == why
 
 
 @pytest.mark.parametrize("stack", ["vllm", "transformers"])
 def test_without_containers_it_runs_natively_and_says_why(stack: str) -> None:
-    found = asked(replace(HERE, engines=()), stack=stack)
-    assert isinstance(found, Resolved)
+    resolved = asked(replace(HERE, engines=()), stack=stack)
+    assert isinstance(resolved, Resolved)
     name = "vLLM 0.31.0" if stack == "vllm" else "transformers 5.17.0"
-    assert (found.runtime, found.release, found.environment) == ("native", f"triton 2.51.0, {name}", stack)
-    assert text_of(found.reason).startswith(
+    assert (resolved.runtime, resolved.release, resolved.environment) == ("native", f"triton 2.51.0, {name}", stack)
+    assert text_of(resolved.reason).startswith(
         f"Neither docker nor podman is installed, so {'vLLM' if stack == 'vllm' else stack} "
     )
 
 
-def test_without_containers_the_llm_api_is_said_to_be_untried() -> None:
+def test_without_containers_the_llm_api_is_marked_as_untried() -> None:
     newer = replace(HERE.interpreters[0], version=(3, 12, 3))
-    found = asked(replace(HERE, engines=(), interpreters=(newer,)), stack="trtllm-llmapi")
-    assert isinstance(found, Resolved)
-    assert (found.runtime, found.release) == ("native", "triton 2.51.0, TensorRT-LLM 1.2.1")
+    resolved = asked(replace(HERE, engines=(), interpreters=(newer,)), stack="trtllm-llmapi")
+    assert isinstance(resolved, Resolved)
+    assert (resolved.runtime, resolved.release) == ("native", "triton 2.51.0, TensorRT-LLM 1.2.1")
     engine = "TensorRT-LLM 1.2.1 (PyTorch 2.9.1, CUDA 13.0) runs in its own environment behind Triton 2.51.0"
-    assert engine in text_of(found.reason)
-    (note,) = found.warnings
+    assert engine in text_of(resolved.reason)
+    (note,) = resolved.warnings
     assert (note.code, "was not run on a GPU" in text_of(note)) == ("untried", True)
 
 
@@ -424,7 +424,7 @@ def test_without_containers_there_is_no_engine_of_tensorrt_llm() -> None:
 
 
 def test_a_release_cannot_be_had_without_containers() -> None:
-    why = refused(replace(HERE, engines=()), wish="25.11")
+    why = refused(replace(HERE, engines=()), release="25.11")
     assert (why.code, remedy_of(why).partition(", or ")[2]) == ("containers", "omit --release")
 
 
@@ -457,12 +457,12 @@ def test_what_the_native_environments_cannot_run_on(host: Host, code: str) -> No
 )
 @pytest.mark.parametrize("stack", ["vllm", "transformers"])
 def test_driver_and_gpu_decide_on_the_native_environment(gpu: str, driver: str, environment: str, stack: str) -> None:
-    found = asked(replace(machine(gpu), engines=()), stack=stack, driver=driver)
-    assert isinstance(found, Resolved)
-    assert found.environment == f"{stack}{environment}"
-    has = {"vllm": "vLLM 0.31.0", "vllm-cuda12": "vLLM 0.19.1"}.get(found.environment, "transformers 5.17.0")
-    assert found.release == f"triton 2.51.0, {has}"
-    assert f"{has} (PyTorch" in text_of(found.reason)
+    resolved = asked(replace(machine(gpu), engines=()), stack=stack, driver=driver)
+    assert isinstance(resolved, Resolved)
+    assert resolved.environment == f"{stack}{environment}"
+    has = {"vllm": "vLLM 0.31.0", "vllm-cuda12": "vLLM 0.19.1"}.get(resolved.environment, "transformers 5.17.0")
+    assert resolved.release == f"triton 2.51.0, {has}"
+    assert f"{has} (PyTorch" in text_of(resolved.reason)
 
 
 def test_vllms_attention_is_compiled_for_blackwell_by_the_driver() -> None:
@@ -471,13 +471,13 @@ def test_vllms_attention_is_compiled_for_blackwell_by_the_driver() -> None:
 
 
 def test_where_no_image_will_do_it_runs_natively_and_says_why() -> None:
-    found = asked("4xA6000", GPT_OSS, driver="570.86.10")
-    assert isinstance(found, Resolved)
-    assert (found.runtime, found.environment) == ("native", "vllm-cuda12")
-    assert text_of(found.reason).startswith(
+    resolved = asked("4xA6000", GPT_OSS, driver="570.86.10")
+    assert isinstance(resolved, Resolved)
+    assert (resolved.runtime, resolved.environment) == ("native", "vllm-cuda12")
+    assert text_of(resolved.reason).startswith(
         "No image is compatible. This needs NVIDIA driver 580 or newer; found 570.86.10, "
     )
-    assert refused("4xA6000", GPT_OSS, driver="570.86.10", wish="25.11").code == "driver"
+    assert refused("4xA6000", GPT_OSS, driver="570.86.10", release="25.11").code == "driver"
     assert refused(replace(machine("4xA6000"), interpreters=()), GPT_OSS, driver="570.86.10").code == "driver"
 
 
@@ -485,26 +485,26 @@ def test_transformers_in_an_image_needs_the_driver_of_its_own_cuda() -> None:
     why = refused("1xA100", stack="transformers", driver="470.82.01")
     assert (why.code, remedy_of(why)) == ("driver", "NVIDIA driver 525 or newer")
     for driver, tag, environment in (("560.35.03", "25.07", "-cuda12"), ("580.95.05", "25.11", "")):
-        found = asked("1xH100", stack="transformers", driver=driver)
-        assert isinstance(found, Resolved)
-        assert found.release == f"{tag}-vllm-python-py3"
-        assert found.environment == f"transformers{environment}"
+        resolved = asked("1xH100", stack="transformers", driver=driver)
+        assert isinstance(resolved, Resolved)
+        assert resolved.release == f"{tag}-vllm-python-py3"
+        assert resolved.environment == f"transformers{environment}"
 
 
 def test_the_advice_names_the_release_that_would_do() -> None:
     host = replace(machine("1xRTX-PRO-6000"), driver_version="570.86.10")
-    found = advise(host, LLAMA_2, Constraints(stack="vllm", release="25.06", quantization="none"))
-    assert not found.feasible
-    first = found.rejections[0]
+    advice = advise(host, LLAMA_2, Constraints(stack="vllm", release="25.06", quantization="none"))
+    assert not advice.feasible
+    first = advice.rejections[0]
     assert (first.code, remedy_of(first)) == ("driver", "--release 25.03, or NVIDIA driver 575 or newer")
     (choice, *_) = advise(host, LLAMA_2, Constraints(stack="vllm", release="25.03", quantization="none")).choices
     assert choice.release == "25.03-vllm-python-py3"
     assert "release" in {note.code for note in choice.reasons}
 
 
-def test_a_wish_for_a_release_that_is_not_what_is_in_the_way() -> None:
-    found = advise(
+def test_a_release_that_is_not_the_obstacle() -> None:
+    advice = advise(
         machine("1xL4"), LLAMA_2, Constraints(stack="vllm", release="25.11", quantization="none", max_len=131_072)
     )
-    assert not found.feasible
-    assert "--max-len" in remedy_of(found.rejections[0])
+    assert not advice.feasible
+    assert "--max-len" in remedy_of(advice.rejections[0])

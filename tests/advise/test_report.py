@@ -1,4 +1,4 @@
-"""The words and rows of the advice."""
+"""The texts and rows of the advice."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def model(name: str) -> ModelFacts:
 
 
 @st.composite
-def bills(draw: st.DrawFn) -> Memory:
+def breakdowns(draw: st.DrawFn) -> Memory:
     weights, per_token, tokens = draw(SIZE), draw(st.integers(0, 2**20)), draw(st.integers(0, 2**16))
     activations, overhead = draw(SIZE), draw(SIZE)
     total = weights + per_token * tokens + activations + overhead
     return Memory(weights, per_token, tokens, activations, overhead, total, draw(SIZE))
 
 
-@given(bills(), st.integers(10, 200))
+@given(breakdowns(), st.integers(10, 200))
 def test_a_bar_has_its_width_and_shows_whatever_is_taken(memory: Memory, cells: int) -> None:
     parts = report.bill(memory)
     counts = report.shares(parts, cells)
@@ -84,7 +84,7 @@ def test_speed_with_its_range_and_who_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("choice", "words"),
+    ("choice", "phrase"),
     [
         (GPU, "The model is the limit: it was trained for 1,024 tokens"),
         (replace(GPU, memory=replace(GPU.memory, kv_capacity_tokens=4000)), "room for 4,000 tokens"),
@@ -92,12 +92,12 @@ def test_speed_with_its_range_and_who_says_so() -> None:
         (replace(CHOICE, memory=replace(CHOICE.memory, budget_bytes=90_000_001, kv_capacity_tokens=4092)), "1,023 for"),
     ],
 )
-def test_what_limits_memory(choice: Choice, words: str) -> None:
-    assert words in text_of(comparison.limit(replace(choice, speed=None), GGUF))
+def test_what_limits_memory(choice: Choice, phrase: str) -> None:
+    assert phrase in text_of(comparison.limit(replace(choice, speed=None), GGUF))
 
 
 @pytest.mark.parametrize(
-    ("bound", "words"),
+    ("bound", "phrase"),
     [
         ("memory", "memory bandwidth"),
         ("compute", "tensor cores"),
@@ -105,9 +105,9 @@ def test_what_limits_memory(choice: Choice, words: str) -> None:
         ("interconnect", "the links between the GPUs"),
     ],
 )
-def test_what_limits_speed(bound: str, words: str) -> None:
+def test_what_limits_speed(bound: str, phrase: str) -> None:
     limit = text_of(comparison.limit(replace(GPU, speed=replace(SPEED, bound=bound)), GGUF))
-    assert limit.startswith(f"Bottleneck: {words}. ")
+    assert limit.startswith(f"Bottleneck: {phrase}. ")
     assert limit.count(".") == 2, "what, and why"
 
 
@@ -115,7 +115,7 @@ SLOW = replace(GPU, stack="transformers", tp=2, quantization="int4_awq", speed=r
 
 
 @pytest.mark.parametrize(
-    ("criterion", "words"),
+    ("criterion", "phrase"),
     [
         ("room", "It has room for only 4 at a time, 1,024 tokens each"),
         ("pace", "It is slower: 20 instead of 40 tokens/s per user."),
@@ -129,13 +129,13 @@ SLOW = replace(GPU, stack="transformers", tp=2, quantization="int4_awq", speed=r
         (None, "It is equal in every comparison."),
     ],
 )
-def test_why_it_comes_after_the_first(criterion: str | None, words: str) -> None:
-    assert words in text_of(comparison.behind("chat", criterion, SLOW, GPU))
+def test_why_it_comes_after_the_first(criterion: str | None, phrase: str) -> None:
+    assert phrase in text_of(comparison.behind("chat", criterion, SLOW, GPU))
 
 
 def test_what_speaks_for_it_all_the_same() -> None:
-    def why(criterion: str, one: Choice, first: Choice) -> str:
-        return text_of(comparison.behind("chat", criterion, one, first))
+    def why(criterion: str, choice: Choice, first: Choice) -> str:
+        return text_of(comparison.behind("chat", criterion, choice, first))
 
     assert why("simplicity", GPU, SLOW).endswith(", though it is faster: 40 instead of 20 tokens/s per user.")
     assert why("speed", GPU, SLOW).endswith(", though it uses only 1 GPU.")
@@ -147,10 +147,10 @@ def test_what_speaks_for_it_all_the_same() -> None:
 
 @pytest.mark.parametrize("goal", CRITERIA)
 def test_the_advice_says_of_every_choice_what_limits_it_and_why_it_is_not_the_first(goal: str) -> None:
-    found = advise(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Constraints(goal=goal)).choices
-    assert len(found) > 8
-    assert all(report.reason(one, LIMIT) for one in found)
-    assert [bool(report.reason(one, BEHIND)) for one in found] == [False, *[True] * (len(found) - 1)]
+    choices = advise(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Constraints(goal=goal)).choices
+    assert len(choices) > 8
+    assert all(report.reason(choice, LIMIT) for choice in choices)
+    assert [bool(report.reason(choice, BEHIND)) for choice in choices] == [False, *[True] * (len(choices) - 1)]
 
 
 def test_the_runner_up_lost_for_what_the_ranking_compares() -> None:
@@ -168,11 +168,11 @@ def test_the_best_of_each_stack_and_format_comes_first_and_nothing_is_lost() -> 
     shown = report.ordered(choices)
     heads = {(choice.stack, choice.quantization) for choice in choices}
     assert shown[0] is choices[0]
-    assert {(one.stack, one.quantization) for one in shown[: len(heads)]} == heads
+    assert {(choice.stack, choice.quantization) for choice in shown[: len(heads)]} == heads
     assert sorted(map(id, shown)) == sorted(map(id, choices))
 
 
-def test_reasons_are_found_by_their_code() -> None:
+def test_reasons_are_selected_by_their_code() -> None:
     assert report.reason(replace(CHOICE, reasons=(noted("A"), limited("B"))), LIMIT) == "B"
     own = (limited("L"), noted("A"), behind("B"))
     assert report.whys(replace(CHOICE, reasons=own)) == (noted("A"),)

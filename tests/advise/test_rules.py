@@ -117,10 +117,10 @@ KEEPS: dict[str, tuple[str, str, Setup]] = {
 @pytest.mark.parametrize("name", BREAKS)
 def test_a_setup_breaks_this_rule_alone(name: str) -> None:
     model, gpus, made, code, remedy = BREAKS[name]
-    found = broken(facts_of(model), gpus, made)
-    assert {one.code for one in found} == {code}
-    assert all(remedy in remedy_of(one) for one in found)
-    assert all(text_of(one) for one in found)
+    obstacles = broken(facts_of(model), gpus, made)
+    assert {obstacle.code for obstacle in obstacles} == {code}
+    assert all(remedy in remedy_of(obstacle) for obstacle in obstacles)
+    assert all(text_of(obstacle) for obstacle in obstacles)
 
 
 @pytest.mark.parametrize("name", KEEPS)
@@ -137,20 +137,20 @@ def test_a_padded_feed_forward_keeps_its_groups() -> None:
 def test_large_groups_must_stay_whole_too() -> None:
     wide = facts_of(LLAMA_8B, quantization_config={**AWQ, "group_size": 1024})  # 14336 / 2 = 7 x 1024
     assert broken(wide, "8xH100", setup("vllm", "int4_awq", tp=2)) == []
-    assert [one.code for one in broken(wide, "8xH100", setup("vllm", "int4_awq", tp=4))] == ["group"]
+    assert [obstacle.code for obstacle in broken(wide, "8xH100", setup("vllm", "int4_awq", tp=4))] == ["group"]
 
 
 @pytest.mark.parametrize(("stack", "gpus", "oldest"), [("trtllm-llmapi", "1xT4", "8.0"), ("vllm", "P100", "7.0")])
 def test_a_gpu_that_is_too_old_for_a_stack_is_too_old_for_every_format(stack: str, gpus: str, oldest: str) -> None:
-    found = broken(facts_of(LLAMA_8B), gpus, setup(stack, dtype=HALF))
-    assert [one.code for one in found] == ["capability", "format"]
-    assert oldest in remedy_of(found[0])
+    obstacles = broken(facts_of(LLAMA_8B), gpus, setup(stack, dtype=HALF))
+    assert [obstacle.code for obstacle in obstacles] == ["capability", "format"]
+    assert oldest in remedy_of(obstacles[0])
 
 
 def test_more_stages_than_layers() -> None:
     facts = facts_of("Qwen/Qwen2.5-0.5B", num_hidden_layers=2)
-    found = broken(facts, "3xA100", setup("vllm", pp=3))
-    assert [(one.code, remedy_of(one)) for one in found] == [("split", "--pp 1")]
+    obstacles = broken(facts, "3xA100", setup("vllm", pp=3))
+    assert [(obstacle.code, remedy_of(obstacle)) for obstacle in obstacles] == [("split", "--pp 1")]
 
 
 def notes(model: ModelFacts, gpus: str, made: Setup) -> set[str]:

@@ -81,18 +81,18 @@ def rows(*, dense: bool = True) -> list[dict[str, str]]:
         return [row for row in csv.DictReader(file) if (row["model"] not in EXPERTS) == dense]
 
 
-def said(row: dict[str, str]) -> Speed:
+def predicted(row: dict[str, str]) -> Speed:
     setup = Setup(row["stack"], "bfloat16", row["quantization"], row["kv_cache_dtype"], int(row["tp"]))
     load = Load(int(row["users"]), int(row["isl"]), int(row["osl"]))
     name = row["model"]
     facts = experts(name, row["quantization"]) if name in EXPERTS else model(name)
-    found = estimate(facts, gpu(f"8x{row['gpu']}"), setup, load, EVERYBODY)
-    assert found is not None
-    return found
+    speed = estimate(facts, gpu(f"8x{row['gpu']}"), setup, load, EVERYBODY)
+    assert speed is not None
+    return speed
 
 
 def errors(some: list[dict[str, str]]) -> list[float]:
-    return [abs((said(row).tpot_ms or 0) / float(row["tpot_ms"]) - 1) for row in some]
+    return [abs((predicted(row).tpot_ms or 0) / float(row["tpot_ms"]) - 1) for row in some]
 
 
 def test_the_models_are_the_samples() -> None:
@@ -104,10 +104,10 @@ def test_the_models_are_the_samples() -> None:
 @pytest.mark.parametrize(("stack", "count"), [("vllm", 162), ("trtllm-llmapi", 296)])
 def test_rows_that_were_held_out_are_near(stack: str, count: int) -> None:
     mine = [row for row in rows() if row["stack"] == stack]
-    found = errors(mine)
-    assert len(found) == count
-    assert statistics.median(found) <= 0.08
-    assert statistics.mean(found) <= 0.12
+    ratios = errors(mine)
+    assert len(ratios) == count
+    assert statistics.median(ratios) <= 0.08
+    assert statistics.mean(ratios) <= 0.12
 
 
 @pytest.mark.parametrize(
@@ -126,18 +126,18 @@ def test_no_further_off_than_aiconfigurator_where_that_answers(stack: str, dense
 @pytest.mark.parametrize("stack", ["vllm", "trtllm-llmapi"])
 def test_the_range_holds_what_it_promises(stack: str) -> None:
     mine = [row for row in rows() if row["stack"] == stack]
-    inside = [row for row in mine if (said(row).low or 0) <= float(row["tpot_ms"]) <= (said(row).high or 0)]
+    inside = [row for row in mine if (predicted(row).low or 0) <= float(row["tpot_ms"]) <= (predicted(row).high or 0)]
     assert len(inside) >= 0.85 * len(mine)
-    assert {said(row).confidence for row in mine} == {"good"}
+    assert {predicted(row).confidence for row in mine} == {"good"}
 
 
 @pytest.mark.parametrize(("stack", "count"), [("vllm", 163), ("trtllm-llmapi", 95)])
 def test_the_wider_range_of_experts_holds_what_it_promises(stack: str, count: int) -> None:
     mine = [row for row in rows(dense=False) if row["stack"] == stack]
-    inside = [row for row in mine if (said(row).low or 0) <= float(row["tpot_ms"]) <= (said(row).high or 0)]
+    inside = [row for row in mine if (predicted(row).low or 0) <= float(row["tpot_ms"]) <= (predicted(row).high or 0)]
     assert len(mine) == count
     assert len(inside) >= 0.85 * len(mine)
-    assert {said(row).confidence for row in mine} == {"fair"}
+    assert {predicted(row).confidence for row in mine} == {"fair"}
 
 
 def only_experts(name: str, stack: str = "vllm", quantization: str = "mxfp4") -> Step:
@@ -169,29 +169,29 @@ def test_experts_of_four_bits_that_tensor_cores_take_need_fewer_kernels(stack: s
 
 def test_times_to_the_first_token_of_few_users_are_near() -> None:
     few = [row for row in rows() if int(row["users"]) <= 16 and "70B" in row["model"]]
-    found = [abs((said(row).ttft_ms or 0) / float(row["ttft_ms"]) - 1) for row in few]
-    assert len(found) > 50
-    assert statistics.median(found) <= 0.25
+    ratios = [abs((predicted(row).ttft_ms or 0) / float(row["ttft_ms"]) - 1) for row in few]
+    assert len(ratios) > 50
+    assert statistics.median(ratios) <= 0.25
 
 
 @pytest.mark.parametrize(("users", "rate"), [(1, 202), (8, 1549), (32, 5342), (64, 9151)])
 def test_an_h200_that_nothing_was_fitted_to(users: int, rate: int) -> None:
     """Tokens per second of vLLM 0.26 with 8 B random bfloat16 weights, 100 tokens in and 128 out, measured for this."""
-    found = estimate(model("8B"), gpu("H200"), Setup("vllm", "bfloat16", "none"), Load(users, 100, 128))
-    assert found is not None
-    assert found.throughput_tokens_per_s == pytest.approx(rate, rel=0.10)
+    speed = estimate(model("8B"), gpu("H200"), Setup("vllm", "bfloat16", "none"), Load(users, 100, 128))
+    assert speed is not None
+    assert speed.throughput_tokens_per_s == pytest.approx(rate, rel=0.10)
 
 
 def test_transformers_is_bound_by_launching_kernels_and_says_how_little_is_known() -> None:
-    one, many = (
+    single, many = (
         estimate(model("8B"), gpu("H200"), Setup("transformers", "bfloat16", "none"), Load(users, 100, 128))
         for users in (1, 32)
     )
-    assert one is not None
+    assert single is not None
     assert many is not None
-    assert one.throughput_tokens_per_s == pytest.approx(20.1, rel=0.1)
+    assert single.throughput_tokens_per_s == pytest.approx(20.1, rel=0.1)
     assert many.throughput_tokens_per_s == pytest.approx(638, rel=0.1)
-    assert (one.bound, one.confidence) == ("launch", "rough")
+    assert (single.bound, single.confidence) == ("launch", "rough")
 
 
 def test_nothing_is_invented() -> None:
@@ -232,10 +232,10 @@ def test_users_who_do_not_fit_into_the_cache_wait() -> None:
     ],
 )
 def test_confidence_follows_what_was_measured(hardware: str, setup: Setup, confidence: str) -> None:
-    found = estimate(model("8B"), gpu(hardware), setup, Load(4))
-    assert found is not None
-    assert found.confidence == confidence
-    assert (found.low or 0) < (found.tpot_ms or 0) < (found.high or 0)
+    speed = estimate(model("8B"), gpu(hardware), setup, Load(4))
+    assert speed is not None
+    assert speed.confidence == confidence
+    assert (speed.low or 0) < (speed.tpot_ms or 0) < (speed.high or 0)
 
 
 def test_pcie_costs_more_with_every_rank() -> None:
@@ -268,12 +268,12 @@ def test_more_work_never_takes_less_time(setup: Setup, load: Load, name: str, mo
     assert device.rates is not None
     slower = replace(device, rates=replace(device.rates, bandwidth=device.rates.bandwidth / 2))
 
-    def tpot(where: Device, what: Load) -> float:
-        found = estimate(model("8B"), where, setup, what)
-        assert found is not None
-        assert found.tpot_ms is not None
-        assert found.served == what.users
-        return found.tpot_ms * (1 + 1e-9)
+    def tpot(where: Device, load: Load) -> float:
+        speed = estimate(model("8B"), where, setup, load)
+        assert speed is not None
+        assert speed.tpot_ms is not None
+        assert speed.served == load.users
+        return speed.tpot_ms * (1 + 1e-9)
 
     base = tpot(device, load) / (1 + 1e-9)
     assert tpot(device, replace(load, users=load.users + more)) >= base
@@ -283,14 +283,14 @@ def test_more_work_never_takes_less_time(setup: Setup, load: Load, name: str, mo
 
 @given(SETUPS, LOADS, GPUS)
 def test_the_figures_agree_with_one_another(setup: Setup, load: Load, name: str) -> None:
-    found = estimate(model("8B"), gpu(name), setup, load)
-    assert found is not None
-    assert found.tpot_ms
-    assert found.served
-    assert found.throughput_tokens_per_s == pytest.approx(found.served / found.tpot_ms * 1e3)
-    if found.ttft_ms is not None:
-        assert (found.ttft_low_ms or 0) <= found.ttft_ms
-        assert (found.ttft_low_ms or 0) <= (found.ttft_high_ms or 0)
+    speed = estimate(model("8B"), gpu(name), setup, load)
+    assert speed is not None
+    assert speed.tpot_ms
+    assert speed.served
+    assert speed.throughput_tokens_per_s == pytest.approx(speed.served / speed.tpot_ms * 1e3)
+    if speed.ttft_ms is not None:
+        assert (speed.ttft_low_ms or 0) <= speed.ttft_ms
+        assert (speed.ttft_low_ms or 0) <= (speed.ttft_high_ms or 0)
 
 
 @pytest.mark.parametrize("machine", ["1xL4", "4xA6000"])
@@ -305,10 +305,10 @@ def test_of_weights_with_unknown_names_no_speed_is_invented(machine: str) -> Non
         assert [text_of(note) for note in choice.warnings if note.code == "speed"] == [
             "Speed unknown: 12 GiB of its 15 GiB of weights have names."
         ]
-    said = Roofline().estimate(facts, devices(host(machine))[0], Setup("vllm", "float16", "none"), Load(1))
-    assert said == "12 GiB of its 15 GiB of weights have names"
+    reason = Roofline().estimate(facts, devices(host(machine))[0], Setup("vllm", "float16", "none"), Load(1))
+    assert reason == "12 GiB of its 15 GiB of weights have names"
     with_speed = advise(host(machine), known, Constraints()).choices
-    measured = [one for one in with_speed if one.stack != "sglang"]  # nobody measured SGLang
+    measured = [choice for choice in with_speed if choice.stack != "sglang"]  # nobody measured SGLang
     assert measured
-    assert all(one.speed and "speed" not in {note.code for note in one.warnings} for one in measured)
-    assert all(one.speed is None for one in with_speed if one not in measured)
+    assert all(choice.speed and "speed" not in {note.code for note in choice.warnings} for choice in measured)
+    assert all(choice.speed is None for choice in with_speed if choice not in measured)

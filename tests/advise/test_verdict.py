@@ -23,8 +23,8 @@ FACTS = ModelFacts("a/b", "hub", "a/b", "b", None, None, weight_bytes=30 * GIB)
 GPU = host("1xA10")
 
 
-def why(found: Verdict) -> str:
-    return verdict_words(found)[1]
+def why(verdict: Verdict) -> str:
+    return verdict_words(verdict)[1]
 
 
 def of(*choices: Choice, facts: ModelFacts = FACTS) -> Verdict:
@@ -54,31 +54,31 @@ def test_a_model_that_is_published_in_few_bits_fits_so() -> None:
     assert of(replace(CHOICE, quantization="int4_awq"), facts=facts).word == "fits"
 
 
-def test_one_way_that_is_good_is_enough_even_if_it_is_not_the_first() -> None:
+def test_a_single_good_choice_is_enough_even_if_it_is_not_the_first() -> None:
     fast = replace(CHOICE, quantization="fp8", max_batch_size=16)
     speed = Speed(25.0, 160.0, 90.0, 20.0, 30.0, "roofline")
     assert of(fast, replace(CHOICE, tp=2, speed=speed)) == Verdict("fits", because("served", gpus=2, tpot_ms=25.0))
 
 
-def test_why_it_is_tight_is_said() -> None:
+def test_a_tight_fit_has_its_reason() -> None:
     assert "only as FP8" in why(of(replace(CHOICE, quantization="fp8")))
     assert "only as INT4 AWQ" in why(of(replace(CHOICE, quantization="int4_awq")))
     assert why(of(replace(CHOICE, max_batch_size=1, max_seq_len=2048))) == "1 user with up to 2,048 tokens"
 
 
-def test_of_too_little_memory_both_figures_are_said_and_of_others_the_first_sentence() -> None:
+def test_too_little_memory_has_both_figures_and_others_the_first_sentence() -> None:
     reason = because("only-unpacked", format="fp8", wanted=(8, 9), gpu="A100", capability=(8, 0))
     too_large = Rejection("vllm", "none", 1, 1, "memory", reason, (change(tp=2),))
-    found = verdict(GPU, FACTS, Advice(False, (), (too_large,)))
-    assert found.word == "no"
-    assert why(found) == f"30.0 GiB of weights, {size(GPU.gpus[0].memory_free_bytes)} free"
+    rating = verdict(GPU, FACTS, Advice(False, (), (too_large,)))
+    assert rating.word == "no"
+    assert why(rating) == f"30.0 GiB of weights, {size(GPU.gpus[0].memory_free_bytes)} free"
     cpu = host("cpu")
     assert f"{size(cpu.memory_available_bytes)} free" in why(verdict(cpu, FACTS, Advice(False, (), (too_large,))))
     other = replace(too_large, code="driver")
     both = because("and", problem=reason, why=because("no-container-engine"))
-    said = "Tensor cores support FP8 from compute capability 8.9; the A100 has 8.0"
-    assert why(verdict(GPU, FACTS, Advice(False, (), (other,)))) == said
-    assert why(verdict(GPU, FACTS, Advice(False, (), (replace(other, reason=both),)))) == said
+    sentence = "Tensor cores support FP8 from compute capability 8.9; the A100 has 8.0"
+    assert why(verdict(GPU, FACTS, Advice(False, (), (other,)))) == sentence
+    assert why(verdict(GPU, FACTS, Advice(False, (), (replace(other, reason=both),)))) == sentence
     assert why(verdict(GPU, FACTS, Advice(False))) == ""
 
 

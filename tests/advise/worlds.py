@@ -1,4 +1,4 @@
-"""Machines, models and wishes for the tests of the advice: real ones, and whatever hypothesis can make of them."""
+"""Machines, models and constraints for the tests of the advice: real ones, and whatever hypothesis can make of them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from wizard.probe.host import EnginePython, GpuProcess, Host, MigSlice
 
 TESTS = Path(__file__).parents[1]
 CONFIGS: dict[str, dict[str, Any]] = {
-    name: one["config"]
-    for name, one in json.loads((TESTS / "model/configs/public.json").read_text(encoding="utf-8")).items()
+    name: entry["config"]
+    for name, entry in json.loads((TESTS / "model/configs/public.json").read_text(encoding="utf-8")).items()
 }
 GIB = 1024**3
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 128}

@@ -14,15 +14,15 @@ from wizard.catalog.trtllm_tools import tools
 TAGS = [release.tag for release in images("trtllm").releases]
 
 
-def test_every_fact_has_a_grade_and_a_source_and_is_said_once() -> None:
-    found = contents()
-    for content in found.contents:
+def test_every_fact_has_a_grade_and_a_source_and_occurs_once() -> None:
+    table = contents()
+    for content in table.contents:
         assert content.fact in FACTS
-        assert content.grade in found.grades
+        assert content.grade in table.grades
         assert len(content.source) > 10
     for tag, fact in product(TAGS, FACTS):
         rows = [
-            content for content in found.contents if content.fact == fact and version(content.since) <= version(tag)
+            content for content in table.contents if content.fact == fact and version(content.since) <= version(tag)
         ]
         assert sum(row.until is None or version(tag) < version(row.until) for row in rows) <= 1, (tag, fact)
 
@@ -45,22 +45,22 @@ def test_every_fact_has_a_grade_and_a_source_and_is_said_once() -> None:
     ],
 )
 def test_what_an_image_holds(tag: str, fact: str, value: object) -> None:
-    found = contents().of(tag, fact)
-    assert found is not None
-    assert found.value == value
+    content = contents().of(tag, fact)
+    assert content is not None
+    assert content.value == value
 
 
 @pytest.mark.parametrize(("tag", "fact"), [("23.09", TOOLS), ("24.02", PYTHON), ("23.10", GIT), ("23.12", APP)])
-def test_what_nobody_said_is_not_known(tag: str, fact: str) -> None:
+def test_what_no_source_states_is_unknown(tag: str, fact: str) -> None:
     assert contents().of(tag, fact) is None
 
 
 def test_scripts_are_taken_from_an_image_only_where_it_has_them() -> None:
     for release in images("trtllm").releases:
         if tools().sources_of(release.engine).in_image:
-            found = contents().of(release.tag, APP)
-            assert found is not None
-            assert found.value is True
+            content = contents().of(release.tag, APP)
+            assert content is not None
+            assert content.value is True
 
 
 def test_an_image_that_is_newer_than_the_last_engines_builds_none() -> None:

@@ -85,9 +85,9 @@ def test_a_users_own_profile_is_read_and_a_bad_one_named(tmp_path: Path, monkeyp
     (tmp_path / "gpus").mkdir()
     own = profiles.files("gpus")["h200"].read_text().replace("NVIDIA H200", "NVIDIA H999")
     (tmp_path / "gpus/h999.toml").write_text(own.replace('"h200', '"h999'))
-    found = match("NVIDIA H999")
-    assert found is not None
-    assert found.aliases[0] == "h999"
+    profile = match("NVIDIA H999")
+    assert profile is not None
+    assert profile.aliases[0] == "h999"
     (tmp_path / "gpus/h999.toml").write_text(own.replace("fp16 = 989", "fp16 = 'fast'"))
     with pytest.raises(UsageError) as caught:
         gpus()

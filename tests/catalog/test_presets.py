@@ -28,17 +28,17 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_shipped_preset_can_be_taken() -> None:
     shipped = presets()
-    assert {"precise", "creative", "code", "teacher"} <= {one.name for one in shipped}
-    for one in shipped:
-        assert not one.own
-        assert one.about
-        talk = with_preset(Conversation().with_message("user", "Why?"), one)
-        assert talk.system == one.system
+    assert {"precise", "creative", "code", "teacher"} <= {preset.name for preset in shipped}
+    for entry in shipped:
+        assert not entry.own
+        assert entry.about
+        talk = with_preset(Conversation().with_message("user", "Why?"), entry)
+        assert talk.system == entry.system
         assert talk.messages[-1].content == "Why?"
         talk.sampling.check()
 
 
-def test_an_own_preset_is_saved_found_and_removed(config: Path) -> None:
+def test_a_user_preset_is_saved_listed_and_removed(config: Path) -> None:
     save(preset_of("mine", TALK, "For me."))
     assert [path.name for path in config.iterdir()] == ["mine.toml"]
     first = presets()[0]
@@ -46,10 +46,10 @@ def test_an_own_preset_is_saved_found_and_removed(config: Path) -> None:
     taken = with_preset(Conversation(sampling=Sampling(temperature=1.5, logprobs=2)), first)
     assert taken == Conversation(TALK.messages, Sampling(top_k=5, stop=("END", "a\nb"), seed=3, logprobs=2))
     remove("mine")
-    assert "mine" not in {one.name for one in presets()}
+    assert "mine" not in {preset.name for preset in presets()}
 
 
-def test_an_own_preset_hides_a_shipped_one() -> None:
+def test_a_user_preset_hides_a_shipped_one() -> None:
     save(Preset("precise", system="Mine."))
     assert preset("precise").system == "Mine."
     remove("precise")

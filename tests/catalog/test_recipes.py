@@ -42,7 +42,7 @@ def test_recipes_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     profile(tmp_path / "recipes", 'title="T"\nabout="A"\nsource="S"\nmodel="org/name"\n', monkeypatch)
     mine = recipe("mine")
     assert (mine.model_in_profiles, mine.needs_network, mine.answers) == (False, True, {})
-    names = [found.name for found in recipes()]
+    names = [recipe.name for recipe in recipes()]
     assert names[0] == "demo"
     assert "mine" in names
 
@@ -71,8 +71,8 @@ def test_models_for_the_cpu_are_offered_best_first_with_licence_and_source() -> 
 
 
 def test_a_recipes_answers_are_beneath_what_was_given() -> None:
-    found = answered("tutorial-000", {"users": 4, "tp": 2}, recipes())
-    assert (found["stack"], found["release"], found["users"], found["tp"]) == ("trtllm-engine", "24.09", 4, 2)
+    answers = answered("tutorial-000", {"users": 4, "tp": 2}, recipes())
+    assert (answers["stack"], answers["release"], answers["users"], answers["tp"]) == ("trtllm-engine", "24.09", 4, 2)
     assert answered("org/name", {"users": 4}, recipes()) == {"users": 4}
 
 
@@ -95,9 +95,9 @@ def test_a_recipes_image_is_left_out_where_no_image_serves(
 
 
 def test_what_recipes_settle_is_what_can_be_settled() -> None:
-    for one in recipes():
-        assert constraints(one.answers) is not None
-        assert from_data(Options, one.options, where=one.name) is not None
+    for entry in recipes():
+        assert constraints(entry.answers) is not None
+        assert from_data(Options, entry.options, where=entry.name) is not None
 
 
 def test_models_for_a_gpu_are_offered_with_their_facts() -> None:

@@ -23,9 +23,9 @@ from wizard.catalog.trtllm_tools import tools
 
 @pytest.mark.parametrize("engine", families())
 def test_releases_are_newest_first_and_never_go_back(engine: str) -> None:
-    found = images(engine).releases
-    assert [one.tag for one in found] == sorted((one.tag for one in found), reverse=True)
-    for newer, older in pairwise(found):
+    releases = images(engine).releases
+    assert [release.tag for release in releases] == sorted((release.tag for release in releases), reverse=True)
+    for newer, older in pairwise(releases):
         assert version(newer.engine)[:3] >= version(older.engine)[:3]
         assert newer.driver >= older.driver
         assert newer.compute_capability >= older.compute_capability
@@ -69,15 +69,15 @@ def test_forward_compatibility_is_for_the_data_centre(gpu: str, runs: bool) -> N
     assert drivers().runs("24.10", "535.129.03", gpu) is runs
 
 
-@pytest.mark.parametrize("wish", ["24.09", "24.09-vllm-python-py3", "0.13.0", "v0.13.0", "0.5.3.post1"])
-def test_known_releases(wish: str) -> None:
-    assert unknown(wish) == ""
+@pytest.mark.parametrize("name", ["24.09", "24.09-vllm-python-py3", "0.13.0", "v0.13.0", "0.5.3.post1"])
+def test_known_releases(name: str) -> None:
+    assert unknown(name) == ""
 
 
-@pytest.mark.parametrize(("wish", "near"), [("24.13", "24.12"), ("0.13.9", "0.13.0"), ("latest", "")])
-def test_unknown_releases_name_near_ones(wish: str, near: str) -> None:
-    assert "unknown release" in unknown(wish)
-    assert near in unknown(wish)
+@pytest.mark.parametrize(("name", "near"), [("24.13", "24.12"), ("0.13.9", "0.13.0"), ("latest", "")])
+def test_unknown_releases_name_near_ones(name: str, near: str) -> None:
+    assert "unknown release" in unknown(name)
+    assert near in unknown(name)
 
 
 def test_sizes_of_images() -> None:
@@ -95,7 +95,7 @@ def test_what_is_converted_is_served() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "engine", "tags"),
+    ("name", "engine", "tags"),
     [
         ("24.09", "trtllm", ["24.09"]),
         ("24.09-trtllm-python-py3", "trtllm", ["24.09"]),
@@ -105,23 +105,23 @@ def test_what_is_converted_is_served() -> None:
         ("v0.13.0", "trtllm", ["24.09"]),
     ],
 )
-def test_a_release_is_named_whole_or_not_at_all(wish: str, engine: str, tags: list[str]) -> None:
-    assert [one.tag for one in images(engine).named(wish)] == tags
+def test_a_release_is_named_whole_or_not_at_all(name: str, engine: str, tags: list[str]) -> None:
+    assert [release.tag for release in images(engine).named(name)] == tags
 
 
 @pytest.mark.parametrize("stack", ["vllm", "transformers"])
 def test_environments_come_newest_first_and_fit_their_pins(stack: str) -> None:
-    found = engines(stack)
-    assert [one.name for one in found] == [stack, f"{stack}-cuda12"]
-    for newer, older in pairwise(found):
+    environments = engines(stack)
+    assert [environment.name for environment in environments] == [stack, f"{stack}-cuda12"]
+    for newer, older in pairwise(environments):
         assert version(newer.engine_name) >= version(older.engine_name)
         assert (newer.driver or 0) > (older.driver or 0)
         assert newer.compute_capability > older.compute_capability
-    for one in found:
-        text = pins(one).read_text(encoding="utf-8")
-        torch = re.search(r"PyTorch ([\d.]+), CUDA (\d+)", one.engine)
+    for environment in environments:
+        text = pins(environment).read_text(encoding="utf-8")
+        torch = re.search(r"PyTorch ([\d.]+), CUDA (\d+)", environment.engine)
         assert torch
         assert f"torch=={torch[1]} " in text
-        assert one.driver == drivers().branches[torch[2]]
+        assert environment.driver == drivers().branches[torch[2]]
         assert "--hash=sha256:" in text
         assert bool(re.search(r"^nvidia-cuda-runtime-cu12==", text, re.M)) == (torch[2] == "12")

@@ -52,7 +52,7 @@ def test_what_a_stack_names_is_there(name: str) -> None:
         assert set(known.native.packages) == set(environment_of(name).needs)
 
 
-def test_a_stack_without_images_or_without_an_environment_is_said_to_have_none() -> None:
+def test_a_stack_without_images_or_without_an_environment_has_none() -> None:
     with pytest.raises(ValueError, match="images only"):
         environment_of("trtllm-engine")
     with pytest.raises(ValueError, match="does not serve on GPUs"):

@@ -29,30 +29,30 @@ def test_versions(text: str, version: tuple[int, ...]) -> None:
 
 
 @given(st.lists(st.integers(0, 99), min_size=3, max_size=3), st.lists(st.integers(0, 99), min_size=3, max_size=3))
-def test_versions_are_ordered_by_number(one: list[int], other: list[int]) -> None:
-    texts = [".".join(map(str, parts)) for parts in (one, other)]
-    assert (version_of(texts[0]) < version_of(texts[1])) is (one < other)
+def test_versions_are_ordered_by_number(first: list[int], other: list[int]) -> None:
+    texts = [".".join(map(str, parts)) for parts in (first, other)]
+    assert (version_of(texts[0]) < version_of(texts[1])) is (first < other)
 
 
 def test_every_row_says_where_it_is_from() -> None:
-    found = tools()
+    table = tools()
     rows: list[Any] = [
-        *found.sources,
-        *found.families,
-        *found.formats,
-        *found.checkpoints,
-        *found.libraries,
-        *found.flags,
+        *table.sources,
+        *table.families,
+        *table.formats,
+        *table.checkpoints,
+        *table.libraries,
+        *table.flags,
     ]
     assert [row for row in rows if len(row.source) < 10] == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_release_has_sources_and_tools(version: str) -> None:
-    found = tools()
-    where = found.sources_of(version)
+    table = tools()
+    where = table.sources_of(version)
     assert (bool(where.examples) and bool(where.backend)) or (bool(where.in_image) and bool(where.examples_in_image))
-    known = [row.tool for row in found.flags if row.known_in(version_of(version))]
+    known = [row.tool for row in table.flags if row.known_in(version_of(version))]
     builder = set() if version_of(version) < (0, 8) else {"trtllm-build", "convert_checkpoint.py"}
     assert {"run.py", "launch_triton_server.py"} | builder <= set(known)
 

@@ -78,11 +78,11 @@ def test_what_is_shipped_can_be_read_by_its_name(name: str) -> None:
 
 
 def test_there_is_one_to_begin_with() -> None:
-    found = workshop("first-server")
-    assert found.pin["model"] == "demo"
-    assert found.explain
-    said = " ".join((found.text, *found.say.stages.values(), *found.say.steps.values()))
-    assert not re.search(r"\bF\d|arrow|screen explains|bar\b", said), "a plain terminal says it, too"
+    first = workshop("first-server")
+    assert first.pin["model"] == "demo"
+    assert first.explain
+    sentences = " ".join((first.text, *first.say.stages.values(), *first.say.steps.values()))
+    assert not re.search(r"\bF\d|arrow|screen explains|bar\b", sentences), "a plain terminal says it, too"
 
 
 def test_none_of_that_name(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_screen_that_cannot_be_hidden(written: Written, name: str) -> None:
 
 
 @pytest.mark.parametrize(("table", "name"), [("stages", "reviews"), ("steps", "machine"), ("stages", "engine-test")])
-def test_words_about_what_does_not_exist(written: Written, table: str, name: str) -> None:
+def test_texts_about_what_does_not_exist(written: Written, table: str, name: str) -> None:
     error = refused(written(f'title = "Mine"\n[say.{table}]\n{name} = "x"'))
     assert error.code == "TW-D23"
     assert repr(name) in error.what
@@ -148,6 +148,6 @@ def test_a_language_that_there_is_not(written: Written) -> None:
 
 def test_the_file_in_the_documentation_is_one(written: Written) -> None:
     page = (Path(__file__).parents[2] / "docs" / "workshops.md").read_text(encoding="utf-8")
-    found = workshop(written(page.split("```toml\n")[1].split("```")[0]))
-    assert found.ports_per_seat == 10
-    assert found.say.steps
+    example = workshop(written(page.split("```toml\n")[1].split("```")[0]))
+    assert example.ports_per_seat == 10
+    assert example.say.steps

@@ -25,7 +25,7 @@ from wizard.plan.questions import constraints
 from wizard.probe.host import Host
 from wizard.probe.shorthand import host
 
-BY_NAME = {one.name: one for one in FORMATS}
+BY_NAME = {export_format.name: export_format for export_format in FORMATS}
 
 
 def again(tmp_path: Path, machine: Host, facts: ModelFacts, choice: Choice) -> Choice:
@@ -81,7 +81,7 @@ def test_a_script_can_be_executed(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8").startswith("#!")
 
 
-def test_a_file_that_is_there_stays_unless_it_is_said(tmp_path: Path) -> None:
+def test_an_existing_file_stays_unless_overwriting_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "mine"
     path.write_text("precious", encoding="utf-8")
     with pytest.raises(UsageError) as caught:
@@ -94,4 +94,4 @@ def test_a_file_that_is_there_stays_unless_it_is_said(tmp_path: Path) -> None:
 
 def test_each_format_has_a_file_name_of_its_own(tmp_path: Path) -> None:
     made = plan_of(tmp_path / "w")
-    assert len({one.file(made) for one in FORMATS}) == len(FORMATS)
+    assert len({export_format.file(made) for export_format in FORMATS}) == len(FORMATS)

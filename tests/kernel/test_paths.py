@@ -75,7 +75,7 @@ def test_a_workspace_that_cannot_be_made_says_so(tmp_path: Path) -> None:
     assert caught.value.code == "TW-K03"
 
 
-def test_the_second_writer_is_told_who_holds_the_workspace(tmp_path: Path) -> None:
+def test_the_second_writer_gets_an_error_that_names_the_first(tmp_path: Path) -> None:
     workspace = Workspace.at(tmp_path)
     with writing(workspace), pytest.raises(WorkspaceError, match=str(os.getpid())) as caught, writing(workspace):
         pass
@@ -84,7 +84,7 @@ def test_the_second_writer_is_told_who_holds_the_workspace(tmp_path: Path) -> No
         pass
 
 
-def test_a_full_disk_is_told_but_the_workspace_can_still_be_held(tmp_path: Path) -> None:
+def test_a_full_disk_is_an_error_but_the_workspace_can_still_be_locked(tmp_path: Path) -> None:
     workspace, probe = Workspace.at(tmp_path), tmp_path / f".write-test-{os.getpid()}"
     for path in (workspace.lock, probe):
         path.symlink_to("/dev/full")  # every write to it fails as on a full disk

@@ -88,7 +88,7 @@ async def test_stop_ends_even_a_grandchild_that_ignores_everything(monkeypatch: 
     assert await child.wait() == -signal.SIGTERM
 
 
-async def test_children_are_found_by_their_mark(tmp_path: Path) -> None:
+async def test_a_mark_identifies_children(tmp_path: Path) -> None:
     mark = str(tmp_path)
     code = "import signal; print('here', flush=True); signal.pause()"
     child = await Child.start([sys.executable, "-c", code], env={**os.environ, proctable.STEP_MARK: mark})

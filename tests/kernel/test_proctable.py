@@ -13,9 +13,9 @@ from wizard.kernel.units import MIB
 
 
 def held() -> int:
-    found = proctable.memory(os.getpid())
-    assert found is not None
-    return found
+    held = proctable.memory(os.getpid())
+    assert held is not None
+    return held
 
 
 def test_memory_that_is_written_to_counts() -> None:

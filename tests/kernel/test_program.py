@@ -26,12 +26,12 @@ def test_the_program_is_named_with_its_folder_where_the_shell_would_not_find_it(
 
 def test_the_workspace_is_named_unless_it_is_the_usual_one(tmp_path: Path) -> None:
     assert command("status", workspace=Workspace.at(None)) == command("status")
-    words = command("status", workspace=Workspace.at(tmp_path / "a b"))
-    assert words.endswith(f"triton-wizard --workspace '{tmp_path / 'a b'}' status")
+    shown = command("status", workspace=Workspace.at(tmp_path / "a b"))
+    assert shown.endswith(f"triton-wizard --workspace '{tmp_path / 'a b'}' status")
     assert command("status", workspace="here").endswith("triton-wizard --workspace here status")
 
 
 def test_commands_in_a_text_are_named_once(tmp_path: Path) -> None:
-    said = pasteable("See `triton-wizard status`.", Workspace.at(tmp_path))
-    assert said == f"See `{command('status', workspace=Workspace.at(tmp_path))}`."
-    assert pasteable(said, Workspace.at(tmp_path)) == said
+    text = pasteable("See `triton-wizard status`.", Workspace.at(tmp_path))
+    assert text == f"See `{command('status', workspace=Workspace.at(tmp_path))}`."
+    assert pasteable(text, Workspace.at(tmp_path)) == text

@@ -1,4 +1,4 @@
-"""What parsers say is said in our words, and so in every language."""
+"""Messages of parsers come from our catalogue, and so in every language."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Whole:
     name: str
     share: float = 0.5
     shown: bool = True
-    way: Literal["left", "right"] = "left"
+    side: Literal["left", "right"] = "left"
     words: tuple[str, ...] = ()
-    said: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
     part: Part | None = None
 
 
@@ -79,10 +79,10 @@ def test_what_else_keeps_a_file_from_being_read() -> None:
         ({"name": 3}, "name: it must be a string, not 3"),
         ({"name": "x", "share": "much"}, "share: it must be a number, not 'much'"),
         ({"name": "x", "shown": "perhaps"}, "shown: it must be true or false, not 'perhaps'"),
-        ({"name": "x", "way": "up"}, "way: it must be one of 'left', 'right', not 'up'"),
+        ({"name": "x", "side": "up"}, "side: it must be one of 'left', 'right', not 'up'"),
         ({"name": "x", "words": "one"}, "words: it must be a list, not 'one'"),
         ({"name": "x", "words": [1]}, "words.0: it must be a string, not 1"),
-        ({"name": "x", "said": 3}, "said: it must be a table, not 3"),
+        ({"name": "x", "texts": 3}, "texts: it must be a table, not 3"),
         ({"name": "x", "part": 3}, "part: it must be a table, not 3"),
         ({"name": "x", "part": {"size": 1.5}}, "part.size: it must be an integer, not 1.5"),
         ([], "the top level: it must be a table, not []"),
@@ -96,21 +96,21 @@ def test_the_field_and_what_was_expected_of_it(data: object, reason: str) -> Non
     assert caught.value.what == f"a file is invalid: {reason}"
 
 
-def test_a_problem_without_words_of_ours_keeps_pydantic_s() -> None:
+def test_a_problem_without_our_text_keeps_pydantics() -> None:
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(complex).validate_python("x")
     first = caught.value.errors()[0]
     assert misfit(first) == first["msg"]
 
 
-def test_nothing_of_it_is_said_without_the_catalogue() -> None:
+def test_all_of_it_comes_from_the_catalogue() -> None:
     with pseudo.spoken():
         for text in ("model = demo", "a", "[a]\n[a]", 'a = "x', "a = 1 b", 'a = "\\x"'):
             assert pseudo.escaped(unreadable(toml_error(text))) == []
-        for data in ({}, {"name": 3}, {"name": "x", "way": "up"}):
+        for data in ({}, {"name": 3}, {"name": "x", "side": "up"}):
             with pytest.raises(UsageError) as caught:
                 from_data(Whole, data, where="FILE")
-            assert pseudo.escaped(caught.value.what, ("name", "way", "left", "right", "up")) == []
+            assert pseudo.escaped(caught.value.what, ("name", "side", "left", "right", "up")) == []
         with pytest.raises(UsageError) as caught:
             from_json(Whole, "{", where="FILE")
         assert pseudo.escaped(caught.value.what) == []

@@ -86,7 +86,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert load().explain
 
 
-def test_a_folder_that_cannot_be_written_is_said_and_nothing_is_left_behind() -> None:
+def test_a_folder_that_cannot_be_written_is_an_error_and_nothing_is_left_behind() -> None:
     blocked = settings.path().parent
     blocked.parent.mkdir(parents=True, exist_ok=True)
     blocked.write_text("a file where a folder should be")

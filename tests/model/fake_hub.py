@@ -122,13 +122,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def search(self, asked: dict[str, list[str]]) -> None:
         """All repositories whose names hold the word, those that are downloaded most first."""
-        found = [
+        models = [
             {"id": name, "tags": [], "gated": False, **repo.info}
             for name, repo in self.fake.repos.items()
             if asked["search"][0].lower() in name.lower()
         ]
-        found.sort(key=lambda one: -one.get("downloads", 0))
-        self.send(200, json.dumps(found[: int(asked["limit"][0])]).encode(), {"Content-Type": "application/json"})
+        models.sort(key=lambda model: -model.get("downloads", 0))
+        self.send(200, json.dumps(models[: int(asked["limit"][0])]).encode(), {"Content-Type": "application/json"})
 
     def repository(self, name: str, revision: str | None) -> None:
         repo = self.known(name, revision)

@@ -35,9 +35,9 @@ def test_configs_of_real_models(path: Path) -> None:
     ("algorithm", "bits"), [("FP8", 8.0), ("NVFP4", 4.0), ("W4A16_AWQ", 4.0), ("INT8_SQ", 8.0), ("NEW", None)]
 )
 def test_modelopts_own_file(algorithm: str, bits: float | None) -> None:
-    found = of_modelopt({"quantization": {"quant_algo": algorithm}})
-    assert found is not None
-    assert (found.method, found.bits, found.detail) == ("modelopt", bits, algorithm)
+    quantization = of_modelopt({"quantization": {"quant_algo": algorithm}})
+    assert quantization is not None
+    assert (quantization.method, quantization.bits, quantization.detail) == ("modelopt", bits, algorithm)
     assert of_modelopt({"quantization": "FP8"}) is None
 
 

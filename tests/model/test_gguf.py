@@ -154,7 +154,7 @@ def test_lists_that_nobody_needs_are_refused_even_in_a_huge_file() -> None:
         gguf.parse_beginning(raw, 1 << 42, "remote")
 
 
-def test_the_beginning_of_a_remote_file_tells_the_shape() -> None:
+def test_the_beginning_of_a_remote_file_has_the_shape() -> None:
     file = tiny()
     raw = file.bytes()
     cut = raw.index(b"tokenizer.ggml.scores")

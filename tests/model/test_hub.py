@@ -353,11 +353,11 @@ def test_a_hub_that_answers_nonsense(fake: FakeHub, change: Callable[[FakeRepo],
 def test_the_download_command_really_downloads(fake: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "right")
     monkeypatch.setenv("HF_HUB_DISABLE_UPDATE_CHECK", "1")
-    one = hub.download_command("org/gguf", "m-Q8_0.gguf", "v1", str(tmp_path / "one"))
+    single = hub.download_command("org/gguf", "m-Q8_0.gguf", "v1", str(tmp_path / "one"))
     everything = hub.download_command("org/gated", None, None, str(tmp_path / "all"))
-    assert one[0] == sys.executable
-    assert "right" not in " ".join(one + everything)
-    for command in (one, everything):
+    assert single[0] == sys.executable
+    assert "right" not in " ".join(single + everything)
+    for command in (single, everything):
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "one" / "m-Q8_0.gguf").read_bytes() == tiny().bytes()

@@ -29,8 +29,8 @@ REPOS = {
 def test_what_is_downloaded_most_comes_first_with_what_the_hub_says(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeHub(REPOS) as fake:
         monkeypatch.setenv("HF_ENDPOINT", fake.url)
-        found = search("CHAT")
-    assert found == [
+        results = search("CHAT")
+    assert results == [
         Hit("org/large-chat", 900, "own", gated=True, parameters=8_000_000_000, gguf=False),
         Hit("org/small-chat", 10, "mit", gated=False, parameters=1_000_000, gguf=True),
     ]
@@ -40,7 +40,7 @@ def test_what_is_downloaded_most_comes_first_with_what_the_hub_says(monkeypatch:
     assert query["limit"] == ["20"]
 
 
-def test_what_the_hub_does_not_say_is_none_and_nothing_found_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_hub_omits_is_none_and_no_results_are_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeHub(REPOS) as fake:
         monkeypatch.setenv("HF_ENDPOINT", fake.url)
         assert search("picture") == [Hit("org/picture", None, None, gated=False, parameters=None, gguf=False)]

@@ -32,7 +32,7 @@ def refusal(path: Path) -> ModelError:
 
 
 @pytest.mark.parametrize("name", ["plain", "with space", "a;b$(x)'q\"", "ü,=:%"])
-def test_a_relative_folder_is_found_again_from_anywhere(
+def test_a_relative_folder_leads_to_the_model_from_anywhere(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = folder(tmp_path / name, model__safetensors=safetensors(TENSORS))
@@ -71,9 +71,9 @@ def test_packed_weights_do_not_pass_as_parameters(tmp_path: Path) -> None:
 
 def test_modelopts_file_beside_the_config(tmp_path: Path) -> None:
     made = folder(tmp_path / "m", hf_quant_config__json={"quantization": {"quant_algo": "FP8"}})
-    found = local.of_path(made, "x").quantization
-    assert found is not None
-    assert (found.method, found.bits) == ("modelopt", 8.0)
+    quantization = local.of_path(made, "x").quantization
+    assert quantization is not None
+    assert (quantization.method, quantization.bits) == ("modelopt", 8.0)
 
 
 def sharded(where: Path, *names: str) -> Path:

@@ -24,9 +24,9 @@ def facts_of(config: dict[str, Any]) -> ModelFacts:
 
 
 def anatomy_of(config: dict[str, Any], **changes: Any) -> Anatomy:
-    found = facts_of({**config, **changes}).anatomy
-    assert found is not None
-    return found
+    anatomy = facts_of({**config, **changes}).anatomy
+    assert anatomy is not None
+    return anatomy
 
 
 def public(name: str, **changes: Any) -> Anatomy:
@@ -70,13 +70,13 @@ def test_parts_of_a_tiny_llama() -> None:
 
 
 def test_parts_of_latent_attention_with_shared_and_dense_first_experts() -> None:
-    found = public("deepseek-ai/DeepSeek-V3")
-    assert found.parts.key_value == 0
-    assert found.parts.latent == 61 * 7168 * (1536 + 512 + 64)
-    assert found.parts.router == 58 * (7168 * 256 + 256)
-    assert (found.moe_layers, found.intermediate, found.shared_intermediate) == (58, 18432, 2048)
-    assert found.parts.shared == 58 * 3 * 7168 * 2048
-    assert found.attention == (Attention(61, 1, 576, 512, latent=576),)
+    anatomy = public("deepseek-ai/DeepSeek-V3")
+    assert anatomy.parts.key_value == 0
+    assert anatomy.parts.latent == 61 * 7168 * (1536 + 512 + 64)
+    assert anatomy.parts.router == 58 * (7168 * 256 + 256)
+    assert (anatomy.moe_layers, anatomy.intermediate, anatomy.shared_intermediate) == (58, 18432, 2048)
+    assert anatomy.parts.shared == 58 * 3 * 7168 * 2048
+    assert anatomy.attention == (Attention(61, 1, 576, 512, latent=576),)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,9 @@ def test_parts_of_latent_attention_with_shared_and_dense_first_experts() -> None
     ],
 )
 def test_what_layers_keep(name: str, groups: list[tuple[int, int, int, int | None]]) -> None:
-    assert [(one.layers, one.kv_heads, one.key_dim, one.window) for one in public(name).attention] == groups
+    assert [
+        (layers.layers, layers.kv_heads, layers.key_dim, layers.window) for layers in public(name).attention
+    ] == groups
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_experts_that_the_family_has_not_are_not_guessed_at() -> None:
     assert "anatomy" in facts.unknown
 
 
-def test_the_vision_part_is_not_counted_and_this_is_said() -> None:
+def test_the_vision_part_is_not_counted_and_has_a_note() -> None:
     assert "not counted" in facts_of(PUBLIC["google/gemma-3-4b-it"]["config"]).unknown["vision"]
 
 
@@ -166,14 +168,14 @@ def test_any_config_of_any_family_gives_facts_or_a_coded_error(name: str, change
     else:
         config |= change
     try:
-        found = facts_of(config)
+        facts = facts_of(config)
     except WizardError as error:
         assert error.code == "TW-M05"  # noqa: PT017
         return
-    assert (found.parameters is None) == (found.anatomy is None)
-    if found.anatomy is None:
-        assert found.unknown["anatomy"]
+    assert (facts.parameters is None) == (facts.anatomy is None)
+    if facts.anatomy is None:
+        assert facts.unknown["anatomy"]
     else:
-        assert found.anatomy.parts.total > 0
-        assert 0 <= found.anatomy.active <= found.anatomy.parts.total
-        assert sum(group.layers for group in found.anatomy.attention) == found.anatomy.layers
+        assert facts.anatomy.parts.total > 0
+        assert 0 <= facts.anatomy.active <= facts.anatomy.parts.total
+        assert sum(group.layers for group in facts.anatomy.attention) == facts.anatomy.layers

@@ -12,10 +12,10 @@ from wizard.model.quantization import of_config, of_modelopt
 from wizard.model.safetensors import Tensor
 
 
-def found(**config: Any) -> Quantization:
-    said = of_config({"quantization_config": config})
-    assert said is not None
-    return said
+def quantization_of(**config: Any) -> Quantization:
+    quantization = of_config({"quantization_config": config})
+    assert quantization is not None
+    return quantization
 
 
 def group(weights: dict[str, Any], inputs: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -68,14 +68,14 @@ FLOAT8 = {"num_bits": 8, "type": "float", "strategy": "tensor"}
     ],
 )
 def test_what_configs_say(config: dict[str, Any], name: str | None, bits: int | None, size: int | None) -> None:
-    said = found(**config)
-    assert (said.format, said.bits, said.group_size) == (name, bits, size)
+    quantization = quantization_of(**config)
+    assert (quantization.format, quantization.bits, quantization.group_size) == (name, bits, size)
 
 
 def test_groups_that_differ_are_mixed() -> None:
     groups = {"a": {"weights": INT4}, "b": {"weights": FLOAT8}}
-    said = found(quant_method="compressed-tensors", config_groups=groups)
-    assert (said.format, said.bits, said.detail) == (None, None, "mixed precision")
+    quantization = quantization_of(quant_method="compressed-tensors", config_groups=groups)
+    assert (quantization.format, quantization.bits, quantization.detail) == (None, None, "mixed precision")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_groups_that_differ_are_mixed() -> None:
     ],
 )
 def test_activation_order(config: dict[str, Any], reordered: bool) -> None:
-    assert found(**config).desc_act is reordered
+    assert quantization_of(**config).desc_act is reordered
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_activation_order(config: dict[str, Any], reordered: bool) -> None:
     ],
 )
 def test_scales_for_the_kv_cache(config: dict[str, Any], dtype: str | None) -> None:
-    assert found(**config).kv_dtype == dtype
+    assert quantization_of(**config).kv_dtype == dtype
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_scales_for_the_kv_cache(config: dict[str, Any], dtype: str | None) -> N
     [("W4A16_AWQ", "int4_awq", 128), ("W4A8_AWQ", "w4a8_awq", 128), ("INT8_SQ", "int8_sq", None), ("NEW", None, None)],
 )
 def test_modelopts_own_file(algorithm: str, name: str | None, size: int | None) -> None:
-    said = of_modelopt({"quantization": {"quant_algo": algorithm, "kv_cache_quant_algo": "FP8"}})
-    assert said is not None
-    assert (said.format, said.group_size, said.kv_dtype) == (name, size, "fp8")
+    quantization = of_modelopt({"quantization": {"quant_algo": algorithm, "kv_cache_quant_algo": "FP8"}})
+    assert quantization is not None
+    assert (quantization.format, quantization.group_size, quantization.kv_dtype) == (name, size, "fp8")
 
 
 JSON = st.recursive(
@@ -128,8 +128,8 @@ GROUPS = st.dictionaries(st.text(max_size=3), st.fixed_dictionaries({"weights": 
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON), METHODS, GROUPS | JSON)
 def test_any_json_is_described(config: dict[str, Any], method: str, groups: Any) -> None:
     for made in (config, {**config, "quant_method": method, "config_groups": groups}):
-        said = of_config({"quantization_config": made})
-        assert said is None or said.group_size is None or said.group_size > 0
+        quantization = of_config({"quantization_config": made})
+        assert quantization is None or quantization.group_size is None or quantization.group_size > 0
 
 
 # --- from the headers ------------------------------------------------------------------------------------------------
@@ -178,9 +178,9 @@ P = "model.layers.0.mlp.down_proj"
     ],
 )
 def test_what_headers_show(tensors: list[Any], method: str, name: str, size: int | None) -> None:
-    said = tensor_parts.quantization([tensor(*one) for one in tensors])
-    assert said is not None
-    assert (said.method, said.format, said.group_size) == (method, name, size)
+    quantization = tensor_parts.quantization([tensor(*fields) for fields in tensors])
+    assert quantization is not None
+    assert (quantization.method, quantization.format, quantization.group_size) == (method, name, size)
 
 
 def test_headers_of_plain_weights_show_nothing() -> None:

@@ -40,10 +40,10 @@ def test_a_folder_of_packed_weights_with_code_of_its_own() -> None:
     weights = safetensors({"a": {"dtype": "I32", "shape": [5], "data_offsets": [0, 20]}})
     quantised = {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128}, "auto_map": {"a": "b"}}
     made = folder(Path("m"), {**LLAMA_CONFIG, **quantised}, model__safetensors=weights)
-    said = text(of_path(made, "./m"))
-    assert "awq, group size 128, the rest bfloat16" in " ".join(said.split())
-    assert "contains its own Python code" in said
-    assert "no template: the model continues text" in said
+    report = text(of_path(made, "./m"))
+    assert "awq, group size 128, the rest bfloat16" in " ".join(report.split())
+    assert "contains its own Python code" in report
+    assert "no template: the model continues text" in report
 
 
 @pytest.mark.parametrize(
@@ -65,10 +65,10 @@ def test_attention_and_cache_of_public_models(name: str, expected: list[str]) ->
     assert [fragment for fragment in expected if fragment not in report] == []
 
 
-def test_layers_without_a_cache_are_said() -> None:
+def test_layers_without_a_cache_are_reported() -> None:
     config = {**LLAMA_CONFIG, "layer_types": ["linear_attention", "full_attention"]}
-    said = text(describe(ModelFacts("m", "folder", "m", "m", None, None), config))
-    assert "1 of 2 layers keep no per-token state" in " ".join(said.split())
+    report = text(describe(ModelFacts("m", "folder", "m", "m", None, None), config))
+    assert "1 of 2 layers keep no per-token state" in " ".join(report.split())
 
 
 def test_existing_quantization() -> None:
@@ -80,15 +80,15 @@ def test_existing_quantization() -> None:
     assert "with a method unknown to the wizard" in text(replace(facts, quantization=Quantization("hqq")))
 
 
-def test_what_is_unknown_is_said_and_lines_stay_within_80_columns() -> None:
+def test_what_is_unknown_is_reported_and_lines_stay_within_80_columns() -> None:
     unknown = {"kv_heads": "because " * 30, "hub": "\u001b]0;title\u0007the hub does not respond"}
     facts = ModelFacts("org/name", "hub", "org/name", "n" * 30, None, None, gated=True, unknown=unknown)
-    said = text(facts)
-    assert "unknown:" in said
-    assert "not stated (gated" in said
-    assert "(not downloaded yet)" in said
-    assert "\x1b" not in said
-    assert max(width(line) for line in said.split("\n")) <= 80
+    report = text(facts)
+    assert "unknown:" in report
+    assert "not stated (gated" in report
+    assert "(not downloaded yet)" in report
+    assert "\x1b" not in report
+    assert max(width(line) for line in report.split("\n")) <= 80
 
 
 def test_facts_survive_json() -> None:

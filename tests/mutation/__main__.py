@@ -50,24 +50,24 @@ class Result:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the arguments say; 1 if fewer mutants were noticed than asked for."""
-    told = parser().parse_args(arguments)
-    packages = told.package or sorted({Path(module).parts[1] for module in told.module}) or [*TESTS]
+    options = parser().parse_args(arguments)
+    packages = options.package or sorted({Path(module).parts[1] for module in options.module}) or [*TESTS]
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
-        copies = [Path(folder, str(number)) for number in range(told.workers)]
+        copies = [Path(folder, str(number)) for number in range(options.workers)]
         for copy in copies:
             shutil.copytree(ROOT, copy, ignore=LEFT, symlinks=True)
-        known = coverage_map(told.map, copies[0], packages)
-        modules = told.module or modules_of(packages)
+        known = coverage_map(options.map, copies[0], packages)
+        modules = options.module or modules_of(packages)
         chosen = [mutant for module in modules for mutant in mutants.of(ROOT, module)]
         total = len(chosen)
-        if told.sample and told.sample < total:
-            chosen = random.Random(told.seed).sample(chosen, told.sample)
-        print(f"{len(chosen)} of {total} mutants of {len(modules)} modules, seed {told.seed}", flush=True)
-        results = run(chosen, copies, known, told.seconds)
-    if told.json:
-        told.json.write_text(json.dumps([asdict(result) for result in results], indent=1), encoding="utf-8")
+        if options.sample and options.sample < total:
+            chosen = random.Random(options.seed).sample(chosen, options.sample)
+        print(f"{len(chosen)} of {total} mutants of {len(modules)} modules, seed {options.seed}", flush=True)
+        results = run(chosen, copies, known, options.seconds)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(result) for result in results], indent=1), encoding="utf-8")
     print(report(results))
-    return int(any(share(group) < told.least for group in by_package(results).values()))
+    return int(any(share(group) < options.least for group in by_package(results).values()))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -108,7 +108,7 @@ def run(chosen: Sequence[Mutant], copies: Sequence[Path], known: CoverageMap, se
     for copy in copies:
         free.put(copy)
 
-    def one(mutant: Mutant) -> Result:
+    def result_of(mutant: Mutant) -> Result:
         began = time.monotonic()
         tests = known.tests(mutant.module, mutant.function, seconds)
         copy = free.get()
@@ -122,7 +122,7 @@ def run(chosen: Sequence[Mutant], copies: Sequence[Path], known: CoverageMap, se
         return result
 
     with ThreadPoolExecutor(len(copies)) as pool:
-        return list(pool.map(one, chosen))
+        return list(pool.map(result_of, chosen))
 
 
 def tried(mutant: Mutant, copy: Path, tests: Sequence[str], limit: float) -> Outcome:

@@ -40,7 +40,7 @@ class CoverageMap:
         None stands for what is executed on import: every test that executes any function of the module will do.
         """
         lines = self.lines.get(module, {})
-        names = {name for line, found in lines.items() if span is None or line in span for name in found}
+        names = {name for line, tests in lines.items() if span is None or line in span for name in tests}
         chosen: list[str] = []
         for name in sorted(names, key=lambda name: (self.seconds.get(name, 0.0), name)):
             limit -= self.seconds.get(name, 0.0)
@@ -52,13 +52,13 @@ class CoverageMap:
 
 def span(tree: ast.Module, line: int) -> range | None:
     """Lines of the body of the innermost function around ``line``; None on the level of the module or of a class."""
-    found: range | None = None
+    widest: range | None = None
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             body = range(node.body[0].lineno, (node.end_lineno or line) + 1)
-            if line in body and (found is None or len(body) < len(found)):
-                found = body
-    return found
+            if line in body and (widest is None or len(body) < len(widest)):
+                widest = body
+    return widest
 
 
 def measure(root: Path, packages: Sequence[str]) -> CoverageMap:
@@ -85,14 +85,14 @@ def measure(root: Path, packages: Sequence[str]) -> CoverageMap:
         )
         if done.returncode:
             raise SystemExit("The tests fail without any mutant.")
-        found = coverage.CoverageData(str(data))
-        found.read()
+        measured = coverage.CoverageData(str(data))
+        measured.read()
         lines = {
             str(Path(path).relative_to(root)): {
                 line: [name for name in names if name]
-                for line, names in found.contexts_by_lineno(path).items()
+                for line, names in measured.contexts_by_lineno(path).items()
                 if any(names)
             }
-            for path in found.measured_files()
+            for path in measured.measured_files()
         }
         return CoverageMap(lines, json.loads(durations.read_text(encoding="utf-8")))

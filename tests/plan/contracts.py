@@ -34,13 +34,13 @@ PLAIN = ("ls", "mkdir", "rm", "mv", "cp", "ln", "git", "sh")
 def contracts() -> dict[str, dict[str, Any]]:
     """Version → contract, of all files."""
     paths = [CASES / "cli-contracts.json", *sorted((CASES / "contracts").glob("*.json"))]
-    for one in FURTHER:
-        paths += sorted(one.glob("*.json")) if one.is_dir() else [one]
-    found: dict[str, dict[str, Any]] = {}
+    for place in FURTHER:
+        paths += sorted(place.glob("*.json")) if place.is_dir() else [place]
+    by_version: dict[str, dict[str, Any]] = {}
     for path in paths:
         for version, contract in json.loads(path.read_text(encoding="utf-8")).items():
-            found[version] = found.get(version, {}) | contract
-    return found
+            by_version[version] = by_version.get(version, {}) | contract
+    return by_version
 
 
 @cache
@@ -50,13 +50,13 @@ def neighbours(version: str) -> list[dict[str, Any]]:
     known = {version_of(key)[:3]: contract for key, contract in contracts().items()}
     if release in known:
         return [known[release]]
-    before = max((one for one in known if one < release), default=None)
-    after = min((one for one in known if one > release), default=None)
-    found = [deepcopy(known[one]) for one in (before, after) if one is not None]
+    before = max((version for version in known if version < release), default=None)
+    after = min((version for version in known if version > release), default=None)
+    nearest = [deepcopy(known[version]) for version in (before, after) if version is not None]
     if release >= version_of(NVFP4):
-        for contract in found:
+        for contract in nearest:
             contract["examples/quantization/quantize.py"]["--qformat"]["choices"].append("nvfp4")
-    return found
+    return nearest
 
 
 def tool_of(argv: Sequence[str]) -> tuple[str, Sequence[str]] | None:
@@ -92,8 +92,8 @@ def violations(argv: Sequence[str], version: str) -> list[str]:
     known = [neighbour for neighbour in neighbours(version) if name in neighbour]
     if not known:
         return [f"{tool} is in no contract near {version}"]
-    found = [list(broken(_cached(version, name, index), arguments)) for index in range(len(known))]
-    return [] if not all(found) else [f"{tool} of {version}: {text}" for text in found[0]]
+    broken_rules = [list(broken(_cached(version, name, index), arguments)) for index in range(len(known))]
+    return [] if not all(broken_rules) else [f"{tool} of {version}: {text}" for text in broken_rules[0]]
 
 
 @cache
@@ -113,7 +113,7 @@ def options(contract: Mapping[str, Any], tool: str) -> dict[str, dict[str, Any]]
 
 def _plugins(plugin: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     lists = plugin["lists"]
-    found: dict[str, dict[str, Any]] = {}
+    flags: dict[str, dict[str, Any]] = {}
     for name, kind, _ in plugin["fields"]:
         dtypes = lists.get("PLUGIN_DTYPE_OPTIONS_MAP", {}).get(name) or lists.get("DEFAULT_PLUGIN_DTYPE_OPTIONS")
         if "bool" in kind:
@@ -122,8 +122,8 @@ def _plugins(plugin: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             choices = None
         else:
             choices = [dtype or "disable" for dtype in dtypes] if dtypes else PLUGIN_DTYPES
-        found[f"--{name}"] = {"aliases": [f"--{name}"], "choices": choices}
-    return found
+        flags[f"--{name}"] = {"aliases": [f"--{name}"], "choices": choices}
+    return flags
 
 
 def broken(known: Mapping[str, dict[str, Any]], arguments: Sequence[str]) -> Iterator[str]:

@@ -35,9 +35,9 @@ def shown(steps: tuple[Step, ...]) -> str:
     made = re.sub(r"TRITON_WIZARD_MADE_FROM=\w+", "TRITON_WIZARD_MADE_FROM=FINGERPRINT", made)
     if "front-FINGERPRINT" in made:
         argv, settings, env = engine(steps)
-        told = [f"engine: {' '.join(argv)}", *(f"  {name}: {value}" for name, value in settings.items())]
-        told += [f"  {name}={value}" if value is not None else f"  without {name}" for name, value in env.items()]
-        made += re.sub(r"/environments/([\w-]+)-[0-9a-f]{16}", r"/environments/\1-FINGERPRINT", "\n".join(told))
+        lines = [f"engine: {' '.join(argv)}", *(f"  {name}: {value}" for name, value in settings.items())]
+        lines += [f"  {name}={value}" if value is not None else f"  without {name}" for name, value in env.items()]
+        made += re.sub(r"/environments/([\w-]+)-[0-9a-f]{16}", r"/environments/\1-FINGERPRINT", "\n".join(lines))
     return made + "\n"
 
 

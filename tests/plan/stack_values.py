@@ -69,8 +69,8 @@ def ids(steps: tuple[Step, ...]) -> list[str]:
 
 
 def named(steps: tuple[Step, ...], name: str) -> Step:
-    (found,) = [step for step in steps if step.id == name]
-    return found
+    (step,) = [step for step in steps if step.id == name]
+    return step
 
 
 def commands(step: Step) -> list[Command]:
@@ -78,9 +78,9 @@ def commands(step: Step) -> list[Command]:
 
 
 def start(steps: tuple[Step, ...]) -> Start:
-    (found,) = named(steps, "start").actions
-    assert isinstance(found, Start)
-    return found
+    (start,) = named(steps, "start").actions
+    assert isinstance(start, Start)
+    return start
 
 
 def written(steps: tuple[Step, ...]) -> dict[str, str]:
@@ -93,8 +93,8 @@ def written(steps: tuple[Step, ...]) -> dict[str, str]:
 
 def arguments(steps: tuple[Step, ...]) -> dict[str, Any]:
     """What Triton's vLLM backend is told."""
-    found: dict[str, Any] = json.loads(written(steps)["demo/1/model.json"])
-    return found
+    model: dict[str, Any] = json.loads(written(steps)["demo/1/model.json"])
+    return model
 
 
 def engine(steps: tuple[Step, ...], model: str = "demo") -> tuple[list[str], dict[str, Any], dict[str, str | None]]:

@@ -80,7 +80,7 @@ def check(steps: Steps) -> None:
     assert not any(path.startswith("/w/") for step in steps for path in step.reads)  # what is given is the user's
 
 
-def test_what_nobody_writes_is_found() -> None:
+def test_a_file_that_no_step_writes_is_detected() -> None:
     steps = planned(IN_IMAGE)
     assert missing(steps[1:])[0] == ("check", "image")
     assert missing(tuple(reversed(steps)))
@@ -93,8 +93,8 @@ def test_a_step_whose_commands_name_what_another_promises_says_that_it_reads_it(
     steps = golden()[name]
     for index, step in enumerate(steps):
         for later in steps[index + 1 :]:
-            said = "\n".join(action.shell() for action in later.actions)
-            named = [file for file in step.done.files if str(PurePath(file).parent) in said]
+            commands = "\n".join(action.shell() for action in later.actions)
+            named = [file for file in step.done.files if str(PurePath(file).parent) in commands]
             if named and (step.id, later.id) not in WITHOUT_READING:
                 assert later.id in dependants(steps, {step.id}), named
 

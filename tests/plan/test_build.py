@@ -1,4 +1,4 @@
-"""The plan of the default journey: given these facts, exactly these commands."""
+"""The plan of the default recipe: given these facts, exactly these commands."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def steps_of(plan: Plan) -> dict[str, tuple[object, ...]]:
     return {step.id: step.actions for step in plan.steps}
 
 
-def test_the_steps_are_the_journey(workspace: Workspace) -> None:
+def test_the_steps_are_those_of_the_default_recipe(workspace: Workspace) -> None:
     plan = build(CPU_HOST, GGUF, CHOICE, workspace)
     assert [step.id for step in plan.steps] == ["environment", "model", "repository", "start", "ready", "question"]
     assert all(step.title and step.why and step.actions for step in plan.steps)
@@ -94,8 +94,8 @@ def test_hostile_names_stay_single_arguments(workspace: Workspace) -> None:
         for action in step.actions:
             if isinstance(action, Command):
                 assert HOSTILE not in " ".join(action.argv) or HOSTILE in action.argv
-                words = shlex.split(action.shell())
-                assert words[-len(action.argv) :] == list(action.argv)
+                arguments = shlex.split(action.shell())
+                assert arguments[-len(action.argv) :] == list(action.argv)
     assert plan.name == "a-rm--rf-x-y-q-d"
 
 
@@ -153,10 +153,10 @@ def test_the_same_question_gives_the_same_plan_and_another_choice_another(worksp
     assert build(CPU_HOST, GGUF, CHOICE, workspace) == plan
     other = build(CPU_HOST, GGUF, replace(CHOICE, max_seq_len=512), workspace)
     changed = {a.id for a, b in zip(plan.steps, other.steps, strict=True) if a.fingerprint != b.fingerprint}
-    assert changed == {"repository", "start"}  # the server must be started anew, the environment stays
+    assert changed == {"repository", "start"}  # the server must be restarted, the environment stays
 
 
-def test_a_held_port_is_moved_and_said(workspace: Workspace) -> None:
+def test_a_port_in_use_is_moved_with_a_note(workspace: Workspace) -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
@@ -208,7 +208,7 @@ def test_a_stack_that_cannot_be_set_up_is_refused_before_anything(workspace: Wor
     assert not workspace.root.exists()
 
 
-def test_a_full_disk_is_found_out_before_anything(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_detected_before_anything(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build_module, "HEADROOM_BYTES", 2**62)
     with pytest.raises(WorkspaceError) as caught, worded():
         build(CPU_HOST, GGUF, CHOICE, workspace)
@@ -276,8 +276,8 @@ LLAMA = replace(facts_of(LLAMA_8B), local=True, location="/models/llama", weight
 
 
 def image_step(plan: Plan) -> Step:
-    (found,) = (step for step in plan.steps if step.id == "image")
-    return found
+    (image,) = (step for step in plan.steps if step.id == "image")
+    return image
 
 
 def engine_that_has(folder: Path, *images: str, monkeypatch: pytest.MonkeyPatch, root: str = "") -> None:

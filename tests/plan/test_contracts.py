@@ -16,7 +16,7 @@ from wizard.kernel.errors import InfeasibleError
 from wizard.plan.options import Options
 from wizard.texts.errors import worded
 
-FORMATS = ("none", *(one.name for one in tools().formats))
+FORMATS = ("none", *(scheme.name for scheme in tools().formats))
 SPLITS = ((1, 1), (2, 1), (1, 2), (2, 2))
 REFUSALS = {"TW-L41", "TW-L42", "TW-L43", "TW-L45", "TW-L46", "TW-L47", "TW-L48"}
 VERSIONS = sorted(TAGS, key=version_of)
@@ -35,12 +35,12 @@ def wrong(version: str, facts: object, *args: object, **changes: object) -> list
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_llama_by_every_format_split_and_cache(version: str) -> None:
-    found = {
+    violated = {
         (name, split, kv): wrong(version, LLAMA, name, tp=split[0], pp=split[1], kv=kv)
         for name, split, kv in product(FORMATS, SPLITS, ("auto", "fp8"))
     }
-    assert {key: texts for key, texts in found.items() if texts} == {}
-    made = {key for key, texts in found.items() if texts is not None}
+    assert {key: texts for key, texts in violated.items() if texts} == {}
+    made = {key for key, texts in violated.items() if texts is not None}
     assert {(name, split, "auto") for name, split in product(("none", "int8_wo", "int4_wo"), SPLITS)} <= made
     calibrated = ("none", "fp8", "int8_sq", "int4_awq", "w4a8_awq", "int8_wo", "int4_wo")
     assert set(product(calibrated, SPLITS, ("auto", "fp8"))) <= made
@@ -48,22 +48,22 @@ def test_llama_by_every_format_split_and_cache(version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_family(version: str) -> None:
-    ways = (("none", (1, 1)), ("none", (2, 1)), ("none", (1, 2)), ("int4_wo", (2, 1)), ("fp8", (1, 1)))
-    cases = [(name, how, split) for name, (how, split) in product(ARCHITECTURES, ways)]
-    found = {
+    setups = (("none", (1, 1)), ("none", (2, 1)), ("none", (1, 2)), ("int4_wo", (2, 1)), ("fp8", (1, 1)))
+    cases = [(name, how, split) for name, (how, split) in product(ARCHITECTURES, setups)]
+    violated = {
         (name, how, split): wrong(version, model(name), how, tp=split[0], pp=split[1], dtype=dtype)
         for (name, how, split), dtype in zip(cases, ("float16", "bfloat16") * len(cases), strict=False)
     }
-    assert {key: texts for key, texts in found.items() if texts} == {}
+    assert {key: texts for key, texts in violated.items() if texts} == {}
     families = [
         family
         for family in tools().families
-        if any(found[name, "none", (1, 1)] is not None for name in family.architectures)
+        if any(violated[name, "none", (1, 1)] is not None for name in family.architectures)
     ]
     assert len(families) >= (8 if version_of(version) < (0, 10) else 12)
 
 
-@pytest.mark.parametrize("version", [one for one in VERSIONS if version_of(one) >= (0, 16)])
+@pytest.mark.parametrize("version", [version for version in VERSIONS if version_of(version) >= (0, 16)])
 @pytest.mark.parametrize("stored", [AWQ, GPTQ], ids=["awq", "gptq"])
 def test_published_quantisations(version: str, stored: object) -> None:
     facts = model("LlamaForCausalLM", stored)  # type: ignore[arg-type]
@@ -71,12 +71,12 @@ def test_published_quantisations(version: str, stored: object) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_lengths_that_a_journey_settles(version: str) -> None:
+def test_lengths_that_a_recipe_settles(version: str) -> None:
     steps = planned(LLAMA, choice(version), Options(max_input_len=1024))
     assert [text for argv in inside(steps) if argv[0] != sys.executable for text in violations(argv, version)] == []
 
 
-@pytest.mark.parametrize("version", [one for one in VERSIONS if version_of(one) >= (0, 19)])
+@pytest.mark.parametrize("version", [version for version in VERSIONS if version_of(version) >= (0, 19)])
 def test_the_llm_api_calls_no_tool(version: str) -> None:
     assert wrong(version, LLAMA, stack="trtllm-llmapi") == []
     assert wrong(version, LLAMA, stack="trtllm-llmapi", tp=2, pp=2) == []
@@ -99,7 +99,7 @@ def test_the_llm_api_calls_no_tool(version: str) -> None:
 )
 def test_the_checker_sees_what_is_wrong(tool: str, arguments: str, text: str) -> None:
     (contract,) = neighbours("0.10.0")
-    assert any(one.startswith(text) for one in broken(options(contract, tool), arguments.split()))
+    assert any(violation.startswith(text) for violation in broken(options(contract, tool), arguments.split()))
 
 
 def test_a_plan_of_another_release_is_wrong_here() -> None:
@@ -119,8 +119,8 @@ def test_every_tool_of_a_contract_is_called_by_some_plan() -> None:
             except InfeasibleError:
                 continue
             for argv in inside(steps):
-                if argv[0] != sys.executable and (found := contracts.tool_of(argv)):
-                    called.add(found[0])
+                if argv[0] != sys.executable and (call := contracts.tool_of(argv)):
+                    called.add(call[0])
     known = {tool for contract in contracts.contracts().values() for tool in contract}
     # fill_template.py is shown as the equivalent, utils.py and plugin.py are parts of others, 0.7's build.py is in no
     # image that builds engines, trtllm-serve and internlm are no part of these stacks.

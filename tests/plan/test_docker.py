@@ -36,8 +36,8 @@ def test_shared_memory_grows_with_the_gpus_of_a_step(made: Docker, gpus: int, si
 
 
 def test_a_server_has_shared_memory_for_all_its_gpus() -> None:
-    (found,) = (one.start("m", Ports(), "made").command().argv for one in [FOUR])
-    assert option(found, "--shm-size") == ["10.24g"]
+    (argv,) = (runtime.start("m", Ports(), "made").command().argv for runtime in [FOUR])
+    assert option(argv, "--shm-size") == ["10.24g"]
 
 
 def test_locked_memory_is_unlimited_only_where_that_can_be_given() -> None:
@@ -83,7 +83,9 @@ def test_a_command_of_podman_word_for_word() -> None:
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0/\r"), min_size=1))
 def test_any_path_is_one_field_of_a_mount(name: str) -> None:
     path = Path("/data") / name
-    value = next(one for one in option(ONE.command("s", ("true",), reads=(path,)).argv, "--mount") if "/data" in one)
+    value = next(
+        mount for mount in option(ONE.command("s", ("true",), reads=(path,)).argv, "--mount") if "/data" in mount
+    )
     assert list(csv.reader([value], strict=True)) == [["type=bind", f"source={path}", f"target={path}", "readonly"]]
 
 
@@ -91,7 +93,7 @@ def test_image_steps_do_not_speak_of_engines_that_nobody_builds() -> None:
     assert "build" not in ONE.prepare()[0].why
 
 
-def test_an_images_size_is_said_to_be_of_unknown_kind_where_it_counts() -> None:
+def test_an_images_size_has_its_caveat_where_it_counts() -> None:
     (step,) = replace(ONE, image_bytes=10**10).prepare()
     assert step.estimate.download_bytes == step.estimate.disk_bytes == 10**10
     assert "not whether it is compressed" in step.why
@@ -117,18 +119,18 @@ def snapshot(tmp_path: Path) -> Path:
 
 
 def test_what_a_models_links_lead_to_is_readable(snapshot: Path, tmp_path: Path) -> None:
-    found = fetch(replace(LLAMA, local=True, location=str(snapshot)), WORKSPACE)
-    assert found.reads == (snapshot, tmp_path / "hub" / "blobs", tmp_path / "other")
+    fetched = fetch(replace(LLAMA, local=True, location=str(snapshot)), WORKSPACE)
+    assert fetched.reads == (snapshot, tmp_path / "hub" / "blobs", tmp_path / "other")
 
 
 def test_a_model_named_by_a_link_is_read_where_it_is(snapshot: Path, tmp_path: Path) -> None:
     (tmp_path / "model").symlink_to(snapshot)
-    found = fetch(replace(LLAMA, local=True, location=str(tmp_path / "model")), WORKSPACE)
-    assert found.reads[0] == snapshot
+    fetched = fetch(replace(LLAMA, local=True, location=str(tmp_path / "model")), WORKSPACE)
+    assert fetched.reads[0] == snapshot
     (tmp_path / "x.gguf").symlink_to(tmp_path / "other" / "big")
-    one = fetch(replace(GGUF, location=str(tmp_path / "x.gguf")), Workspace(tmp_path))
-    assert one.reads == (tmp_path / "other" / "big",)
-    assert one.path.suffix == ".gguf"
+    fetched = fetch(replace(GGUF, location=str(tmp_path / "x.gguf")), Workspace(tmp_path))
+    assert fetched.reads == (tmp_path / "other" / "big",)
+    assert fetched.path.suffix == ".gguf"
 
 
 def test_links_in_a_circle_are_no_folder_to_read(tmp_path: Path) -> None:

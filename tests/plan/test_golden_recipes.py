@@ -1,4 +1,4 @@
-"""The plans of all recipes, word for word, as the command line makes them; ``UPDATE_GOLDEN=1`` writes them anew."""
+"""The plans of all recipes, word for word, as the command line makes them; ``UPDATE_GOLDEN=1`` regenerates them."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def test_a_flag_goes_before_what_the_recipe_was_made_for(length: int) -> None:
     made = plan("tutorial-001", "1xL4", max_len=length)
     commands = [action for step in made.steps for action in step.actions if isinstance(action, Command)]
     (argv,) = (command.argv for command in commands if "trtllm-build" in command.argv)
-    said = dict(itertools.pairwise(argv))
-    assert int(said["--max_input_len"]) + int(said["--max_output_len"]) == length == made.choice.max_seq_len
+    flags = dict(itertools.pairwise(argv))
+    assert int(flags["--max_input_len"]) + int(flags["--max_output_len"]) == length == made.choice.max_seq_len
 
 
 def test_two_models_that_do_not_fit_are_refused_before_anything_is_fetched() -> None:
@@ -85,5 +85,5 @@ def test_tutorial_004_serves_as_many_sequences_as_vllm_does_by_itself(name: str,
 
 def test_tutorial_001_says_why_its_type_is_another() -> None:
     assert plan("tutorial-001", "1xL4").choice.dtype == "bfloat16"
-    (said,) = (one for one in recipe_of("tutorial-001").repaired if "bfloat16" in one)
-    assert "float16" in said
+    (repair,) = (repair for repair in recipe_of("tutorial-001").repaired if "bfloat16" in repair)
+    assert "float16" in repair

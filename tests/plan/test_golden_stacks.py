@@ -1,4 +1,4 @@
-"""The plans of the native stacks, word for word; ``UPDATE_GOLDEN=1`` writes them anew."""
+"""The plans of the native stacks, word for word; ``UPDATE_GOLDEN=1`` regenerates them."""
 
 from __future__ import annotations
 

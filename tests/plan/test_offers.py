@@ -21,7 +21,7 @@ from wizard.plan.offers import Suggestion, details, search, suggestions, with_ve
 from wizard.probe.shorthand import host
 from wizard.texts.advise import verdict
 
-FOUND = Suggestion("org/chat", "org/chat", "", None, None, needs_network=True, usable=True, place="hub")
+SUGGESTION = Suggestion("org/chat", "org/chat", "", None, None, needs_network=True, usable=True, place="hub")
 
 
 @pytest.fixture
@@ -34,22 +34,29 @@ def test_the_list_is_there_at_once_without_a_hub_and_leaves_open_what_only_it_kn
 ) -> None:
     with FakeHub({}, "silent") as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        found = suggestions(CPU_HOST, None, offline=False, ask=False)
+        offers = suggestions(CPU_HOST, None, offline=False, ask=False)
         assert hub.requests == []
-    assert [one.ref for one in found[: len(cpu_models())]] == [cpu_model.ref for cpu_model in cpu_models()]
-    assert all(one.usable and one.verdict is None and one.parameters for one in found[: len(cpu_models())])
-    demo = next(one for one in found if one.ref == "demo")
+    assert [suggestion.ref for suggestion in offers[: len(cpu_models())]] == [
+        cpu_model.ref for cpu_model in cpu_models()
+    ]
+    assert all(
+        suggestion.usable and suggestion.verdict is None and suggestion.parameters
+        for suggestion in offers[: len(cpu_models())]
+    )
+    demo = next(suggestion for suggestion in offers if suggestion.ref == "demo")
     assert demo.verdict is not None
     assert demo.verdict.word == "fits"
 
 
 def test_on_a_gpu_its_models_have_their_verdicts_at_once_and_what_fits_comes_first() -> None:
-    found = suggestions(host("1xA10"), None, offline=False, ask=False)
-    words = [one.verdict.word if one.verdict else None for one in found if one.ref != "demo"]
-    assert words == sorted(words, key=["fits", None, "tight", "no"].index)
-    assert (found[0].ref, found[0].usable) == ("Qwen/Qwen2.5-7B-Instruct", True)
-    assert {gpu_model.ref for gpu_model in gpu_models()} <= {one.ref for one in found}
-    llama = next(one for one in found if "Llama-3.1-8B" in one.ref)
+    offers = suggestions(host("1xA10"), None, offline=False, ask=False)
+    verdicts = [
+        suggestion.verdict.word if suggestion.verdict else None for suggestion in offers if suggestion.ref != "demo"
+    ]
+    assert verdicts == sorted(verdicts, key=["fits", None, "tight", "no"].index)
+    assert (offers[0].ref, offers[0].usable) == ("Qwen/Qwen2.5-7B-Instruct", True)
+    assert {gpu_model.ref for gpu_model in gpu_models()} <= {suggestion.ref for suggestion in offers}
+    llama = next(suggestion for suggestion in offers if "Llama-3.1-8B" in suggestion.ref)
     assert llama.gated
 
 
@@ -59,9 +66,9 @@ def test_without_a_gpu_models_that_need_one_are_not_in_the_list() -> None:
 
 
 def test_without_a_hub_what_needs_it_comes_behind_what_does_not() -> None:
-    found = suggestions(host("1xA10"), None, offline=True, ask=True)
-    assert found[0].ref == "demo"
-    needy = [one.needs_network for one in found if one.usable]
+    offers = suggestions(host("1xA10"), None, offline=True, ask=True)
+    assert offers[0].ref == "demo"
+    needy = [suggestion.needs_network for suggestion in offers if suggestion.usable]
     assert needy == sorted(needy)
 
 
@@ -78,12 +85,12 @@ def test_what_is_on_this_disk_is_below_the_recommended_one(weights: bytes, tmp_p
     assert not any(other.place == "here" for other in others)  # what is damaged is left out
 
 
-def test_the_copy_of_our_own_model_that_was_served_is_no_second_one(tmp_path: Path) -> None:
+def test_a_served_copy_of_the_bundled_model_is_listed_once(tmp_path: Path) -> None:
     folder = tmp_path / "models" / "demo-1234"
     folder.mkdir(parents=True)
     shutil.copy(profiles.find(recipe("demo").model), folder)
-    found = suggestions(CPU_HOST, tmp_path / "models", offline=True, ask=True)
-    assert [one.ref for one in found if one.verdict] == ["demo"]
+    offers = suggestions(CPU_HOST, tmp_path / "models", offline=True, ask=True)
+    assert [suggestion.ref for suggestion in offers if suggestion.verdict] == ["demo"]
 
 
 def test_the_hub_is_asked_about_what_is_not_known(weights: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,9 +113,9 @@ def test_a_search_says_what_the_hub_says_and_a_verdict_comes_later(
     repos = {"org/chat": FakeRepo({"chat.gguf": weights}, {"downloads": 7, "tags": ["license:mit"]})}
     with FakeHub(repos) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        (one,) = search("chat", offline=False)
-        assert one == replace(FOUND, licence="mit", downloads=7, gated=False)
-        now = with_verdict(CPU_HOST, one)
+        (suggestion,) = search("chat", offline=False)
+        assert suggestion == replace(SUGGESTION, licence="mit", downloads=7, gated=False)
+        now = with_verdict(CPU_HOST, suggestion)
     assert now.verdict is not None
     assert now.verdict.word == "fits"
     assert now.download_bytes == len(weights)
@@ -122,14 +129,14 @@ def test_searching_and_judging_without_a_hub() -> None:
     with pytest.raises(NetworkError):
         search("chat", offline=False)
     with pytest.raises(ModelError):
-        with_verdict(CPU_HOST, FOUND, offline=True)
+        with_verdict(CPU_HOST, SUGGESTION, offline=True)
 
 
 HERE = {"download_bytes": 0, "needs_network": False}
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "parts"),
     [
         ({}, ["license unknown", "on the Hub"]),
         ({"downloads": 1200, "licence": "mit"}, ["mit", "on the Hub", "1.2 K downloads in 30 days"]),
@@ -143,13 +150,13 @@ HERE = {"download_bytes": 0, "needs_network": False}
         ({"place": "here", "download_bytes": 0, "needs_network": False}, ["no weights to download", "on this machine"]),
     ],
 )
-def test_what_is_not_known_is_not_said(changes: dict[str, object], words: list[str]) -> None:
-    text = " · ".join(details(replace(FOUND, **changes)))  # type: ignore[arg-type]
-    for word in words:
-        assert word in text
+def test_what_is_not_known_is_not_shown(changes: dict[str, object], parts: list[str]) -> None:
+    text = " · ".join(details(replace(SUGGESTION, **changes)))  # type: ignore[arg-type]
+    for part in parts:
+        assert part in text
     assert "None" not in text
     assert ("parameters" in text) == ("parameters" in changes)
 
 
-def test_verdicts_in_words() -> None:
+def test_verdicts_as_text() -> None:
     assert verdict(Verdict("no", saying("why"))) == ("not possible", "why")

@@ -13,7 +13,7 @@ def checked(options: Options, stack: str, context: int | None = 4096) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "stack", "said"),
+    ("options", "stack", "message"),
     [
         (Options(lora={"a": "owner/x"}), "trtllm-engine", "lora"),
         (Options(bls=True), "vllm", "bls"),
@@ -27,8 +27,8 @@ def checked(options: Options, stack: str, context: int | None = 4096) -> None:
         (Options(max_input_len=4097), "trtllm-engine", "max_input_len cannot be 4097"),
     ],
 )
-def test_an_option_that_means_nothing_is_refused(options: Options, stack: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said) as caught:
+def test_an_option_that_means_nothing_is_refused(options: Options, stack: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
         checked(options, stack)
     assert caught.value.code == "TW-L09"
 
@@ -46,7 +46,7 @@ def test_what_is_read_and_within_bounds_is_right() -> None:
 @pytest.mark.parametrize("data", [{"batching": "nonsense"}, {"beside": 1}, {"lora": [["a", "b"]]}])
 def test_a_recipes_options_are_of_their_kinds(data: dict[str, object]) -> None:
     with pytest.raises(UsageError) as caught:
-        from_data(Options, data, where="the journey x")
+        from_data(Options, data, where="the recipe x")
     assert caught.value.code == "TW-K01"
 
 

@@ -29,8 +29,8 @@ def at(system: str, *engines: ContainerEngine, driver: str | None = None) -> dic
 
 
 def test_a_machine_that_has_everything() -> None:
-    found = at("Ubuntu 24.04 LTS", DOCKER, driver="580.95")
-    assert found == dict.fromkeys(("driver", "engine", "toolkit"), (True, ""))
+    states = at("Ubuntu 24.04 LTS", DOCKER, driver="580.95")
+    assert states == dict.fromkeys(("driver", "engine", "toolkit"), (True, ""))
 
 
 @pytest.mark.parametrize(
@@ -43,17 +43,17 @@ def test_a_machine_that_has_everything() -> None:
     ],
 )
 def test_commands_are_those_of_the_distribution(system: str, driver: str, docker: str, toolkit: str) -> None:
-    found = at(system)
+    states = at(system)
     for name, text in (("driver", driver), ("engine", docker), ("toolkit", toolkit)):
-        assert not found[name][0]
-        assert text in found[name][1]
-    assert "nvidia-ctk runtime configure --runtime=docker" in found["toolkit"][1]
+        assert not states[name][0]
+        assert text in states[name][1]
+    assert "nvidia-ctk runtime configure --runtime=docker" in states["toolkit"][1]
 
 
 def test_an_unknown_distribution_gets_no_commands_that_may_be_wrong() -> None:
-    found = at("Some Linux 1")
-    assert found["driver"] == (False, "")
-    assert found["toolkit"] == (False, "")
+    states = at("Some Linux 1")
+    assert states["driver"] == (False, "")
+    assert states["toolkit"] == (False, "")
 
 
 def test_a_daemon_that_does_not_answer_is_started_and_rights_are_given() -> None:
@@ -68,21 +68,21 @@ def test_without_a_gpu_nothing_is_needed(problem: Problem | None) -> None:
     """`None`: a machine that is only described, without GPUs."""
     host = replace(CPU_HOST, system=System("Ubuntu 24.04 LTS", "6.8", "glibc 2.39"), gpu_problem=problem)
     driver, engine, toolkit = prerequisites(host)
-    assert [one.needed for one in (driver, engine, toolkit)] == [False] * 3
+    assert [prerequisite.needed for prerequisite in (driver, engine, toolkit)] == [False] * 3
     assert (driver.commands, toolkit.commands) == ((), ())
 
 
 @pytest.mark.parametrize("code", ["TW-P01", "TW-P02", "TW-P03"])
-def test_a_gpu_whose_driver_does_not_answer_needs_one(code: str) -> None:
+def test_a_gpu_whose_driver_does_not_respond_needs_a_driver(code: str) -> None:
     host = replace(CPU_HOST, gpu_problem=Problem(code, "no driver", "install one"))
     assert all(prerequisite.needed for prerequisite in prerequisites(host))
 
 
 def test_podman_gets_a_cdi_specification() -> None:
     podman = ContainerEngine("podman", "5", "5.4", nvidia_runtime=False)
-    found = at("Fedora Linux 42", podman)
-    assert found["engine"][0]
-    assert "nvidia-ctk cdi generate" in found["toolkit"][1]
+    states = at("Fedora Linux 42", podman)
+    assert states["engine"][0]
+    assert "nvidia-ctk cdi generate" in states["toolkit"][1]
 
 
 @pytest.mark.parametrize(

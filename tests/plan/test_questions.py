@@ -85,7 +85,7 @@ def test_wrong_answers_name_the_question(question: questions.Question, typed: st
         question.parse(typed)
     assert code(raised) == expected
     assert question.name in raised.value.what
-    assert raised.value.todo == question.help, "every door asks with it; only one has flags"
+    assert raised.value.todo == question.help, "every interface asks with it; only one has flags"
 
 
 def test_a_wrong_secret_is_not_repeated() -> None:
@@ -103,12 +103,19 @@ def test_constraints_from_answers() -> None:
     assert constraints({"model": "demo", "users": 9, "seed": 3}) == Constraints(users=9)
     assert constraints({}) == Constraints()
     setup = {"quantization": "fp8", "tp": 2, "pp": 2, "kv_dtype": "fp8", "stack": "vllm", "max_gpus": 4}
-    every = {**setup, "gpu_memory_utilization": 0.8, "as_published": True, "goal": "quality", "max_len": 9, "users": 1}
-    every |= {"release": "24.09", "runtime": "native", "engine_python": "/opt/venv/bin/python"}
-    assert to_data(constraints(every)) == every
+    answers = {
+        **setup,
+        "gpu_memory_utilization": 0.8,
+        "as_published": True,
+        "goal": "quality",
+        "max_len": 9,
+        "users": 1,
+    }
+    answers |= {"release": "24.09", "runtime": "native", "engine_python": "/opt/venv/bin/python"}
+    assert to_data(constraints(answers)) == answers
 
 
-def test_every_wish_is_a_question_and_every_such_question_a_wish() -> None:
+def test_every_constraint_is_a_question_and_every_such_question_a_constraint() -> None:
     assert {constraint.name for constraint in (*CONSTRAINTS, *SETUP)} == {field.name for field in fields(Constraints)}
     assert {constraint.flag for constraint in (*CONSTRAINTS, *SETUP)} == {
         "--" + field.name.replace("_", "-") for field in fields(Constraints)

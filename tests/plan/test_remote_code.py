@@ -17,17 +17,17 @@ def test_an_architecture_that_engines_know_needs_none_of_it(stack: str) -> None:
 
 
 @pytest.mark.parametrize("stack", ["vllm", "transformers", "trtllm-llmapi"])
-def test_that_it_is_not_run_is_said_where_it_may_be_needed(stack: str) -> None:
+def test_a_note_says_that_it_is_not_run_where_it_may_be_needed(stack: str) -> None:
     (note,) = notes(replace(CHOICE, stack=stack), CPU_HOST, replace(OWN, architecture="TheirOwnForCausalLM"))
     assert "for TheirOwnForCausalLM, which is not run" in note
 
 
-def test_scripts_that_may_run_it_are_said() -> None:
+def test_scripts_that_may_run_it_have_a_note() -> None:
     note, _ended = trtllm_engine.notes(replace(CHOICE, stack="trtllm-engine"), CPU_HOST, OWN)
     assert "https://huggingface.co/someone/model" in note
 
 
-def test_nothing_is_said_of_models_without() -> None:
+def test_models_without_it_have_no_note() -> None:
     without = replace(OWN, needs_remote_code=False)
     assert notes(replace(CHOICE, stack="vllm"), CPU_HOST, without) == ()
     assert len(trtllm_engine.notes(replace(CHOICE, stack="trtllm-engine"), CPU_HOST, without)) == 1

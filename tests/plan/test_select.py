@@ -41,15 +41,15 @@ def selected(host: Host, choice: Choice) -> Runtime:
 
 
 def docker(host: Host, choice: Choice = IN_IMAGE) -> Docker:
-    found = selected(host, choice)
-    assert isinstance(found, Docker)
-    return found
+    runtime = selected(host, choice)
+    assert isinstance(runtime, Docker)
+    return runtime
 
 
 def native(choice: Choice, host: Host = CPU_HOST) -> Native:
-    found = selected(host, choice)
-    assert isinstance(found, Native)
-    return found
+    runtime = selected(host, choice)
+    assert isinstance(runtime, Native)
+    return runtime
 
 
 def test_limits_and_user_are_those_that_the_engine_here_can_give(
@@ -81,9 +81,9 @@ def test_an_engine_on_this_machine_is_used(address: str, monkeypatch: pytest.Mon
 
 
 def test_the_image_is_nvidias_with_the_choices_tag() -> None:
-    found = docker(replace(CPU_HOST, engines=(DOCKER,)))
-    assert found.image == "nvcr.io/nvidia/tritonserver:24.05-vllm-python-py3"
-    assert (found.engine, found.devices) == ("docker", (0, 1))
+    runtime = docker(replace(CPU_HOST, engines=(DOCKER,)))
+    assert runtime.image == "nvcr.io/nvidia/tritonserver:24.05-vllm-python-py3"
+    assert (runtime.engine, runtime.devices) == ("docker", (0, 1))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_the_first_engine_that_can_give_gpus(engines: tuple[ContainerEngine, ...
 
 
 @pytest.mark.parametrize(
-    ("engines", "code", "what", "todo"),
+    ("engines", "code", "problem", "todo"),
     [
         ((), "TW-L20", "neither docker nor podman", "docker.com"),
         ((STOPPED,), "TW-L21", "does not respond", "systemctl enable --now docker"),
@@ -103,10 +103,10 @@ def test_the_first_engine_that_can_give_gpus(engines: tuple[ContainerEngine, ...
         ((replace(PODMAN, problem="catatonit is missing", obstacle="init"),), "TW-L21", "catatonit", "catatonit"),
     ],
 )
-def test_what_an_engine_lacks_is_said_with_what_to_do(
-    engines: tuple[ContainerEngine, ...], code: str, what: str, todo: str
+def test_what_an_engine_lacks_is_an_error_with_a_fix(
+    engines: tuple[ContainerEngine, ...], code: str, problem: str, todo: str
 ) -> None:
-    with pytest.raises(HostError, match=what) as caught, worded():
+    with pytest.raises(HostError, match=problem) as caught, worded():
         selected(replace(CPU_HOST, engines=engines, driver_version="580.95.05"), IN_IMAGE)
     assert caught.value.code == code
     assert todo in caught.value.todo
@@ -137,19 +137,19 @@ def test_what_has_no_image_or_no_wheel_is_tw_l23(choice: Choice) -> None:
 
 
 def test_an_engine_has_an_environment_of_its_own_beside_tritons() -> None:
-    found = native(NATIVE)
-    environment, engine = found.prepare()
+    runtime = native(NATIVE)
+    environment, engine = runtime.prepare()
     assert (environment.id, engine.id) == ("environment", "engine-environment")
-    assert Path(found.python).parent.parent.name.startswith("vllm-")
-    assert found.triton.root.name.startswith("front-")
+    assert Path(runtime.python).parent.parent.name.startswith("vllm-")
+    assert runtime.triton.root.name.startswith("front-")
     assert engine.estimate.download_bytes > environment.estimate.download_bytes > 0
-    assert found.python in engine.done.files
+    assert runtime.python in engine.done.files
 
 
 def test_two_stacks_share_the_environment_of_triton() -> None:
-    one, other = native(NATIVE), native(replace(NATIVE, stack="transformers"))
-    assert one.triton.root == other.triton.root
-    assert one.python != other.python
+    first, other = native(NATIVE), native(replace(NATIVE, stack="transformers"))
+    assert first.triton.root == other.triton.root
+    assert first.python != other.python
 
 
 @pytest.mark.parametrize("stack", ["vllm", "transformers"])
@@ -170,14 +170,14 @@ def test_in_a_container_too_the_engine_has_the_gpus_and_triton_none() -> None:
 
 
 def test_llamacpp_lives_in_tritons_environment() -> None:
-    found = native(CHOICE)
-    (step,) = found.prepare()
+    runtime = native(CHOICE)
+    (step,) = runtime.prepare()
     assert step.id == "environment"
-    assert found.python == found.triton.python
-    assert step.identity == str(found.triton.root)
+    assert runtime.python == runtime.triton.python
+    assert step.identity == str(runtime.triton.root)
 
 
-def test_a_driver_that_is_too_old_is_said_while_planning() -> None:
+def test_a_driver_that_is_too_old_is_an_error_while_planning() -> None:
     with pytest.raises(HostError, match=r"NVIDIA driver 580 or newer; found 535\.1") as caught, worded():
         selected(replace(CPU_HOST, driver_version="535.1"), NATIVE)
     assert caught.value.code == "TW-L01"
@@ -190,15 +190,15 @@ def test_an_engine_gets_a_python_that_its_wheels_are_for() -> None:
     chosen = replace(NATIVE, stack="trtllm-llmapi")
     newer = replace(PYTHON, version=(3, 12, 1), path="/opt/python3.12")
     both = replace(CPU_HOST, interpreters=(PYTHON, newer))
-    found = native(chosen, both)
-    environment, engine = found.prepare()
+    runtime = native(chosen, both)
+    environment, engine = runtime.prepare()
     assert commands(environment)[0][0] == PYTHON.path
     assert commands(engine)[0][0] == newer.path
-    assert found.python == str(Path(found.python).parents[1] / "bin" / "python")
+    assert runtime.python == str(Path(runtime.python).parents[1] / "bin" / "python")
     assert native(NATIVE, both).python == native(NATIVE).python
 
 
-def test_no_python_for_the_engines_wheels_is_said_while_planning() -> None:
+def test_no_python_for_the_engines_wheels_is_an_error_while_planning() -> None:
     with pytest.raises(HostError, match=r"only Python 3\.10 or 3\.12; found 3\.11") as caught, worded():
         selected(CPU_HOST, replace(NATIVE, stack="trtllm-llmapi"))
     assert caught.value.code == "TW-L01"
@@ -208,8 +208,8 @@ def test_no_python_for_the_engines_wheels_is_said_while_planning() -> None:
 def test_only_pins_without_hashes_are_installed_without() -> None:
     def installed(stack: str) -> tuple[str, ...]:
         newer = replace(PYTHON, version=(3, 12, 1), path="/opt/python3.12")
-        found = native(replace(NATIVE, stack=stack), replace(CPU_HOST, interpreters=(newer,)))
-        (argv,) = [command for command in commands(found.prepare()[1]) if "-r" in command]
+        runtime = native(replace(NATIVE, stack=stack), replace(CPU_HOST, interpreters=(newer,)))
+        (argv,) = [command for command in commands(runtime.prepare()[1]) if "-r" in command]
         return argv
 
     assert {"--no-deps", "--require-hashes"} <= set(installed("vllm"))
@@ -222,8 +222,8 @@ def commands(step: Step) -> list[tuple[str, ...]]:
 
 def test_the_choice_names_the_environment() -> None:
     older = replace(NATIVE, environment="vllm-cuda12")
-    found = native(older, replace(CPU_HOST, driver_version="535.1"))
-    assert Path(found.python).parent.parent.name.startswith("vllm-cuda12-")
+    runtime = native(older, replace(CPU_HOST, driver_version="535.1"))
+    assert Path(runtime.python).parent.parent.name.startswith("vllm-cuda12-")
     assert native(NATIVE).engine == native(replace(NATIVE, environment="vllm")).engine  # of an earlier plan
 
 
@@ -245,10 +245,10 @@ GPU_HOST = replace(CPU_HOST, gpus=shorthand("2xH200").gpus, driver_version="580.
 
 
 def test_the_users_python_is_checked_and_nothing_is_installed(own: Choice) -> None:
-    found = native(own, GPU_HOST)
-    assert found.python == own.engine_python
-    assert any("nothing is installed there" in note for note in found.notes)
-    environment, check = found.prepare()
+    runtime = native(own, GPU_HOST)
+    assert runtime.python == own.engine_python
+    assert any("nothing is installed there" in note for note in runtime.notes)
+    environment, check = runtime.prepare()
     assert (environment.id, check.id) == ("environment", "engine-environment")
     assert environment.estimate.download_bytes == 73_319_986
     assert (check.estimate.download_bytes, check.estimate.disk_bytes) == (0, 0)
@@ -273,13 +273,13 @@ def test_without_gpus_none_are_looked_for(own: Choice) -> None:
 
 def test_the_check_is_one_for_all_servers_and_another_when_a_package_changes(own: Choice, tmp_path: Path) -> None:
     workspace = Workspace(Path("/w"))
-    one, other = (runtime_of(GPU_HOST, own, workspace, workspace.server(name)) for name in ("s", "t"))
-    assert one.prepare()[1].fingerprint == other.prepare()[1].fingerprint
+    first, other = (runtime_of(GPU_HOST, own, workspace, workspace.server(name)) for name in ("s", "t"))
+    assert first.prepare()[1].fingerprint == other.prepare()[1].fingerprint
     site = next((tmp_path / "venv").glob("lib/python3*/site-packages"))
     (site / "vllm-0.26.0.dist-info").rename(site / "vllm-0.27.0.dist-info")
     about = site / "vllm-0.27.0.dist-info" / "METADATA"
     about.write_text(about.read_text().replace("0.26.0", "0.27.0"))
-    assert native(own, GPU_HOST).prepare()[1].fingerprint != one.prepare()[1].fingerprint
+    assert native(own, GPU_HOST).prepare()[1].fingerprint != first.prepare()[1].fingerprint
 
 
 @pytest.mark.parametrize(
@@ -295,9 +295,9 @@ def test_what_changed_since_the_advice_is_refused_while_planning(
 ) -> None:
     choice = replace(NATIVE, engine_python=make(tmp_path / "venv", packages))
     # What the machine's description says of it is old.
-    said = EnginePython(choice.engine_python or "", (3, 11, 7), str(tmp_path / "venv"), VLLM, "12.8")
+    recorded = EnginePython(choice.engine_python or "", (3, 11, 7), str(tmp_path / "venv"), VLLM, "12.8")
     with pytest.raises(HostError) as caught, worded():
-        native(choice, replace(GPU_HOST, driver_version=driver, cuda_driver_version=cuda, engine_pythons=(said,)))
+        native(choice, replace(GPU_HOST, driver_version=driver, cuda_driver_version=cuda, engine_pythons=(recorded,)))
     assert caught.value.code == code
 
 

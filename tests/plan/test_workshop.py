@@ -59,13 +59,13 @@ def test_what_is_given_agrees_with_the_pins_or_is_refused() -> None:
     assert "--users" in caught.value.todo
 
 
-def test_a_pinned_wish_goes_before_what_was_wished() -> None:
+def test_a_pinned_constraint_goes_before_the_users() -> None:
     mine = Workshop("Mine", pin={"users": 2, "model": "demo"})
     assert constraints_of(mine, Constraints(users=9, tp=1)) == Constraints(users=2, tp=1)
     assert constraints_of(Workshop(), Constraints(users=9)) == Constraints(users=9)
 
 
-def test_pins_are_said_where_they_are_asked() -> None:
+def test_pins_are_shown_with_their_questions() -> None:
     mine = Workshop("Mine", pin={"users": 2, "name": "first", "model": "demo"})
     assert pinned_words(mine, "advice") == "Set by your facilitator: Number of concurrent users: 2"
     assert pinned_words(mine, "review") == "Set by your facilitator: Server name: first"

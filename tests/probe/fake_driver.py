@@ -131,9 +131,9 @@ def of_device(device: str, gpu: dict[str, Any]) -> Iterator[str]:
 
 def of_links(call: str, links: list[dict[str, Any]]) -> Iterator[str]:
     function, device = call.split()
-    for link, told in enumerate([*links, {"State": error(INVALID_ARGUMENT)}]):
-        for what, said in told.items():
-            yield line(f"{function}{FUNCTIONS.get(what, what)} {device} {link}", said)
+    for link, readings in enumerate([*links, {"State": error(INVALID_ARGUMENT)}]):
+        for reading, value in readings.items():
+            yield line(f"{function}{FUNCTIONS.get(reading, reading)} {device} {link}", value)
 
 
 def of_fields(call: str, fields: dict[str, int]) -> Iterator[str]:

@@ -24,15 +24,15 @@ def hanging(path: Path, before: str = "") -> Path:
 
 def running(token: str) -> list[str]:
     """Command lines of living processes that hold ``token`` (a zombie's is empty)."""
-    found: list[str] = []
+    lines: list[str] = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
         if token in line:
-            found.append(line)
-    return found
+            lines.append(line)
+    return lines
 
 
 def wait_for(token: str) -> None:

@@ -10,7 +10,7 @@ from tests.probe.programs import hanging, wait_for, wait_until_gone
 from wizard.probe.ask import asking
 
 
-def test_answers_are_told_apart() -> None:
+def test_answers_are_distinguished() -> None:
     questions = {"good": ("/bin/sh", "-c", "echo yes; echo no >&2"), "bad": ("/bin/sh", "-c", "exit 3")}
     with asking(questions, seconds=60) as asked:
         good, bad = asked["good"].answer(), asked["bad"].answer()

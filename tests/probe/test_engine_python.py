@@ -31,9 +31,9 @@ def inactive(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_an_environment_has_is_read_without_importing_it(tmp_path: Path) -> None:
     path = make(tmp_path / "venv", VLLM)
-    found = inspect(path)
-    assert found == EnginePython(path, sys.version_info[:3], str(tmp_path / "venv"), VLLM, "13.0")
-    assert from_json(EnginePython, to_json(found), where="here") == found
+    environment = inspect(path)
+    assert environment == EnginePython(path, sys.version_info[:3], str(tmp_path / "venv"), VLLM, "13.0")
+    assert from_json(EnginePython, to_json(environment), where="here") == environment
 
 
 def test_links_stay_because_they_make_the_environment(tmp_path: Path) -> None:
@@ -57,12 +57,12 @@ def test_variables_of_the_wizards_own_python_do_not_count(tmp_path: Path, monkey
 
 def test_no_secret_is_in_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_" + "x" * 20)
-    said = tmp_path / "said"
-    odd = script(tmp_path / "python", f"env > {said}; exit 1")
+    output = tmp_path / "output"
+    odd = script(tmp_path / "python", f"env > {output}; exit 1")
     with pytest.raises(UsageError):
         inspect(str(odd))
-    assert "PATH=" in said.read_text()
-    assert "HF_TOKEN" not in said.read_text()
+    assert "PATH=" in output.read_text()
+    assert "HF_TOKEN" not in output.read_text()
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_missing_file_and_a_folder_are_tw_p15_and_the_folders_interpreter_is_n
     assert f"--engine-python {path}" in caught.value.todo
 
 
-def test_a_folder_without_an_interpreter_is_said(tmp_path: Path) -> None:
+def test_a_folder_without_an_interpreter_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="this is a folder without bin/python") as caught:
         inspect(str(tmp_path))
     assert caught.value.code == "TW-P15"
@@ -149,11 +149,11 @@ def described(container: str | None = None) -> tuple[tuple[EnginePython, ...], s
 
 
 @pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
-def test_the_active_environment_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+def test_the_active_environment_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     path = make(tmp_path / "venv", VLLM)
     monkeypatch.setenv(variable, str(tmp_path / "venv"))
-    (found,), silent = described()
-    assert (found.path, found.packages, silent) == (path, VLLM, None)
+    (python,), silent = described()
+    assert (python.path, python.packages, silent) == (path, VLLM, None)
 
 
 def test_one_without_an_engine_is_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,12 +184,12 @@ def test_the_wizards_own_environment_counts_with_a_server_for_models_only(
     assert bool(described()[0]) == listed
 
 
-def test_in_a_container_the_python_on_path_is_found_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_container_the_python_on_path_is_detected_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "venv", VLLM)
     monkeypatch.setenv("PATH", str(tmp_path / "venv" / "bin"))
     assert described() == ((), None)
-    (found,), _ = described("docker")
-    assert found.path == str(tmp_path / "venv" / "bin" / "python3")
+    (python,), _ = described("docker")
+    assert python.path == str(tmp_path / "venv" / "bin" / "python3")
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
     assert len(described("docker")[0]) == 1  # the same environment
 
@@ -201,7 +201,7 @@ def test_this_machine_lists_it_and_says_who_does_not_answer(tmp_path: Path, monk
     monkeypatch.setenv("PATH", "/nowhere")
     script(tmp_path / "conda" / "bin" / "python", "echo broken >&2; exit 1")
     host = find(None, tmp_path)
-    assert [one.path for one in host.engine_pythons] == [path]
+    assert [python.path for python in host.engine_pythons] == [path]
     assert host.unknown["engine_pythons"] == f"{tmp_path / 'conda' / 'bin' / 'python'}: broken"
     assert from_json(Host, to_json(host), where="here") == host
     assert "vllm0.26.0,transformers5.17.0,torch2.11.0+cu130,CUDA13.0" in "".join(text(host).split())

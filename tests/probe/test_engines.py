@@ -56,7 +56,7 @@ def test_nvidias_hook_is_enough_for_docker(programs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("message", "expected"),
     [
         (
             "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock",
@@ -71,8 +71,8 @@ def test_nvidias_hook_is_enough_for_docker(programs: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("status", [0, 1])  # releases differ in it
-def test_docker_that_does_not_answer_says_why(programs: Path, said: str, expected: str, status: int) -> None:
-    body = f"""echo '{{"ServerVersion": "", "Runtimes": null}}'; printf '%s\\n' '{said}' >&2; exit {status}"""
+def test_docker_that_does_not_answer_says_why(programs: Path, message: str, expected: str, status: int) -> None:
+    body = f"""echo '{{"ServerVersion": "", "Runtimes": null}}'; printf '%s\\n' '{message}' >&2; exit {status}"""
     script(programs / "docker", DOCKER_VERSION + body)
     (engine,) = described(programs)
     assert (engine.client_version, engine.server_version, engine.nvidia_runtime) == ("28.2.2", None, None)
@@ -112,7 +112,7 @@ def test_a_hanging_docker_keeps_its_version(programs: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", ["[]", "no json", '{"ServerVersion": 5'])
-def test_docker_that_talks_nonsense(programs: Path, answer: str) -> None:
+def test_docker_with_invalid_output(programs: Path, answer: str) -> None:
     script(programs / "docker", f"echo '{answer}'")
     (engine,) = described(programs)
     assert (engine.client_version, engine.server_version) == (None, None)
@@ -169,7 +169,7 @@ def test_podman_that_does_not_work(programs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "said", "rootless"),
+    ("engine", "output", "rootless"),
     [
         ("docker", "[name=seccomp,profile=builtin name=rootless name=cgroupns]", True),
         ("docker", "[name=apparmor name=seccomp,profile=default]", False),
@@ -177,8 +177,8 @@ def test_podman_that_does_not_work(programs: Path) -> None:
         ("podman", "rootless=false", False),
     ],
 )
-def test_whose_rights_an_engine_has(programs: Path, engine: str, said: str, rootless: bool) -> None:
-    script(programs / engine, f"echo '{said}'")
+def test_whose_rights_an_engine_has(programs: Path, engine: str, output: str, rootless: bool) -> None:
+    script(programs / engine, f"echo '{output}'")
     assert engines.is_rootless(engine) is rootless
 
 

@@ -13,12 +13,12 @@ from wizard.probe.gpus import GpuPart, find
 from wizard.probe.host import Gpu, GpuProcess, MigSlice
 
 HOST_MEMORY = (128 << 30, 100 << 30)
-Found = Callable[..., GpuPart]
+Probe = Callable[..., GpuPart]
 NOT_SUPPORTED = error(pynvml.NVML_ERROR_NOT_SUPPORTED)
 
 
 @pytest.fixture
-def found(driver: FakeDriver) -> Found:
+def probe(driver: FakeDriver) -> Probe:
     """What the wizard says of a machine whose NVML answers like this."""
 
     def described(data: dict[str, Any], host_memory: tuple[int | None, int | None] = HOST_MEMORY) -> GpuPart:
@@ -28,8 +28,8 @@ def found(driver: FakeDriver) -> Found:
     return described
 
 
-def test_one_h200(found: Found) -> None:
-    part = found(readings("nvml-h200-x1"))
+def test_one_h200(probe: Probe) -> None:
+    part = probe(readings("nvml-h200-x1"))
     assert part.problem is None
     assert (part.driver_version, part.cuda_driver_version) == ("580.159.04", "13.0")
     assert part.links == ()
@@ -62,8 +62,8 @@ def test_one_h200(found: Found) -> None:
         (pynvml.NVML_ERROR_UNKNOWN, "TW-P04"),
     ],
 )
-def test_without_nvml_the_problem_is_a_value(code: int, expected: str, found: Found) -> None:
-    part = found({"init": error(code)})
+def test_without_nvml_the_problem_is_a_value(code: int, expected: str, probe: Probe) -> None:
+    part = probe({"init": error(code)})
     assert part.gpus == ()
     assert part.problem is not None
     assert part.problem.code == expected
@@ -71,10 +71,10 @@ def test_without_nvml_the_problem_is_a_value(code: int, expected: str, found: Fo
     assert part.problem.todo
 
 
-def test_one_lost_gpu_does_not_hide_the_others(found: Found) -> None:
+def test_one_lost_gpu_does_not_hide_the_others(probe: Probe) -> None:
     data = readings("nvml-h200-x8")
     data["gpus"][3]["Handle"] = error(pynvml.NVML_ERROR_GPU_IS_LOST)
-    part = found(data)
+    part = probe(data)
     assert [gpu.name for gpu in part.gpus].count("NVIDIA H200") == 7
     assert part.gpus[3].memory_total_bytes is None
     assert "lost" in part.gpus[3].unknown["memory_total_bytes"]
@@ -82,11 +82,11 @@ def test_one_lost_gpu_does_not_hide_the_others(found: Found) -> None:
     assert not any(3 in (link.a, link.b) for link in part.links)
 
 
-def test_a_gpu_that_is_lost_while_it_is_asked_keeps_what_is_known(found: Found) -> None:
+def test_a_gpu_that_is_lost_while_it_is_asked_keeps_what_is_known(probe: Probe) -> None:
     data = readings("nvml-h200-x1")
     for name in ("MemoryInfo", "MemoryInfo_v2", "PowerManagementLimit"):
         data["gpus"][0][name] = error(pynvml.NVML_ERROR_GPU_IS_LOST)
-    (gpu,) = found(data).gpus
+    (gpu,) = probe(data).gpus
     assert gpu.name == "NVIDIA H200"
     assert gpu.memory_total_bytes is None
     assert not gpu.memory_is_shared_with_host
@@ -94,40 +94,40 @@ def test_a_gpu_that_is_lost_while_it_is_asked_keeps_what_is_known(found: Found) 
 
 
 @pytest.mark.parametrize("reading", [NOT_SUPPORTED, {"total": 0, "free": 0, "used": 0, "reserved": 0}])
-def test_unified_memory_is_the_hosts(reading: dict[str, int], found: Found) -> None:
+def test_unified_memory_is_the_hosts(reading: dict[str, int], probe: Probe) -> None:
     data = readings("nvml-h200-x1")
     data["gpus"][0] |= {"MemoryInfo": reading, "MemoryInfo_v2": reading}
-    (gpu,) = found(data).gpus
+    (gpu,) = probe(data).gpus
     assert gpu.memory_is_shared_with_host
     assert (gpu.memory_total_bytes, gpu.memory_free_bytes) == HOST_MEMORY
 
 
 @pytest.mark.parametrize("reading", [NOT_SUPPORTED, {"total": 0, "free": 0, "used": 0}])
-def test_unified_memory_may_be_told_by_the_second_version_alone(found: Found, reading: dict[str, int]) -> None:
+def test_unified_memory_may_be_reported_by_the_second_version_alone(probe: Probe, reading: dict[str, int]) -> None:
     data = readings("nvml-h200-x1")
     del data["gpus"][0]["MemoryInfo"]
     data["gpus"][0]["MemoryInfo_v2"] = reading
-    (gpu,) = found(data).gpus
+    (gpu,) = probe(data).gpus
     assert gpu.memory_is_shared_with_host
 
 
-def test_unified_memory_of_an_unknown_host_is_unknown(found: Found) -> None:
+def test_unified_memory_of_an_unknown_host_is_unknown(probe: Probe) -> None:
     data = readings("nvml-h200-x1")
     data["gpus"][0] |= {"MemoryInfo": NOT_SUPPORTED, "MemoryInfo_v2": NOT_SUPPORTED}
-    (gpu,) = found(data, (None, None)).gpus
+    (gpu,) = probe(data, (None, None)).gpus
     assert gpu.memory_total_bytes is None
     assert "host" in gpu.unknown["memory_total_bytes"]
 
 
-def test_an_old_driver_answers_the_first_version_of_memory(found: Found) -> None:
+def test_an_old_driver_answers_the_first_version_of_memory(probe: Probe) -> None:
     data = readings("nvml-h200-x1")
     del data["gpus"][0]["MemoryInfo_v2"]
-    (gpu,) = found(data).gpus
+    (gpu,) = probe(data).gpus
     assert gpu.memory_total_bytes == 150754820096
     assert "memory_total_bytes" not in gpu.unknown
 
 
-def test_mig_slices_are_listed_and_empty_slots_left_out(found: Found) -> None:
+def test_mig_slices_are_listed_and_empty_slots_left_out(probe: Probe) -> None:
     data = readings("nvml-h200-x1")
     no_permission = error(pynvml.NVML_ERROR_NO_PERMISSION)
     data["gpus"][0] |= {
@@ -145,7 +145,7 @@ def test_mig_slices_are_listed_and_empty_slots_left_out(found: Found) -> None:
             {"UUID": "MIG-2", "Name": "NVIDIA H200 MIG 3g.71gb"},
         ],
     }
-    (gpu,) = found(data).gpus
+    (gpu,) = probe(data).gpus
     assert gpu.mig_enabled is True
     assert gpu.mig_slices == (MigSlice("MIG-1", "1g.18gb", 17 << 30), MigSlice("MIG-2", "3g.71gb", None))
     assert gpu.memory_total_bytes is None
@@ -153,39 +153,39 @@ def test_mig_slices_are_listed_and_empty_slots_left_out(found: Found) -> None:
     assert not gpu.memory_is_shared_with_host
 
 
-def test_a_gpu_that_has_no_mig_has_it_off(found: Found) -> None:
+def test_a_gpu_that_has_no_mig_has_it_off(probe: Probe) -> None:
     data = readings("nvml-h200-x1")
     data["gpus"][0]["MigMode"] = NOT_SUPPORTED
-    (gpu,) = found(data).gpus
+    (gpu,) = probe(data).gpus
     assert gpu.mig_enabled is False
     assert "mig_enabled" not in gpu.unknown
 
 
-def test_processes_that_hold_memory(found: Found) -> None:
+def test_processes_that_hold_memory(probe: Probe) -> None:
     data = readings("nvml-h200-x1") | {"process_names": {"42": "/usr/bin/tritonserver"}}
     data["gpus"][0] |= {
         "ComputeRunningProcesses": [{"pid": 42, "usedGpuMemory": 1 << 30}, {"pid": 7, "usedGpuMemory": None}],
         "GraphicsRunningProcesses": [{"pid": 42, "usedGpuMemory": 1 << 30}],
     }
-    (gpu,) = found(data).gpus
+    (gpu,) = probe(data).gpus
     assert gpu.processes == (GpuProcess(7, None, None), GpuProcess(42, "/usr/bin/tritonserver", 1 << 30))
 
 
-def test_every_single_reading_may_be_missing(found: Found) -> None:
+def test_every_single_reading_may_be_missing(probe: Probe) -> None:
     """Whatever NVML refuses, the rest is still described."""
     names = [name for name in readings("nvml-h200-x1")["gpus"][0] if name not in ("NvLink", "MaxClockInfo")]
     for name in names:
         data = readings("nvml-h200-x1")
         data["gpus"][0][name] = error(pynvml.NVML_ERROR_UNKNOWN)
-        part = found(data)
+        part = probe(data)
         assert part.problem is None
         assert len(part.gpus) == 1
 
 
-def test_a_driver_that_hides_versions_and_devices(found: Found) -> None:
+def test_a_driver_that_hides_versions_and_devices(probe: Probe) -> None:
     refused = error(pynvml.NVML_ERROR_NO_PERMISSION)
     data = readings("nvml-h200-x1") | {"driver": refused, "cuda_driver": refused, "count": refused}
-    part = found(data)
+    part = probe(data)
     assert (part.gpus, part.driver_version, part.cuda_driver_version) == ((), None, None)
     assert set(part.unknown) == {"driver_version", "cuda_driver_version"}
     assert part.problem is not None

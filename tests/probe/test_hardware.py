@@ -61,7 +61,7 @@ def test_recordings_of_real_machines_are_read(name: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 8])
-def test_a_saved_host_is_found_again(tmp_path: Path, driver: FakeDriver, count: int) -> None:
+def test_a_saved_host_is_loaded_again(tmp_path: Path, driver: FakeDriver, count: int) -> None:
     host = h200s(driver, count)
     save(host, tmp_path / "host.json")
     assert find(str(tmp_path / "host.json"), tmp_path) == replace(host, source="host.json")
@@ -74,7 +74,7 @@ def test_saving_replaces_what_was_there(tmp_path: Path) -> None:
     assert find(str(tmp_path / "host.json"), tmp_path).cpu == CPU_HOST.cpu
 
 
-def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
+def test_a_device_file_is_written_to_and_stays_a_device_file(tmp_path: Path) -> None:
     (tmp_path / "null").symlink_to(os.devnull)
     save(CPU_HOST, tmp_path / "null")
     assert (tmp_path / "null").is_char_device()

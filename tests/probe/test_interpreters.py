@@ -43,15 +43,15 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def described(under: Path, seconds: float = 60) -> tuple[list[Interpreter], str | None]:
     """Interpreters under a folder, and who did not answer."""
     with asking(interpreters.questions(), seconds) as asked:
-        found, silent = interpreters.read({path: each.answer() for path, each in asked.items()})
-    return [each for each in found if Path(each.path).is_relative_to(under)], silent
+        usable, silent = interpreters.read({path: each.answer() for path, each in asked.items()})
+    return [each for each in usable if Path(each.path).is_relative_to(under)], silent
 
 
 @pytest.mark.parametrize("version", ["3.10.13", "3.11.7", "3.12.1"])
 def test_an_interpreter_with_its_library_is_usable(tmp_path: Path, version: str) -> None:
     path = install(tmp_path, version)
-    ((found,), _) = described(tmp_path)
-    assert found == Interpreter(
+    ((interpreter,), _) = described(tmp_path)
+    assert interpreter == Interpreter(
         path=str(path),
         version=tuple(map(int, version.split("."))),  # type: ignore[arg-type]
         libpython=str(tmp_path / "lib"),
@@ -62,9 +62,9 @@ def test_an_interpreter_with_its_library_is_usable(tmp_path: Path, version: str)
 
 def test_the_library_may_lie_in_the_folder_of_the_architecture(tmp_path: Path) -> None:
     install(tmp_path, "3.11.2", libdir="lib/some-linux-gnu")
-    ((found,), _) = described(tmp_path)
-    assert found.libpython == str(tmp_path / "lib" / "some-linux-gnu")
-    assert found.usable
+    ((interpreter,), _) = described(tmp_path)
+    assert interpreter.libpython == str(tmp_path / "lib" / "some-linux-gnu")
+    assert interpreter.usable
 
 
 @pytest.mark.parametrize(
@@ -77,35 +77,35 @@ def test_the_library_may_lie_in_the_folder_of_the_architecture(tmp_path: Path) -
         ("3.11.7", False, "libpython3.11.so.1.0"),
     ],
 )
-def test_others_say_why_not_and_the_way_out(tmp_path: Path, version: str, library: bool, word: str) -> None:
+def test_others_have_a_reason_and_a_fix(tmp_path: Path, version: str, library: bool, word: str) -> None:
     install(tmp_path, version, library=library)
-    ((found,), _) = described(tmp_path)
-    assert not found.usable
-    assert found.why_not is not None
-    assert word in found.why_not
-    assert "uv python install" in found.why_not
+    ((interpreter,), _) = described(tmp_path)
+    assert not interpreter.usable
+    assert interpreter.why_not is not None
+    assert word in interpreter.why_not
+    assert "uv python install" in interpreter.why_not
 
 
 @pytest.mark.parametrize(
-    ("prefix", "way_out"),
+    ("prefix", "fix"),
     [
         ("/usr", "sudo apt install libpython3.11"),
         ("/home/me/.pyenv/versions/3.11.7", "PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install --force 3.11.7"),
         ("/opt/python", "uv python install 3.11"),
     ],
 )
-def test_the_way_to_a_library_depends_on_where_the_interpreter_is_from(prefix: str, way_out: str) -> None:
+def test_the_fix_for_a_missing_library_depends_on_where_the_interpreter_is_from(prefix: str, fix: str) -> None:
     answer = Answer(0, f"3.11.7\n{prefix}\n/nowhere\n\n{prefix}/lib/python3.11\n", "")
-    ((found,), _) = interpreters.read({f"{prefix}/bin/python3": answer})
-    assert found.why_not is not None
-    assert way_out in found.why_not
+    ((interpreter,), _) = interpreters.read({f"{prefix}/bin/python3": answer})
+    assert interpreter.why_not is not None
+    assert fix in interpreter.why_not
 
 
-def test_debian_without_python3_venv_is_usable_but_said(tmp_path: Path) -> None:
+def test_debian_without_python3_venv_is_usable_with_a_note(tmp_path: Path) -> None:
     install(tmp_path, "3.11.2", venv=False)
-    ((found,), _) = described(tmp_path)
-    assert found.usable
-    assert not found.has_venv
+    ((interpreter,), _) = described(tmp_path)
+    assert interpreter.usable
+    assert not interpreter.has_venv
 
 
 def test_pyenv_and_uv_are_searched_and_shims_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,8 +113,8 @@ def test_pyenv_and_uv_are_searched_and_shims_are_not(tmp_path: Path, monkeypatch
     uv = install(tmp_path / "uv/cpython-3.11.9-linux", "3.11.9", name="python3.11")
     shim = script(tmp_path / "pyenv/shims/python3", f"touch {tmp_path}/shim-was-run")
     monkeypatch.setenv("PATH", str(shim.parent))
-    found, _ = described(tmp_path)
-    assert [each.path for each in found] == [str(pyenv), str(uv)]
+    listed, _ = described(tmp_path)
+    assert [each.path for each in listed] == [str(pyenv), str(uv)]
     assert not (tmp_path / "shim-was-run").exists()
 
 
@@ -125,16 +125,16 @@ def test_links_to_one_installation_count_once(tmp_path: Path, monkeypatch: pytes
         (tmp_path / "bin" / name).symlink_to(path)
     copied = script(tmp_path / "venv/bin/python", path.read_text().partition("\n")[2])  # a venv made with --copies
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{copied.parent}:relative:")
-    found, _ = described(tmp_path)
-    assert [each.path for each in found] == [str(path)]
+    listed, _ = described(tmp_path)
+    assert [each.path for each in listed] == [str(path)]
 
 
 def test_a_hanging_interpreter_is_reported_and_killed(tmp_path: Path) -> None:
     path = str(hanging(tmp_path / "bin/python3"))
     with asking({path: interpreters.questions()[path]}, seconds=0.3) as asked:
         wait_for(path)
-        found, silent = interpreters.read({path: asked[path].answer()})
-    assert found == ()
+        listed, silent = interpreters.read({path: asked[path].answer()})
+    assert listed == ()
     assert silent == f"{path}: no response within 0.3 s"
     wait_until_gone(path)
 
@@ -147,11 +147,11 @@ def test_what_does_not_answer_as_an_interpreter_is_none(tmp_path: Path, body: st
 
 def test_the_running_interpreter_comes_first_and_stands_for_its_environments() -> None:
     with asking(interpreters.questions(), 60) as asked:
-        found, _ = interpreters.read({path: each.answer() for path, each in asked.items()})
-    first = found[0]
+        listed, _ = interpreters.read({path: each.answer() for path, each in asked.items()})
+    first = listed[0]
     assert first.version == sys.version_info[:3]
     assert Path(first.path) == Path(os.path.realpath(getattr(sys, "_base_executable", sys.executable)))
-    others = [each.version for each in found[1:]]
+    others = [each.version for each in listed[1:]]
     assert others == sorted(others, reverse=True)
 
 

@@ -28,7 +28,7 @@ def test_eight_h200_are_joined_by_eighteen_links_through_switches(driver: FakeDr
 
 
 @pytest.mark.parametrize("level", TOPOLOGY)
-def test_without_nvlink_the_bus_tells_how_near_two_gpus_are(level: int, driver: FakeDriver) -> None:
+def test_without_nvlink_the_bus_determines_how_near_two_gpus_are(level: int, driver: FakeDriver) -> None:
     data = readings("nvml-h200-x8")
     data["gpus"] = data["gpus"][:2]
     for gpu in data["gpus"]:
@@ -58,7 +58,7 @@ def test_direct_links_are_counted_by_pair(driver: FakeDriver) -> None:
     )
 
 
-def test_links_that_nvml_cannot_tell_are_unknown_with_the_reason(driver: FakeDriver) -> None:
+def test_links_that_nvml_cannot_read_are_unknown_with_the_reason(driver: FakeDriver) -> None:
     data = readings("nvml-h200-x8")
     data["gpus"] = data["gpus"][:2]
     for gpu in data["gpus"]:
@@ -116,17 +116,17 @@ def test_an_address_is_the_same_however_it_is_written(driver: FakeDriver, near: 
     for gpu in data["gpus"]:
         if near is not dict:
             gpu["PciInfo"] = near(**{"bus": gpu["PciInfo"]["busId"]})
-        gpu["NvLink"] = [one | {"RemotePciInfo": far(one["RemotePciInfo"]["busId"])} for one in gpu["NvLink"]]
+        gpu["NvLink"] = [link | {"RemotePciInfo": far(link["RemotePciInfo"]["busId"])} for link in gpu["NvLink"]]
     assert joined(driver, data).links == IN_PAIRS
 
 
-def test_one_end_may_tell_for_both(driver: FakeDriver) -> None:
+def test_one_end_is_enough_for_both(driver: FakeDriver) -> None:
     data = pairs_of_a6000()
     data["gpus"][1]["NvLink"] = data["gpus"][2]["NvLink"] = [NOT_SUPPORTED]
     assert joined(driver, data).links == IN_PAIRS
 
 
-def test_a_library_that_does_not_tell_what_kind_the_far_end_is(driver: FakeDriver) -> None:
+def test_a_library_without_the_kind_of_the_far_end(driver: FakeDriver) -> None:
     assert joined(driver, pairs_of_a6000(), without=("nvmlDeviceGetNvLinkRemoteDeviceType",)).links == IN_PAIRS
 
 

@@ -22,7 +22,7 @@ from wizard.probe.live import GpuReading, MigReading, Monitor, Traffic, refreshe
 from wizard.probe.shorthand import host
 
 GIB = 1024**3
-One = Callable[[dict[str, Any]], GpuReading]
+Read = Callable[[dict[str, Any]], GpuReading]
 NOT_SUPPORTED = error(pynvml.NVML_ERROR_NOT_SUPPORTED)
 LOST = error(pynvml.NVML_ERROR_GPU_IS_LOST)
 
@@ -65,20 +65,20 @@ def monitor(tmp_path: Path, clock: Clock) -> Iterator[Monitor]:
 
 
 @pytest.fixture
-def one(driver: FakeDriver, monitor: Monitor) -> One:
+def read(driver: FakeDriver, monitor: Monitor) -> Read:
     """The reading of a GPU whose NVML answers like this."""
 
-    def read(data: dict[str, Any]) -> GpuReading:
+    def reading_of(data: dict[str, Any]) -> GpuReading:
         driver.says(data)
-        (found,) = monitor.read().gpus
-        return found
+        (gpu,) = monitor.read().gpus
+        return gpu
 
-    return read
+    return reading_of
 
 
-def test_a_gpu_at_work(one: One) -> None:
-    found = one(active())
-    assert found == GpuReading(
+def test_a_gpu_at_work(read: Read) -> None:
+    gpu = read(active())
+    assert gpu == GpuReading(
         index=0,
         name="NVIDIA H200",
         memory_total_bytes=140 * GIB,
@@ -100,16 +100,16 @@ def test_traffic_is_what_the_counters_grew_by(driver: FakeDriver, monitor: Monit
     clock.now += 2
     driver.data["gpus"][0]["Fields"] = {"138": 4096, "139": 2048, "197": 600, "198": 200}
     driver.changed()
-    (found,) = monitor.read().gpus
-    assert found.nvlink == Traffic(2 * 1024**2, 1024**2)
-    assert found.pcie == Traffic(300.0, 100.0)
+    (gpu,) = monitor.read().gpus
+    assert gpu.nvlink == Traffic(2 * 1024**2, 1024**2)
+    assert gpu.pcie == Traffic(300.0, 100.0)
     clock.now += 2
-    driver.data["gpus"][0]["Fields"]["197"] = 5  # it began anew
+    driver.data["gpus"][0]["Fields"]["197"] = 5  # it restarted
     driver.changed()
-    (found,) = monitor.read().gpus
-    assert found.pcie is None
-    assert "two readings" in found.unknown["pcie"]
-    assert found.nvlink == Traffic(0.0, 0.0)
+    (gpu,) = monitor.read().gpus
+    assert gpu.pcie is None
+    assert "two readings" in gpu.unknown["pcie"]
+    assert gpu.nvlink == Traffic(0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -124,46 +124,46 @@ def test_traffic_is_what_the_counters_grew_by(driver: FakeDriver, monitor: Monit
         ("Fields", "pcie", "pcie"),
     ],
 )
-def test_what_nvml_does_not_say_is_none_with_the_reason(reading: str, field: str, name: str, one: One) -> None:
-    found = one(active(**{reading: NOT_SUPPORTED}))
-    assert getattr(found, field) is None
-    assert "Not Supported" in found.unknown[name]
+def test_what_nvml_does_not_say_is_none_with_the_reason(reading: str, field: str, name: str, read: Read) -> None:
+    gpu = read(active(**{reading: NOT_SUPPORTED}))
+    assert getattr(gpu, field) is None
+    assert "Not Supported" in gpu.unknown[name]
 
 
 def test_a_counter_that_this_gpu_has_not_leaves_the_other(driver: FakeDriver, monitor: Monitor, clock: Clock) -> None:
     driver.says(active(Fields={"197": 0, "198": 0}))
     monitor.read()
     clock.now += 1
-    (found,) = monitor.read().gpus
-    assert found.nvlink is None
-    assert "Not Supported" in found.unknown["nvlink"]
-    assert found.pcie == Traffic(0.0, 0.0)
+    (gpu,) = monitor.read().gpus
+    assert gpu.nvlink is None
+    assert "Not Supported" in gpu.unknown["nvlink"]
+    assert gpu.pcie == Traffic(0.0, 0.0)
 
 
-def test_a_counter_that_cannot_be_leaves_the_other(one: One) -> None:
-    found = one(active(Fields={"138": 1 << 63, "139": 0, "197": 0, "198": 0}))
-    assert "invalid number" in found.unknown["nvlink"]
-    assert found.unknown["pcie"] == "it requires two readings"
+def test_a_counter_that_cannot_be_leaves_the_other(read: Read) -> None:
+    gpu = read(active(Fields={"138": 1 << 63, "139": 0, "197": 0, "198": 0}))
+    assert "invalid number" in gpu.unknown["nvlink"]
+    assert gpu.unknown["pcie"] == "it requires two readings"
 
 
-def test_processes_whose_memory_and_name_are_hidden(one: One) -> None:
+def test_processes_whose_memory_and_name_are_hidden(read: Read) -> None:
     data = active(ComputeRunningProcesses=[{"pid": 7, "usedGpuMemory": None}])
-    assert one(data).processes == (GpuProcess(7, None, None),)
+    assert read(data).processes == (GpuProcess(7, None, None),)
 
 
-def test_the_slices_of_a_gpu(one: One) -> None:
+def test_the_slices_of_a_gpu(read: Read) -> None:
     part = {"Name": "NVIDIA H200 MIG 1g.18gb", "MemoryInfo_v2": {"total": 18 * GIB, "free": GIB, "used": 17 * GIB}}
     slots = [part, {"ok": error(pynvml.NVML_ERROR_NOT_FOUND)}]
-    found = one(active(MigMode=[1, 1], MaxMigDeviceCount=2, Slots=slots, UtilizationRates=NOT_SUPPORTED))
-    assert found.mig_slices == (MigReading("1g.18gb", 18 * GIB, 17 * GIB),)
-    assert found.utilisation is None
+    gpu = read(active(MigMode=[1, 1], MaxMigDeviceCount=2, Slots=slots, UtilizationRates=NOT_SUPPORTED))
+    assert gpu.mig_slices == (MigReading("1g.18gb", 18 * GIB, 17 * GIB),)
+    assert gpu.utilisation is None
 
 
-def test_a_gpu_without_memory_of_its_own_shares_the_hosts(tmp_path: Path, one: One) -> None:
+def test_a_gpu_without_memory_of_its_own_shares_the_hosts(tmp_path: Path, read: Read) -> None:
     tree(tmp_path, {"proc/meminfo": "MemTotal: 1048576 kB\nMemAvailable: 262144 kB\n"})
-    found = one(active(MemoryInfo=NOT_SUPPORTED, MemoryInfo_v2=NOT_SUPPORTED))
-    assert found.memory_is_shared_with_host
-    assert (found.memory_total_bytes, found.memory_used_bytes) == (GIB, 3 * GIB // 4)
+    gpu = read(active(MemoryInfo=NOT_SUPPORTED, MemoryInfo_v2=NOT_SUPPORTED))
+    assert gpu.memory_is_shared_with_host
+    assert (gpu.memory_total_bytes, gpu.memory_used_bytes) == (GIB, 3 * GIB // 4)
 
 
 def test_a_gpu_that_falls_off_the_bus_says_so_and_the_others_go_on(driver: FakeDriver, monitor: Monitor) -> None:
@@ -171,16 +171,16 @@ def test_a_gpu_that_falls_off_the_bus_says_so_and_the_others_go_on(driver: FakeD
     assert all(each.memory_used_bytes is not None for each in monitor.read().gpus)
     driver.data["gpus"][3] = dict.fromkeys((*driver.data["gpus"][3], "UtilizationRates"), LOST)
     driver.changed()
-    found = monitor.read().gpus
-    assert found[3].memory_total_bytes is None
-    assert "GPU is lost" in found[3].unknown["memory"]
-    assert "GPU is lost" in found[3].unknown["utilisation"]
-    assert found[4].memory_used_bytes is not None
+    gpus = monitor.read().gpus
+    assert gpus[3].memory_total_bytes is None
+    assert "GPU is lost" in gpus[3].unknown["memory"]
+    assert "GPU is lost" in gpus[3].unknown["utilisation"]
+    assert gpus[4].memory_used_bytes is not None
 
 
-def test_a_gpu_that_may_not_be_touched(one: One) -> None:
-    found = one(active(Handle=error(pynvml.NVML_ERROR_NO_PERMISSION)))
-    assert "Insufficient Permissions" in found.unknown["memory"]
+def test_a_gpu_that_may_not_be_touched(read: Read) -> None:
+    gpu = read(active(Handle=error(pynvml.NVML_ERROR_NO_PERMISSION)))
+    assert "Insufficient Permissions" in gpu.unknown["memory"]
 
 
 def test_nvml_is_opened_once_and_closed_with_its_process(driver: FakeDriver, monitor: Monitor) -> None:
@@ -215,7 +215,7 @@ def test_closing_does_not_wait_for_a_reading_that_hangs_but_ends_it(driver: Fake
     assert not any(map(alive, driver.starts))
 
 
-def test_a_library_that_hangs_again_and_again_is_a_problem_and_asked_anew_the_next_time(
+def test_a_library_that_hangs_repeatedly_is_a_problem_and_asked_again_the_next_time(
     driver: FakeDriver, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nvml, "ANSWERS_S", 0.3)

@@ -58,7 +58,7 @@ def test_docker_without_rights_is_part_of_the_description(quiet: Path) -> None:
     assert engine.problem.startswith("no permission for Docker's socket")
 
 
-def test_what_cannot_be_found_out_is_unknown_with_its_reason(quiet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_detected_is_unknown_with_its_reason(quiet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processor, "memory", lambda: (None, None))
     monkeypatch.setattr(processor, "cpu", lambda: Cpu(None, "x86_64", 1))
     script(quiet / "bin/python3", "").write_text("#!/no/such/shell\n")

@@ -78,14 +78,14 @@ def test_a_function_that_the_library_lacks_is_an_unknown_answer(driver: FakeDriv
 
 
 @pytest.mark.parametrize(
-    ("reading", "said"),
+    ("reading", "reason"),
     [("\udcff\udcfe", "unreadable text"), ("", "invalid response"), (CRASH, "crashed (SIGABRT)")],
 )
-def test_no_answer_can_end_more_than_itself(driver: FakeDriver, session: Nvml, reading: Any, said: str) -> None:
+def test_no_answer_can_end_more_than_itself(driver: FakeDriver, session: Nvml, reading: Any, reason: str) -> None:
     driver.says(readings("nvml-h200-x1") | {"driver": reading})
     answer = session.query("nvmlSystemGetDriverVersion")
     assert isinstance(answer, Unknown)
-    assert said in answer.because
+    assert reason in answer.because
     assert session.query("nvmlDeviceGetCount") == 1
 
 
@@ -99,9 +99,9 @@ def test_an_exception_that_nobody_foresaw_is_the_reason(session: Nvml) -> None:
     assert isinstance(session.query("nvmlDeviceGetCount", "an argument too many"), Unknown)
 
 
-def described(driver: FakeDriver, reading: str, said: Any, *, of: int = 1) -> tuple[Gpu, ...]:
+def described(driver: FakeDriver, reading: str, value: Any, *, of: int = 1) -> tuple[Gpu, ...]:
     data = readings(f"nvml-h200-x{of}")
-    data["gpus"][0][reading] = said
+    data["gpus"][0][reading] = value
     driver.says(data)
     part = gpus.find(HOST_MEMORY)
     assert part.problem is None
@@ -119,15 +119,15 @@ LIES = [
 ]
 
 
-@pytest.mark.parametrize(("reading", "lie", "field", "said"), LIES)
+@pytest.mark.parametrize(("reading", "lie", "field", "reason"), LIES)
 def test_a_lie_makes_one_thing_unknown(
-    driver: FakeDriver, reading: str, lie: Any, field: str | None, said: str
+    driver: FakeDriver, reading: str, lie: Any, field: str | None, reason: str
 ) -> None:
     (gpu,) = described(driver, reading, lie)
     assert gpu.memory_total_bytes == 150754820096
     assert gpu.cuda_cores == 16896
     assert set(gpu.unknown) == {"uuid", *([field] if field else [])}
-    assert said in gpu.unknown.get(field or "", "")
+    assert reason in gpu.unknown.get(field or "", "")
 
 
 def test_more_mig_slots_than_there_can_be(driver: FakeDriver) -> None:
@@ -150,11 +150,11 @@ def test_more_gpus_than_there_can_be(driver: FakeDriver, count: int) -> None:
 
 def test_a_call_that_hangs_makes_one_thing_unknown(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvml, "ANSWERS_S", 1.0)
-    found = described(driver, "NumGpuCores", HANG, of=8)
-    assert found[0].cuda_cores is None
-    assert found[0].unknown["cuda_cores"] == "no response within 1 s (nvmlDeviceGetNumGpuCores)"
-    assert found[0].pcie_width == 16
-    assert [gpu.cuda_cores for gpu in found[1:]] == [16896] * 7
+    recorded = described(driver, "NumGpuCores", HANG, of=8)
+    assert recorded[0].cuda_cores is None
+    assert recorded[0].unknown["cuda_cores"] == "no response within 1 s (nvmlDeviceGetNumGpuCores)"
+    assert recorded[0].pcie_width == 16
+    assert [gpu.cuda_cores for gpu in recorded[1:]] == [16896] * 7
 
 
 def test_a_gpu_that_hangs_twice_is_not_asked_again_and_the_others_are(

@@ -24,10 +24,10 @@ AARCH64, X86_64 = 183, 62
 
 
 def problem() -> Problem:
-    found = gpus.find((None, None))
-    assert found.gpus == ()
-    assert found.problem is not None
-    return found.problem
+    part = gpus.find((None, None))
+    assert part.gpus == ()
+    assert part.problem is not None
+    return part.problem
 
 
 def test_an_empty_file(driver: FakeDriver) -> None:
@@ -50,17 +50,17 @@ def test_a_library_cut_short(driver: FakeDriver, share: float) -> None:
     driver.says(readings("nvml-h200-x1"))
     driver.library.unlink()
     driver.library.write_bytes(whole[: int(len(whole) * share)])
-    found = gpus.find((None, None))
-    assert found.gpus or (found.problem and found.problem.code == "TW-P12")
+    part = gpus.find((None, None))
+    assert part.gpus or (part.problem and part.problem.code == "TW-P12")
 
 
 def test_a_library_for_another_processor(driver: FakeDriver) -> None:
     data = bytearray(built().read_bytes())
     data[18] = AARCH64 if data[18] == X86_64 else X86_64
     driver.library.write_bytes(data)
-    found = gpus.find((None, None))
-    if found.problem and found.problem.code == "TW-P12":
-        assert f"{driver.library} is built for another processor" in found.problem.what
+    part = gpus.find((None, None))
+    if part.problem and part.problem.code == "TW-P12":
+        assert f"{driver.library} is built for another processor" in part.problem.what
     else:  # the loader passed over it and found this machine's own
         assert nvml_library.nvidia_on_pci()
 
@@ -85,7 +85,7 @@ def test_advice_for_a_machine_whose_library_is_damaged_names_the_error(driver: F
     ("on_bus", "code", "word"),
     [(True, "TW-P01", "install NVIDIA's driver"), (False, "TW-P14", "models run on the CPU")],
 )
-def test_a_missing_library_is_told_by_whether_there_is_a_gpu(
+def test_the_problem_of_a_missing_library_depends_on_whether_there_is_a_gpu(
     tmp_path: Path, on_bus: bool, code: str, word: str
 ) -> None:
     if on_bus:
@@ -96,8 +96,8 @@ def test_a_missing_library_is_told_by_whether_there_is_a_gpu(
 
 
 def test_what_the_library_itself_needs_is_no_missing_library(tmp_path: Path) -> None:
-    said = "libother.so.2: cannot open shared object file: No such file or directory"
-    assert nvml_library.not_loaded(said, tmp_path).code == "TW-P12"
+    message = "libother.so.2: cannot open shared object file: No such file or directory"
+    assert nvml_library.not_loaded(message, tmp_path).code == "TW-P12"
 
 
 @pytest.mark.parametrize(

@@ -108,11 +108,11 @@ def test_memory_is_the_machines_or_the_limit_whichever_is_less(tmp_path: Path) -
 def test_processor_of_a_pc(tmp_path: Path) -> None:
     core = "model name\t: Some CPU @ 3 GHz\nflags\t\t: fpu sse4_2 avx2 fma made_up\n\n"
     tree(tmp_path, {"proc/cpuinfo": core + core.replace("Some", "Another")})
-    found = cpu(tmp_path)
-    assert found.model == "Some CPU @ 3 GHz"
-    assert found.flags == ("sse4_2", "avx2", "fma")
-    assert found.architecture == os.uname().machine
-    assert found.cores == len(os.sched_getaffinity(0))
+    processor = cpu(tmp_path)
+    assert processor.model == "Some CPU @ 3 GHz"
+    assert processor.flags == ("sse4_2", "avx2", "fma")
+    assert processor.architecture == os.uname().machine
+    assert processor.cores == len(os.sched_getaffinity(0))
 
 
 def test_processor_of_an_arm_board(tmp_path: Path) -> None:

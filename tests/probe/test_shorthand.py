@@ -79,7 +79,7 @@ def test_unified_memory_is_the_hosts() -> None:
     ("text", "near"),
     [("4xA600", "a6000"), ("h10", "h100"), ("8xh20", "h200"), ("rtx409", "rtx4090"), ("gb2oo", "gb200")],
 )
-def test_an_unknown_gpu_is_told_with_its_nearest_names(text: str, near: str) -> None:
+def test_an_unknown_gpu_is_refused_with_the_nearest_names(text: str, near: str) -> None:
     with pytest.raises(UsageError) as caught:
         find(text, HERE)
     assert caught.value.code == "TW-P05"

@@ -19,7 +19,7 @@ from wizard.probe.system import container, disk, is_wsl2, system
         ("6.1.0-18-amd64", False),
     ],
 )
-def test_wsl2_is_told_by_its_kernel(kernel: str, expected: bool) -> None:
+def test_wsl2_is_detected_by_its_kernel(kernel: str, expected: bool) -> None:
     assert is_wsl2(kernel) is expected
 
 
@@ -36,7 +36,7 @@ def test_wsl2_is_told_by_its_kernel(kernel: str, expected: bool) -> None:
         ("proc/self/cgroup", "1:cpu:/lxc/one\n", "lxc"),
     ],
 )
-def test_containers_are_told_by_their_marks(tmp_path: Path, file: str, content: str, expected: str | None) -> None:
+def test_containers_are_detected_by_their_marks(tmp_path: Path, file: str, content: str, expected: str | None) -> None:
     (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / file).write_text(content)
     assert container(tmp_path) == expected
@@ -50,7 +50,7 @@ def test_containers_are_told_by_their_marks(tmp_path: Path, file: str, content: 
         ("container", "lxc", "lxc"),
     ],
 )
-def test_containers_are_told_by_their_variables(
+def test_containers_are_detected_by_their_variables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, expected: str
 ) -> None:
     assert container(tmp_path) is None
@@ -69,7 +69,7 @@ def test_the_systems_name(tmp_path: Path, content: str, expected: str) -> None:
 
 
 def test_the_disk_is_measured_at_the_nearest_folder_that_exists(tmp_path: Path) -> None:
-    found = disk(tmp_path / "not" / "there" / "yet")
-    assert found.path == str(tmp_path)
-    assert found.total_bytes == shutil.disk_usage(tmp_path).total
-    assert 0 < found.free_bytes <= found.total_bytes
+    volume = disk(tmp_path / "not" / "there" / "yet")
+    assert volume.path == str(tmp_path)
+    assert volume.total_bytes == shutil.disk_usage(tmp_path).total
+    assert 0 < volume.free_bytes <= volume.total_bytes

@@ -38,7 +38,7 @@ BARE = {"fp8-cache"}
 
 def codes(maker: str) -> set[str]:
     """The literal codes that are given to ``maker``, wherever in the package."""
-    found = set()
+    literals = set()
     for path in WIZARD.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         named = {
@@ -53,10 +53,10 @@ def codes(maker: str) -> set[str]:
                 continue
             for each in ast.walk(node.args[0]):
                 if isinstance(each, ast.Constant) and isinstance(each.value, str):
-                    found.add(each.value)
+                    literals.add(each.value)
                 elif isinstance(each, ast.Name) and isinstance(code := named.get(each.id), str):
-                    found.add(code)
-    return found
+                    literals.add(code)
+    return literals
 
 
 @pytest.mark.parametrize("maker", MADE_BY)
@@ -123,17 +123,17 @@ def test_what_is_written_is_read_back(name: str) -> None:
     assert [rejection.remedies for rejection in read.rejections] == [
         rejection.remedies for rejection in advice.rejections
     ]
-    assert [_said(choice) for choice in read.choices] == [_said(choice) for choice in advice.choices]
+    assert [_notes(choice) for choice in read.choices] == [_notes(choice) for choice in advice.choices]
 
 
-def _said(choice: Choice) -> list[str]:
+def _notes(choice: Choice) -> list[str]:
     return [texts.note(note) for note in (*choice.reasons, *choice.warnings)]
 
 
 def test_json_has_codes_values_and_texts() -> None:
     why = because("trained-context", most=1024, asked=4096)
-    found = data(Rejection("vllm", "fp8", 1, 1, "context", why, (change(max_len=1024), do("fewer-users"))))
-    assert found == {
+    fields = data(Rejection("vllm", "fp8", 1, 1, "context", why, (change(max_len=1024), do("fewer-users"))))
+    assert fields == {
         "stack": "vllm",
         "quantization": "fp8",
         "tp": 1,

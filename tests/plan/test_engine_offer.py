@@ -33,11 +33,11 @@ REFUSED = Rejection("vllm", "none", 1, 1, "own-gpu", saying("It cannot."), (with
 HERE = replace(host("1xH200"), engines=(), interpreters=(PYTHON,), engine_pythons=(VENV,))
 
 
-def test_it_is_offered_first_with_what_the_other_way_costs() -> None:
-    found = offer(HERE, FACTS, {"model": "m", "users": 2})
-    assert found is not None
-    assert found.question == "Found vLLM 0.26.0 in /opt/venv. Use it?"
-    (path, use), (none, new) = found.ways
+def test_it_is_offered_first_with_the_cost_of_the_alternative() -> None:
+    offered = offer(HERE, FACTS, {"model": "m", "users": 2})
+    assert offered is not None
+    assert offered.question == "Found vLLM 0.26.0 in /opt/venv. Use it?"
+    (path, use), (none, new) = offered.ways
     assert (path, none) == (VENV.path, "none")
     assert use == "vLLM 0.26.0 in /opt/venv (no download)"
     assert new == "A new environment (3.7 GiB to download)"
@@ -98,8 +98,8 @@ def test_the_plan_of_the_users_python_is_read_back_and_older_plans_too() -> None
     assert from_json(Plan, to_json(old), where="plan.json").choice.engine_python is None
 
 
-class Finding(FakeJourney):
-    """A machine where an engine was found; remembers what the advice was asked with."""
+class FakeJourneyWithEngine(FakeJourney):
+    """A machine where an engine is installed; remembers what the advice was asked with."""
 
     asked: list[str | None]
 
@@ -121,7 +121,7 @@ def test_in_a_plain_terminal_enter_takes_it(
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{typed}\n"))
     workspace = Workspace(tmp_path / "w")
-    journey = Finding(workspace.root)
+    journey = FakeJourneyWithEngine(workspace.root)
     journey.asked = []
     assert run_prompts(workspace, journey=journey, answers={"model": "demo"}) == 130  # it is left at the advice
     assert journey.asked == [taken]
@@ -129,7 +129,9 @@ def test_in_a_plain_terminal_enter_takes_it(
     assert load_answers(workspace) == {"model": "demo"}  # nobody typed the other
 
 
-def walked(journey: Finding, folder: Any, monkeypatch: pytest.MonkeyPatch, answers: Iterator[str]) -> None:
+def walked(
+    journey: FakeJourneyWithEngine, folder: Any, monkeypatch: pytest.MonkeyPatch, answers: Iterator[str]
+) -> None:
     """Walk with these ``answers``, the engine that is there being taken, until one is to leave."""
     flow = Flow(journey, Workspace(folder / "w"), State({"model": "demo"}, offline=True))
 
@@ -146,7 +148,7 @@ def walked(journey: Finding, folder: Any, monkeypatch: pytest.MonkeyPatch, answe
 
 
 def test_in_a_plain_terminal_the_answer_is_for_its_model_only(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    journey = Finding(tmp_path / "w")
+    journey = FakeJourneyWithEngine(tmp_path / "w")
     journey.asked = []
     models = iter([replace(FACTS, ref="first"), replace(GGUF, ref="second")])
     monkeypatch.setattr(journey, "model", lambda ref, offline: next(models))
@@ -155,8 +157,8 @@ def test_in_a_plain_terminal_the_answer_is_for_its_model_only(tmp_path: Any, mon
     assert journey.asked == [VENV.path, None]
 
 
-def test_a_remedy_without_it_takes_the_answer_back(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    journey = Finding(tmp_path / "w")
+def test_a_remedy_without_it_withdraws_the_answer(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    journey = FakeJourneyWithEngine(tmp_path / "w")
     journey.asked = []
     refused = replace(journey.advise(HERE, FACTS, Constraints()), choices=(), rejections=(REFUSED,))
     monkeypatch.setattr(

@@ -26,7 +26,7 @@ def cached(repo: str) -> Path:
     return folder
 
 
-def test_what_is_whole_is_found_in_the_cache_and_among_the_downloads_the_newest_first(tmp_path: Path) -> None:
+def test_complete_models_of_the_cache_and_the_downloads_are_listed_newest_first(tmp_path: Path) -> None:
     write_chain_model(cached("org/small-GGUF") / "small.gguf")
     (cached("org/half") / "config.json").write_text(json.dumps(CONFIGS["Qwen/Qwen3-0.6B"]))  # no weights yet
     (tmp_path / "one-1234").mkdir()
@@ -67,8 +67,8 @@ def test_models_come_before_folders_and_other_files_not_at_all(tree: Path) -> No
         Entry(f"{tree}/llama.Q4.GGUF", "gguf"),
         Entry(f"{tree}/llama-70b/", "folder"),
     ]
-    assert [one.path for one in browse(f"{tree}/.")] == [f"{tree}/.hidden/"]
-    assert f"{tree}/.hidden/" not in [one.path for one in browse(f"{tree}/")]
+    assert [entry.path for entry in browse(f"{tree}/.")] == [f"{tree}/.hidden/"]
+    assert f"{tree}/.hidden/" not in [entry.path for entry in browse(f"{tree}/")]
 
 
 def test_a_path_keeps_the_form_that_it_was_typed_in(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

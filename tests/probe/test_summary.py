@@ -7,10 +7,10 @@ from wizard.probe.live import GpuReading
 
 
 @pytest.mark.parametrize(
-    ("watts", "limit", "said"), [(412.4, 700.0, "412 of 700 W"), (412.4, None, "412 W"), (None, 700.0, "")]
+    ("watts", "limit", "sentence"), [(412.4, 700.0, "412 of 700 W"), (412.4, None, "412 W"), (None, 700.0, "")]
 )
-def test_power_is_told_as_far_as_it_is_known(watts: float | None, limit: float | None, said: str) -> None:
-    assert summary.power(GpuReading(0, "NVIDIA H200", power_watts=watts, power_limit_watts=limit)) == said
+def test_power_is_shown_as_far_as_it_is_known(watts: float | None, limit: float | None, sentence: str) -> None:
+    assert summary.power(GpuReading(0, "NVIDIA H200", power_watts=watts, power_limit_watts=limit)) == sentence
 
 
 @pytest.mark.parametrize(

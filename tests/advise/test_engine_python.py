@@ -61,7 +61,7 @@ def test_one_that_nobody_named_is_not_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("python", "changes", "constraints", "code", "words"),
+    ("python", "changes", "constraints", "code", "phrase"),
     [
         (having(torch="2.11.0"), {}, {}, "TW-A21", "has no"),
         (having(torch="2.11.0"), {}, {"stack": "vllm"}, "TW-A21", "has no vLLM"),
@@ -86,14 +86,14 @@ def test_one_that_nobody_named_is_not_taken() -> None:
     ],
 )
 def test_what_cannot_serve_has_a_code_and_a_remedy(
-    python: EnginePython, changes: dict[str, Any], constraints: dict[str, Any], code: str, words: str
+    python: EnginePython, changes: dict[str, Any], constraints: dict[str, Any], code: str, phrase: str
 ) -> None:
     host = replace(BARE, engine_pythons=(python,), **changes)
     asked = Constraints(engine_python=VENV.path, **constraints)
     with pytest.raises(WizardError) as caught, worded():
         check(host, asked)
     assert caught.value.code == code
-    assert words in caught.value.what
+    assert phrase in caught.value.what
     assert caught.value.todo.strip(".")
     # The advice says the same, and giving the Python (or what speaks against it) up helps.
     refused = advise(host, LLAMA, asked)
@@ -138,13 +138,13 @@ def test_by_its_branch_alone_no_older_pytorch_is_named() -> None:
     assert "PyTorch for CUDA" not in remedy_of(why)
 
 
-def test_a_stack_that_takes_no_python_is_said_before_the_release_of_its_recipe() -> None:
+def test_a_stack_that_takes_no_python_is_reported_before_the_release_of_its_recipe() -> None:
     with pytest.raises(WizardError, match=r"does not support --engine-python") as caught, worded():
         check(BARE, Constraints(stack="trtllm-engine", engine_python=VENV.path, release="24.09"))
     assert "--stack vllm" in caught.value.todo
 
 
-def test_a_stack_of_images_only_is_said_before_the_release_of_its_recipe() -> None:
+def test_a_stack_of_images_only_is_reported_before_the_release_of_its_recipe() -> None:
     refused = advised(machine("2xH200"), stack="trtllm-engine", runtime="native", release="24.09").rejections[0]
     assert "is served only from NVIDIA's images" in text_of(refused)
     bare = advised(BARE, stack="trtllm-engine", runtime="native", release="24.09").rejections[0]
@@ -185,7 +185,7 @@ def test_a_python_of_another_machine_is_unknown_unless_it_was_recorded() -> None
 # -- --runtime ---------------------------------------------------------------------------------------------------------
 
 
-def test_native_is_taken_though_docker_is_there_and_said() -> None:
+def test_native_is_taken_with_a_note_though_docker_is_there() -> None:
     best = advised(machine("2xH200"), stack="vllm", runtime="native").choices[0]
     assert (best.runtime, best.engine_python) == ("native", None)
     assert any(text_of(note).startswith("You requested --runtime native, so vLLM") for note in best.reasons)
@@ -209,9 +209,9 @@ def test_podman_is_taken_though_docker_is_there() -> None:
 def test_a_runtime_that_cannot_be_is_refused_with_another(constraints: dict[str, Any], text: str, remedy: str) -> None:
     refused = advised(machine("2xH200"), **constraints)
     assert not refused.feasible
-    found = [rejection for rejection in refused.rejections if text in text_of(rejection)]
-    assert found, refused.rejections
-    assert remedy in remedy_of(found[0]) or constraints["stack"] == "llamacpp"
+    matches = [rejection for rejection in refused.rejections if text in text_of(rejection)]
+    assert matches, refused.rejections
+    assert remedy in remedy_of(matches[0]) or constraints["stack"] == "llamacpp"
 
 
 def test_docker_that_gives_no_gpus_is_refused_and_native_offered() -> None:
@@ -225,5 +225,5 @@ def test_docker_that_gives_no_gpus_is_refused_and_native_offered() -> None:
 def test_volta_is_refused_from_cuda_13_on(cuda: str, refused: bool) -> None:
     """PyTorch 2.10 for CUDA 12.8 has its code (`vllm-cuda12`)."""
     (volta,) = devices(machine("1xV100"))
-    found = gpu_obstacle(volta, replace(VENV, cuda=cuda))
-    assert (found is not None) is refused
+    obstacle = gpu_obstacle(volta, replace(VENV, cuda=cuda))
+    assert (obstacle is not None) is refused

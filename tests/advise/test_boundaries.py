@@ -103,8 +103,8 @@ def test_modelopts_own_fp8_is_not_unpacked(name: str, refused: bool) -> None:
 
     def broken(capability: Capability) -> bool:
         gpu = replace(H100, compute_capability=capability)
-        found = rules.obstacles(facts, SHAPE, gpu, Setup("vllm", "float16", name))
-        return any(each.code == "format" for each in found)
+        obstacles = rules.obstacles(facts, SHAPE, gpu, Setup("vllm", "float16", name))
+        return any(each.code == "format" for each in obstacles)
 
     assert broken((8, 8)) is refused
     assert not broken((8, 9))
@@ -200,15 +200,15 @@ def asked(constraints: Constraints, gpu: Device = GPU) -> Fit | Obstacle:
 @pytest.mark.parametrize(("people", "tokens"), [(1, 2048), (3, 4096), (7, 8192)])
 def test_what_was_asked_for_fits_to_the_byte(people: int, tokens: int) -> None:
     constraints = Constraints(users=people, max_len=tokens, gpu_memory_utilization=share(people, tokens))
-    found = asked(constraints)
-    assert isinstance(found, Fit)
-    assert (found.users, found.length, found.longest) == (people, tokens, tokens)
-    assert found.memory.kv_capacity_tokens == people * tokens
-    assert found.memory.total_bytes == found.memory.budget_bytes
+    fit = asked(constraints)
+    assert isinstance(fit, Fit)
+    assert (fit.users, fit.length, fit.longest) == (people, tokens, tokens)
+    assert fit.memory.kv_capacity_tokens == people * tokens
+    assert fit.memory.total_bytes == fit.memory.budget_bytes
     assert isinstance(asked(replace(constraints, gpu_memory_utilization=share(people, tokens, -1))), Obstacle)
 
 
-def test_users_that_nobody_asked_for_give_way_at_the_byte() -> None:
+def test_default_users_are_reduced_at_the_byte() -> None:
     exact, less = (asked(Constraints(gpu_memory_utilization=share(4, 2048, more))) for more in (0, -1))
     assert isinstance(exact, Fit)
     assert isinstance(less, Fit)
@@ -216,7 +216,7 @@ def test_users_that_nobody_asked_for_give_way_at_the_byte() -> None:
     assert (less.users, less.length, less.cut) == (3, 2048, True)
 
 
-def test_the_length_that_nobody_asked_for_gives_way_at_the_byte() -> None:
+def test_the_default_length_is_reduced_at_the_byte() -> None:
     exact, less = (asked(Constraints(gpu_memory_utilization=share(4, 8192, more))) for more in (0, -1))
     assert isinstance(exact, Fit)
     assert isinstance(less, Fit)
@@ -240,9 +240,9 @@ def test_a_share_may_be_all_that_is_free() -> None:
     free = replace(GPU, free_bytes=2**35 + outside)
     held = replace(free, free_bytes=free.free_bytes + fitting.SPARE, holders=("somebody",))
     for gpu in (free, held):
-        found = asked(Constraints(gpu_memory_utilization=0.5), gpu)
-        assert isinstance(found, Fit)
-        assert found.memory.budget_bytes == 2**35 + outside
+        fit = asked(Constraints(gpu_memory_utilization=0.5), gpu)
+        assert isinstance(fit, Fit)
+        assert fit.memory.budget_bytes == 2**35 + outside
         busy = asked(Constraints(gpu_memory_utilization=0.5 + 2**-36), gpu)
         assert isinstance(busy, Obstacle)
         assert (busy.code, remedy_of(busy)) == ("busy", "--gpu-memory-utilization 0.50")

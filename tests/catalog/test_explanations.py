@@ -29,23 +29,23 @@ def _in(path: Path) -> set[str]:
 def planned() -> dict[str, set[str]]:
     """Serving stack → ids of the steps of all golden plans that it serves, and of the demo's."""
     stacks = {recipe.name: str(recipe.answers.get("stack")) for recipe in recipes()}
-    found: dict[str, set[str]] = {"llamacpp": set(DEMO)}
+    steps: dict[str, set[str]] = {"llamacpp": set(DEMO)}
     for name, (ref, _hardware, _given) in PLANS.items():
-        found.setdefault(stacks[ref], set()).update(_in(GOLDEN / "recipes" / f"{name}.txt"))
+        steps.setdefault(stacks[ref], set()).update(_in(GOLDEN / "recipes" / f"{name}.txt"))
     for path in (GOLDEN / "stacks").glob("*.txt"):
-        found.setdefault(path.stem.rpartition("-")[0], set()).update(_in(path))
-    return found
+        steps.setdefault(path.stem.rpartition("-")[0], set()).update(_in(path))
+    return steps
 
 
-def every() -> list[tuple[str, str, explanations.Explanation]]:
+def entries() -> list[tuple[str, str, explanations.Explanation]]:
     """File, table and explanation of everything."""
-    found = [("stages", name, explanations.stage(name)) for name in (explanations.START, *explanations.STAGES)]
+    entries = [("stages", name, explanations.stage(name)) for name in (explanations.START, *explanations.STAGES)]
     for stack, names in explanations.steps().items():
         for name in names:
             explanation = explanations.step(stack, name)
             assert explanation is not None
-            found.append((stack, name, explanation))
-    return found
+            entries.append((stack, name, explanation))
+    return entries
 
 
 def test_the_demo_has_the_steps_that_are_counted_on() -> None:
@@ -72,24 +72,24 @@ def test_every_stage_says_what_why_and_what_to_look_at(name: str) -> None:
 
 
 def test_a_step_leaves_why_to_its_plan() -> None:
-    assert [(stack, name) for stack, name, explanation in every() if stack != "stages" and explanation.why] == []
+    assert [(stack, name) for stack, name, explanation in entries() if stack != "stages" and explanation.why] == []
 
 
 def test_every_tutorial_is_one_of_the_recipes() -> None:
     known = {recipe.name.removeprefix("tutorial-")[:3] for recipe in recipes() if recipe.name.startswith("tutorial-")}
-    used = {number for _stack, _name, explanation in every() for number in explanation.tutorial}
+    used = {number for _stack, _name, explanation in entries() for number in explanation.tutorial}
     assert used == known
 
 
 def test_every_text_ends_as_a_sentence_and_every_command_says_something() -> None:
-    for stack, name, explanation in every():
+    for stack, name, explanation in entries():
         for text in filter(None, (explanation.what, explanation.look, explanation.why)):
             assert text.endswith((".", "?")), (stack, name, text)
             assert "\n" not in text, (stack, name)
         assert all(command.strip() for command in explanation.tutorial.values()), (stack, name)
 
 
-def test_a_tutorials_journey_shows_that_tutorials_commands() -> None:
+def test_a_tutorials_recipe_shows_that_tutorials_commands() -> None:
     explanation = explanations.step("trtllm-engine", "engine")
     assert explanation is not None
     shown = {
@@ -103,19 +103,19 @@ def test_a_tutorials_journey_shows_that_tutorials_commands() -> None:
 
 
 def test_the_parts_of_a_step_come_in_one_order() -> None:
-    said = explanations.parts(
+    parts = explanations.parts(
         explanations.step("llamacpp", "start"), why="The plan's\nreason.", added="Wait for me here.\n", model="demo"
     )
-    assert [one.heading for one in said] == [
+    assert [part.heading for part in parts] == [
         "From your facilitator",
         "What happens",
         "Why",
         "Look at",
         "What you type in tutorial 000",
     ]
-    assert said[0].text == "Wait for me here."
-    assert said[2].text == "The plan's reason."
-    assert said[4].commands
+    assert parts[0].text == "Wait for me here."
+    assert parts[2].text == "The plan's reason."
+    assert parts[4].commands
 
 
 def test_a_step_that_no_explanation_knows_still_says_why() -> None:

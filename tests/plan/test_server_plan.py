@@ -20,7 +20,7 @@ def test_the_plan_that_was_carried_out_last_and_can_be_read(tmp_path: Path) -> N
         folder.plan.write_text(to_json(made) if name != "damaged" else "{", encoding="utf-8")
         os.utime(folder.plan, (at, at))
     workspace.server("empty").root.mkdir()
-    found = latest_plan(workspace, ["empty", "new", "damaged", "old"])
-    assert found is not None
-    assert found.name == "new"
+    plan = latest_plan(workspace, ["empty", "new", "damaged", "old"])
+    assert plan is not None
+    assert plan.name == "new"
     assert latest_plan(workspace, ["empty", "damaged", "never"]) is None

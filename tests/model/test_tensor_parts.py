@@ -51,7 +51,7 @@ from wizard.model.safetensors import Tensor
         ("something.new", "other"),
     ],
 )
-def test_names_tell_the_part(name: str, part: str) -> None:
+def test_names_determine_the_part(name: str, part: str) -> None:
     parts = tensor_parts.sums([(name, 5)], {"heads": 4, "kv_heads": 2})
     assert {key: amount for key, amount in asdict(parts).items() if amount} == {part: 5}
 
@@ -143,7 +143,7 @@ def test_headers_and_config_agree_part_by_part(tmp_path: Path) -> None:
     assert "config" not in facts.unknown
 
 
-def test_files_that_hold_more_than_the_config_promises_win_and_this_is_said(tmp_path: Path) -> None:
+def test_files_that_hold_more_than_the_config_win_with_a_note(tmp_path: Path) -> None:
     facts = of(tmp_path, llama(), intermediate_size=100)
     assert facts.parameters == 80448
     assert facts.anatomy is not None
@@ -151,12 +151,12 @@ def test_files_that_hold_more_than_the_config_promises_win_and_this_is_said(tmp_
     assert "80,448" in facts.unknown["config"]
 
 
-def test_an_unknown_architecture_is_counted_from_its_headers_and_this_is_said(tmp_path: Path) -> None:
+def test_an_unknown_architecture_is_counted_from_its_headers_with_a_note(tmp_path: Path) -> None:
     types = ["linear_attention", "full_attention"]
     facts = of(tmp_path, llama(), architectures=["NewForCausalLM"], model_type="new", layer_types=types)
     assert facts.parameters == 80448
     assert facts.anatomy is not None
-    assert [(one.layers, one.kv_heads) for one in facts.anatomy.attention] == [(1, 2), (1, 0)]
+    assert [(layers.layers, layers.kv_heads) for layers in facts.anatomy.attention] == [(1, 2), (1, 0)]
     assert "does not know NewForCausalLM" in facts.unknown["anatomy"]
     assert "parameters" not in facts.unknown
 
@@ -180,17 +180,17 @@ def test_the_vision_part_is_counted_from_headers(tmp_path: Path) -> None:
     vision = header({"vision_tower.patch_embedding.weight": ("BF16", 2, (10, 10))})
     tensors = llama()
     end = max(tensor["data_offsets"][1] for tensor in tensors.values())
-    for one in vision.values():
-        one["data_offsets"] = [end + at for at in one["data_offsets"]]
+    for tensor in vision.values():
+        tensor["data_offsets"] = [end + at for at in tensor["data_offsets"]]
     facts = of(tmp_path, {**tensors, **vision}, vision_config={"hidden_size": 10})
     assert facts.anatomy is not None
     assert (facts.parameters, facts.anatomy.parts.other) == (80548, 100)
     assert "vision" not in facts.unknown
 
 
-def renamed(tensors: dict[str, Any], what: str) -> dict[str, Any]:
-    """``tensors`` with names that no part has, where ``what`` is in them."""
-    return {f"blob.{n}" if what in name else name: one for n, (name, one) in enumerate(tensors.items())}
+def renamed(tensors: dict[str, Any], part: str) -> dict[str, Any]:
+    """``tensors`` with names that no part has, where ``part`` is in them."""
+    return {f"blob.{n}" if part in name else name: tensor for n, (name, tensor) in enumerate(tensors.items())}
 
 
 @pytest.mark.parametrize("architecture", ["LlamaForCausalLM", "NewForCausalLM"])
