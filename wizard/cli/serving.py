@@ -104,13 +104,17 @@ def _tell_next(plan: Plan, arguments: argparse.Namespace) -> None:
     """What the server took, beside what was predicted, and how to talk to it and stop it."""
     from wizard import journey
     from wizard.advise.calibration import text
+    from wizard.kernel.text import table
 
     if arguments.json:
         return
     if measurement := journey.calibration(workspace_of(arguments)).latest_of(plan.name):
         print(f"\n{text(measurement)}", file=sys.stderr)
-    print(f"\n{tr('Chat with it:')}  {command_line(arguments, 'chat', plan.name)}", file=sys.stderr)
-    print(f"{tr('Stop it:')}     {command_line(arguments, 'down', plan.name)}", file=sys.stderr)
+    commands = (
+        (tr("Chat with it:"), command_line(arguments, "chat", plan.name)),
+        (tr("Stop it:"), command_line(arguments, "down", plan.name)),
+    )
+    print(f"\n{table(commands)}", file=sys.stderr)
 
 
 def _announce(plan: Plan) -> None:
