@@ -112,7 +112,7 @@ def test_a_seat_without_a_workshop_is_refused() -> None:
         (("plan", "demo", "--workshop", "first-server", "--http-port", "9000"), "TW-U50"),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_else(words: tuple[str, ...], code: str) -> None:
+def test_an_impossible_request_is_reported_before_anything_else(words: tuple[str, ...], code: str) -> None:
     done = wizard(*words)
     assert done.returncode == 2
     assert done.stderr.startswith(code)
@@ -137,7 +137,7 @@ def test_a_plan_explains_itself_without_a_workshop_too() -> None:
     assert [line for line in taught.splitlines() if line in plain.splitlines()] == plain.splitlines()
 
 
-def test_the_wizard_in_a_browser_is_told_of_the_workshop(lab: str) -> None:
+def test_the_wizard_in_a_browser_gets_the_workshop(lab: str) -> None:
     words = command(said("--explain", "web", "--workshop", lab, "--seat", "3")[0])
     again = parser().parse_args(words[3:])
     assert again.workshop == lab
@@ -174,7 +174,7 @@ def test_a_pinned_model_that_nobody_suggests_is_offered_all_the_same() -> None:
 def test_advice_and_plan_keep_to_the_pins() -> None:
     mine, journey = pinned(users=2, name="lab")
     mine.advise(CPU_HOST, FACTS, Constraints(users=7, tp=1))
-    assert journey.wished == [Constraints(users=2, tp=1)]
+    assert journey.constraints == [Constraints(users=2, tp=1)]
     assert mine.plan(CPU_HOST, FACTS, choice(), WORKSPACE, name="other").name == "lab"
 
 
