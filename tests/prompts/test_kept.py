@@ -17,8 +17,8 @@ from wizard.kernel.paths import Workspace
 
 @pytest.fixture
 def fake() -> Iterator[FakeOpenAI]:
-    with serving(FakeOpenAI()) as one:
-        yield one
+    with serving(FakeOpenAI()) as server:
+        yield server
 
 
 @pytest.fixture
