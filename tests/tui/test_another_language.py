@@ -152,7 +152,7 @@ async def test_the_plan_that_is_carried_out_speaks_too() -> None:
             assert not any(pseudo.escaped(step.title) for step in app.screen.view.steps)
 
 
-async def test_a_search_in_the_output_goes_on() -> None:
+async def test_a_search_in_the_output_continues() -> None:
     app = StillApp(FakeJourney())
     async with app.run_test(size=ROOMY) as pilot:
         build = await to_build(pilot)
@@ -166,7 +166,7 @@ async def test_a_search_in_the_output_goes_on() -> None:
             assert pseudo.OPEN in str(build.query_one(LiveLog).border_title)
 
 
-async def test_an_answer_goes_on_and_what_is_written_stays() -> None:
+async def test_an_answer_continues_and_the_draft_stays() -> None:
     journey = FakeJourney(hold_chat=True)
     app = StillApp(journey)
     async with app.run_test(size=ROOMY) as pilot:

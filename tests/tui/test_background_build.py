@@ -41,7 +41,7 @@ def toasts(app: WizardApp) -> str:
     return "\n".join(f"{notification.title}: {notification.message}" for notification in app._notifications)
 
 
-async def test_it_goes_on_in_the_background_and_comes_back_with_its_log() -> None:
+async def test_it_continues_in_the_background_and_reopens_with_its_log() -> None:
     made = held()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         app = await to_background(pilot)

@@ -101,7 +101,7 @@ async def test_when_ready_enter_goes_to_the_chat() -> None:
         await screen(pilot, ChatScreen)
 
 
-async def test_quitting_when_ready_says_that_the_server_goes_on_running(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_quitting_when_ready_says_that_the_server_keeps_running(capsys: pytest.CaptureFixture[str]) -> None:
     app = StillApp(FakeJourney())
     async with app.run_test(size=(80, 24)) as pilot:
         build = await to_build(pilot)
@@ -111,7 +111,7 @@ async def test_quitting_when_ready_says_that_the_server_goes_on_running(capsys: 
     assert "triton-wizard down demo" in " ".join(capsys.readouterr().err.split())
 
 
-async def test_escape_asks_once_and_stops_gracefully_and_r_goes_on() -> None:
+async def test_escape_asks_once_and_stops_gracefully_and_r_resumes() -> None:
     made = held()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         build = await to_build(pilot)
@@ -130,7 +130,7 @@ async def test_escape_asks_once_and_stops_gracefully_and_r_goes_on() -> None:
     assert made.runs == 2
 
 
-async def test_never_mind_goes_on() -> None:
+async def test_never_mind_continues() -> None:
     made = held()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         build = await to_build(pilot)

@@ -89,7 +89,7 @@ async def test_matches_are_counted_shown_and_gone_through_while_lines_arrive() -
         assert pilot.app.screen is build
 
 
-async def test_arrows_go_on_while_the_field_is_open_and_keys_are_letters_there() -> None:
+async def test_arrows_still_work_while_the_field_is_open_and_keys_are_letters_there() -> None:
     made = FakeTalker()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         build, log = await begun(pilot, made, "nfwcb 1", "other", "nfwcb 2")

@@ -263,7 +263,7 @@ async def test_a_server_found_running_is_restarted_from_its_earlier_plan() -> No
 
 
 @pytest.mark.parametrize(("downs", "stopped"), [(0, []), (1, ["demo"])])
-async def test_quitting_asks_whether_the_server_goes_on(
+async def test_quitting_asks_whether_the_server_keeps_running(
     downs: int, stopped: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = FakeJourney()

@@ -162,7 +162,7 @@ async def test_no_other_conversation_is_opened_while_an_answer_comes() -> None:
         assert chat.view.texts("user") == ["Second", "Hold"]
 
 
-async def test_a_damaged_file_is_an_error_with_a_code_and_the_chat_goes_on() -> None:
+async def test_a_damaged_file_is_an_error_with_a_code_and_the_chat_continues() -> None:
     path = history().path
     path.parent.mkdir(parents=True)
     path.write_bytes(b"no database at all, but long enough to be taken for one" * 100)
@@ -203,7 +203,7 @@ async def test_what_came_of_an_answer_is_kept_when_a_signal_ends_the_wizard(numb
     assert [message.content for message in kept.messages] == ["Q", made.answer]
 
 
-async def test_another_model_goes_on_with_the_same_kept_conversation() -> None:
+async def test_another_model_continues_the_same_saved_conversation() -> None:
     made = FakeJourney()
     async with chatting(made, NARROW) as (pilot, chat):
         await asked(pilot, "Q", chat)

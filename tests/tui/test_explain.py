@@ -200,7 +200,7 @@ async def test_the_stage_keeps_most_of_the_room(size: tuple[int, int]) -> None:
         assert review.query_one("#stage").size.height >= size[1] // 2
 
 
-async def test_a_damaged_file_of_explanations_is_named_and_stops_nobody(
+async def test_a_damaged_file_of_explanations_is_named_and_does_not_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "lessons").mkdir()

@@ -57,7 +57,7 @@ async def following(pilot: Walk, made: FakeJourney) -> WelcomeScreen:
     return welcome
 
 
-async def test_a_build_goes_on_before_ones_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_build_is_shown_live(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WelcomeScreen, "EVERY", 0.01)
     made = FakeJourney(hold_run=True, script=events)
     async with StillApp(made).run_test(size=(80, 24)) as pilot:

@@ -123,7 +123,7 @@ async def test_what_does_not_matter_is_skipped_and_not_answered() -> None:
     assert app.return_value == {"temperature": 0.0, "max_tokens": 64}
 
 
-async def test_it_is_so_from_the_beginning_and_a_wrong_hidden_answer_holds_nobody_up() -> None:
+async def test_fields_without_effect_start_disabled_and_drop_an_invalid_answer() -> None:
     app = FormApp([TEMPERATURE, SEED], {"temperature": 0.0, "seed": -1})
     async with app.run_test(size=(80, 24)) as pilot:
         form = await screen(pilot, FormScreen)

@@ -131,7 +131,7 @@ async def test_another_model_can_be_set_up_while_a_server_runs_and_escape_comes_
         await screen(pilot, WelcomeScreen)
 
 
-async def test_servers_that_cannot_be_looked_for_do_not_hold_the_journey_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_servers_that_cannot_be_listed_do_not_block_the_journey(monkeypatch: pytest.MonkeyPatch) -> None:
     made = FakeJourney()
 
     def fail(_workspace: object) -> list[object]:
@@ -153,7 +153,7 @@ async def test_a_model_named_on_the_command_line_is_taken_without_asking() -> No
     assert made.read == ["demo"]
 
 
-async def test_the_constraints_of_a_journey_are_used() -> None:
+async def test_the_constraints_of_a_recipe_are_used() -> None:
     made = FakeJourney()
     async with StillApp(made, answers={"model": "demo"}).run_test(size=(80, 24)) as pilot:
         await to_machine(pilot)
@@ -236,7 +236,7 @@ async def test_a_machine_that_cannot_serve_says_the_way_out_and_can_be_looked_at
         await screen(pilot, ModelScreen)
 
 
-async def test_a_restart_goes_on_with_the_conversation() -> None:
+async def test_a_restart_continues_the_conversation() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         chat = await to_chat(pilot)

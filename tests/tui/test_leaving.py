@@ -46,7 +46,7 @@ async def test_name_and_port_stay_after_a_build_and_are_always_shown() -> None:
         assert "Server foo" in str(review.query_one("#cost").render())
 
 
-async def test_all_servers_that_go_on_running_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_all_servers_that_keep_running_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     other = replace(ENDPOINT, name="other")
     app = StillApp(FakeJourney(running=(ENDPOINT, other)))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -82,7 +82,7 @@ ELSEWHERE = replace(ENDPOINT, pid=ENDPOINT.pid + 1, ports=replace(ENDPOINT.ports
 """The same server, started again in another terminal: on another port, for its own was taken."""
 
 
-async def test_a_server_that_was_started_again_elsewhere_goes_on_and_is_named(
+async def test_a_server_that_was_started_again_elsewhere_keeps_running_and_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     made = FakeJourney()
@@ -180,7 +180,7 @@ async def test_the_conversation_is_still_there_after_an_abandoned_restart() -> N
         assert again.view.conversation.messages[0].content == "Hi"
 
 
-async def test_escape_in_an_idle_chat_asks_how_it_goes_on() -> None:
+async def test_escape_in_an_idle_chat_asks_what_to_do_next() -> None:
     async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
         await to_chat(pilot)
         await pilot.press("escape")

@@ -272,7 +272,7 @@ async def test_what_cannot_be_judged_says_why_and_can_be_taken() -> None:
 
 
 @pytest.mark.usefixtures("at_once")
-async def test_a_search_that_finds_nothing_and_one_that_fails_say_so_and_typing_goes_on() -> None:
+async def test_an_empty_and_a_failed_search_are_reported_and_typing_continues() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         model = await searched(pilot, "xyzzy")

@@ -45,7 +45,7 @@ def test_of_a_bar_that_the_tool_draws_itself_only_the_words_are_shown(text: str,
     assert progress_text(Progress("a", 0.5, None, text, 0.0)).split("\n")[1:] == [f"6 s · {words}"]
 
 
-async def test_the_time_that_is_left_goes_on_while_the_tool_is_silent() -> None:
+async def test_the_remaining_time_is_updated_while_the_tool_is_silent() -> None:
     now = [100.0]
     over = asyncio.Event()
 

@@ -98,7 +98,7 @@ def test_the_rows_of_the_list() -> None:
         ModelView(()),
     ],
 )
-def test_the_line_of_what_goes_on(view: ModelView) -> None:
+def test_the_state_line_of_the_model_list(view: ModelView) -> None:
     with pseudo.spoken():
         line = state(view)
         assert line

@@ -273,7 +273,7 @@ def _is_wizard(process: Path, workspace: Path) -> bool:
 
 
 @needs_browser
-async def test_keys_that_the_page_s_terminal_tells_as_others_reach_the_wizard(page: Served, tmp_path: Path) -> None:
+async def test_keys_that_the_page_s_terminal_reports_differently_reach_the_wizard(page: Served, tmp_path: Path) -> None:
     async with Browser(tmp_path / "profile") as browser:
         await browser.open(page.address)
         await browser.sees("Choose a model")

@@ -303,7 +303,7 @@ async def test_quit_is_a_row_too() -> None:
     assert app.return_value == 0
 
 
-async def test_a_ready_journey_is_taken_with_its_answers() -> None:
+async def test_a_recipe_is_used_with_its_answers() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         await to_welcome(pilot)
@@ -336,7 +336,7 @@ async def test_a_ready_journey_is_taken_with_its_answers() -> None:
         (("1xL4",), None, "made for 1xL4"),
     ],
 )
-def test_a_journey_says_how_this_machine_compares(machines: tuple[str, ...], here: object, begins: str) -> None:
+def test_a_recipe_says_how_this_machine_compares(machines: tuple[str, ...], here: object, begins: str) -> None:
     assert comparison(machines, here).startswith(begins)  # type: ignore[arg-type]
 
 

@@ -123,7 +123,7 @@ async def test_every_shown_key_is_in_the_key_bar_and_no_line_is_too_long() -> No
             assert binding.description.capitalize() in text
 
 
-async def test_where_there_is_no_room_for_all_keys_what_goes_on_back_and_help_come_first() -> None:
+async def test_without_room_for_all_keys_activity_back_and_help_come_first() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(40, 15)) as pilot:
         chat = await to_chat(pilot)
