@@ -197,7 +197,7 @@ async def when_begun(made: Plan, act: Callable[[], object]) -> None:
                 act()
 
 
-async def test_a_build_whose_container_is_killed_goes_on_from_there(
+async def test_a_build_whose_container_is_killed_resumes_from_there(
     address: str, facts: ModelFacts, tmp_path: Path
 ) -> None:
     made = plan(facts, tmp_path / "work")

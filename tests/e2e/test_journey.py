@@ -267,7 +267,7 @@ def test_a_changed_plan_restarts_the_server(wizard: Wizard) -> None:
     assert outcomes(events)["environment"] == "skipped"
 
 
-def test_a_second_wizard_is_refused_and_the_first_goes_on(wizard: Wizard) -> None:
+def test_a_second_wizard_is_refused_and_the_first_continues(wizard: Wizard) -> None:
     process = wizard.start("up", "demo", "--yes", "--json")
     until(process, '"StepStarted"')
     process.send_signal(signal.SIGSTOP)  # or it might be done before the others have begun
