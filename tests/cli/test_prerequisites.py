@@ -30,7 +30,7 @@ def test_a_machine_that_has_everything() -> None:
     assert all(item["met"] for item in prerequisites)
 
 
-def test_without_a_gpu_it_does_not_tell_to_install_a_driver() -> None:
+def test_without_a_gpu_it_does_not_suggest_a_driver() -> None:
     done = wizard("prerequisites", "--hardware", "cpu")
     assert done.returncode == 0
     assert done.stdout.count("not needed") == 2  # docker is there all the same

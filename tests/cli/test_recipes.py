@@ -46,7 +46,7 @@ def test_a_recipe_is_shown_with_its_fixes_and_open_points() -> None:
     assert json.loads(wizard("recipes", "tutorial-002", "--json").stdout)["name"] == "tutorial-002"
 
 
-def test_a_journey_that_there_is_none_of() -> None:
+def test_an_unknown_recipe() -> None:
     done = wizard("recipes", "tutorial-999")
     assert done.returncode == 2
     assert "TW-D03" in done.stderr

@@ -166,7 +166,7 @@ def test_only_the_pinned_model_is_offered_found_and_read() -> None:
     assert journey.read == ["demo"]
 
 
-def test_a_pinned_model_that_nobody_suggests_is_offered_all_the_same() -> None:
+def test_a_pinned_model_outside_the_suggestions_is_still_offered() -> None:
     (only,) = pinned(model="org/rare")[0].suggestions(CPU_HOST)
     assert (only.ref, only.usable) == ("org/rare", True)
 
