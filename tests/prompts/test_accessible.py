@@ -275,7 +275,7 @@ def test_a_rate_is_words_in_korean_too() -> None:
     assert "/" not in spoken("1인당 39 토큰/초")
 
 
-def test_rows_that_are_too_wide_go_on_under_their_last_column(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_are_too_wide_wrap_under_their_last_column(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", FakeTerminal())
     monkeypatch.setenv("COLUMNS", "30")
     rows = [("/new", "begin a new conversation now"), ("/edit [TEXT]", "ask anew")]

@@ -83,7 +83,7 @@ def test_there_must_be_another_one(journey: FakeJourney, monkeypatch: pytest.Mon
     assert raised.value.code == code
 
 
-def test_whoever_stops_the_first_answer_waits_for_no_second(tmp_path: Path) -> None:
+def test_stopping_the_first_answer_skips_the_second(tmp_path: Path) -> None:
     with Terminal("chat", str(tmp_path)) as terminal:
         terminal.sees("> ")
         terminal.types("/compare other\r")

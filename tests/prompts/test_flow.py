@@ -183,7 +183,7 @@ def test_every_constraint_can_be_changed(
     assert load_answers(workspace) == {"model": "demo", **constraint}
 
 
-def test_what_cannot_be_is_refused_and_the_nearest_change_offered(flow: Flow, workspace: Workspace) -> None:
+def test_an_impossible_setup_is_refused_and_the_nearest_change_offered(flow: Flow, workspace: Workspace) -> None:
     terminal = flow("model=demo", "users=500", "tp=2")
     terminal.sees("So many do not fit.")
     terminal.sees("Use the closest possible setup: 100 users")

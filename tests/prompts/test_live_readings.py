@@ -46,7 +46,7 @@ def test_it_is_spoken_where_somebody_listens() -> None:
 
 
 @pytest.mark.parametrize("json_output", [False, True])
-def test_it_goes_on_until_ctrl_c(json_output: bool) -> None:
+def test_it_continues_until_ctrl_c(json_output: bool) -> None:
     command = [sys.executable, "-m", "wizard", "probe", "--watch", "1", *["--json"] * json_output]
     with subprocess.Popen(
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -100,7 +100,7 @@ def test_without_a_token_for_a_gated_model_another_one_is_chosen(flow: Flow) -> 
     terminal.leaves()
 
 
-def test_whoever_has_a_token_is_not_asked_for_it(flow: Flow) -> None:
+def test_with_a_token_no_token_is_requested(flow: Flow) -> None:
     terminal = flow("model=org/gated", HF_TOKEN="hf_mine")
     terminal.sees(ADVICE)
     assert "Hugging Face token" not in (terminal.child.before or "")

@@ -64,7 +64,7 @@ def test_a_step_that_was_left_out_is_done_when_it_is_asked_for(flow: Flow, works
     assert [path.name for path in (workspace.root / "notes").iterdir()] == ["redo-repository"]
 
 
-def test_whoever_chose_by_mistake_comes_back(flow: Flow) -> None:
+def test_a_mistaken_choice_can_be_undone(flow: Flow) -> None:
     terminal = flow("run=fail", "model=demo", TERM="dumb")
     terminal.accepts(ADVICE)
     terminal.sees(PLAN)
