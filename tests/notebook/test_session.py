@@ -90,7 +90,7 @@ def test_a_failed_run_can_be_repeated(tmp_path: Path, capsys: pytest.CaptureFixt
     assert session.up() == ENDPOINT
 
 
-def test_the_conversation_goes_on_until_it_is_forgotten(session: Journey, fake: FakeJourney) -> None:
+def test_the_conversation_continues_until_it_is_cleared(session: Journey, fake: FakeJourney) -> None:
     session.chat("one", temperature=0.0)
     session.chat("two")
     assert [message.content for message in fake.asked[1].messages] == ["one", "You asked: one", "two"]
@@ -138,9 +138,7 @@ def test_constraints_of_the_journey_and_of_a_single_question(fake: FakeJourney, 
 @pytest.mark.parametrize(
     ("constraints", "code"), [({"tp": "2"}, "TW-U31"), ({"users": 0}, "TW-U32"), ({"tpp": 2}, "TW-U36")]
 )
-def test_constraints_that_cannot_be_are_refused_at_once(
-    session: Journey, constraints: dict[str, object], code: str
-) -> None:
+def test_invalid_constraints_are_refused_at_once(session: Journey, constraints: dict[str, object], code: str) -> None:
     for ask in (session.advise, lambda **more: Journey("demo", **more)):
         with pytest.raises(UsageError) as raised:
             ask(**constraints)
