@@ -200,7 +200,7 @@ def test_the_nearest_remedy_is_taken() -> None:
 
 
 @pytest.mark.parametrize("manner", ["screens", "questions"])
-def test_hidden_stages_are_passed_and_shown_to_whoever_comes_back(manner: Any) -> None:
+def test_hidden_stages_are_skipped_and_shown_on_the_path_back(manner: Any) -> None:
     walk = Walk(State(manner=manner, workshop=Workshop(hide=("machine", "model", "advice", "review"))))
     if manner == "screens":
         walk(Serve(), host=CPU_HOST)
@@ -321,14 +321,14 @@ def test_the_machine_is_looked_at_before_a_server_is_set_up_again() -> None:
     assert walk(CPU_HOST).asks == "review"
 
 
-def test_a_build_goes_on_in_the_background_and_is_come_back_to() -> None:
+def test_a_build_continues_in_the_background_and_can_be_reopened() -> None:
     walk = to_review(Walk(screens()))(PLAN)("background")
     assert walk.asks == "welcome"
     assert (walk(Watch(PLAN)).asks, walk.state.plan) == ("build", PLAN)
     assert walk.back().asks == "welcome"
 
 
-def test_a_conversation_goes_on_after_a_restart_and_not_with_another_model() -> None:
+def test_a_conversation_continues_after_a_restart_and_not_with_another_model() -> None:
     conversation = Conversation().with_message("user", "One")
     walk = to_review(Walk(screens(), Find=[None, replace(ENDPOINT, pid=2)]))(PLAN)(Talk(ENDPOINT))
     assert (walk.asks, walk.state.conversation) == ("chat", None)
@@ -350,7 +350,7 @@ def test_a_recipe_is_chosen_from_their_list() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["Probe", "Suggest", "Inspect", "Advise", "MakePlan", "Carry"])
-def test_where_nobody_can_answer_an_error_is_the_end(outcome: str) -> None:
+def test_an_error_ends_an_unattended_walk(outcome: str) -> None:
     walk = Walk(State(manner="unattended", at="machine"), **{outcome: ERROR})
     assert isinstance(walk.following, Finished)
     assert walk.error == "TW-S03"
