@@ -195,7 +195,7 @@ async def test_cancelling_the_task_stops_the_child(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["one", "two", "three"])
-async def test_after_kill_9_in_any_step_a_new_run_ends_the_strays_and_goes_on(tmp_path: Path, step: str) -> None:
+async def test_after_kill_9_in_any_step_a_new_run_ends_the_strays_and_resumes(tmp_path: Path, step: str) -> None:
     """Each step waits for a file unless it was killed once; the killed wizard's child must be gone afterwards."""
     files = {name: tmp_path / name for name in ("one", "two", "three")}
     wait = (
