@@ -90,7 +90,9 @@ def test_typed_special_tokens_are_text_in_a_message_and_not_in_a_ready_prompt(sh
         ({"logprobs": np.array([21], np.int32)}, "logprobs must be from 0 to 20, not 21"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(shared: types.ModuleType, inputs: dict[str, Any], message: str) -> None:
+def test_an_impossible_request_is_refused_in_words(
+    shared: types.ModuleType, inputs: dict[str, Any], message: str
+) -> None:
     with pytest.raises(shared.Refused) as caught:
         shared.Questions(GIVEN).read(asked(**inputs))
     assert str(caught.value) == message
