@@ -55,7 +55,7 @@ def test_what_is_kept_comes_back(history: History) -> None:
     assert loaded.title == "Edited?"
 
 
-def test_a_conversation_that_goes_on_stays_one(history: History) -> None:
+def test_a_continued_conversation_stays_a_single_entry(history: History) -> None:
     first = history.save(kept())
     second = history.save(replace(first, conversation=SAID.with_message("user", "More?")))
     shorter = history.save(replace(second, conversation=SAID))
