@@ -114,7 +114,7 @@ class FakeResult:
 
 
 @pytest.mark.parametrize("error", [None, "out of blocks"])
-def test_a_request_that_is_cancelled_as_it_ends_harms_nobody(engine: Any, error: str | None) -> None:
+def test_a_request_that_is_cancelled_as_it_ends_does_no_harm(engine: Any, error: str | None) -> None:
     manager, proxy = FakeManager(), FakeProxy()
     running = engine.Continuous(FakeModel(manager), {}, proxy)
     running.take({"ask": {**ASK, "id": 7}})

@@ -337,7 +337,7 @@ def refused(code: str, facts: object, *args: object, machine: str = "4xH100", **
     return caught.value
 
 
-def test_an_image_that_nobody_knows() -> None:
+def test_an_unknown_image() -> None:
     chosen = replace(choice("0.13.0"), release="24.99-trtllm-python-py3")
     with pytest.raises(InfeasibleError, match=r"24\.99") as caught, worded():
         planned(LLAMA, chosen)

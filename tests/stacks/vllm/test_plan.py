@@ -48,7 +48,7 @@ def test_the_backend_completes_its_configuration_and_the_proxy_does_not() -> Non
     assert "--disable-auto-complete-config" in start(planned(VLLM)).argv
 
 
-def test_in_an_image_triton_has_the_gpus_and_vllm_asks_nobody() -> None:
+def test_in_an_image_triton_has_the_gpus_and_vllm_stays_offline() -> None:
     choice = replace(IN_IMAGE, devices=(0, 1), tp=2)
     plan = planned(choice, on=machine("2xA6000"))
     argv = start(plan).command().argv
