@@ -30,7 +30,7 @@ def session(fake: FakeJourney, tmp_path: Path) -> Journey:
     return Journey("demo", workspace=tmp_path / "ws", journey=fake)
 
 
-async def test_the_whole_way_in_a_running_loop(session: Journey, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_whole_flow_in_a_running_loop(session: Journey, capsys: pytest.CaptureFixture[str]) -> None:
     assert session.up() == ENDPOINT
     out = capsys.readouterr().out
     assert "[1/2] Create the server environment … skipped: already done and unchanged\n" in out
