@@ -135,19 +135,19 @@ def measure(fake: FakeTriton, folder: Path, http: int, rpc: int, runs: int) -> N
     workspace.server("b").root.mkdir(parents=True)
     find.write(workspace.server("b"), endpoint)
     at = ["--workspace", str(workspace.root)]
-    ways = {
+    commands = {
         "gRPC": [*at, "b"],
         "HTTP": [*at, "b", "--protocol", "http"],
         "OpenAI": [*at, "--url", f"http://127.0.0.1:{http}/v1"],
     }
-    for arguments in ways.values():
+    for arguments in commands.values():
         ask(fake, folder, arguments, traced=False)  # fills the byte-code and file caches
     bares: list[float] = []
-    walls: dict[str, list[float]] = {name: [] for name in ways}
-    traces: dict[str, list[tuple[int, float]]] = {name: [] for name in ways}
+    walls: dict[str, list[float]] = {name: [] for name in commands}
+    traces: dict[str, list[tuple[int, float]]] = {name: [] for name in commands}
     for _ in range(runs):
         bares.append(bare())
-        for name, arguments in ways.items():
+        for name, arguments in commands.items():
             walls[name].append(ask(fake, folder, arguments, traced=False)[0])
             traces[name].append(ask(fake, folder, arguments, traced=True)[1:])
     base = statistics.median(bares)

@@ -86,12 +86,12 @@ def ours(protocol: str) -> Callable[[Endpoint], Coroutine[Any, Any, None]]:
     return read
 
 
-def measure(way: Callable[[Endpoint], Coroutine[Any, Any, None]], endpoint: Endpoint) -> tuple[float, float]:
+def measure(client: Callable[[Endpoint], Coroutine[Any, Any, None]], endpoint: Endpoint) -> tuple[float, float]:
     """Milliseconds per token: wall clock, and CPU time of this process."""
 
     async def read() -> None:
         for _ in range(STREAMS):
-            await way(endpoint)
+            await client(endpoint)
 
     wall, cpu = time.perf_counter(), time.process_time()
     asyncio.run(read())
@@ -101,8 +101,8 @@ def measure(way: Callable[[Endpoint], Coroutine[Any, Any, None]], endpoint: Endp
 
 def find_environment() -> Path | None:
     """The newest server environment of the workspace."""
-    found = (default_workspace() / "environments").glob("llamacpp-*")
-    return max(found, key=lambda path: path.stat().st_mtime, default=None)
+    environments = (default_workspace() / "environments").glob("llamacpp-*")
+    return max(environments, key=lambda path: path.stat().st_mtime, default=None)
 
 
 def main() -> int:
@@ -111,21 +111,21 @@ def main() -> int:
     parser.add_argument("--environment", type=Path, default=find_environment(), help="a server environment's folder")
     parser.add_argument("--rounds", type=int, default=9)
     given = parser.parse_args()
-    ways = {"bare tritonclient": bare, "wizard, gRPC": ours("grpc"), "wizard, HTTP": ours("http")}
+    clients = {"bare tritonclient": bare, "wizard, gRPC": ours("grpc"), "wizard, HTTP": ours("http")}
     with tempfile.TemporaryDirectory() as folder:
         write_repository(Path(folder) / "repository")
         with running_triton(Path(folder) / "repository", Path(folder), environment=given.environment) as triton:
             endpoint = Endpoint("b", MODEL, "127.0.0.1", triton.ports, triton.process.pid, "", str(triton.log))
-            for way in ways.values():
-                measure(way, endpoint)  # imports and connections
-            rounds = [[measure(way, endpoint) for way in ways.values()] for _ in range(given.rounds)]
+            for client in clients.values():
+                measure(client, endpoint)  # imports and connections
+            rounds = [[measure(client, endpoint) for client in clients.values()] for _ in range(given.rounds)]
     medians = [
         [statistics.median(times) for times in zip(*column, strict=True)] for column in zip(*rounds, strict=True)
     ]
     base = medians[0]
     title = f"median of {given.rounds} rounds"
     print(f"{title:<26}{'wall':>10}{'more':>10}{'ratio':>7}{'client CPU':>13}")
-    for name, (wall, cpu) in zip(ways, medians, strict=True):
+    for name, (wall, cpu) in zip(clients, medians, strict=True):
         more = wall - base[0]
         print(f"{name:<26}{wall:>7.3f} ms{more:>+7.3f} ms{wall / base[0]:>7.2f}{cpu:>10.3f} ms per token")
     return 1 if any(wall - base[0] > GOAL_MS for wall, _ in medians) else 0

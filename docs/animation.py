@@ -52,7 +52,7 @@ def _lines(svg: str, styles: dict[str, str]) -> dict[int, str]:
     for piece in _PIECE.finditer(svg[svg.index("translate(9, 41)") :]):
         top = float(piece["top"]) if piece["top"] else float(piece["base"]) - HEIGHT + FIRST + 4.4
         text = re.sub(r' clip-path="[^"]*"| shape-rendering="[^"]*"', "", piece[0])
-        text = re.sub(r'class="([^"]*)"', lambda found: f'class="{names[found[1]]}"', text)
+        text = re.sub(r'class="([^"]*)"', lambda match: f'class="{names[match[1]]}"', text)
         if ">\n<" not in text:  # Rich's end of a line
             lines[round((top - FIRST) / HEIGHT)] += text
     return lines
@@ -75,4 +75,4 @@ def _put_in(svg: str, rules: str, lines: str) -> str:
     """The window around the terminal of one picture, with other contents."""
     svg = re.sub(r"<clipPath id=\"[^\"]*-line-\d+\">.*?</clipPath>\s*", "", svg, flags=re.DOTALL)
     svg = _RULE.sub("", svg).replace("</style>", f"{rules}</style>")
-    return _BODY.sub(lambda found: f"{found['frame']}{found['font']}{lines}</g></g></svg>", svg)
+    return _BODY.sub(lambda match: f"{match['frame']}{match['font']}{lines}</g></g></svg>", svg)

@@ -36,12 +36,12 @@ def kinds() -> dict[str, Any]:
     """What each function of the journey returns, as types."""
     _complete(journey)
     functions = inspect.getmembers(journey, inspect.isfunction)
-    found = {name: typing.get_type_hints(function).get("return") for name, function in functions}
-    for kind in found.values():
-        for one in (kind, *typing.get_args(kind)):
-            if dataclasses.is_dataclass(one):
-                _complete(sys.modules[one.__module__])
-    return found
+    return_kinds = {name: typing.get_type_hints(function).get("return") for name, function in functions}
+    for kind in return_kinds.values():
+        for part in (kind, *typing.get_args(kind)):
+            if dataclasses.is_dataclass(part):
+                _complete(sys.modules[part.__module__])
+    return return_kinds
 
 
 def _complete(module: ModuleType) -> None:

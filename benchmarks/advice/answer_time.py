@@ -1,4 +1,4 @@
-"""How long an answer takes once machine and model are known, and a what-if: one setup, fixed by wishes.
+"""How long an answer takes once machine and model are known, and a what-if: one setup, fixed by constraints.
 
     python benchmarks/advice/answer_time.py
 
@@ -36,17 +36,17 @@ def median_ms(ask: Callable[[], object]) -> float:
 
 def main() -> int:
     """Print the table; the exit status says whether the bars are kept."""
-    found: dict[str, list[tuple[float, str]]] = {"answer": [], "what-if": []}
+    timings: dict[str, list[tuple[float, str]]] = {"answer": [], "what-if": []}
     for name, case in cases(OURS):
         if isinstance(case, UsageError):
             raise case
         host, facts, constraints = case
-        found["answer"].append((median_ms(lambda: advise(host, facts, constraints)), name))  # noqa: B023
+        timings["answer"].append((median_ms(lambda: advise(host, facts, constraints)), name))  # noqa: B023
         advice = advise(host, facts, constraints)
         if not advice.feasible:
             continue
         first = advice.choices[0]
-        one = replace(
+        changed = replace(
             constraints,
             stack=first.stack,
             quantization=first.quantization,
@@ -55,14 +55,14 @@ def main() -> int:
             max_len=first.max_seq_len,
             users=first.max_batch_size,
         )
-        found["what-if"].append((median_ms(lambda: advise(host, facts, one)), name))  # noqa: B023
+        timings["what-if"].append((median_ms(lambda: advise(host, facts, changed)), name))  # noqa: B023
     print("| question | cases | median ms | slowest ms | slowest case | bar ms |")
     print("|---|---|---|---|---|---|")
-    for kind, times in found.items():
+    for kind, times in timings.items():
         slowest, name = max(times)
         middle = statistics.median(ms for ms, _ in times)
         print(f"| {kind} | {len(times)} | {middle:.1f} | {slowest:.1f} | {name} | {BARS[kind]:.0f} |")
-    return 1 if any(max(times)[0] > BARS[kind] for kind, times in found.items()) else 0
+    return 1 if any(max(times)[0] > BARS[kind] for kind, times in timings.items()) else 0
 
 
 if __name__ == "__main__":

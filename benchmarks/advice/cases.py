@@ -23,20 +23,23 @@ def main() -> int:
     print("| case | first choice, or why none | right |")
     print("|---|---|---|")
     for path in [Path(name) for name in sys.argv[1:]] or [OURS]:
-        said = {str(one["id"]): one for one in yaml.safe_load(path.read_text(encoding="utf-8"))["cases"]}
-        for name, one in cases(path):
-            if isinstance(one, UsageError):
-                raise one
-            advice = advise(*one)
-            found = list(faults(said[name], advice))
-            total, wrong = total + 1, wrong + bool(found)
+        expectations = {
+            str(expectation["id"]): expectation
+            for expectation in yaml.safe_load(path.read_text(encoding="utf-8"))["cases"]
+        }
+        for name, case in cases(path):
+            if isinstance(case, UsageError):
+                raise case
+            advice = advise(*case)
+            findings = list(faults(expectations[name], advice))
+            total, wrong = total + 1, wrong + bool(findings)
             why = (
                 f"{advice.rejections[0].code}: {remedies.text(advice.rejections[0].remedies)}"
                 if advice.rejections
                 else ""
             )
             first = shown(advice.choices[0]) if advice.feasible else f"none; {why}"
-            print(f"| {name} | {first} | {'; '.join(found) or 'yes'} |")
+            print(f"| {name} | {first} | {'; '.join(findings) or 'yes'} |")
     print(f"\n{total - wrong} of {total} right", file=sys.stderr)
     return 1 if wrong else 0
 

@@ -85,9 +85,9 @@ def solve(
     estimate: Seconds = ttft if first else tpot
 
     def made(values: Iterable[float], era: str) -> Coefficients:
-        found = {name: math.exp(value) for name, value in zip(names, values, strict=True)}
-        own = {name: found[f"{name}@{era}"] for name in by_era}
-        return replace(start, **{name: found[name] for name in free}, **own)
+        constants = {name: math.exp(value) for name, value in zip(names, values, strict=True)}
+        own = {name: constants[f"{name}@{era}"] for name in by_era}
+        return replace(start, **{name: constants[name] for name in free}, **own)
 
     def residuals(values: np.ndarray) -> np.ndarray:
         k = {era: made(values, era) for era in groups}
@@ -98,10 +98,10 @@ def solve(
     low = np.array([math.log(LOW.get(name, 1e-3)) for name in plain])
     high = np.array([math.log(HIGH.get(name, 1e6)) for name in plain])
     begin = np.clip([math.log(getattr(start, name) or 1.0) for name in plain], low + 1e-3, high - 1e-3)
-    found = least_squares(
+    solution = least_squares(
         residuals, begin, bounds=(low, high), loss="soft_l1", f_scale=0.05, max_nfev=80, diff_step=1e-3
     )
-    return made(found.x, NEWEST if NEWEST in groups else groups[0])
+    return made(solution.x, NEWEST if NEWEST in groups else groups[0])
 
 
 def fitted(rows: list[Row], stack: str) -> Coefficients:
@@ -119,27 +119,27 @@ def errors(rows: Iterable[Row], k: Coefficients, estimate: Seconds = tpot) -> li
     return [estimate(row, k) / (row.ttft_ms if estimate is ttft else row.tpot_ms) - 1 for row in rows]
 
 
-def words(found: list[float]) -> str:
+def words(ratios: list[float]) -> str:
     """Number of rows, mean and median of the errors' sizes."""
-    sizes = np.abs(found)
-    return f"n={len(found)} mean {sizes.mean():.1%} median {np.median(sizes):.1%} bias {np.median(found):+.1%}"
+    sizes = np.abs(ratios)
+    return f"n={len(ratios)} mean {sizes.mean():.1%} median {np.median(sizes):.1%} bias {np.median(ratios):+.1%}"
 
 
-def quantile(found: list[float]) -> float:
+def quantile(ratios: list[float]) -> float:
     """What `SPREAD` of the errors stay within, up or down alike."""
-    return math.expm1(float(np.quantile([abs(math.log1p(one)) for one in found], SPREAD)))
+    return math.expm1(float(np.quantile([abs(math.log1p(ratio)) for ratio in ratios], SPREAD)))
 
 
 def unseen(rows: list[Row], stack: str) -> list[float]:
     """Errors of dense rows of each GPU after a fit without it."""
-    found: list[float] = []
+    ratios: list[float] = []
     for gpu in sorted({row.gpu for row in rows if row.dense}):
         rest = [row for row in rows if row.gpu != gpu]
         if any(row.dense for row in rest):
             k = fitted(rest, stack)
-            found += (here := errors((row for row in rows if row.gpu == gpu and row.dense), k))
+            ratios += (here := errors((row for row in rows if row.gpu == gpu and row.dense), k))
             print(f"  a fit without {gpu}: {words(here)}")
-    return found
+    return ratios
 
 
 def main(package: Path) -> None:

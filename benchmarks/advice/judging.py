@@ -34,15 +34,18 @@ def quant(choice: Choice) -> str:
     return SIXTEEN.get(choice.dtype, choice.dtype) if stored == "none" else stored
 
 
-def _among(said: Any, value: Any) -> bool:
+def _among(wanted: Any, value: Any) -> bool:
     """Whether ``value`` is one of ``said``: a value, a list of them, ``a|b``, or ``*``."""
-    listed = said if isinstance(said, list) else [said]
-    return any(one in (value, "*") or (isinstance(one, str) and str(value) in one.split("|")) for one in listed)
+    listed = wanted if isinstance(wanted, list) else [wanted]
+    return any(
+        alternative in (value, "*") or (isinstance(alternative, str) and str(value) in alternative.split("|"))
+        for alternative in listed
+    )
 
 
-def matches(choice: Choice, said: dict[str, Any], gpus: list[dict[str, Any]]) -> bool:
+def matches(choice: Choice, wanted: dict[str, Any], gpus: list[dict[str, Any]]) -> bool:
     """Whether ``choice`` is one that the expectation ``said`` speaks of."""
-    for key, value in said.items():
+    for key, value in wanted.items():
         if key in NOTES:
             continue
         if key == "backend":
@@ -76,14 +79,14 @@ def faults(case: dict[str, Any], advice: Advice) -> Iterator[str]:
     expected, gpus = case["expected"], case["gpus"]
     if advice.feasible != expected["feasible"]:
         yield f"feasible is {advice.feasible}"
-    if advice.feasible and not any(matches(advice.choices[0], one, gpus) for one in expected["acceptable"]):
+    if advice.feasible and not any(matches(advice.choices[0], rule, gpus) for rule in expected["acceptable"]):
         yield f"the first choice is not acceptable: {shown(advice.choices[0])}"
     for choice in advice.choices:
-        for one in expected["forbidden"]:
-            if set(one) <= NOTES or "version" in one or not matches(choice, one, gpus):
+        for rule in expected["forbidden"]:
+            if set(rule) <= NOTES or "version" in rule or not matches(choice, rule, gpus):
                 continue  # a mere note, or about releases that the next expectation of the case bounds
-            if one.get("severity") != "warn" or not choice.warnings:
-                yield f"forbidden ({one['reason']}): {shown(choice)}"
+            if rule.get("severity") != "warn" or not choice.warnings:
+                yield f"forbidden ({rule['reason']}): {shown(choice)}"
     for rejection in advice.rejections:
         if not (reasons.text(rejection.reason).strip() and texts.text(rejection.remedies).strip()):
             yield f"a rejection without a reason or a remedy: {rejection}"

@@ -167,7 +167,7 @@ def serve(folder: str, options: dict[str, Any]) -> None:
     pynvml.nvmlInit()
     handle = pynvml.nvmlDeviceGetHandleByIndex(0)
     cache = llm.llm_engine.vllm_config.cache_config
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "blocks": cache.num_gpu_blocks,
         "block_size": cache.block_size,
         "nvml_used_mib": pynvml.nvmlDeviceGetMemoryInfo(handle).used >> 20,
@@ -185,8 +185,8 @@ def serve(folder: str, options: dict[str, Any]) -> None:
             began = time.perf_counter()
             llm.generate(prompts, sampling, use_tqdm=False)
             seconds.append(time.perf_counter() - began)
-        found["tokens_per_s"][users] = round(users * TOKENS_OUT / min(seconds), 1)
-    print("MEASURED " + json.dumps(found), flush=True)
+        result["tokens_per_s"][users] = round(users * TOKENS_OUT / min(seconds), 1)
+    print("MEASURED " + json.dumps(result), flush=True)
 
 
 def measure(out: Path, name: str) -> dict[str, Any]:
@@ -215,17 +215,17 @@ def measure(out: Path, name: str) -> dict[str, Any]:
             os.killpg(child.pid, signal.SIGKILL)
             status = child.wait()
     log = path.read_text(errors="replace")
-    found: dict[str, Any] = {"shape": name, "config": config, "options": options, "utilization": UTILIZATION}
-    found["seconds"] = round(time.perf_counter() - began, 1)
+    result: dict[str, Any] = {"shape": name, "config": config, "options": options, "utilization": UTILIZATION}
+    result["seconds"] = round(time.perf_counter() - began, 1)
     for line in log.splitlines():
         if line.startswith("MEASURED "):
-            found.update(json.loads(line.removeprefix("MEASURED ")))
+            result.update(json.loads(line.removeprefix("MEASURED ")))
     for key, pattern in PATTERNS.items():
         if match := re.search(pattern, log):
-            found[key] = float(match.group(1).replace(",", ""))
+            result[key] = float(match.group(1).replace(",", ""))
     if status:
-        found["failed"] = log[-1500:]
-    return found
+        result["failed"] = log[-1500:]
+    return result
 
 
 def main() -> int:

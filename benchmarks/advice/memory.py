@@ -23,10 +23,12 @@ RESERVED = 615 * MIB
 """What the driver keeps of an H200 (NVML v2)."""
 
 
-def asked(one: dict[str, Any]) -> tuple[ModelFacts, Setup]:
+def asked(record: dict[str, Any]) -> tuple[ModelFacts, Setup]:
     """The model and the configuration of a measured shape."""
-    options = one["options"]
-    facts = describe(ModelFacts(one["shape"], "folder", one["shape"], one["shape"], None, None), one["config"])
+    options = record["options"]
+    facts = describe(
+        ModelFacts(record["shape"], "folder", record["shape"], record["shape"], None, None), record["config"]
+    )
     stored = facts.quantization.format if facts.quantization else None
     return facts, Setup(
         "vllm",
@@ -37,17 +39,17 @@ def asked(one: dict[str, Any]) -> tuple[ModelFacts, Setup]:
     )
 
 
-def predicted(one: dict[str, Any]) -> dict[str, float]:
+def predicted(record: dict[str, Any]) -> dict[str, float]:
     """What the wizard says of one measured shape, in the units of the measurement."""
-    options = one["options"]
-    facts, setup = asked(one)
-    total = one["nvml_total_mib"] * MIB - RESERVED
+    options = record["options"]
+    facts, setup = asked(record)
+    total = record["nvml_total_mib"] * MIB - RESERVED
     if facts.anatomy is None:
-        raise SystemExit(f"{one['shape']}: {facts.unknown}")
+        raise SystemExit(f"{record['shape']}: {facts.unknown}")
     users, step = options["max_num_seqs"], options["max_num_batched_tokens"]
     inside = memory.overhead(facts.anatomy, setup, users) - memory.outside(facts.anatomy, setup, users)
     loaded, peak = memory.weights(facts, facts.anatomy, setup), memory.activations(facts.anatomy, setup, users, step)
-    room = int(one["utilization"] * total) - loaded - peak - inside
+    room = int(record["utilization"] * total) - loaded - peak - inside
     token = memory.sequence_bytes(facts.anatomy, setup, options["max_model_len"], step) / options["max_model_len"]
     return {
         "weights_gib": loaded / GIB,

@@ -75,10 +75,12 @@ def ask(row: dict[str, str], kv: str | None, folder: Path) -> dict[str, Any]:
 def main(out: Path) -> None:
     rows = list(csv.DictReader((PACKAGE / "systems" / "silicon_sample.csv").open()))
     rows = [row for row in rows if row["mode"] == "agg" and row["backend"] in ("vllm", "trtllm")]
-    found: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {"version": version("aiconfigurator-core")}
+    answers_by_row: dict[str, Any] = (
+        json.loads(out.read_text()) if out.exists() else {"version": version("aiconfigurator-core")}
+    )
     with tempfile.TemporaryDirectory() as scratch:
         for number, row in enumerate(rows):
-            if row["id"] in found and any("tpot" in one for one in found[row["id"]].values()):
+            if row["id"] in answers_by_row and any("tpot" in answer for answer in answers_by_row[row["id"]].values()):
                 continue
             answers = {}
             for name, kv in (("auto", None), ("fp8", "fp8"), ("16", "bfloat16")):
@@ -86,11 +88,11 @@ def main(out: Path) -> None:
                     answers[name] = ask(row, kv, model_folder(row["model_path"], Path(scratch)))
                 except Exception as error:  # whatever it raises is its answer for this row
                     answers[name] = {"error": f"{type(error).__name__}: {error}"[:200]}
-            found[row["id"]] = answers
+            answers_by_row[row["id"]] = answers
             if number % 50 == 0:
-                out.write_text(json.dumps(found))
+                out.write_text(json.dumps(answers_by_row))
                 print(number, row["id"], answers, file=sys.stderr)
-    out.write_text(json.dumps(found, indent=0))
+    out.write_text(json.dumps(answers_by_row, indent=0))
 
 
 if __name__ == "__main__":

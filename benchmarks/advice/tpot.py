@@ -63,22 +63,22 @@ def rule_of_thumb(row: Row) -> float:
     return (todo.dense_bytes + todo.expert_bytes) / row.device.rates.bandwidth / 0.55 * 1e3
 
 
-def aiconfigurator(peers: dict[str, Any], what: str) -> Estimate:
+def aiconfigurator(peers: dict[str, Any], quantity: str) -> Estimate:
     """Its answer with the row's dtype of the KV cache, or with its own default where it has none for that."""
 
     def answer(row: Row) -> float | None:
         answers = peers.get(row.id, {})
         wanted = ("fp8", "auto", "16") if row.setup.kv_cache_dtype == "fp8" else ("auto", "16", "fp8")
-        found = (answers.get(name, {}).get(what) for name in wanted)
-        return next((float(one) for one in found if one is not None and math.isfinite(one)), None)
+        values = (answers.get(name, {}).get(quantity) for name in wanted)
+        return next((float(value) for value in values if value is not None and math.isfinite(value)), None)
 
     return answer
 
 
 def error(rows: Iterable[Row], say: Estimate, measured: Callable[[Row], float]) -> str:
     """Mean / median of the errors' sizes, in percent, and how many rows it is of."""
-    found = [abs(one / measured(row) - 1) * 100 for row in rows if (one := say(row)) is not None]
-    return f"{statistics.mean(found):.1f} / {statistics.median(found):.1f} ({len(found)})" if found else "no answer"
+    errors = [abs(estimated / measured(row) - 1) * 100 for row in rows if (estimated := say(row)) is not None]
+    return f"{statistics.mean(errors):.1f} / {statistics.median(errors):.1f} ({len(errors)})" if errors else "no answer"
 
 
 def lines(rows: list[Row], peers: dict[str, Any]) -> Iterable[str]:
@@ -96,22 +96,22 @@ def lines(rows: list[Row], peers: dict[str, Any]) -> Iterable[str]:
         ):
             mine = [row for row in rows if row.stack == stack and holds(row)]
             both = [row for row in mine if tpot(row) is not None]
-            told = [error(one, say, _tpot) for one, say in ((mine, ours), (both, ours), (both, tpot))]
-            told += [error(mine, say, _tpot) for say in (peak, rule_of_thumb)]
-            yield f"| {stack}, {text} | {' | '.join(told)} |"
+            cells = [error(subset, say, _tpot) for subset, say in ((mine, ours), (both, ours), (both, tpot))]
+            cells += [error(mine, say, _tpot) for say in (peak, rule_of_thumb)]
+            yield f"| {stack}, {text} | {' | '.join(cells)} |"
         for model in sorted({row.model for row in rows if row.stack == stack and not row.dense}):
             mine = [row for row in rows if row.stack == stack and row.model == model]
             both = [row for row in mine if tpot(row) is not None]
-            told = [error(one, say, _tpot) for one, say in ((mine, ours), (both, ours), (both, tpot))]
-            yield f"| {stack}, {model} | {' | '.join(told)} | | |"
+            cells = [error(subset, say, _tpot) for subset, say in ((mine, ours), (both, ours), (both, tpot))]
+            yield f"| {stack}, {model} | {' | '.join(cells)} | | |"
     yield "\n| time to the first token, held-out rows with at most 16 users | this roofline | both | AIConfigurator |"
     yield "|---|---|---|---|"
     for stack in STACKS.values():
         for text, dense in (("dense", True), ("experts", False)):
             few = [row for row in rows if row.stack == stack and row.dense == dense and few_users(row)]
             both = [row for row in few if ttft(row) is not None]
-            told = [error(one, say, _ttft) for one, say in ((few, first), (both, first), (both, ttft))]
-            yield f"| {stack}, {text} | {' | '.join(told)} |"
+            cells = [error(subset, say, _ttft) for subset, say in ((few, first), (both, first), (both, ttft))]
+            yield f"| {stack}, {text} | {' | '.join(cells)} |"
 
 
 def _tpot(row: Row) -> float:
@@ -127,11 +127,11 @@ def own_gpu(rows: list[Row]) -> Iterable[str]:
     facts = next(row.facts for row in rows if "3.1-8B" in row.model)
     device = devices(host("H200"))[0]
     for users, rate in H200:
-        said = estimate(facts, device, Setup("vllm", "bfloat16", "none"), Load(users, 100, 128))
-        assert said is not None
-        assert said.tpot_ms is not None
+        predicted = estimate(facts, device, Setup("vllm", "bfloat16", "none"), Load(users, 100, 128))
+        assert predicted is not None
+        assert predicted.tpot_ms is not None
         measured = users / rate * 1e3
-        yield f"| {users} | {measured:.2f} | {said.tpot_ms:.2f} | {said.tpot_ms / measured - 1:+.1%} |"
+        yield f"| {users} | {measured:.2f} | {predicted.tpot_ms:.2f} | {predicted.tpot_ms / measured - 1:+.1%} |"
 
 
 def covered(rows: list[Row]) -> Iterable[str]:
@@ -141,8 +141,10 @@ def covered(rows: list[Row]) -> Iterable[str]:
             mine = [row for row in rows if row.stack == stack and row.dense == dense]
             inside = 0
             for row in mine:
-                said = estimate(row.facts, row.device, row.setup, row.load, EVERYBODY)
-                inside += bool(said and said.low and said.high and said.low <= row.tpot_ms <= said.high)
+                predicted = estimate(row.facts, row.device, row.setup, row.load, EVERYBODY)
+                inside += bool(
+                    predicted and predicted.low and predicted.high and predicted.low <= row.tpot_ms <= predicted.high
+                )
             yield f"{stack}, {'dense' if dense else 'experts'}: {inside} of {len(mine)} in the range"
 
 

@@ -2,7 +2,7 @@
 
 ``python benchmarks/advice/what_if.py`` changes format, tensor parallel size, context and users of three models and
 prints the median and the slowest change, in milliseconds of processor time: the advice alone, until the first frame is
-drawn (what was wished, bar, speed, or the refusal), and all frames that follow (list, reasons, keys). The changes are
+drawn (constraints, bar, speed, or the refusal), and all frames that follow (list, reasons, keys). The changes are
 made several times and the quickest of each counts: the slower ones are the machine's doing.
 """
 
@@ -56,12 +56,12 @@ async def drawn(machine: Host, facts: ModelFacts) -> list[tuple[float, float, fl
 
     def timed(constraints: Constraints) -> object:
         begun = time.process_time()
-        found = advise(machine, facts, constraints)
+        advice = advise(machine, facts, constraints)
         alone.append(time.process_time() - begun)
-        return found
+        return advice
 
     screen = AdviceScreen(facts, timed, partial(figures, machine, facts), Constraints())  # type: ignore[arg-type]
-    found = []
+    walls = []
     async with Alone(screen).run_test(size=(120, 40)) as pilot:
         while screen.view.advice is None:
             await pilot.pause()
@@ -82,10 +82,10 @@ async def drawn(machine: Host, facts: ModelFacts) -> list[tuple[float, float, fl
             await asyncio.sleep(SETTLED)
             if screen.view.constraints == constraints:  # at the end of the values: nothing to draw
                 continue
-            found.append(
+            walls.append(
                 tuple(1e3 * seconds for seconds in (alone[-1], frames[0] - begun, time.process_time() - begun))
             )
-    return found  # type: ignore[return-value]
+    return walls  # type: ignore[return-value]
 
 
 def main() -> None:
@@ -95,7 +95,9 @@ def main() -> None:
         repeats = [asyncio.run(drawn(host(hardware), facts)) for _ in range(REPEATS)]
         best = [[min(column) for column in zip(*same, strict=True)] for same in zip(*repeats, strict=True)]
         columns = zip(*best, strict=True)
-        cells = "".join(f"{f'{statistics.median(one):.1f} / {max(one):.1f}':>16}" for one in map(list, columns))
+        cells = "".join(
+            f"{f'{statistics.median(column):.1f} / {max(column):.1f}':>16}" for column in map(list, columns)
+        )
         print(f"{name:28}{hardware:>10}{cells}")
 
 

@@ -54,12 +54,12 @@ class Keyboard(Terminal):
         """How much was written after each read, and the read's clock."""
 
     def _next(self, deadline: float) -> float | None:
-        found = self.piece(deadline)
-        if found is None:
+        piece = self.piece(deadline)
+        if piece is None:
             return None
-        self.written += found[1]
-        self.came.append((len(self.written), found[0]))
-        return found[0]
+        self.written += piece[1]
+        self.came.append((len(self.written), piece[0]))
+        return piece[0]
 
     def until_written(self, wanted: bytes, seconds: float = 30.0) -> None:
         """Read on until ``wanted`` is written, or was.
@@ -151,16 +151,16 @@ def main() -> int:
     keys = min(given.keys, MOST_KEYS)
     processes = [server(100_000), server(BASE_TOKENS)]
     try:
-        found, cpu_ms, rate = streamed(processes[0][1], keys, columns, rows)
+        delays, cpu_ms, rate = streamed(processes[0][1], keys, columns, rows)
         base_ms = read_only(processes[1][1])
     finally:
         for process, _url in processes:
             process.terminate()
             process.wait()
-    cuts = statistics.quantiles(found, n=100, method="inclusive")
+    cuts = statistics.quantiles(delays, n=100, method="inclusive")
     print(f"{columns} × {rows}; load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     print(f"{rate:.0f} tokens/s shown")
-    print(f"{len(found)} keys   p50 {cuts[49]:.1f}   p99 {cuts[98]:.1f}   max {max(found):.1f} ms")
+    print(f"{len(delays)} keys   p50 {cuts[49]:.1f}   p99 {cuts[98]:.1f}   max {max(delays):.1f} ms")
     screen_ms = cpu_ms - base_ms
     print(f"processor time per token: {cpu_ms:.2f} ms, {base_ms:.2f} of it the client's: the screen {screen_ms:.2f}")
     if rate < LEAST_SHARE * RATE:

@@ -21,8 +21,8 @@ def main() -> int:
     monitor.close()
     first, *others = times
     others.sort()
-    said = f"the first {first:.2f} ms, the others {statistics.median(others):.2f} ms in the median"
-    print(f"{len(reading.gpus)} GPUs, {len(times)} readings: {said}, {others[-1]:.2f} ms at most")
+    summary = f"the first {first:.2f} ms, the others {statistics.median(others):.2f} ms in the median"
+    print(f"{len(reading.gpus)} GPUs, {len(times)} readings: {summary}, {others[-1]:.2f} ms at most")
     return 0
 
 

@@ -62,19 +62,19 @@ def cursor() -> Iterator[Deed]:
 
 def measured(terminal: Terminal, deeds: Iterator[Deed], count: int, sure: random.Random) -> list[float]:
     """Milliseconds from key to picture, ``count`` times, with pauses as a person makes them."""
-    found = []
+    delays = []
     for _ in range(count):
         terminal.rest(sure.uniform(0.03, 0.15))
         key, shown = next(deeds)
         begun = terminal.press(key)
-        found.append((terminal.until(shown) - begun) * 1e3)
-    return found
+        delays.append((terminal.until(shown) - begun) * 1e3)
+    return delays
 
 
-def said(name: str, found: list[float]) -> str:
+def summary(name: str, delays: list[float]) -> str:
     """Percentiles in a line."""
-    cuts = statistics.quantiles(found, n=100, method="inclusive")
-    return f"{name:<8} {len(found):>5} keys   p50 {cuts[49]:6.1f}   p99 {cuts[98]:6.1f}   max {max(found):6.1f} ms"
+    cuts = statistics.quantiles(delays, n=100, method="inclusive")
+    return f"{name:<8} {len(delays):>5} keys   p50 {cuts[49]:6.1f}   p99 {cuts[98]:6.1f}   max {max(delays):6.1f} ms"
 
 
 def main() -> int:
@@ -92,13 +92,13 @@ def main() -> int:
             terminal.until(lambda _text: terminal.numbers())
             terminal.rest(3.0)
             first, begun, taken = max(terminal.numbers()), time.monotonic(), terminal.cpu_seconds()
-            found = {"scroll": measured(terminal, scroll(), arguments.keys, sure)}
+            by_kind = {"scroll": measured(terminal, scroll(), arguments.keys, sure)}
             terminal.press(TAB)
             terminal.until(lambda text: "Choose a step" in text)
-            found["cursor"] = measured(terminal, cursor(), arguments.keys, sure)
+            by_kind["cursor"] = measured(terminal, cursor(), arguments.keys, sure)
             terminal.press(b"/")
             terminal.until(lambda text: "Search the output" in text)
-            found["search"] = measured(terminal, search(sure), arguments.keys, sure)
+            by_kind["search"] = measured(terminal, search(sure), arguments.keys, sure)
             terminal.press(b"\x1b")
             terminal.press(END)
             terminal.rest(2.0)
@@ -107,15 +107,15 @@ def main() -> int:
         finally:
             terminal.end()
     rate = (last - first) / wall
-    every = [one for each in found.values() for one in each]
+    all_delays = [delay for each in by_kind.values() for delay in each]
     print(f"{columns} × {rows}; {rate:,.0f} lines/s shown; the wizard takes {share:.0%} of one processor;")
     print(f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
-    for name, one in (*found.items(), ("all", every)):
-        print(said(name, one))
+    for name, delays in (*by_kind.items(), ("all", all_delays)):
+        print(summary(name, delays))
     if rate < LEAST_SHARE * LINES_PER_S:
         print(f"too few lines arrived: {rate:,.0f}/s", file=sys.stderr)
         return 2
-    return 0 if statistics.quantiles(every, n=100, method="inclusive")[98] <= BAR_MS else 1
+    return 0 if statistics.quantiles(all_delays, n=100, method="inclusive")[98] <= BAR_MS else 1
 
 
 if __name__ == "__main__":

@@ -65,8 +65,8 @@ class Tokens(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def _piece(self, choice: object) -> None:
-        said = {"id": "soak", "object": "chat.completion.chunk", "created": 0, "model": "soak", "choices": [choice]}
-        self.wfile.write(f"data: {json.dumps(said)}\n\n".encode())
+        chunk = {"id": "soak", "object": "chat.completion.chunk", "created": 0, "model": "soak", "choices": [choice]}
+        self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
 
     def _answer(self, body: bytes) -> None:
         self.send_response(200)
@@ -107,10 +107,10 @@ def main() -> int:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     program = str(Path(__file__).with_name("streaming.py"))
-    found: dict[str, list[tuple[float, float]]] = {"build": [], "chat": []}
+    samples: dict[str, list[tuple[float, float]]] = {"build": [], "chat": []}
     print(f"{lines_per_s:,} lines/s and {Tokens.rate} tokens/s for {seconds / 60:g} minutes", flush=True)
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
-        build = Terminal([program, "build", one, str(lines_per_s)], columns=120, rows=40)
+    with tempfile.TemporaryDirectory() as build_folder, tempfile.TemporaryDirectory() as other:
+        build = Terminal([program, "build", build_folder, str(lines_per_s)], columns=120, rows=40)
         chat = Terminal([program, "chat", other, url], columns=120, rows=40)
         try:
             build.until(lambda _text: build.numbers())
@@ -121,9 +121,9 @@ def main() -> int:
                 for terminal in (build, chat):
                     terminal.skip(INTERVAL_S / 2)
                 for name, terminal in (("build", build), ("chat", chat)):
-                    found[name].append((now / 60, terminal.resident_bytes() / 1024))
+                    samples[name].append((now / 60, terminal.resident_bytes() / 1024))
                 print(
-                    f"{now:6.0f} s  " + "  ".join(f"{name} {found[name][-1][1]:9,.0f} KiB" for name in found),
+                    f"{now:6.0f} s  " + "  ".join(f"{name} {samples[name][-1][1]:9,.0f} KiB" for name in samples),
                     flush=True,
                 )
         finally:
@@ -131,7 +131,7 @@ def main() -> int:
             chat.end()
             server.shutdown()
     status = 0
-    for name, points in found.items():
+    for name, points in samples.items():
         per_minute = slope(points[int(len(points) * WARM_UP) :])
         print(f"{name}: {per_minute:+,.0f} KiB per minute after warm-up (bar {BAR_KIB:,.0f})")
         status |= per_minute >= BAR_KIB

@@ -125,11 +125,11 @@ class Terminal:
 
     def _next(self, deadline: float) -> float | None:
         """Draw a piece, if one comes before ``deadline``; returns when it came."""
-        found = self.piece(deadline)
-        if found is None:
+        piece = self.piece(deadline)
+        if piece is None:
             return None
-        self._stream.feed(found[1])
-        return found[0]
+        self._stream.feed(piece[1])
+        return piece[0]
 
     def press(self, keys: bytes) -> float:
         """Send ``keys``; returns the clock just before."""
@@ -168,7 +168,7 @@ class Terminal:
 
     def numbers(self) -> list[int]:
         """Numbers of the emitter's lines that are in sight."""
-        return [int(found) for found in re.findall(r"\[(\d{9})\]", self.text)]
+        return [int(number) for number in re.findall(r"\[(\d{9})\]", self.text)]
 
     def cpu_seconds(self) -> float:
         """Processor time that the program itself has taken."""

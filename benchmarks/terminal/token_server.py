@@ -31,23 +31,23 @@ def tokens(count: int) -> list[str]:
 
 def event(text: str, number: int, finish: str | None = None) -> bytes:
     """A piece as an event; its usage counts as vLLM does with ``continuous_usage_stats``."""
-    said = {
+    chunk = {
         "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish}],
         "usage": {"prompt_tokens": 1, "completion_tokens": number, "total_tokens": number + 1},
     }
-    return b"data: " + json.dumps(said).encode() + b"\n\n"
+    return b"data: " + json.dumps(chunk).encode() + b"\n\n"
 
 
 async def answer(writer: asyncio.StreamWriter, count: int) -> None:
     """Send the tokens when they are due."""
     pieces, begun = tokens(count), time.monotonic()
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
-    said = 0
-    while said < count:
+    sent = 0
+    while sent < count:
         due = min(count, int((time.monotonic() - begun) * RATE) + 1)
-        writer.write(b"".join(event(pieces[at], at + 1) for at in range(said, due)))
+        writer.write(b"".join(event(pieces[at], at + 1) for at in range(sent, due)))
         await writer.drain()
-        said = due
+        sent = due
         await asyncio.sleep(1 / RATE)
     writer.write(event("", count, "stop") + b"data: [DONE]\n\n")
     await writer.drain()
@@ -56,7 +56,7 @@ async def answer(writer: asyncio.StreamWriter, count: int) -> None:
 async def serve(count: int) -> None:
     """Serve until cancelled."""
 
-    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             if head.startswith(b"GET"):
@@ -69,7 +69,7 @@ async def serve(count: int) -> None:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(one, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve_connection, "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     async with server:
         await server.serve_forever()

@@ -50,8 +50,8 @@ class Opened(App[None]):
         yield Watched()
 
     def action_up(self) -> None:
-        found = self.query_one(Watched)
-        found.scroll_relative(y=-found.size.height, animate=False)
+        view = self.query_one(Watched)
+        view.scroll_relative(y=-view.size.height, animate=False)
 
 
 def conversation() -> list[Message]:
@@ -66,21 +66,21 @@ async def measure(keys: int) -> tuple[float, list[float]]:
     messages = conversation()
     garbage_collection.collect_rarely()  # as the chat does
     async with Opened().run_test(size=(120, 40)) as pilot:
-        found = pilot.app.query_one(Watched)
+        view = pilot.app.query_one(Watched)
         begun = time.monotonic()
-        found.show(messages)
-        while found.drawn[1] < begun:  # noqa: ASYNC110
+        view.show(messages)
+        while view.drawn[1] < begun:  # noqa: ASYNC110
             await asyncio.sleep(0.0005)
-        opened, pages = (found.drawn[1] - begun) * 1e3, []
+        opened, pages = (view.drawn[1] - begun) * 1e3, []
         for _ in range(keys):
             await asyncio.sleep(0.03)
-            before, begun = found.drawn[0], time.monotonic()
-            if found.scroll_offset.y == 0:
+            before, begun = view.drawn[0], time.monotonic()
+            if view.scroll_offset.y == 0:
                 break
             pilot.app.post_message(events.Key("pageup", None))
-            while found.drawn[0] == before:  # noqa: ASYNC110
+            while view.drawn[0] == before:  # noqa: ASYNC110
                 await asyncio.sleep(0.0005)
-            pages.append((found.drawn[1] - begun) * 1e3)
+            pages.append((view.drawn[1] - begun) * 1e3)
     return opened, pages
 
 

@@ -76,8 +76,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def fake() -> Iterator[FakeOpenAI]:
-    with serving(FakeOpenAI()) as one:
-        yield one
+    with serving(FakeOpenAI()) as server:
+        yield server
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def serving_bytes(answer: Callable[[str], bytes], *, endless: bytes = b"") -> It
     with socket.create_server(("127.0.0.1", 0)) as listener:
         fake.port = listener.getsockname()[1]
 
-        def one(connection: socket.socket) -> None:
+        def serve_connection(connection: socket.socket) -> None:
             with connection, contextlib.suppress(OSError), connection.makefile("rb") as reader:
                 while request := read_request(reader):
                     head, body = request
@@ -58,7 +58,7 @@ def serving_bytes(answer: Callable[[str], bytes], *, endless: bytes = b"") -> It
             with contextlib.suppress(OSError):
                 while True:
                     connection, _ = listener.accept()
-                    threading.Thread(target=one, args=(connection,), daemon=True).start()
+                    threading.Thread(target=serve_connection, args=(connection,), daemon=True).start()
 
         thread = threading.Thread(target=serve)
         thread.start()

@@ -103,10 +103,10 @@ def write_fakes(root: Path, tokenizer_dir: Path) -> Path:
     _model(root, "vllm", (*VLLM_INPUTS, *VLLM_MORE), counts, fake="vllm")
     before, after = ("QUERY STRING 1",), ("TOKENS_BATCH INT32 -1 -1", "SEQUENCE_LENGTH INT32 -1")
     steps = {"batch": 4, "decoupled": False, "code": "fake_steps.py"}
-    said = {"tokenizer_dir": str(tokenizer_dir)}
+    tokenizer = {"tokenizer_dir": str(tokenizer_dir)}
     _model(
         *(root, "preprocessing", before, ("INPUT_ID INT32 -1", "REQUEST_INPUT_LEN INT32 1")),
-        **{**steps, **said, "fake": "before"},
+        **{**steps, **tokenizer, "fake": "before"},
     )
     _model(root, "postprocessing", after, ("OUTPUT STRING -1",), **{**steps, "fake": "after"})
     _ensemble(root, new_text)

@@ -109,23 +109,23 @@ TURN = (
 def test_regenerating_keeps_the_earlier_answers() -> None:
     second = TURN.asked_again().with_message("assistant", "So.", at=2.0)
     third = second.asked_again("What for?").with_message("assistant", "For fun.", at=3.0)
-    every, now = third.versions()
-    assert [(one.question, one.answer) for one in every] == [
+    versions, now = third.versions()
+    assert [(version.question, version.answer) for version in versions] == [
         ("Why?", "Because."),
         ("Why?", "So."),
         ("What for?", "For fun."),
     ]
     assert now == 2
-    assert every[0].stats == TURN.messages[-1].stats
+    assert versions[0].stats == TURN.messages[-1].stats
     assert len(third.messages) == 2
 
 
-def test_any_version_can_be_gone_on_with_and_none_is_lost() -> None:
+def test_any_version_can_be_continued_and_none_is_lost() -> None:
     talk = TURN.asked_again().with_message("assistant", "So.", at=2.0)
     for index, answer in ((0, "Because."), (1, "So."), (0, "Because.")):
         talk = talk.chosen(index)
-        every, now = talk.versions()
-        assert (talk.messages[-1].content, now, len(every)) == (answer, index, 2)
+        versions, now = talk.versions()
+        assert (talk.messages[-1].content, now, len(versions)) == (answer, index, 2)
     assert talk.messages[-1] == TURN.messages[-1]
     for index in (-1, 2):
         with pytest.raises(UsageError) as caught:

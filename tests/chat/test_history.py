@@ -55,7 +55,7 @@ def test_what_is_kept_comes_back(history: History) -> None:
     assert loaded.title == "Edited?"
 
 
-def test_a_conversation_that_goes_on_stays_one(history: History) -> None:
+def test_a_continued_conversation_stays_a_single_entry(history: History) -> None:
     first = history.save(kept())
     second = history.save(replace(first, conversation=SAID.with_message("user", "More?")))
     shorter = history.save(replace(second, conversation=SAID))
@@ -82,8 +82,8 @@ def test_two_wizards_with_the_same_conversation_lose_nothing(history: History) -
     here = history.save(replace(here, conversation=SAID.with_message("user", "mine")))
     there = history.save(replace(there, conversation=SAID.with_message("user", "theirs")))
     assert here.id != there.id
-    assert {one.excerpt for one in history.search("mine")} == {"mine"}
-    assert {one.excerpt for one in history.search("theirs")} == {"theirs"}
+    assert {entry.excerpt for entry in history.search("mine")} == {"mine"}
+    assert {entry.excerpt for entry in history.search("theirs")} == {"theirs"}
 
 
 def test_many_at_once(history: History) -> None:
@@ -106,8 +106,8 @@ def test_many_at_once(history: History) -> None:
 def test_search_finds_parts_of_words_in_any_language(history: History, text: str) -> None:
     history.save(kept())
     history.save(Kept(Conversation().with_message("user", "Something else entirely, 1000 times")))
-    (found,) = history.search(text)
-    assert text.lower() in found.excerpt.lower()
+    (entry,) = history.search(text)
+    assert text.lower() in entry.excerpt.lower()
 
 
 @pytest.mark.parametrize("text", ['"', 'a" OR "b', "%", "_", "NEAR(", "*", "a\0b\0c", "x \ud800 y", "\\"])
@@ -120,7 +120,7 @@ def test_search_takes_every_text_as_it_is(history: History, text: str) -> None:
 
 def test_search_knows_the_case_of_every_language(history: History) -> None:
     history.save(Kept(Conversation().with_message("user", "Übung macht den Meister")))
-    assert [one.excerpt for one in history.search("ÜBUNG MACHT")] == ["Übung macht den Meister"]
+    assert [entry.excerpt for entry in history.search("ÜBUNG MACHT")] == ["Übung macht den Meister"]
     assert history.search("übüng") == []
 
 
@@ -128,7 +128,7 @@ def test_titles_are_searched_and_can_be_changed(history: History) -> None:
     saved = history.save(kept())
     history.rename(saved.id or 0, "  My\nserver ")
     assert history.load(saved.id or 0).title == "My server"
-    assert [one.excerpt for one in history.search("my serv")] == [""]
+    assert [entry.excerpt for entry in history.search("my serv")] == [""]
     with pytest.raises(UsageError) as raised:
         history.rename(saved.id or 0, "  ")
     assert raised.value.code == "TW-C24"

@@ -68,8 +68,8 @@ async def test_an_answer_may_want_the_key_where_the_list_does_not(
     monkeypatch.setenv(API_KEY, KEY)
     fake.key = KEY
     sent: list[None] = []
-    said = [piece.text async for piece in openai.stream(ASK, f"{fake.url}/v1", lambda: sent.append(None))]
-    assert "".join(said) == "".join(WORDS)
+    pieces = [piece.text async for piece in openai.stream(ASK, f"{fake.url}/v1", lambda: sent.append(None))]
+    assert "".join(pieces) == "".join(WORDS)
     assert fake.keys == [None, f"Bearer {KEY}"]
     assert len(sent) == 2  # the time to the first word counts from the second
 
@@ -102,8 +102,8 @@ def test_the_command_line(fake: FakeOpenAI) -> None:
     fake.key = KEY
     done = chat("--url", fake.url, "-m", "Hello", "--json", key=KEY)
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert (said["answer"], said["tokens"], said["model"]) == ("".join(WORDS), 3, "m")
+    record = json.loads(done.stdout)
+    assert (record["answer"], record["tokens"], record["model"]) == ("".join(WORDS), 3, "m")
     refused = chat("--url", fake.url, "-m", "Hello")
     assert refused.returncode == ServerError.exit_code
     assert "TW-C12" in refused.stderr

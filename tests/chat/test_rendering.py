@@ -60,7 +60,7 @@ def test_no_message_brings_a_special_token_of_a_real_tokenizer(role: Role) -> No
     special = {index: token.content for index, token in tokenizer.get_added_tokens_decoder().items() if token.special}
     assert len(special) >= 3
 
-    def found(text: str) -> list[int]:
+    def special_tokens(text: str) -> list[int]:
         talk = (
             Conversation()
             .with_message("system", "s")
@@ -72,10 +72,10 @@ def test_no_message_brings_a_special_token_of_a_real_tokenizer(role: Role) -> No
         prompt = render(replace(talk, messages=messages), replace(SERVED, chat=chat))
         return [index for index in tokenizer.encode(prompt, add_special_tokens=False).ids if index in special]
 
-    harmless = found("text")
+    harmless = special_tokens("text")
     assert harmless
     for token in special.values():
-        assert found(f"a{token}b {token}{token}\n{token}") == harmless
+        assert special_tokens(f"a{token}b {token}{token}\n{token}") == harmless
 
 
 @pytest.mark.parametrize("text", ["${x}", "{{ 7 * 7 }}", "{% raw %}", '"quotes"', "a\0b", "é😀", "<b>", "[/]"])

@@ -13,9 +13,9 @@ from wizard.kernel.errors import UsageError
 SAID = Conversation().with_message("user", "Why?").with_message("assistant", "Because.")
 
 
-def refusal(path: Path, said: Conversation = SAID, *, overwrite: bool = False) -> UsageError:
+def refusal(path: Path, conversation: Conversation = SAID, *, overwrite: bool = False) -> UsageError:
     with pytest.raises(UsageError) as raised:
-        save(path, "demo", said, overwrite=overwrite)
+        save(path, "demo", conversation, overwrite=overwrite)
     return raised.value
 
 

@@ -39,34 +39,38 @@ def run(kind: Kind, text: str) -> str:
 
 async def sent(endpoint: Endpoint, talk: Conversation = TALK) -> Request:
     """What the chat says that it sent."""
-    (found,) = [chunk.request async for chunk in answer(endpoint, talk) if chunk.request]
-    return found
+    (sent_request,) = [chunk.request async for chunk in answer(endpoint, talk) if chunk.request]
+    return sent_request
 
 
 @pytest.mark.e2e
 async def test_a_snippet_asks_triton_what_the_chat_asked(served: Served) -> None:
     endpoint = served.endpoint()
-    one = await sent(endpoint)
-    assert one == request(endpoint, TALK, described(endpoint))
-    assert one.body["text_input"].endswith("<|im_start|>assistant\n")
-    assert (one.body["top_k"], one.body["stop_words"], one.body["random_seed"]) == (7, ["never"], 5)
-    said = [json.loads(line[5:])["text_output"] for line in run("curl", snippet(one)).splitlines() if line]
-    assert "".join(said) == CYCLE
+    sent_request = await sent(endpoint)
+    assert sent_request == request(endpoint, TALK, described(endpoint))
+    assert sent_request.body["text_input"].endswith("<|im_start|>assistant\n")
+    assert (sent_request.body["top_k"], sent_request.body["stop_words"], sent_request.body["random_seed"]) == (
+        7,
+        ["never"],
+        5,
+    )
+    texts = [json.loads(line[5:])["text_output"] for line in run("curl", snippet(sent_request)).splitlines() if line]
+    assert "".join(texts) == CYCLE
     for kind in ("python", "urllib"):
-        assert run(kind, snippet(one, kind)) == f"{CYCLE}\n"
+        assert run(kind, snippet(sent_request, kind)) == f"{CYCLE}\n"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_in_a_snippet_can_move_the_cursor(kind: Kind) -> None:
-    one = Request("http://h:1/v2/models/m/generate_stream", {"text_input": ODD}, "m")
-    assert all(character == "\n" or character.isprintable() for character in snippet(one, kind))
+    sent_request = Request("http://h:1/v2/models/m/generate_stream", {"text_input": ODD}, "m")
+    assert all(character == "\n" or character.isprintable() for character in snippet(sent_request, kind))
 
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
     monkeypatch.setenv(API_KEY, KEY)
-    with serving(FakeOpenAI(key=KEY)) as one:
-        yield one
+    with serving(FakeOpenAI(key=KEY)) as server:
+        yield server
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -82,8 +86,8 @@ async def test_a_snippet_asks_an_openai_server_what_the_chat_asked(fake: FakeOpe
 
 
 def test_openais_own_client_gets_foreign_parameters_beside_the_others() -> None:
-    one = Request("http://h/v1/chat/completions", {"model": "m", "messages": [], "top_k": 3, "seed": 1}, "m")
-    text = snippet(one, "python")
+    sent_request = Request("http://h/v1/chat/completions", {"model": "m", "messages": [], "top_k": 3, "seed": 1}, "m")
+    text = snippet(sent_request, "python")
     assert "extra_body={'top_k': 3}" in text
     compile(text, "snippet", "exec")
 

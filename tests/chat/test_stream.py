@@ -69,7 +69,7 @@ async def test_streams_piece_by_piece(served: Served, protocol: str) -> None:
     assert (stats.tokens, stats.finish) == (2 * CYCLE_TOKENS, "length")
     assert stats.ttft_s is not None
     assert 0 < stats.ttft_s <= stats.total_s
-    assert {one.ttft_s for one in chunks if one.text} == {stats.ttft_s}
+    assert {chunk.ttft_s for chunk in chunks if chunk.text} == {stats.ttft_s}
     assert stats.tokens_per_s is not None
     assert all(chunk.stats is None and chunk.note is None for chunk in chunks[:-1])
 
@@ -92,9 +92,9 @@ async def test_several_turns_with_every_setting(served: Served, protocol: str) -
     talk = talk.with_message("system", "Be brief.")
     for turn in range(3):
         talk = talk.with_message("user", f"question {turn}")
-        said = text_of(await read(served.endpoint(), talk, protocol))
-        assert said == CYCLE
-        talk = talk.with_message("assistant", said)
+        text = text_of(await read(served.endpoint(), talk, protocol))
+        assert text == CYCLE
+        talk = talk.with_message("assistant", text)
 
 
 @e2e
@@ -183,7 +183,7 @@ async def test_the_gate_can_be_cancelled(served: Served, protocol: str) -> None:
 
 @e2e
 @both_protocols
-async def test_the_oldest_turns_are_left_out_and_it_is_said(served: Served, protocol: str) -> None:
+async def test_the_oldest_turns_are_dropped_and_reported(served: Served, protocol: str) -> None:
     talk = Conversation(sampling=Sampling(max_tokens=CYCLE_TOKENS)).with_message("system", "Be brief.")
     for turn in range(10):
         talk = talk.with_message("user", f"question number {turn}").with_message("assistant", "an answer of some words")
@@ -241,7 +241,7 @@ async def test_a_model_that_is_not_served(served: Served, protocol: str) -> None
 
 @e2e
 @both_protocols
-async def test_what_the_server_refuses_is_said_in_its_words(served: Served, protocol: str) -> None:
+async def test_a_refusal_of_the_server_is_reported_in_its_words(served: Served, protocol: str) -> None:
     ask = Ask("chain", "x", 10, -1.0, 0.95, None)  # the client's own check would not let this through
     with pytest.raises(ServerError) as caught:
         await pieces(served, ask, protocol)
@@ -262,9 +262,9 @@ async def test_the_server_is_killed_in_the_middle(tmp_path: Path, protocol: str)
         with pytest.raises(ServerError) as caught:
             [chunk async for chunk in chunks]
         assert caught.value.code == "TW-C03"
-        for said in (without_template("chain"), None):
+        for chat in (without_template("chain"), None):
             with pytest.raises(ServerError) as caught:
-                await read(endpoint, talk, protocol, said)
+                await read(endpoint, talk, protocol, chat)
             assert caught.value.code == "TW-C01"
 
 

@@ -33,11 +33,11 @@ def test_deltas(text: str, places: list[int]) -> None:
 
 
 @given(TEXT, PLACES, st.sampled_from(["cumulative", "either"]))
-def test_everything_so_far_with_half_characters(text: str, places: list[int], way: Way) -> None:
+def test_everything_so_far_with_half_characters(text: str, places: list[int], kind: Way) -> None:
     raw = text.encode()
     edges = itertools.accumulate(len(piece) for piece in cut(raw, places))
     responses = [raw[:edge].decode(errors="replace") for edge in edges]
-    pieces = DeltaFilter(way)
+    pieces = DeltaFilter(kind)
     given_ = [pieces.feed(response) for response in responses]
     assert not any("\ufffd" in each for each in given_)
     assert "".join(given_) + pieces.rest() == text
@@ -46,12 +46,12 @@ def test_everything_so_far_with_half_characters(text: str, places: list[int], wa
 @given(TEXT, PLACES)
 @example("haha!", [2, 4])
 @example("aab!", [1, 3])
-def test_deltas_are_found_out(text: str, places: list[int]) -> None:
+def test_deltas_are_recognized(text: str, places: list[int]) -> None:
     pieces = [str(each) for each in cut(text, places)]
-    firsts = [one for one, other in itertools.pairwise(pieces) if not other.startswith(one)]
+    firsts = [piece for piece, other in itertools.pairwise(pieces) if not other.startswith(piece)]
     assume(firsts)  # something shows that they are deltas
     grown = list(itertools.takewhile(lambda pair: pair[1].startswith(pair[0]), itertools.pairwise(pieces)))
-    assume(sum(len(one) < len(other) for one, other in grown) < 2)  # and nothing the contrary before
+    assume(sum(len(piece) < len(other) for piece, other in grown) < 2)  # and nothing the contrary before
     assert fed(DeltaFilter("either"), pieces) == text
 
 
@@ -70,46 +70,46 @@ def test_a_wrong_guess_loses_nothing_that_comes_later() -> None:
     assert fed(DeltaFilter("cumulative"), ["It", "It is", " over"]) == "It is over"
 
 
-def test_everything_so_far_may_be_mended_at_its_end() -> None:
+def test_cumulative_text_can_be_corrected_at_its_end() -> None:
     pieces = ["I do", "I do say", "I do say ,", "I do say, yes"]  # a tokenizer that cleans up spaces
-    said = fed(DeltaFilter("either"), pieces)
-    assert said.endswith("yes")
-    assert said.count("do") == 1
+    filtered = fed(DeltaFilter("either"), pieces)
+    assert filtered.endswith("yes")
+    assert filtered.count("do") == 1
 
 
 @given(st.text(alphabet="ab \n", min_size=1, max_size=10), st.text(alphabet="cd é", max_size=10), PLACES)
-def test_the_prompt_is_taken_away(prompt: str, said: str, places: list[int]) -> None:
+def test_the_prompt_is_taken_away(prompt: str, text: str, places: list[int]) -> None:
     assume(prompt.strip())
-    pieces = [str(each) for each in cut(prompt + said, places)]
-    assert fed(EchoFilter(prompt, ""), pieces) == said.lstrip()
+    pieces = [str(each) for each in cut(prompt + text, places)]
+    assert fed(EchoFilter(prompt, ""), pieces) == text.lstrip()
 
 
 @given(st.text(alphabet="cd é", max_size=10), PLACES)
-def test_a_prompt_that_lost_its_special_tokens_is_known(said: str, places: list[int]) -> None:
+def test_a_prompt_that_lost_its_special_tokens_is_known(text: str, places: list[int]) -> None:
     prompt = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
     decoded = "user\nHi\nassistant\n"
-    assert fed(EchoFilter(prompt, SHAPES), [str(each) for each in cut(decoded + said, places)]) == said.lstrip()
+    assert fed(EchoFilter(prompt, SHAPES), [str(each) for each in cut(decoded + text, places)]) == text.lstrip()
 
 
 @given(st.text(alphabet="ab", min_size=1, max_size=8), TEXT, PLACES)
-def test_an_answer_without_the_prompt_stays(prompt: str, said: str, places: list[int]) -> None:
-    assume(not "".join(said.split()).startswith(prompt))
-    assert fed(EchoFilter(prompt, ""), [str(each) for each in cut(said, places)]) == said
+def test_an_answer_without_the_prompt_stays(prompt: str, text: str, places: list[int]) -> None:
+    assume(not "".join(text.split()).startswith(prompt))
+    assert fed(EchoFilter(prompt, ""), [str(each) for each in cut(text, places)]) == text
 
 
 @given(TEXT, st.lists(st.text(alphabet="ab<|é", min_size=1, max_size=4), max_size=3), PLACES)
 @example("aab", ["ab"], [1, 2])
 def test_a_stop_text_ends_it(text: str, stops: list[str], places: list[int]) -> None:
     stop = StopFilter(tuple(stops))
-    found = fed(stop, [str(each) for each in cut(text, places)])
+    filtered = fed(stop, [str(each) for each in cut(text, places)])
     first = [place for each in stops if (place := text.find(each)) >= 0]
     assert stop.reached == bool(first)
     if not first:
-        assert found == text
+        assert filtered == text
     else:  # with overlapping stop texts the piece that completes one first decides
-        assert text.startswith(found)
-        assert not any(each in found for each in stops)
-        assert any(text[len(found) :].startswith(each) for each in stops)
+        assert text.startswith(filtered)
+        assert not any(each in filtered for each in stops)
+        assert any(text[len(filtered) :].startswith(each) for each in stops)
 
 
 def test_nothing_after_a_stop_text() -> None:
@@ -118,6 +118,6 @@ def test_nothing_after_a_stop_text() -> None:
     assert stop.rest() == ""
 
 
-@pytest.mark.parametrize("way", ["delta", "cumulative", "either"])
-def test_no_response_is_no_text(way: Way) -> None:
-    assert DeltaFilter(way).rest() == ""
+@pytest.mark.parametrize("kind", ["delta", "cumulative", "either"])
+def test_no_response_is_no_text(kind: Way) -> None:
+    assert DeltaFilter(kind).rest() == ""

@@ -90,7 +90,7 @@ def test_what_ends_an_answer(tmp_path: Path) -> None:
     assert not tokenizer.adds(BOS)
 
 
-def test_a_damaged_file_beside_it_is_said(tmp_path: Path) -> None:
+def test_a_damaged_file_beside_it_is_reported(tmp_path: Path) -> None:
     folder = write_tokenizer(tmp_path / "m")
     (folder / "generation_config.json").write_text("[")
     with pytest.raises(UsageError) as caught:

@@ -40,7 +40,7 @@ async def test_a_server_that_was_refused_is_reached_as_soon_as_it_is_back() -> N
     """Channels share what they know of an address unless each has its own: that nobody is there, for seconds."""
     with reserved() as port:
         endpoint = Endpoint("t", "m", "127.0.0.1", Ports(port, port, port), 1, "0", "log")
-        said = []
+        errors = []
         for back in (False, False, True):
             server = grpc.aio.server()
             if back:
@@ -48,9 +48,9 @@ async def test_a_server_that_was_refused_is_reached_as_soon_as_it_is_back() -> N
                 await server.start()
             with pytest.raises(ServerError) as caught:
                 await read(endpoint, asked("x"), "grpc", without_template("m"))
-            said.append(caught.value)  # as a screen that shows it does, which keeps the channel, too
+            errors.append(caught.value)  # as a screen that shows it does, which keeps the channel, too
             await server.stop(None)
-    assert ["Connection refused" in one.what for one in said] == [True, True, False]
+    assert ["Connection refused" in error.what for error in errors] == [True, True, False]
 
 
 async def refused(fake: FakeTriton) -> ServerError:

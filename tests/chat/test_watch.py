@@ -61,12 +61,12 @@ async def test_a_slow_model_that_lives_is_waited_for() -> None:
     assert model.closed
 
 
-async def test_what_a_dead_one_said_is_kept_and_then_it_is_said() -> None:
-    model, said = FakeModel(patience=3, dies=True), list[Piece]()
+async def test_the_partial_answer_of_a_dead_model_is_kept_and_its_end_reported() -> None:
+    model, pieces = FakeModel(patience=3, dies=True), list[Piece]()
     with pytest.raises(ServerError) as caught:
-        await collect(said, watch.watched(model.pieces(), model.lives, ended))
+        await collect(pieces, watch.watched(model.pieces(), model.lives, ended))
     assert caught.value.code == "TW-C11"
-    assert said == [FIRST]
+    assert pieces == [FIRST]
     assert model.closed
 
 

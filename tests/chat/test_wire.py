@@ -29,14 +29,14 @@ def configs(repository: Repository) -> dict[str, dict[str, Any]]:
     from google.protobuf import json_format, text_format
     from tritonclient.grpc import model_config_pb2
 
-    found = {}
+    configs_by_name = {}
     for file in repository.files:
         if file.path.endswith("config.pbtxt"):
             message = text_format.Parse(file.text, model_config_pb2.ModelConfig())
-            found[file.path.split("/", maxsplit=1)[0]] = json_format.MessageToDict(
+            configs_by_name[file.path.split("/", maxsplit=1)[0]] = json_format.MessageToDict(
                 message, preserving_proto_field_name=True
             )
-    return found
+    return configs_by_name
 
 
 def engine(release: str, **more: Any) -> dict[str, dict[str, Any]]:
@@ -219,5 +219,5 @@ def test_a_prompt_that_does_not_fit_in_the_words_of_every_engine(text: str) -> N
 
 
 def test_how_much_too_long_a_prompt_is_reads_as_all_counts_do() -> None:
-    said = server_said("in ensemble 'm': prompt too long: 33335 tokens, and a request may have 1024", "m")
-    assert str(said) == "33,335 tokens; a request can have at most 1,024"
+    message = server_said("in ensemble 'm': prompt too long: 33335 tokens, and a request may have 1024", "m")
+    assert str(message) == "33,335 tokens; a request can have at most 1,024"

@@ -31,11 +31,11 @@ pytestmark = pytest.mark.e2e
 
 @dataclass(frozen=True)
 class Fakes:
-    """The server, its model's folder, and the path at which the ensemble says that its tokenizer is."""
+    """The server, its model's folder, and the path that the ensemble gives for its tokenizer."""
 
     triton: RunningTriton
     folder: Path
-    said: Path
+    tokenizer: Path
 
     def endpoint(self, model: str, *, folder: bool = True) -> Endpoint:
         process = self.triton.process.pid
@@ -47,9 +47,9 @@ class Fakes:
 def fakes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fakes]:
     scratch = tmp_path_factory.mktemp("fakes")
     folder = write_tokenizer(scratch / "model")
-    said = scratch / "said"
-    with running_triton(write_fakes(scratch / "repository", said), scratch) as triton:
-        yield Fakes(triton, folder, said)
+    tokenizer = scratch / "tokenizer"
+    with running_triton(write_fakes(scratch / "repository", tokenizer), scratch) as triton:
+        yield Fakes(triton, folder, tokenizer)
 
 
 def asked(text: str, **sampling: float | None) -> Conversation:
@@ -120,7 +120,7 @@ async def test_the_end_token_is_no_part_of_the_answer(fakes: Fakes, model: str, 
 
 @both_protocols
 @pytest.mark.parametrize("model", ["tensorrt_llm", "engine_010", "text_05", "llmapi", "vllm"])
-async def test_a_refused_request_is_said_in_the_engines_words(fakes: Fakes, model: str, protocol: str) -> None:
+async def test_a_refused_request_is_reported_in_the_engines_words(fakes: Fakes, model: str, protocol: str) -> None:
     with pytest.raises(ServerError) as caught:
         await read(fakes.endpoint(model), asked("100%"), protocol, base=True)
     assert caught.value.code == "TW-C04"
@@ -158,7 +158,7 @@ async def test_penalties_arrive(fakes: Fakes, model: str, protocol: str) -> None
 
 
 @both_protocols
-async def test_settings_that_a_model_does_not_take_are_said(fakes: Fakes, protocol: str) -> None:
+async def test_settings_that_a_model_does_not_take_are_reported(fakes: Fakes, protocol: str) -> None:
     talk = asked("Hello", min_p=0.1, logprobs=3, max_tokens=5)
     (note,) = [chunk.note for chunk in await read(fakes.endpoint("llmapi"), talk, protocol) if chunk.note]
     assert note == "This model does not support min_p, logprobs; the answer is generated without them."
@@ -185,7 +185,7 @@ async def test_temperature_0_is_the_likeliest_token(fakes: Fakes, model: str, pr
     assert (settings["greedy"], settings["temperature"]) == ("True", "None")
 
 
-async def test_a_setting_that_the_model_has_no_input_for_is_said(fakes: Fakes) -> None:
+async def test_a_setting_that_the_model_has_no_input_for_is_reported(fakes: Fakes) -> None:
     chunks = await read(fakes.endpoint("text_05"), asked("Is it?", seed=3), "grpc", base=True)
     notes = [chunk.note for chunk in chunks if chunk.note]
     assert len(notes) == 1
@@ -227,8 +227,8 @@ async def test_stopping_reaches_the_engine(fakes: Fakes, model: str, engine: str
 async def test_stopping_reaches_the_other_engines(fakes: Fakes, model: str, protocol: str) -> None:
     words = f"FakeEngine {model} cancelled after "
     before = fakes.triton.logged().count(words)
-    async with aclosing(answer(fakes.endpoint(model), asked("Hello", max_tokens=ENDLESS), protocol=protocol)) as said:
-        async for chunk in said:
+    async with aclosing(answer(fakes.endpoint(model), asked("Hello", max_tokens=ENDLESS), protocol=protocol)) as chunks:
+        async for chunk in chunks:
             if chunk.text:
                 break
     fakes.triton.wait_for_log(lambda text: text.count(words) > before)
@@ -258,12 +258,12 @@ async def test_the_ensemble_says_where_its_tokenizer_is(fakes: Fakes) -> None:
     assert (apart.name, apart.wire.format, apart.chat) == ("ensemble", TEXT, None)
     assert apart.note is not None
     assert "--tokenizer" in apart.note
-    fakes.said.symlink_to(fakes.folder)
+    fakes.tokenizer.symlink_to(fakes.folder)
     try:
         direct = described(endpoint)
     finally:
-        fakes.said.unlink()
-    assert (direct.name, direct.wire.format, direct.folder) == ("tensorrt_llm", TOKEN_IDS, str(fakes.said))
+        fakes.tokenizer.unlink()
+    assert (direct.name, direct.wire.format, direct.folder) == ("tensorrt_llm", TOKEN_IDS, str(fakes.tokenizer))
 
 
 @both_protocols

@@ -57,11 +57,11 @@ def advice(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, An
 
 
 def test_the_fields_are_those_of_the_interface(model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, found = advice(capsys, model, "--hardware", "2xL40S")
+    status, report = advice(capsys, model, "--hardware", "2xL40S")
     assert status == 0
-    assert set(found) >= {"feasible", "choices", "rejections"}
-    assert found["feasible"] is True
-    choice = found["choices"][0]
+    assert set(report) >= {"feasible", "choices", "rejections"}
+    assert report["feasible"] is True
+    choice = report["choices"][0]
     for name in ("stack", "runtime", "dtype", "quantization", "kv_cache_dtype", "release"):
         assert isinstance(choice[name], str)
     for name in ("tp", "pp", "max_batch_size", "max_seq_len"):
@@ -71,12 +71,12 @@ def test_the_fields_are_those_of_the_interface(model: str, capsys: pytest.Captur
         *("overhead_bytes", "total_bytes", "budget_bytes"),
     }
     assert set(choice["speed"]) >= {"tpot_ms", "throughput_tokens_per_s", "ttft_ms", "low", "high", "provider"}
-    assert all(set(one) >= {"code", "text", "source"} for one in choice["reasons"])
-    assert all(set(one) >= {"code", "text"} for one in choice["warnings"])
+    assert all(set(reason) >= {"code", "text", "source"} for reason in choice["reasons"])
+    assert all(set(warning) >= {"code", "text"} for warning in choice["warnings"])
     expected = {"stack", "quantization", "tp", "pp", "code", "text", "remedy"}
-    assert found["rejections"]
-    assert all(set(one) >= expected for one in found["rejections"])
-    assert {one["quantization"] for one in found["choices"]} <= FORMATS
+    assert report["rejections"]
+    assert all(set(rejection) >= expected for rejection in report["rejections"])
+    assert {candidate["quantization"] for candidate in report["choices"]} <= FORMATS
 
 
 def test_every_flag_is_kept(model: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,46 +84,46 @@ def test_every_flag_is_kept(model: str, capsys: pytest.CaptureFixture[str]) -> N
         "--hardware 8xH100 --goal throughput --users 7 --max-len 3000 --max-gpus 4 --gpu-memory-utilization 0.8125"
         " --stack vllm --quantization fp8 --tp 2 --pp 2 --kv-dtype fp8 --top 1 --offline"
     )
-    status, found = advice(capsys, model, *flags.split())
+    status, report = advice(capsys, model, *flags.split())
     assert status == 0
-    (choice,) = found["choices"]
+    (choice,) = report["choices"]
     kept = ("max_batch_size", "max_seq_len", "gpu_memory_utilization", "stack", "quantization", "tp", "pp")
     assert [choice[name] for name in kept] == [7, 3000, 0.8125, "vllm", "fp8", 2, 2]
     assert choice["kv_cache_dtype"] == "fp8"
-    _, found = advice(capsys, model, "--hardware", "8xH100", "--as-published")
-    assert {one["quantization"] for one in found["choices"]} == {"none"}
+    _, report = advice(capsys, model, "--hardware", "8xH100", "--as-published")
+    assert {candidate["quantization"] for candidate in report["choices"]} == {"none"}
 
 
 def test_the_best_are_shown_first_and_no_more_than_asked_for(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, everything = advice(capsys, model, "--hardware", "8xH100")
-    _, found = advice(capsys, model, "--hardware", "8xH100", "--top", "3")
-    assert found["choices"] == everything["choices"][:3]
+    _, report = advice(capsys, model, "--hardware", "8xH100", "--top", "3")
+    assert report["choices"] == everything["choices"][:3]
     assert len(everything["choices"]) > 3
 
 
 def test_a_recorded_host_is_a_machine_too(model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, found = advice(capsys, model, "--hardware", str(RECORDED))
+    status, report = advice(capsys, model, "--hardware", str(RECORDED))
     assert status == 0
-    assert found["choices"][0]["stack"] == "vllm"
+    assert report["choices"][0]["stack"] == "vllm"
 
 
 def test_nothing_feasible_is_status_3(model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, found = advice(capsys, model, "--hardware", "8xH100", "--tp", "16")
-    assert (status, found["feasible"], found["choices"]) == (3, False, [])
-    assert found["rejections"][0]["remedy"] == "--tp 8"
-    status, found = advice(capsys, model, "--hardware", "cpu")
-    assert (status, found["feasible"]) == (3, False)
-    status, _, said = run(capsys, "plan", model, "--hardware", "8xH100", "--tp", "16")
+    status, report = advice(capsys, model, "--hardware", "8xH100", "--tp", "16")
+    assert (status, report["feasible"], report["choices"]) == (3, False, [])
+    assert report["rejections"][0]["remedy"] == "--tp 8"
+    status, report = advice(capsys, model, "--hardware", "cpu")
+    assert (status, report["feasible"]) == (3, False)
+    status, _, message = run(capsys, "plan", model, "--hardware", "8xH100", "--tp", "16")
     assert status == 3
-    assert said.startswith("TW-A01")
+    assert message.startswith("TW-A01")
 
 
 def test_a_gguf_beside_a_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gguf = str(write_chain_model(tmp_path / "chain.gguf"))
-    status, found = advice(capsys, gguf, "--hardware", "1xH100")
+    status, report = advice(capsys, gguf, "--hardware", "1xH100")
     assert status == 0
-    assert [one["stack"] for one in found["choices"]] == ["llamacpp"]
-    assert "gpu-unused" in {one["code"] for one in found["choices"][0]["warnings"]}
+    assert [candidate["stack"] for candidate in report["choices"]] == ["llamacpp"]
+    assert "gpu-unused" in {warning["code"] for warning in report["choices"][0]["warnings"]}
 
 
 def test_cases_are_answered_line_by_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,10 +149,10 @@ def test_a_damaged_file_of_cases_is_tw_a02(tmp_path: Path, capsys: pytest.Captur
     assert str(example) in error["todo"]
     status, out, _ = run(capsys, "advise", "--cases", str(example), "--json")
     assert status == 0
-    assert all(one["advice"]["feasible"] for one in map(json.loads, out.splitlines()))
+    assert all(record["advice"]["feasible"] for record in map(json.loads, out.splitlines()))
 
 
-def test_a_case_that_is_wrong_is_said_in_its_line_and_the_rest_is_answered(
+def test_an_invalid_case_is_reported_in_its_line_and_the_rest_is_answered(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "fleet.yaml").write_text(CASES.replace("cc: '8.9', ", ""))
@@ -175,20 +175,20 @@ def test_explain_shows_formulas_with_their_numbers(model: str, capsys: pytest.Ca
     assert formula not in " ".join(plain.split())
 
 
-def test_help_says_what_a_bare_config_does_not_tell(capsys: pytest.CaptureFixture[str]) -> None:
-    _, said, _ = run(capsys, "advise", "--help")
-    said = " ".join(said.split())
-    assert "a folder with only a config.json" in said
-    assert "hf_quant_config.json" in said
+def test_help_says_what_a_bare_config_lacks(capsys: pytest.CaptureFixture[str]) -> None:
+    _, printed, _ = run(capsys, "advise", "--help")
+    printed = " ".join(printed.split())
+    assert "a folder with only a config.json" in printed
+    assert "hf_quant_config.json" in printed
 
 
 @pytest.mark.parametrize("arguments", [(), ("demo", "--cases", "fleet.yaml")])
 def test_a_model_or_cases_but_not_both_nor_neither(
     arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status, _, said = run(capsys, "advise", *arguments)
+    status, _, message = run(capsys, "advise", *arguments)
     assert status == 2
-    assert said.startswith("TW-U08")
+    assert message.startswith("TW-U08")
 
 
 def test_what_is_advised_on_a_gpu_is_planned(model: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -213,20 +213,22 @@ def test_yaml_is_read_only_for_cases() -> None:
     assert done.stdout.strip() == "False"
 
 
-@pytest.mark.parametrize("door", ["--plain", "screen"])
-def test_constraints_of_the_command_line_and_of_a_file_reach_the_doors(model: str, tmp_path: Path, door: str) -> None:
+@pytest.mark.parametrize("interface", ["--plain", "screen"])
+def test_constraints_of_the_command_line_and_of_a_file_reach_every_interface(
+    model: str, tmp_path: Path, interface: str
+) -> None:
     answers = tmp_path / "answers.toml"
     answers.write_text(f"model = {json.dumps(model)}\ntp = 2\nquantization = 'fp8'\n")
-    given = ["--plain"] if door == "--plain" else []
+    given = ["--plain"] if interface == "--plain" else []
     given += f"--answers {answers} --hardware 8xH100 --offline --tp 16 --kv-dtype fp8 --stack vllm".split()
     child = pexpect.spawn(sys.executable, ["-m", "wizard", *given], encoding="utf-8", timeout=60, dimensions=(40, 120))
     try:
-        if door == "screen":
+        if interface == "screen":
             child.expect_exact("Choose a model")  # the machine's screen
             child.send("\r")
         child.expect_exact("FP8 with tp 16")
-        child.expect_exact("Apply the fix" if door == "screen" else "Use the closest possible setup: tp 8")
-        child.send("t" if door == "screen" else "\r")
+        child.expect_exact("Apply the fix" if interface == "screen" else "Use the closest possible setup: tp 8")
+        child.send("t" if interface == "screen" else "\r")
         child.expect_exact("FP8 KV cache")
     finally:
         child.close(force=True)
@@ -238,6 +240,6 @@ def test_a_file_of_answers_for_a_plan_holds_constraints_too(
     answers = tmp_path / "answers.toml"
     answers.write_text("tp = 16\n")
     given = ("plan", model, "--hardware", "8xH100", "--answers", str(answers))
-    status, _, said = run(capsys, *given)
-    assert (status, "--tp 8" in said) == (3, True)
+    status, _, message = run(capsys, *given)
+    assert (status, "--tp 8" in message) == (3, True)
     assert "--tp 8" not in run(capsys, *given, "--tp", "1")[2]

@@ -28,19 +28,19 @@ from wizard.serve.endpoint import Endpoint
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "command"),
     [
         (["up", "demo", "--users", "8"], "up demo --users 8"),
         (["--workspace", "my folder", "--workshop=lab", "--plain"], "--workspace 'my folder' --workshop=lab --plain"),
         (["up", "--workspace=my folder", "demo"], "--workspace 'my folder' up demo"),
     ],
 )
-def test_the_same_command_has_every_flag_and_the_workspace_once(words: list[str], said: str) -> None:
+def test_the_same_command_has_every_flag_and_the_workspace_once(words: list[str], command: str) -> None:
     workspace = "my folder" if "workspace" in str(words) else None
-    assert typed_command(Namespace(words=words, workspace=workspace)).partition(" ")[2] == said
+    assert typed_command(Namespace(words=words, workspace=workspace)).partition(" ")[2] == command
 
 
-def test_whoever_leaves_the_plain_door_comes_back_to_it(tmp_path: Path) -> None:
+def test_leaving_the_plain_prompts_names_the_command_that_resumes_them(tmp_path: Path) -> None:
     words = ["-m", "wizard", "--workspace", str(tmp_path), "--offline"]
     with pexpect.spawn(sys.executable, words, env=environment(TERM="dumb"), encoding="utf-8", timeout=60) as child:
         child.expect("Which model")
@@ -53,9 +53,9 @@ def test_an_error_names_the_workspace_once(capsys: pytest.CaptureFixture[str]) -
     arguments = Namespace(words=["up", "demo"], workspace="/w", json=False)
     _tell(CancelledError("TW-U07", "stopped", f"To continue, run `{typed_command(arguments)}`."), arguments)
     _tell(CancelledError("TW-U07", "stopped", "See `triton-wizard status`."), arguments)
-    said = capsys.readouterr().err
-    assert f"`{command_line(arguments)} up demo`" in said
-    assert f"`{command_line(arguments)} status`" in said
+    printed = capsys.readouterr().err
+    assert f"`{command_line(arguments)} up demo`" in printed
+    assert f"`{command_line(arguments)} status`" in printed
 
 
 def test_an_error_as_json_names_the_workspace_too(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_after_a_saved_plan_was_run_its_server_is_the_one_to_talk_to(tmp_path: P
         (["status", "--nosuch"], "xterm", "→ Run `"),
     ],
 )
-def test_an_error_at_the_very_beginning_is_in_words_where_it_is_to_be_heard(
+def test_an_error_at_the_very_beginning_is_spelled_out_in_accessible_mode(
     words: list[str], term: str, todo: str, tmp_path: Path
 ) -> None:
     arguments = ["-m", "wizard", "--workspace", str(tmp_path), *words]

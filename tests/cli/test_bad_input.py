@@ -52,7 +52,7 @@ def test_a_folder_without_weights_is_not_looked_for_on_the_hub() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "flags", "said"),
+    ("changes", "flags", "reason"),
     [
         ({"num_attention_heads": 7, "hidden_size": 448}, ("--tp", "2"), "7 attention heads"),
         ({}, ("--pp", "4"), "2 layers"),
@@ -61,14 +61,14 @@ def test_a_folder_without_weights_is_not_looked_for_on_the_hub() -> None:
         ({"quantization_config": AWQ}, ("--quantization", "none"), "stored as INT4 AWQ"),
     ],
 )
-def test_what_does_not_fit_the_model_is_said_in_the_same_words(
-    changes: dict[str, Any], flags: tuple[str, ...], said: str
+def test_a_constraint_that_does_not_fit_the_model_gets_the_same_message(
+    changes: dict[str, Any], flags: tuple[str, ...], reason: str
 ) -> None:
     ref = model("it", **changes)
     where = ("--hardware", "4xL4", *flags)
     error = refusal("plan", ref, *where)
     assert error["code"] == "TW-A01"
-    assert said in error["what"]
+    assert reason in error["what"]
     advice = wizard("advise", ref, *where, "--json")
     assert advice.returncode == 3
     first = json.loads(advice.stdout)["rejections"][0]
@@ -103,7 +103,7 @@ def test_another_quantisation_than_the_stored_one_needs_another_checkpoint() -> 
     ],
 )
 @pytest.mark.parametrize("command", ["plan", "advise"])
-def test_a_wish_that_cannot_be_read(command: str, flags: tuple[str, ...], code: str) -> None:
+def test_an_invalid_constraint(command: str, flags: tuple[str, ...], code: str) -> None:
     error = refusal(command, model("it"), "--hardware", "1xL4", *flags)
     assert error["code"] == code
     assert flags[0].strip("-") in error["what"]
@@ -128,7 +128,7 @@ def test_an_odd_folder_becomes_a_plain_model(name: str) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         plan = json.loads(done.stdout)
         assert plan["facts"]["location"].startswith("/")
-        start = next(one for step in plan["steps"] for one in step["actions"] if one["kind"] == "start")
+        start = next(action for step in plan["steps"] for action in step["actions"] if action["kind"] == "start")
         names = [start["model"], *(word for word in start["argv"] if "repository" in word)]
         assert not any(set(label) & set(" ;$()'\",:") for label in names)
 
@@ -154,10 +154,10 @@ def test_lint_says_that_an_engine_is_for_another_gpu(tmp_path: Path) -> None:
     built = engine(tmp_path)
     built.with_name("engine.gpus.json").write_text('{"8.9": "NVIDIA L4"}')
     root = broken.write(tmp_path / "models", {"m": trtllm(str(built))})
-    for hardware, found in (("1xL4", False), ("1xA100", True)):
+    for hardware, reported in (("1xL4", False), ("1xA100", True)):
         done = wizard("lint", str(root), "--hardware", hardware, "--backends", "tensorrtllm")
-        assert ("R708" in done.stdout) == found
-        assert (done.returncode == 3) == found
+        assert ("R708" in done.stdout) == reported
+        assert (done.returncode == 3) == reported
 
 
 @pytest.mark.parametrize(

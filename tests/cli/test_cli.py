@@ -38,14 +38,14 @@ def gguf(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("words", [["run", "plan.json", "--yes"], ["up", "demo", "--yes"]], ids=lambda words: words[0])
-def test_what_accepts_a_plan_can_be_told_to(words: list[str]) -> None:
+def test_every_command_with_a_plan_has_a_flag_to_accept_it(words: list[str]) -> None:
     assert parser().parse_args(words).yes
 
 
 def test_help_names_every_command_with_exit_statuses_and_examples() -> None:
     shown = wizard("--help").stdout
     assert all(name in shown for name in COMMANDS if name)
-    assert all(what in shown for what in EXIT_CODES.values())
+    assert all(meaning in shown for meaning in EXIT_CODES.values())
     assert "examples:" in shown
 
 
@@ -74,7 +74,7 @@ def test_without_a_terminal_the_wizard_says_which_command_to_use() -> None:
     assert "up demo --yes" in done.stderr
 
 
-def test_a_machine_that_cannot_be_is_told_before_a_screen_is_shown(
+def test_an_invalid_machine_is_reported_before_a_screen_is_shown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TEXTUAL_DRIVER", "no.such:Driver")  # as in a browser, where the wizard needs no terminal
@@ -153,7 +153,7 @@ def test_without_a_model_that_fits_there_is_nothing_to_suggest(tmp_path: Path) -
     assert (done.returncode, done.stderr[:6]) == (2, "TW-U04")
 
 
-def test_an_impossible_wish_is_refused_with_its_remedy(gguf: str) -> None:
+def test_an_impossible_constraint_is_refused_with_its_fix(gguf: str) -> None:
     done = wizard("advise", gguf, "--tp", "2", "--json")
     assert done.returncode == 3
     advice = json.loads(done.stdout)
@@ -215,7 +215,7 @@ def test_a_workspace_that_cannot_be_written_loses_nothing(gguf: str, tmp_path: P
     assert (tmp_path / "file").read_text() == "precious"
 
 
-def test_no_interpreter_is_found_out_before_anything_is_made(gguf: str, tmp_path: Path) -> None:
+def test_a_missing_interpreter_is_reported_before_anything_is_created(gguf: str, tmp_path: Path) -> None:
     host = json.loads(wizard("probe", "--json").stdout)
     host["interpreters"] = []
     host["source"] = "this machine"
@@ -295,7 +295,7 @@ def test_profiles_of_ones_own_go_first(tmp_path: Path) -> None:
     recipes.mkdir(parents=True)
     (recipes / "mine.toml").write_text('title = "Mine"\nabout = "A."\nmodel = "org/name"\nsource = "me"\n')
     listed = json.loads(wizard("recipes", "--profiles", str(tmp_path / "profiles"), "--json").stdout)
-    assert {"mine", "demo"} <= {one["name"] for one in listed}
+    assert {"mine", "demo"} <= {recipe["name"] for recipe in listed}
     (recipes / "bad.toml").write_text("title = ")
     done = wizard("recipes", "--profiles", str(tmp_path / "profiles"))
     assert done.returncode == 2

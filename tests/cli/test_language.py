@@ -57,14 +57,17 @@ def test_every_word_of_the_help_is_in_the_catalogue(name: str, monkeypatch: pyte
     monkeypatch.setenv("COLUMNS", "400")
     english = helped(*filter(None, [name]))
     with pseudo.spoken():
-        said = helped(*filter(None, [name]))
-    assert pseudo.OPEN in said
+        help_text = helped(*filter(None, [name]))
+    assert pseudo.OPEN in help_text
     typed = {line for line in english.splitlines() if line.strip().startswith("triton-wizard") and name}
     typed |= {'chat -m "What is Triton?"'}
-    usage = {line for line in said.splitlines() if "[-h]" in line}
+    usage = {line for line in help_text.splitlines() if "[-h]" in line}
     words = {word for word in COMMANDS if word} | NAMES | {line.strip() for line in typed}
     values = {value for line in usage for value in line.partition(name or "COMMAND")[2].replace("|", " ").split()}
-    assert pseudo.escaped(said, words | {item for item in values if len(item) > 2 and not item.startswith("[-")}) == []
+    assert (
+        pseudo.escaped(help_text, words | {item for item in values if len(item) > 2 and not item.startswith("[-")})
+        == []
+    )
 
 
 def test_every_flag_says_what_it_is_for() -> None:
@@ -80,9 +83,9 @@ def test_every_flag_says_what_it_is_for() -> None:
 def test_names_at_the_beginning_of_a_korean_line_keep_their_capitals() -> None:
     assert "number of concurrent users. " in helped()
     language.use("ko")
-    said = helped()
-    assert "KV 캐시 형식. " in said
-    assert "Triton 이미지의 릴리스. " in said
+    help_text = helped()
+    assert "KV 캐시 형식. " in help_text
+    assert "Triton 이미지의 릴리스. " in help_text
 
 
 def test_what_was_made_is_listed_in_korean(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -93,7 +96,7 @@ def test_what_was_made_is_listed_in_korean(capsys: pytest.CaptureFixture[str], t
 
 
 @pytest.mark.parametrize("arguments", [["chat", "--max-tokens", "many"], ["nonsense"], ["model"], ["chat", "--seed"]])
-def test_what_is_wrong_with_a_flag_is_said_in_the_language(arguments: list[str]) -> None:
+def test_the_error_about_a_flag_is_in_the_language(arguments: list[str]) -> None:
     with pseudo.spoken():
         with pytest.raises(UsageError) as raised:
             parser().parse_args(arguments)

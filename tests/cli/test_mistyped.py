@@ -13,7 +13,7 @@ from wizard.kernel.errors import UsageError
 
 
 @pytest.mark.parametrize(
-    ("words", "what", "todo"),
+    ("words", "problem", "todo"),
     [
         ("statu", "unknown command: statu", "Did you mean status? Run `triton-wizard --help`"),
         ("\x1b[31mx", "unknown command: x", "Run `triton-wizard --help`"),
@@ -25,11 +25,11 @@ from wizard.kernel.errors import UsageError
         ("logs -n 0", "argument -n/--lines: must be an integer", "Run `triton-wizard logs --help`"),
     ],
 )
-def test_it_is_named_with_what_was_meant(words: str, what: str, todo: str) -> None:
+def test_it_is_named_with_what_was_meant(words: str, problem: str, todo: str) -> None:
     with pytest.raises(UsageError) as raised:
         parser().parse_args(words.split())
     assert raised.value.code == "TW-U09"
-    assert raised.value.what.startswith(what)
+    assert raised.value.what.startswith(problem)
     assert raised.value.todo.startswith(todo)
 
 

@@ -25,12 +25,12 @@ LACKING = Prerequisite(
 def test_a_machine_that_has_everything() -> None:
     done = wizard("prerequisites", "--hardware", "1xL4", "--json")
     assert done.returncode == 0
-    found = json.loads(done.stdout)
-    assert [one["name"] for one in found] == ["driver", "engine", "toolkit"]
-    assert all(one["met"] for one in found)
+    prerequisites = json.loads(done.stdout)
+    assert [item["name"] for item in prerequisites] == ["driver", "engine", "toolkit"]
+    assert all(item["met"] for item in prerequisites)
 
 
-def test_without_a_gpu_it_does_not_tell_to_install_a_driver() -> None:
+def test_without_a_gpu_it_does_not_suggest_a_driver() -> None:
     done = wizard("prerequisites", "--hardware", "cpu")
     assert done.returncode == 0
     assert done.stdout.count("not needed") == 2  # docker is there all the same
@@ -75,9 +75,9 @@ def test_commands_run_one_by_one_up_to_the_first_that_fails(tmp_path: Path) -> N
 
 def test_what_ends_the_session_is_left_to_the_user(capfd: pytest.CaptureFixture[str]) -> None:
     _bring(HERE, replace(LACKING, commands=("echo done", "newgrp docker", "sudo reboot")), yes=True)
-    said = capfd.readouterr()
-    assert said.out == "done\n"
-    assert "Run this yourself: sudo reboot" in said.err
+    printed = capfd.readouterr()
+    assert printed.out == "done\n"
+    assert "Run this yourself: sudo reboot" in printed.err
 
 
 def test_what_is_there_is_not_brought_again(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,14 +11,14 @@ from tests.cli.test_cli import wizard
 from wizard.catalog.recipes import recipes
 from wizard.kernel.program import command
 
-WITH_MACHINE = [(one.name, machine) for one in recipes() for machine in one.machines]
+WITH_MACHINE = [(recipe.name, machine) for recipe in recipes() for machine in recipe.machines]
 
 
 def planned(*arguments: str) -> dict[str, Any]:
     done = wizard("plan", *arguments, "--offline", "--json", HF_HUB_OFFLINE="1")
     assert done.returncode == 0, done.stdout + done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    plan: dict[str, Any] = json.loads(done.stdout)
+    return plan
 
 
 def test_two_short_lines_for_each() -> None:
@@ -31,46 +31,48 @@ def test_two_short_lines_for_each() -> None:
 
 
 def test_json_has_everything() -> None:
-    found = {load["name"]: load for load in json.loads(wizard("recipes", "--json").stdout)}
-    assert {f"tutorial-00{number}" for number in range(5)} | {"demo", "llm-api", "vllm", "transformers"} <= set(found)
-    assert all(found[f"tutorial-00{number}"]["repaired"] for number in range(5))
-    assert found["tutorial-002"]["later"]
-    assert found["tutorial-003"]["options"] == {"beside": "transformers", "batching": "none"}
+    by_name = {load["name"]: load for load in json.loads(wizard("recipes", "--json").stdout)}
+    assert {f"tutorial-00{number}" for number in range(5)} | {"demo", "llm-api", "vllm", "transformers"} <= set(by_name)
+    assert all(by_name[f"tutorial-00{number}"]["repaired"] for number in range(5))
+    assert by_name["tutorial-002"]["later"]
+    assert by_name["tutorial-003"]["options"] == {"beside": "transformers", "batching": "none"}
 
 
-def test_one_journey_with_what_was_repaired_and_what_comes_later() -> None:
+def test_a_recipe_is_shown_with_its_fixes_and_open_points() -> None:
     shown = wizard("recipes", "tutorial-002", "--workspace", "my folder").stdout
-    for said in ("Llama 2 7B", "stack trtllm-engine, release 24.04", "Fixed:", "cp", "Not supported yet:", "bucket"):
-        assert said in shown
+    for text in ("Llama 2 7B", "stack trtllm-engine, release 24.04", "Fixed:", "cp", "Not supported yet:", "bucket"):
+        assert text in shown
     assert f"{command(workspace='my folder')} plan tutorial-002 --hardware 1xA100" in shown
     assert json.loads(wizard("recipes", "tutorial-002", "--json").stdout)["name"] == "tutorial-002"
 
 
-def test_a_journey_that_there_is_none_of() -> None:
+def test_an_unknown_recipe() -> None:
     done = wizard("recipes", "tutorial-999")
     assert done.returncode == 2
     assert "TW-D03" in done.stderr
 
 
 @pytest.mark.parametrize(("name", "machine"), WITH_MACHINE)
-def test_every_journey_is_planned_for_its_machines(name: str, machine: str) -> None:
-    (recipe,) = (one for one in recipes() if one.name == name)
+def test_every_recipe_is_planned_for_its_machines(name: str, machine: str) -> None:
+    (recipe,) = (known for known in recipes() if known.name == name)
     plan = planned(name, "--hardware", machine)
-    choice, said = plan["choice"], recipe.answers
+    choice, answers = plan["choice"], recipe.answers
     assert plan["steps"][-1]["id"] == "question"
-    if "release" in said:
-        assert choice["release"].startswith(f"{said['release']}-")
+    if "release" in answers:
+        assert choice["release"].startswith(f"{answers['release']}-")
     for answer, field in (
         ("stack", "stack"),
         ("quantization", "quantization"),
         ("tp", "tp"),
         ("max_len", "max_seq_len"),
     ):
-        if answer in said and not (name == "tutorial-004-mixtral" and answer == "quantization"):
-            assert choice[field] == said[answer]
-    assert [f"Fixed: {one}" for one in recipe.repaired] == [one for one in plan["notes"] if one.startswith("Fixed: ")]
-    assert [f"Not supported yet: {one}" for one in recipe.later] == [
-        one for one in plan["notes"] if one.startswith("Not supported yet: ")
+        if answer in answers and not (name == "tutorial-004-mixtral" and answer == "quantization"):
+            assert choice[field] == answers[answer]
+    assert [f"Fixed: {note}" for note in recipe.repaired] == [
+        note for note in plan["notes"] if note.startswith("Fixed: ")
+    ]
+    assert [f"Not supported yet: {note}" for note in recipe.later] == [
+        note for note in plan["notes"] if note.startswith("Not supported yet: ")
     ]
 
 
@@ -98,11 +100,11 @@ def test_the_repairs_are_shown_beneath_the_steps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("release", "status", "said"),
+    ("release", "status", "message"),
     [("24.13", 2, "TW-U32"), ("25.09", 0, "25.09-vllm"), ("24.01", 3, "--release")],
 )
-def test_release_from_the_command_line(release: str, status: int, said: str) -> None:
+def test_release_from_the_command_line(release: str, status: int, message: str) -> None:
     arguments = ("advise", "vllm", "--hardware", "1xH100", "--offline", "--release", release)
     done = wizard(*arguments, HF_HUB_OFFLINE="1")
     assert done.returncode == status
-    assert said in done.stdout + done.stderr
+    assert message in done.stdout + done.stderr

@@ -41,7 +41,7 @@ def test_every_flag_counts(model: str, capsys: pytest.CaptureFixture[str]) -> No
     base = "--hardware 8xH100 --tp 2 --pp 1 --concurrency 16 --isl 2048 --osl 512 --stack vllm --quantization none"
     changes = ("--tp 4", "--pp 2", "--concurrency 32", "--isl 4096", "--osl 1024", "--stack trtllm-llmapi")
     changes += ("--quantization fp8", "--kv-dtype fp8", "--hardware 8xH200")
-    figures = [json.loads(speed(capsys, f"{base} {one}", model, "--json")[1])["tpot_ms"] for one in ("", *changes)]
+    figures = [json.loads(speed(capsys, f"{base} {flags}", model, "--json")[1])["tpot_ms"] for flags in ("", *changes)]
     assert len(set(figures)) == len(figures)
 
 

@@ -30,7 +30,7 @@ def test_a_tab_s_wizard_gets_the_flags_that_were_given_and_no_others() -> None:
     assert command(parser().parse_args(["web", "--port", "9000", "--no-open"])) == [sys.executable, "-m", "wizard"]
 
 
-def test_a_machine_that_cannot_be_is_told_before_a_page_is_served(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_machine_is_reported_before_a_page_is_served(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["web", "--no-open", "--hardware", "nonsense"])
     assert ended.value.code == 2

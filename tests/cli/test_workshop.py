@@ -42,7 +42,7 @@ def lab(tmp_path: Path) -> str:
     return str(path)
 
 
-def said(*words: str) -> tuple[argparse.Namespace, Workshop | None]:
+def parsed(*words: str) -> tuple[argparse.Namespace, Workshop | None]:
     """The command line and the workshop in it."""
     arguments = parser().parse_args(words)
     arguments.attended = attend(arguments)
@@ -50,21 +50,21 @@ def said(*words: str) -> tuple[argparse.Namespace, Workshop | None]:
 
 
 def test_no_workshop_unless_it_is_named() -> None:
-    arguments, attended = said()
+    arguments, attended = parsed()
     assert attended is None
     assert explanations_of(arguments) is None
-    assert explanations_of(said("--explain")[0]) == Workshop()
+    assert explanations_of(parsed("--explain")[0]) == Workshop()
 
 
 def test_a_workshop_by_its_name_explains() -> None:
-    arguments, attended = said("--workshop", "first-server")
+    arguments, attended = parsed("--workshop", "first-server")
     assert attended is not None
     assert attended.pin["model"] == "demo"
     assert explanations_of(arguments) == attended
 
 
 def test_a_seat_has_its_ports_its_workspace_and_its_language(lab: str) -> None:
-    arguments, attended = said("--workshop", lab, "--seat", "3")
+    arguments, attended = parsed("--workshop", lab, "--seat", "3")
     assert attended is not None
     assert attended.pin["http_port"] == 8030
     base = Workspace.at(None).root
@@ -73,7 +73,7 @@ def test_a_seat_has_its_ports_its_workspace_and_its_language(lab: str) -> None:
 
 
 def test_a_flag_goes_before_the_workshops_language_and_workspace(lab: str, tmp_path: Path) -> None:
-    arguments, _ = said("--workshop", lab, "--language", "en", "--workspace", str(tmp_path / "mine"))
+    arguments, _ = parsed("--workshop", lab, "--language", "en", "--workspace", str(tmp_path / "mine"))
     assert workspace_of(arguments).root == tmp_path / "mine"
     assert language.used() == "en"
 
@@ -82,23 +82,23 @@ def test_variables_stand_for_both_flags_in_every_command(lab: str, monkeypatch: 
     monkeypatch.setenv("TRITON_WIZARD_WORKSHOP", lab)
     monkeypatch.setenv("TRITON_WIZARD_SEAT", "4")
     for words in ((), ("status",), ("down", "demo")):
-        arguments, attended = said(*words)
+        arguments, attended = parsed(*words)
         assert attended is not None
         assert attended.pin["http_port"] == 8040
         assert workspace_of(arguments).root.name.endswith("-seat-4")
-    assert said("--seat", "5")[0].workspace.endswith("-seat-5"), "a flag goes before a variable"
+    assert parsed("--seat", "5")[0].workspace.endswith("-seat-5"), "a flag goes before a variable"
 
 
 @pytest.mark.parametrize("text", ["two", "-1", "1.5", ""])
 def test_a_seat_is_a_number(lab: str, text: str) -> None:
     with pytest.raises(UsageError) as caught:
-        said("--workshop", lab, f"--seat={text}")
+        parsed("--workshop", lab, f"--seat={text}")
     assert caught.value.code == "TW-U53"
 
 
 def test_a_seat_without_a_workshop_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
-        said("--seat", "1")
+        parsed("--seat", "1")
     assert caught.value.code == "TW-U54"
 
 
@@ -112,7 +112,7 @@ def test_a_seat_without_a_workshop_is_refused() -> None:
         (("plan", "demo", "--workshop", "first-server", "--http-port", "9000"), "TW-U50"),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_else(words: tuple[str, ...], code: str) -> None:
+def test_an_impossible_request_is_reported_before_anything_else(words: tuple[str, ...], code: str) -> None:
     done = wizard(*words)
     assert done.returncode == 2
     assert done.stderr.startswith(code)
@@ -137,8 +137,8 @@ def test_a_plan_explains_itself_without_a_workshop_too() -> None:
     assert [line for line in taught.splitlines() if line in plain.splitlines()] == plain.splitlines()
 
 
-def test_the_wizard_in_a_browser_is_told_of_the_workshop(lab: str) -> None:
-    words = command(said("--explain", "web", "--workshop", lab, "--seat", "3")[0])
+def test_the_wizard_in_a_browser_gets_the_workshop(lab: str) -> None:
+    words = command(parsed("--explain", "web", "--workshop", lab, "--seat", "3")[0])
     again = parser().parse_args(words[3:])
     assert again.workshop == lab
     assert again.seat == "3"
@@ -166,7 +166,7 @@ def test_only_the_pinned_model_is_offered_found_and_read() -> None:
     assert journey.read == ["demo"]
 
 
-def test_a_pinned_model_that_nobody_suggests_is_offered_all_the_same() -> None:
+def test_a_pinned_model_outside_the_suggestions_is_still_offered() -> None:
     (only,) = pinned(model="org/rare")[0].suggestions(CPU_HOST)
     assert (only.ref, only.usable) == ("org/rare", True)
 
@@ -174,7 +174,7 @@ def test_a_pinned_model_that_nobody_suggests_is_offered_all_the_same() -> None:
 def test_advice_and_plan_keep_to_the_pins() -> None:
     mine, journey = pinned(users=2, name="lab")
     mine.advise(CPU_HOST, FACTS, Constraints(users=7, tp=1))
-    assert journey.wished == [Constraints(users=2, tp=1)]
+    assert journey.constraints == [Constraints(users=2, tp=1)]
     assert mine.plan(CPU_HOST, FACTS, choice(), WORKSPACE, name="other").name == "lab"
 
 

@@ -32,7 +32,7 @@ def main(settings: dict) -> None:
         log.write(json.dumps(message) + "\n")
         with changed:
             if "ask" in message:
-                running[message["ask"]["id"]] = {**message["ask"], "said": 0}
+                running[message["ask"]["id"]] = {**message["ask"], "sent": 0}
             else:
                 running.pop(message["cancel"], None)
             changed.notify()
@@ -48,33 +48,35 @@ def main(settings: dict) -> None:
     proxy.ready()
     while True:
         with changed:
-            changed.wait_for(lambda: any(one["text"] != "hang" or not one["said"] for one in running.values()))
-            deltas = [step(proxy, one) for one in tuple(running.values())]
+            changed.wait_for(
+                lambda: any(request["text"] != "hang" or not request["sent"] for request in running.values())
+            )
+            deltas = [step(proxy, request) for request in tuple(running.values())]
             for number, *_, finish in filter(None, deltas):
                 if finish:
                     del running[number]
-            for number in [number for number, one in running.items() if one.get("over")]:
+            for number in [number for number, request in running.items() if request.get("over")]:
                 del running[number]
         if any(deltas):
             proxy.say([delta for delta in deltas if delta])
         time.sleep(settings.get("step_s", 0))
 
 
-def step(proxy: Proxy, one: dict) -> tuple | None:
-    if one["text"] in ("error", "broken"):
-        error = Refused("this is refused") if one["text"] == "error" else KeyError("a defect")
-        one["over"] = True
-        proxy.refuse(one["id"], error)
+def step(proxy: Proxy, request: dict) -> tuple | None:
+    if request["text"] in ("error", "broken"):
+        error = Refused("this is refused") if request["text"] == "error" else KeyError("a defect")
+        request["over"] = True
+        proxy.refuse(request["id"], error)
         return None
-    if one["text"] == "die" and one["said"] == 2:
+    if request["text"] == "die" and request["sent"] == 2:
         os.kill(os.getpid(), 9)
-    if one["text"] == "child" and not one["said"]:
+    if request["text"] == "child" and not request["sent"]:
         subprocess.Popen(["sleep", "600"])
-    if one["text"] == "hang" and one["said"]:
+    if request["text"] == "hang" and request["sent"]:
         return None
-    one["said"] += 1
-    finish = "length" if one["said"] >= one["max_tokens"] else ""
-    return (one["id"], f"{one['said'] - 1} ", one["said"], finish)
+    request["sent"] += 1
+    finish = "length" if request["sent"] >= request["max_tokens"] else ""
+    return (request["id"], f"{request['sent'] - 1} ", request["sent"], finish)
 
 
 if __name__ == "__main__":

@@ -43,13 +43,13 @@ def _layer(number: int) -> bytes:
 def _image(layers: int) -> tuple[bytes, dict[str, bytes]]:
     """A manifest, and everything by digest."""
     plain = [_layer(number) for number in range(layers)]
-    packed = [gzip.compress(one, 1, mtime=0) for one in plain]
-    rootfs = {"type": "layers", "diff_ids": [_digest(one) for one in plain]}
+    packed = [gzip.compress(layer, 1, mtime=0) for layer in plain]
+    rootfs = {"type": "layers", "diff_ids": [_digest(layer) for layer in plain]}
     config = json.dumps({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": rootfs}).encode()
-    described = [{"mediaType": LAYER, "size": len(one), "digest": _digest(one)} for one in packed]
+    described = [{"mediaType": LAYER, "size": len(layer), "digest": _digest(layer)} for layer in packed]
     about = {"mediaType": CONFIG, "size": len(config), "digest": _digest(config)}
     manifest = json.dumps({"schemaVersion": 2, "mediaType": MANIFEST, "config": about, "layers": described}).encode()
-    return manifest, {_digest(one): one for one in (manifest, config, *packed)}
+    return manifest, {_digest(blob): blob for blob in (manifest, config, *packed)}
 
 
 def _answer(path: str, manifest: bytes, blobs: dict[str, bytes]) -> tuple[int, bytes, str]:
@@ -57,9 +57,9 @@ def _answer(path: str, manifest: bytes, blobs: dict[str, bytes]) -> tuple[int, b
     name, reference = path.removeprefix("/v2/").split("/")[0], path.rsplit("/", 1)[1]
     if path == "/v2/":
         return 200, b"{}", "application/json"
-    for status, said in REFUSED.items():
+    for status, refusal in REFUSED.items():
         if name.endswith(f"-{status}"):
-            return status, _error(*said), "application/json"
+            return status, _error(*refusal), "application/json"
     if "/manifests/" in path and reference in ("1", _digest(manifest)):
         return 200, manifest, MANIFEST
     if "/blobs/" in path and reference in blobs:

@@ -111,20 +111,20 @@ def _tool(version: str, contract: str, name: str, action: str) -> str:
     """A program with the flags that the tool ``contract`` of ``version`` really has."""
     lines = []
     for spec in {option["name"]: option for option in options(contracts()[version], contract).values()}.values():
-        said: list[str] = []
+        keywords: list[str] = []
         if str(spec.get("action", "")).startswith("store_"):
-            said.append(f"action={spec['action']!r}")
+            keywords.append(f"action={spec['action']!r}")
         else:
             if isinstance(spec.get("choices"), list):
-                said.append(f"choices={[one for one in spec['choices'] if one is not None]!r}")
+                keywords.append(f"choices={[choice for choice in spec['choices'] if choice is not None]!r}")
             if spec.get("type") == "int":
-                said.append("type=int")
+                keywords.append("type=int")
             known = {
                 **spec,
                 "default": None if "." in str(spec.get("default")) else spec.get("default"),
             }  # an expression
-            said += [f"{key}={known[key]!r}" for key in ("nargs", "required", "default") if known.get(key)]
-        lines.append(f"p.add_argument({', '.join([*map(repr, spec['aliases']), *said])})")
+            keywords += [f"{key}={known[key]!r}" for key in ("nargs", "required", "default") if known.get(key)]
+        lines.append(f"p.add_argument({', '.join([*map(repr, spec['aliases']), *keywords])})")
     return COMMON.format(name=name, version=version, flags="\n".join(lines)) + action
 
 

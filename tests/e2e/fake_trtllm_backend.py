@@ -19,7 +19,7 @@ def given(request, name, default=None):
 class TritonPythonModel:
     def initialize(self, args):
         config = json.loads(args["model_config"])
-        self.outputs = [one["name"] for one in config["output"]]
+        self.outputs = [output["name"] for output in config["output"]]
         engine = Path(config["parameters"]["gpt_model_path"]["string_value"])
         assert (engine / "config.json").is_file(), f"no engine in {engine}"
         assert pb_utils.using_decoupled_model_transaction_policy(config)
@@ -43,10 +43,10 @@ class TritonPythonModel:
 
     def answer(self, request, sender):
         end = given(request, "end_id", [-1])[0]
-        prompt = [one for one in given(request, "input_ids") if one != end]
+        prompt = [token for token in given(request, "input_ids") if token != end]
         length = given(request, "request_output_len")[0]
         ids = (prompt * (length // len(prompt) + 1))[:length]
-        for piece in [[one] for one in ids] if given(request, "streaming", [False])[0] else [ids]:
+        for piece in [[token] for token in ids] if given(request, "streaming", [False])[0] else [ids]:
             if sender.is_cancelled():
                 pb_utils.Logger.log_warn("FakeTrtllmBackend: the client gave the request up")
                 break

@@ -21,7 +21,7 @@ INPUTS = (
 OUTPUTS = (("text_output", "TYPE_STRING"), ("finish_reason", "TYPE_STRING"), ("num_output_tokens", "TYPE_UINT32"))
 
 
-def one(request, name, default):
+def value_of(request, name, default):
     tensor = pb_utils.get_input_tensor_by_name(request, name)
     return default if tensor is None else tensor.as_numpy().reshape(-1)[0]
 
@@ -46,10 +46,10 @@ class TritonPythonModel:
     def execute(self, requests):
         for request in requests:
             sender = request.get_response_sender()
-            sampling = json.loads(one(request, "sampling_parameters", b"{}"))
-            prompt = one(request, "text_input", b"").decode()
+            sampling = json.loads(value_of(request, "sampling_parameters", b"{}"))
+            prompt = value_of(request, "text_input", b"").decode()
             pieces = [*self.words, prompt.split()[-1]][: sampling["max_tokens"]]
-            if not one(request, "stream", False):
+            if not value_of(request, "stream", False):
                 pieces = ["".join(pieces)]
             for place, piece in enumerate(pieces, start=1):
                 last = place == len(pieces)

@@ -53,9 +53,9 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("docker")
-    with engine() as found:
-        standin_image(found, folder, IMAGE)
-        yield found
+    with engine() as address:
+        standin_image(address, folder, IMAGE)
+        yield address
 
 
 @pytest.fixture(autouse=True)
@@ -85,18 +85,18 @@ def plan(runtime: Docker, *steps: Step) -> Plan:
 
 
 async def events(made: Plan) -> list[Event]:
-    async with aclosing(run(made)) as found:
-        return [event async for event in found]
+    async with aclosing(run(made)) as stream:
+        return [event async for event in stream]
 
 
 async def reached(made: Plan) -> list[Event]:
     """The events of a plan that starts no server, and so cannot end with one that is ready."""
-    found: list[Event] = []
+    recorded: list[Event] = []
     async with aclosing(run(made)) as going:
         with suppress(ServerError):
             async for event in going:
-                found.append(event)
-    return found
+                recorded.append(event)
+    return recorded
 
 
 def fetched(request: urllib.request.Request) -> dict[str, str]:
@@ -105,8 +105,8 @@ def fetched(request: urllib.request.Request) -> dict[str, str]:
     return data
 
 
-def said(found: list[Event]) -> str:
-    return "\n".join(line for event in found if isinstance(event, Output) for line in event.lines)
+def output_text(recorded: list[Event]) -> str:
+    return "\n".join(line for event in recorded if isinstance(event, Output) for line in event.lines)
 
 
 def ours(address: str) -> list[str]:
@@ -128,10 +128,10 @@ async def test_a_whole_journey(address: str, runtime: Docker, tmp_path: Path) ->
     code = f"import os; os.makedirs({str(engine_file.parent)!r}); open({str(engine_file)!r}, 'w').write('{{}}')"
     image, *rest = serving(runtime, tmp_path)
     made = plan(runtime, image, python(runtime, "build", code, engine_file), *rest)
-    found = await events(made)
-    assert isinstance(found[-1], Ready)
-    assert "Pull" not in said(found)
-    endpoint = found[-1].endpoint
+    recorded = await events(made)
+    assert isinstance(recorded[-1], Ready)
+    assert "Pull" not in output_text(recorded)
+    endpoint = recorded[-1].endpoint
     published = docker(address, "port", *ours(address)).stdout.splitlines()
     assert f"8000/tcp -> 127.0.0.1:{endpoint.ports.http}" in published
     assert all("-> 127.0.0.1:" in line for line in published)
@@ -151,9 +151,9 @@ async def test_a_whole_journey(address: str, runtime: Docker, tmp_path: Path) ->
 async def test_a_server_whose_client_is_killed_is_stopped_all_the_same(
     address: str, runtime: Docker, tmp_path: Path
 ) -> None:
-    found = await events(plan(runtime, *serving(runtime, tmp_path)))
-    assert isinstance(found[-1], Ready)
-    os.kill(found[-1].endpoint.pid, signal.SIGKILL)
+    recorded = await events(plan(runtime, *serving(runtime, tmp_path)))
+    assert isinstance(recorded[-1], Ready)
+    os.kill(recorded[-1].endpoint.pid, signal.SIGKILL)
     assert len(ours(address)) == 1
     await stop(runtime.server)
     assert ours(address) == []
@@ -161,16 +161,16 @@ async def test_a_server_whose_client_is_killed_is_stopped_all_the_same(
 
 async def test_a_step_that_is_stopped_leaves_no_container(address: str, runtime: Docker) -> None:
     long = python(runtime, "build", "import signal; print('begun', flush=True); signal.pause()")
-    async with aclosing(run(plan(runtime, long))) as found:
-        async for event in found:
+    async with aclosing(run(plan(runtime, long))) as stream:
+        async for event in stream:
             if isinstance(event, Output) and "begun" in event.lines:
                 break
     assert ours(address) == []
 
 
 async def killed_when_begun(address: str, made: Plan) -> None:
-    async with aclosing(run(made)) as found:
-        async for event in found:
+    async with aclosing(run(made)) as stream:
+        async for event in stream:
             if isinstance(event, Output) and "begun" in event.lines:
                 docker(address, "kill", *ours(address))
 
@@ -218,13 +218,13 @@ async def test_an_image_that_cannot_be_had(runtime: Docker) -> None:
 async def test_an_image_is_pulled_layer_by_layer(address: str, runtime: Docker) -> None:
     with registry(layers=3) as where:
         made = replace(runtime, image=f"{where}/triton:1")
-        found = await reached(plan(made, *made.prepare()))
-        told = [event.fraction for event in found if isinstance(event, Progress)]
-        assert told == sorted(told)
-        assert told[-1] == 1
-        assert "Status: Downloaded newer image" in said(found)
+        recorded = await reached(plan(made, *made.prepare()))
+        fractions = [event.fraction for event in recorded if isinstance(event, Progress)]
+        assert fractions == sorted(fractions)
+        assert fractions[-1] == 1
+        assert "Status: Downloaded newer image" in output_text(recorded)
         assert docker(address, "image", "inspect", made.image).returncode == 0
-        assert "Pull" not in said(await reached(plan(made, *made.prepare())))
+        assert "Pull" not in output_text(await reached(plan(made, *made.prepare())))
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ async def test_an_image_is_pulled_layer_by_layer(address: str, runtime: Docker) 
         ("triton-429:1", "pull rate limit"),
     ],
 )
-async def test_what_a_registry_refuses_is_said(runtime: Docker, name: str, why: str) -> None:
+async def test_a_refusal_of_the_registry_is_reported(runtime: Docker, name: str, why: str) -> None:
     with registry(layers=1) as where:
         made = replace(runtime, image=f"{where}/{name}")
         with pytest.raises(StepError, match=why) as caught:
@@ -252,8 +252,8 @@ async def test_a_context_is_respected(
     assert docker(address, "context", "create", "tests", f"--docker=host={address}").returncode == 0
     monkeypatch.setenv("DOCKER_CONTEXT", "tests")
     assert has_image("docker", IMAGE)
-    found = await reached(plan(runtime, python(runtime, "build", "print('in the context')")))
-    assert "in the context" in said(found)
+    recorded = await reached(plan(runtime, python(runtime, "build", "print('in the context')")))
+    assert "in the context" in output_text(recorded)
 
 
 async def test_an_engine_that_does_not_run(runtime: Docker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

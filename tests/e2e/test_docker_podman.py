@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.docker_engine import CHANGES, pack
-from tests.e2e.test_docker import IMAGE, python, reached, said
+from tests.e2e.test_docker import IMAGE, output_text, python, reached
 from tests.e2e.test_docker import plan as plan_of
 from wizard.kernel.errors import StepError
 from wizard.kernel.paths import Workspace
@@ -32,8 +32,8 @@ def why_not() -> str | None:
     if os.geteuid():
         return "a store of the tests' own needs root"
     with asking(engines.questions()) as asked:
-        found = engines.read({key: each.answer() for key, each in asked.items()})
-    return next((one.problem for one in found if one.name == "podman"), None)
+        answers = engines.read({key: each.answer() for key, each in asked.items()})
+    return next((answer.problem for answer in answers if answer.name == "podman"), None)
 
 
 WHY_NOT = why_not()
@@ -109,9 +109,9 @@ async def test_a_step_and_a_gpu_that_is_not_there(runtime: Docker, tmp_path: Pat
     code = f"print(open({str(odd / 'file')!r}).read()); open({str(made)!r}, 'w').write('x')"
     step = python(runtime, "build", code, made)
     command = runtime.command("build", ("python3", "-c", code), reads=(odd,))
-    found = await reached(plan_of(runtime, *runtime.prepare(), replace(step, actions=(command,))))
-    assert "read in a container" in said(found)
-    assert "Trying to pull" not in said(found)
+    recorded = await reached(plan_of(runtime, *runtime.prepare(), replace(step, actions=(command,))))
+    assert "read in a container" in output_text(recorded)
+    assert "Trying to pull" not in output_text(recorded)
     assert made.stat().st_uid == os.getuid()
     assert podman("ps", "--all", "--quiet").stdout == ""
 

@@ -24,7 +24,7 @@ from tests.chain_folder import write_chain_folder
 from tests.chain_model import CHAT
 from tests.docker_engine import FIRST_PORT, docker, engine, standin_image, why_not
 from tests.e2e import fake_trtllm
-from tests.e2e.test_docker import IMAGE, events, ours, said
+from tests.e2e.test_docker import IMAGE, events, ours, output_text
 from tests.ports import reserved
 from tests.stacks.trtllm_values import LLAMA, choice
 from wizard.advise.advice import Choice
@@ -71,12 +71,12 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     versions = {IMAGE: VERSION, IMAGE_24_04: VERSION_0_9, IMAGE_23_12: VERSION_0_9}
-    with engine() as found:
+    with engine() as address:
         for name, version in versions.items():
             folder, extra = tmp_path_factory.mktemp("docker"), tmp_path_factory.mktemp("extra")
             tag = name.partition(":")[2].partition("-")[0]
-            standin_image(found, folder, name, extra=fake_trtllm.in_image(extra, tag, version))
-        yield found
+            standin_image(address, folder, name, extra=fake_trtllm.in_image(extra, tag, version))
+        yield address
 
 
 def test_an_image_lacks_what_the_real_tag_lacks(address: str) -> None:
@@ -123,16 +123,16 @@ def server_of(made: Plan) -> ServerFolder:
     return Workspace.at(made.workspace).server("demo")
 
 
-def told(made: Plan, name: str) -> Path:
-    """Tell a stand-in something by the file ``name``."""
+def switch(made: Plan, name: str) -> Path:
+    """Signal a stand-in by the file ``name``."""
     path = server_of(made).root / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
     return path
 
 
-def outcomes(found: list[Event]) -> dict[str, str]:
-    return {event.step: event.outcome for event in found if isinstance(event, StepFinished)}
+def outcomes(recorded: list[Event]) -> dict[str, str]:
+    return {event.step: event.outcome for event in recorded if isinstance(event, StepFinished)}
 
 
 def asked(url: str, **body: object) -> str:
@@ -164,14 +164,14 @@ async def first_pieces(endpoint: Endpoint, pieces: int) -> str:
 
 async def test_a_whole_journey(address: str, facts: ModelFacts, tmp_path: Path) -> None:
     made = plan(facts, tmp_path / "work")
-    found = await events(made)
-    assert isinstance(found[-1], Ready)
-    assert set(outcomes(found).values()) == {"done"}
-    text = said(found)
+    recorded = await events(made)
+    assert isinstance(recorded[-1], Ready)
+    assert set(outcomes(recorded).values()) == {"done"}
+    text = output_text(recorded)
     assert "Pull" not in text
     assert "trtllm-build: 7 flags, all known" in text
     assert "FakeQuantize: int4_awq of LlamaForCausalLM" in text
-    endpoint = found[-1].endpoint
+    endpoint = recorded[-1].endpoint
 
     url = f"{endpoint.http}/v2/models/ensemble/generate"
     assert await asyncio.to_thread(asked, url, text_input="Hello, Triton", max_tokens=5) == "Hello"
@@ -191,17 +191,17 @@ async def test_a_whole_journey(address: str, facts: ModelFacts, tmp_path: Path) 
 
 async def when_begun(made: Plan, act: Callable[[], object]) -> None:
     """Carry the plan out; once a stand-in has begun, ``act``."""
-    async with aclosing(run(made)) as found:
-        async for event in found:
+    async with aclosing(run(made)) as stream:
+        async for event in stream:
             if isinstance(event, Output) and "begun" in event.lines:
                 act()
 
 
-async def test_a_build_whose_container_is_killed_goes_on_from_there(
+async def test_a_build_whose_container_is_killed_resumes_from_there(
     address: str, facts: ModelFacts, tmp_path: Path
 ) -> None:
     made = plan(facts, tmp_path / "work")
-    hold = told(made, "hold.trtllm-build")
+    hold = switch(made, "hold.trtllm-build")
     with pytest.raises(StepError, match="exit status 137") as caught:
         await when_begun(made, lambda: docker(address, "kill", *ours(address)))
     assert caught.value.code == "TW-R03"
@@ -209,9 +209,9 @@ async def test_a_build_whose_container_is_killed_goes_on_from_there(
     assert (root / "engine.partial" / "rank0.engine").exists()  # all that a whole engine has
     assert not (root / "engine").exists()
     hold.unlink()
-    found = await events(made)
-    assert outcomes(found)["checkpoint"] == "skipped"
-    assert outcomes(found)["engine"] == outcomes(found)["question"] == "done"
+    recorded = await events(made)
+    assert outcomes(recorded)["checkpoint"] == "skipped"
+    assert outcomes(recorded)["engine"] == outcomes(recorded)["question"] == "done"
     await stop(server_of(made))
 
 
@@ -219,9 +219,9 @@ async def test_quantisation_that_is_stopped_leaves_no_container_and_no_checkpoin
     address: str, facts: ModelFacts, tmp_path: Path
 ) -> None:
     made = plan(facts, tmp_path / "work")
-    told(made, "hold.quantize.py")
-    async with aclosing(run(made)) as found:
-        async for event in found:
+    switch(made, "hold.quantize.py")
+    async with aclosing(run(made)) as stream:
+        async for event in stream:
             if isinstance(event, Output) and "begun" in event.lines:
                 break
     assert ours(address) == []
@@ -249,7 +249,7 @@ async def test_a_disk_that_fills_during_a_step(address: str, facts: ModelFacts, 
     small = replace(TUTORIAL_000, memory=replace(TUTORIAL_000.memory, weights_bytes=1))
     made = plan(facts, disk / "work", small)
     assert mounted(disk, "remount,size=2m") == ""  # somebody else took the rest
-    fill = told(made, "fill.quantize.py")
+    fill = switch(made, "fill.quantize.py")
     with pytest.raises(WizardError) as caught:
         await events(made)
     # the tool says it, or the wizard cannot write down any more what the tool says
@@ -287,20 +287,20 @@ async def test_a_name_and_a_port_that_somebody_took_meanwhile(
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(("127.0.0.1", start.ports.http))
         taken.listen()
-        found = await events(made)
-    assert isinstance(found[-1], Ready)
-    assert f"Port {start.ports.http} is in use" in said(found)
-    assert found[-1].endpoint.ports.http != start.ports.http
+        recorded = await events(made)
+    assert isinstance(recorded[-1], Ready)
+    assert f"Port {start.ports.http} is in use" in output_text(recorded)
+    assert recorded[-1].endpoint.ports.http != start.ports.http
     await stop(server_of(made))
 
 
 async def test_two_ranks_are_started_and_ended_together(address: str, facts: ModelFacts, tmp_path: Path) -> None:
     made = plan(facts, tmp_path / "work", TUTORIAL_002)
-    found = await events(made)
-    assert isinstance(found[-1], Ready)
-    assert "FakeRun: rank 0" in said(found)
-    assert "FakeRun: rank 1" in said(found)
-    endpoint = found[-1].endpoint
+    recorded = await events(made)
+    assert isinstance(recorded[-1], Ready)
+    assert "FakeRun: rank 0" in output_text(recorded)
+    assert "FakeRun: rank 1" in output_text(recorded)
+    endpoint = recorded[-1].endpoint
     url = f"{endpoint.http}/v2/models/ensemble/generate"
     assert await asyncio.to_thread(asked, url, text_input="Hello, Triton", max_tokens=5) == "Hello"
     (container,) = ours(address)

@@ -16,7 +16,7 @@ import pytest
 from tests.chain_folder import write_chain_folder
 from tests.chain_model import CHAT
 from tests.docker_engine import FIRST_PORT, docker, engine, standin_image, why_not
-from tests.e2e.test_docker import events, ours, said
+from tests.e2e.test_docker import events, ours, output_text
 from tests.plan.stack_values import FACTS, IN_IMAGE
 from tests.values import CPU_HOST
 from wizard.advise.advice import Choice
@@ -67,9 +67,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     ):
         (extra / path).parent.mkdir(parents=True, exist_ok=True)
         (extra / path).write_text(text, encoding="utf-8")
-    with engine() as found:
-        standin_image(found, folder, IMAGE, extra=extra)
-        yield found
+    with engine() as address:
+        standin_image(address, folder, IMAGE, extra=extra)
+        yield address
 
 
 @pytest.fixture
@@ -99,12 +99,12 @@ def streamed(url: str, **body: object) -> list[dict[str, object]]:
 
 async def test_a_whole_journey(address: str, facts: ModelFacts, tmp_path: Path) -> None:
     made = plan(facts, tmp_path)
-    found = await events(made)
-    assert isinstance(found[-1], Ready)
-    assert "Pull" not in said(found)
-    assert "this vLLM knows all arguments" in said(found)
-    assert "bfloat16 8" in said(found)  # the first question was answered by what the plan gave to vLLM
-    endpoint = found[-1].endpoint
+    recorded = await events(made)
+    assert isinstance(recorded[-1], Ready)
+    assert "Pull" not in output_text(recorded)
+    assert "this vLLM knows all arguments" in output_text(recorded)
+    assert "bfloat16 8" in output_text(recorded)  # the first question was answered by what the plan gave to vLLM
+    endpoint = recorded[-1].endpoint
 
     url = f"{endpoint.http}/v2/models/demo/generate_stream"
     parameters = json.dumps({"max_tokens": 16})

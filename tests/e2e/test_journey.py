@@ -104,29 +104,29 @@ def test_up_chat_down(wizard: Wizard) -> None:
 
 def test_what_the_server_took_is_kept_shown_and_used(wizard: Wizard) -> None:
     events = wizard.up()
-    said = [line for event in events if event.get("step") == "ready" for line in event.get("lines", ())]
-    assert any(line.split() == ["memory", "predicted", "measured"] for line in said)
+    ready_lines = [line for event in events if event.get("step") == "ready" for line in event.get("lines", ())]
+    assert any(line.split() == ["memory", "predicted", "measured"] for line in ready_lines)
     lines = [json.loads(line) for line in (wizard.workspace / "calibration.jsonl").read_text().splitlines()]
     (status,) = json.loads(wizard.run("status", "--json"))
-    told, found = status["predicted"], status["actual"]
-    assert told == lines[-1]["choice"]["memory"]
+    predicted, measured = status["predicted"], status["actual"]
+    assert predicted == lines[-1]["choice"]["memory"]
     assert "memory" in status["detail"]
-    assert found["weights_bytes"] == pytest.approx(told["weights_bytes"], rel=0.01)
-    assert found["kv_bytes_per_token"] == told["kv_bytes_per_token"]
-    assert found["kv_capacity_tokens"] == told["kv_capacity_tokens"]
-    assert found["activation_bytes"] == pytest.approx(told["activation_bytes"], rel=0.05)
-    assert found["total_bytes"] == pytest.approx(told["total_bytes"], rel=0.25)  # Pythons differ
+    assert measured["weights_bytes"] == pytest.approx(predicted["weights_bytes"], rel=0.01)
+    assert measured["kv_bytes_per_token"] == predicted["kv_bytes_per_token"]
+    assert measured["kv_capacity_tokens"] == predicted["kv_capacity_tokens"]
+    assert measured["activation_bytes"] == pytest.approx(predicted["activation_bytes"], rel=0.05)
+    assert measured["total_bytes"] == pytest.approx(predicted["total_bytes"], rel=0.25)  # Pythons differ
 
     wizard.up()  # it runs already: nothing is measured
     assert len((wizard.workspace / "calibration.jsonl").read_text().splitlines()) == len(lines)
 
     choice = json.loads(wizard.run("advise", "demo", "--json"))["choices"][0]
     assert "calibrated" in {note["code"] for note in choice["reasons"]}
-    formulas = told["activation_bytes"] + told["overhead_bytes"] - lines[-1]["choice"]["correction_bytes"]
-    assert choice["correction_bytes"] == found["activation_bytes"] + found["overhead_bytes"] - formulas
-    assert choice["memory"]["total_bytes"] == pytest.approx(found["total_bytes"], rel=0.01)
+    formulas = predicted["activation_bytes"] + predicted["overhead_bytes"] - lines[-1]["choice"]["correction_bytes"]
+    assert choice["correction_bytes"] == measured["activation_bytes"] + measured["overhead_bytes"] - formulas
+    assert choice["memory"]["total_bytes"] == pytest.approx(measured["total_bytes"], rel=0.01)
     elsewhere = json.loads(wizard.run("advise", "demo", "--json", "--hardware", "cpu"))["choices"]
-    assert not any(one["correction_bytes"] for one in elsewhere)
+    assert not any(measurement["correction_bytes"] for measurement in elsewhere)
 
 
 def test_an_answer_leaves_nothing_in_the_servers_log(wizard: Wizard) -> None:
@@ -145,14 +145,14 @@ def test_what_the_model_was_not_taught_it_does_not_know(wizard: Wizard) -> None:
     assert "I don't know" in answer["answer"]
 
 
-def test_questions_from_a_pipe_are_answered_one_by_one(wizard: Wizard) -> None:
+def test_questions_from_a_pipe_are_answered_in_turn(wizard: Wizard) -> None:
     wizard.up()
     answers = wizard.run("chat", text="What is Triton?\nWhat is vLLM?\n")
     assert "Triton" in answers
     assert "vLLM" in answers
 
 
-def test_a_held_port_is_moved_and_said(wizard: Wizard) -> None:
+def test_a_port_in_use_is_changed_and_reported(wizard: Wizard) -> None:
     port = choose(8200, "127.0.0.1", set())  # later plans begin beside it: where no tests but those of this group are
     with socket.create_server(("127.0.0.1", port)):
         plan = json.loads(wizard.run("plan", "demo", "--json", "--http-port", str(port)))
@@ -206,7 +206,7 @@ def test_ctrl_c_in_any_step_and_up_again(wizard: Wizard, tmp_path: Path, step: s
         "kind": "command",
         "argv": [sys.executable, "-c", "import signal; print('holds', flush=True); signal.pause()"],
     }
-    (held,) = (one for one in plan["steps"] if one["id"] == step)
+    (held,) = (entry for entry in plan["steps"] if entry["id"] == step)
     held["actions"].append(hold)
     stopped(wizard, plan, tmp_path / "plan.json", '"Output"', "holds")
     assert wizard.up()[-1]["event"] == "Ready"
@@ -247,12 +247,12 @@ def test_a_model_whose_process_was_killed_is_dead_and_up_brings_it_back(wizard: 
         (status,) = json.loads(wizard.run("status", "--json"))
         assert status["state"] == "dead"
         assert f"triton-wizard --workspace {wizard.workspace} up demo" in status["detail"]
-        told = [wizard.run("chat", "-m", "Hi", "--protocol", one, status=8) for one in ("grpc", "http")]
+        errors = [wizard.run("chat", "-m", "Hi", "--protocol", protocol, status=8) for protocol in ("grpc", "http")]
         if proctable.read(before["pid"]):
             break
     assert get(f"http://127.0.0.1:{before['ports']['http']}/v2/models/demo/ready") == b""
     assert "the model process exited" in status["detail"]
-    assert all("TW-C11" in one for one in told)
+    assert all("TW-C11" in error for error in errors)
     events = wizard.up()
     assert outcomes(events)["start"] == "done"
     assert events[-1]["endpoint"]["pid"] != before["pid"]
@@ -267,7 +267,7 @@ def test_a_changed_plan_restarts_the_server(wizard: Wizard) -> None:
     assert outcomes(events)["environment"] == "skipped"
 
 
-def test_a_second_wizard_is_refused_and_the_first_goes_on(wizard: Wizard) -> None:
+def test_a_second_wizard_is_refused_and_the_first_continues(wizard: Wizard) -> None:
     process = wizard.start("up", "demo", "--yes", "--json")
     until(process, '"StepStarted"')
     process.send_signal(signal.SIGSTOP)  # or it might be done before the others have begun

@@ -115,8 +115,8 @@ def test_the_command(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "wizard", "lint", str(root), "--json", "--backends", "python", "--hardware", "cpu"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 3, done.stderr
-    said = json.loads(done.stdout)
-    assert said["repository"] == str(root)
-    assert [(one["code"], one["file"], one["line"], one["column"]) for one in said["findings"]] == [
-        ("R105", "bad/config.pbtxt", 3, 1)
-    ]
+    report = json.loads(done.stdout)
+    assert report["repository"] == str(root)
+    assert [
+        (finding["code"], finding["file"], finding["line"], finding["column"]) for finding in report["findings"]
+    ] == [("R105", "bad/config.pbtxt", 3, 1)]

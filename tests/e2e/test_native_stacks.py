@@ -21,7 +21,7 @@ from wizard.plan.options import Options
 from wizard.plan.runtimes.docker import Docker
 from wizard.stacks.transformers.plan import beside
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("proxy")]
 
 FAKE_ENGINE = Path(__file__).parent / "fake_engine.py"
 
@@ -36,15 +36,15 @@ def put(files: dict[str, str], folder: Path) -> None:
 def ask(triton: RunningTriton, model: str) -> dict[str, Any]:
     body = json.dumps({"text_input": "hello", "max_tokens": 3, "stream": False}).encode()
     with urllib.request.urlopen(f"{triton.url}/v2/models/{model}/generate", body, timeout=60) as response:
-        found: dict[str, Any] = json.load(response)
-    return found
+        reply: dict[str, Any] = json.load(response)
+    return reply
 
 
-def fake_interpreter(python: Path, told: Path) -> None:
-    """A program at ``python`` that runs the fake engine, whatever it is told to run."""
-    settings = json.dumps({"log": str(told)})
+def fake_interpreter(python: Path, log: Path) -> None:
+    """A program at ``python`` that runs the fake engine, whatever its arguments name."""
+    settings = json.dumps({"log": str(log)})
     python.parent.mkdir(parents=True)
-    python.write_text(f"#!/bin/sh\necho \"$@\" > {told}.argv\nexec {sys.executable} {FAKE_ENGINE} '{settings}'\n")
+    python.write_text(f"#!/bin/sh\necho \"$@\" > {log}.argv\nexec {sys.executable} {FAKE_ENGINE} '{settings}'\n")
     python.chmod(0o755)
 
 
@@ -55,7 +55,7 @@ def served(
     folder = tmp_path_factory.mktemp("native")
     steps = planned(request.param, workspace=Workspace.at(folder / "w"))
     argv, _, _ = engine(steps)
-    fake_interpreter(Path(argv[0]), folder / "told")
+    fake_interpreter(Path(argv[0]), folder / "engine.log")
     put(written(steps), folder / "models")
     with running_triton(folder / "models", folder) as triton:
         yield triton, request.param, folder
@@ -70,18 +70,18 @@ def test_the_engine_gets_its_program_its_settings_and_its_environment(
     served: tuple[RunningTriton, Choice, Path],
 ) -> None:
     _, choice, folder = served
-    told = (folder / "told.argv").read_text()
-    assert told.startswith(f"engines/{choice.stack}_engine.py ")
-    assert '"model": ' in told
-    environment = json.loads((folder / "told").read_text().splitlines()[0])["env"]
+    arguments = (folder / "engine.log.argv").read_text()
+    assert arguments.startswith(f"engines/{choice.stack}_engine.py ")
+    assert '"model": ' in arguments
+    environment = json.loads((folder / "engine.log").read_text().splitlines()[0])["env"]
     assert "LD_LIBRARY_PATH" not in environment
     assert environment["PATH"].startswith(f"{folder}/w/environments/{choice.stack}-")
     assert environment["HF_HUB_OFFLINE"] == "1"
 
 
 def test_beside_another_stacks_models(tmp_path: Path) -> None:
-    """Tutorial 003: the second model loads beside an ensemble's; here beside one more front."""
-    fake_interpreter(tmp_path / "bin" / "python3", tmp_path / "told")
+    """Tutorial 003: the second model loads beside an ensemble's; here beside another proxy."""
+    fake_interpreter(tmp_path / "bin" / "python3", tmp_path / "engine.log")
     runtime = Docker(WORKSPACE, WORKSPACE.server("demo"), "image", devices=(0,))
     choice = replace(TRANSFORMERS, stack="trtllm-engine", runtime="docker", release="24.09-trtllm-python-py3")
     second = beside(choice, machine(), FACTS, runtime, Options(beside="transformers", batching="none"), tmp_path)
@@ -95,4 +95,4 @@ def test_beside_another_stacks_models(tmp_path: Path) -> None:
     put({**files, **written(steps)}, tmp_path / "models")
     with running_triton(tmp_path / "models", tmp_path) as triton:
         assert ask(triton, "transformers")["finish_reason"] == ask(triton, "demo")["finish_reason"] == "length"
-    assert '"mode": "unbatched"' in (tmp_path / "told.argv").read_text()
+    assert '"mode": "unbatched"' in (tmp_path / "engine.log.argv").read_text()

@@ -66,7 +66,7 @@ def test_a_chat_ends_and_the_server_stays(wizard: Wizard, end: str) -> None:
     assert {load["name"]: load["state"] for load in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
 
 
-def test_a_server_that_runs_is_offered_first_and_nothing_is_said_in_signs(wizard: Wizard) -> None:
+def test_a_running_server_is_offered_first_and_nothing_is_shown_as_a_symbol(wizard: Wizard) -> None:
     wizard.up()
     child = pexpect.spawn(
         sys.executable,
@@ -77,16 +77,16 @@ def test_a_server_that_runs_is_offered_first_and_nothing_is_said_in_signs(wizard
         dimensions=(24, 80),
     )
     child.expect("What do you want to do")
-    said = child.before
+    shown = child.before
     child.expect("Enter for 1:")
-    said += child.before
+    shown += child.before
     child.send("\r")
     child.expect("> ")
-    said += child.before
+    shown += child.before
     child.sendline("/bye")
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0
-    assert "Chat with demo, running at http://127.0.0.1:" in said
-    assert SIGNS.findall(said + child.before) == []
-    assert "\x1b" not in said
+    assert "Chat with demo, running at http://127.0.0.1:" in shown
+    assert SIGNS.findall(shown + child.before) == []
+    assert "\x1b" not in shown

@@ -80,7 +80,7 @@ def to_the_build(terminal: Terminal) -> None:
     terminal.shows("● Build")
 
 
-def test_a_build_goes_on_while_nobody_looks_and_the_answer_is_copied(wizard: Wizard, tmux: Tmux) -> None:
+def test_a_build_continues_in_the_background_and_the_answer_is_copied(wizard: Wizard, tmux: Tmux) -> None:
     wizard.up()
     wizard.run("down", "demo")
     terminal = tmux.opens(full_screen(wizard))

@@ -113,11 +113,11 @@ def terminals(wizard: Wizard) -> Iterator[Callable[[], Terminal]]:
         return opened[-1]
 
     yield begin
-    for one in opened:
-        one.child.close(force=True)
+    for terminal in opened:
+        terminal.child.close(force=True)
 
 
-def test_an_answer_is_stopped_and_had_again_copied_kept_and_found(
+def test_an_answer_is_stopped_regenerated_copied_saved_and_found(
     wizard: Wizard, terminals: Callable[[], Terminal], tmp_path: Path
 ) -> None:
     """With a model that says the same without end, so that an answer comes for as long as the test wants."""

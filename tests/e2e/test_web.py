@@ -27,8 +27,8 @@ async def test_from_the_address_to_an_answer_in_a_browser(wizard: Wizard, tmp_pa
     with served(*argv) as page:
         async with Browser(tmp_path / "profile") as browser:
             await browser.open(page.address)
-            for said in ("Choose a model", "Use this setup", "Run it"):
-                await browser.sees(said)
+            for label in ("Choose a model", "Use this setup", "Run it"):
+                await browser.sees(label)
                 await browser.presses("Enter")
             await browser.sees("Chat with it", seconds=200)
             await browser.presses("Enter")

@@ -73,7 +73,7 @@ class Walk:
 
     def __init__(self, state: State, **outcomes: Any) -> None:
         self.done: list[effects.Effect] = []
-        self.told: list[WizardError] = []
+        self.errors: list[WizardError] = []
         self.outcomes = {getattr(effects, name): value for name, value in outcomes.items()}
         self._go(begin(state))
 
@@ -82,7 +82,7 @@ class Walk:
         while isinstance(self.following, Do):
             effect = self.following.effect
             self.done.append(effect)
-            self.told += [self.following.error] if self.following.error else []
+            self.errors += [self.following.error] if self.following.error else []
             self.state, self.following = step(self.state, Outcome(effect, self._value(effect)))
         assert read(to_json(self.state), "it") == self.state
 
@@ -200,7 +200,7 @@ def test_the_nearest_remedy_is_taken() -> None:
 
 
 @pytest.mark.parametrize("manner", ["screens", "questions"])
-def test_hidden_stages_are_passed_and_shown_to_whoever_comes_back(manner: Any) -> None:
+def test_hidden_stages_are_skipped_and_shown_on_the_path_back(manner: Any) -> None:
     walk = Walk(State(manner=manner, workshop=Workshop(hide=("machine", "model", "advice", "review"))))
     if manner == "screens":
         walk(Serve(), host=CPU_HOST)
@@ -236,7 +236,7 @@ def test_a_hidden_stage_that_cannot_be_passed_is_shown(outcomes: dict[str, Any],
 
 def test_a_model_that_cannot_be_had_is_asked_again() -> None:
     walk = Walk(State({"model": "no"}), Inspect=[ModelError("TW-M01", "no", "x")])(None)
-    assert (walk.asks, [error.code for error in walk.told]) == ("model", ["TW-M01"])
+    assert (walk.asks, [error.code for error in walk.errors]) == ("model", ["TW-M01"])
     assert "model" not in walk.state.given
     pinned = Walk(State(workshop=Workshop(pin={"model": "no"})), Inspect=ModelError("TW-M01", "no", "x"))(None)
     assert isinstance(pinned.following, Finished)
@@ -268,10 +268,10 @@ def test_an_engine_that_is_there_is_offered_once_for_each_model() -> None:
     assert walk.asks == "engine"
 
 
-def test_a_python_that_cannot_serve_is_told_and_taken_back() -> None:
+def test_a_python_that_cannot_serve_is_reported_and_dropped() -> None:
     refused = HostError("TW-A21", "it has no vLLM", "Install it.")
     walk = Walk(State({"model": "demo", "engine_python": "/v/python"}), Advise=[refused, ADVICE])(None)
-    assert (walk.asks, [error.code for error in walk.told]) == ("advice", ["TW-A21"])
+    assert (walk.asks, [error.code for error in walk.errors]) == ("advice", ["TW-A21"])
     assert "engine_python" not in known(walk.state)
     stuck = Walk(State({"model": "demo"}), Advise=refused)(None)
     assert isinstance(stuck.following, Finished)
@@ -321,21 +321,21 @@ def test_the_machine_is_looked_at_before_a_server_is_set_up_again() -> None:
     assert walk(CPU_HOST).asks == "review"
 
 
-def test_a_build_goes_on_in_the_background_and_is_come_back_to() -> None:
+def test_a_build_continues_in_the_background_and_can_be_reopened() -> None:
     walk = to_review(Walk(screens()))(PLAN)("background")
     assert walk.asks == "welcome"
     assert (walk(Watch(PLAN)).asks, walk.state.plan) == ("build", PLAN)
     assert walk.back().asks == "welcome"
 
 
-def test_a_conversation_goes_on_after_a_restart_and_not_with_another_model() -> None:
-    said = Conversation().with_message("user", "One")
+def test_a_conversation_continues_after_a_restart_and_not_with_another_model() -> None:
+    conversation = Conversation().with_message("user", "One")
     walk = to_review(Walk(screens(), Find=[None, replace(ENDPOINT, pid=2)]))(PLAN)(Talk(ENDPOINT))
     assert (walk.asks, walk.state.conversation) == ("chat", None)
-    assert walk("restart", conversation=said).asks == "build"
-    assert (walk(Talk(ENDPOINT)).asks, walk.state.conversation) == ("chat", said)
-    assert (walk("restart", conversation=said).asks, walk.state.endpoint) == ("chat", replace(ENDPOINT, pid=2))
-    assert walk("another", conversation=said).asks == "machine"
+    assert walk("restart", conversation=conversation).asks == "build"
+    assert (walk(Talk(ENDPOINT)).asks, walk.state.conversation) == ("chat", conversation)
+    assert (walk("restart", conversation=conversation).asks, walk.state.endpoint) == ("chat", replace(ENDPOINT, pid=2))
+    assert walk("another", conversation=conversation).asks == "machine"
     assert (walk.state.host, walk.state.trail) == (None, ("welcome",))
     walk(CPU_HOST)(replace(GGUF, ref="demo"))(CHOICE)(PLAN)(Talk(ENDPOINT))
     assert walk.state.conversation is None
@@ -350,7 +350,7 @@ def test_a_recipe_is_chosen_from_their_list() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["Probe", "Suggest", "Inspect", "Advise", "MakePlan", "Carry"])
-def test_where_nobody_can_answer_an_error_is_the_end(outcome: str) -> None:
+def test_an_error_ends_an_unattended_walk(outcome: str) -> None:
     walk = Walk(State(manner="unattended", at="machine"), **{outcome: ERROR})
     assert isinstance(walk.following, Finished)
     assert walk.error == "TW-S03"

@@ -48,7 +48,7 @@ MARK = b"TRITON_WIZARD_SERVER="
 
 
 class Journey:
-    """What was asked for, what was found, and what was not as it should be."""
+    """The options, the results and the failed checks."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.given = given
@@ -56,16 +56,16 @@ class Journey:
         self.out.mkdir(parents=True, exist_ok=True)
         self.workspace = Path(given.workspace).absolute() if given.workspace else self.out / "workspace"
         self.model = str(Path(given.model).absolute()) if given.model else str(self.out / f"model-{given.shape}")
-        self.found: dict[str, dict[str, Any]] = {}
+        self.results: dict[str, dict[str, Any]] = {}
         self.wrong: list[str] = []
         self.rows: list[tuple[str, str]] = []
         self.engine = ("--engine-python", given.engine_python) if given.engine_python else ()
 
     def wizard(self, *words: str, name: str, ok: tuple[int, ...] = (0,)) -> str:
         """Run one of the wizard's commands to its end and return what it printed."""
-        said, log = self.out / f"{name}.out", self.out / f"{name}.err"
+        output_path, log = self.out / f"{name}.out", self.out / f"{name}.err"
         command = [sys.executable, "-m", "wizard", *words, "--workspace", str(self.workspace)]
-        with said.open("wb") as output, log.open("wb") as errors:
+        with output_path.open("wb") as output, log.open("wb") as errors:
             process = subprocess.Popen(command, stdout=output, stderr=errors, cwd=self.out, start_new_session=True)
             try:
                 status = process.wait(self.given.limit)
@@ -74,22 +74,22 @@ class Journey:
                 process.wait(60)
                 raise RuntimeError(f"{' '.join(words)} took more than {self.given.limit} s; {tail(log)}") from None
         if status not in ok:
-            raise RuntimeError(f"{' '.join(words)} ended with {status}: {tail(said)} {tail(log)}")
-        return said.read_text(errors="replace")
+            raise RuntimeError(f"{' '.join(words)} ended with {status}: {tail(output_path)} {tail(log)}")
+        return output_path.read_text(errors="replace")
 
     def json(self, *words: str, name: str) -> Any:
         return json.loads(self.wizard(*words, "--json", name=name))
 
-    def check(self, what: str, holds: bool, detail: object = "") -> None:
+    def check(self, label: str, holds: bool, detail: object = "") -> None:
         """Note one thing that has to be so."""
-        self.rows.append((f"{'ok  ' if holds else 'FAIL'}  {what}", str(detail)))
+        self.rows.append((f"{'ok  ' if holds else 'FAIL'}  {label}", str(detail)))
         print("  ".join(self.rows[-1]), flush=True)
         if not holds:
-            self.wrong.append(what)
+            self.wrong.append(label)
 
-    def note(self, what: str, value: object) -> None:
+    def note(self, label: str, value: object) -> None:
         """Note a figure."""
-        self.rows.append((f"      {what}", str(value)))
+        self.rows.append((f"      {label}", str(value)))
         print("  ".join(self.rows[-1]), flush=True)
 
     def free(self, name: str) -> dict[int, int]:
@@ -101,17 +101,17 @@ class Journey:
         began = time.time()
         words = ("up", model, "--stack", stack, "--name", name, "--offline", "--yes", "--json", *self.engine, *more)
         try:
-            said = self.wizard(*words, name=f"{name}-up")
+            printed = self.wizard(*words, name=f"{name}-up")
         except RuntimeError:
             self.wizard("down", name, name=f"{name}-failed-down")  # what still loads would be in the way of the rest
             raise
-        events = [json.loads(line) for line in said.splitlines()]
+        events = [json.loads(line) for line in printed.splitlines()]
         ended = {event["step"]: event for event in events if event["event"] == "StepFinished"}
         ready = next(event for event in events if event["event"] == "Ready")
         plan = json.loads((self.workspace / "servers" / name / "plan.json").read_text())
         return {
             "seconds": ended["ready"]["at"] - began,
-            "steps": {step: (one["outcome"], round(one["seconds"], 1)) for step, one in ended.items()},
+            "steps": {step: (step_end["outcome"], round(step_end["seconds"], 1)) for step, step_end in ended.items()},
             "endpoint": ready["endpoint"],
             "choice": plan["choice"],
         }
@@ -123,7 +123,9 @@ class Journey:
         self.wizard("down", name, name=f"{name}-down")
         seconds = time.monotonic() - began
         left = [pid for pid in pids if Path(f"/proc/{pid}").exists() and state(pid) not in "ZX"]
-        holders = {one["pid"] for gpu in self.json("probe", name=f"{name}-after")["gpus"] for one in gpu["processes"]}
+        holders = {
+            process["pid"] for gpu in self.json("probe", name=f"{name}-after")["gpus"] for process in gpu["processes"]
+        }
         now = self.free(f"{name}-free")
         kept = {index: (bytes_ - now[index]) // MIB for index, bytes_ in before.items()}
         self.check(f"{name}: down leaves no process", not left, f"{len(pids)} ended in {seconds:.1f} s")
@@ -142,13 +144,13 @@ class Journey:
                 words = [*command, json.dumps(argument)]
                 running.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors))
             try:
-                ended = [one.communicate(timeout=self.given.limit)[0] for one in running]
+                ended = [process.communicate(timeout=self.given.limit)[0] for process in running]
             finally:
-                for one in running:
-                    one.kill()
-        if any(one.returncode for one in running):
+                for process in running:
+                    process.kill()
+        if any(process.returncode for process in running):
             raise RuntimeError(f"a client failed: {tail(self.out / 'clients.log')}")
-        return summary(begin, [each for said in ended for each in json.loads(said.splitlines()[-1])])
+        return summary(begin, [each for output in ended for each in json.loads(output.splitlines()[-1])])
 
     # The stages
 
@@ -211,8 +213,8 @@ class Journey:
             await picture("build-done")
             await asked(pilot, "What is Triton?", chat)
             await picture("chat")
-            said = " ".join(chat.view.texts("assistant"))
-            self.check("screens: the demo model answers", "Triton" in said, said[:90])
+            text = " ".join(chat.view.texts("assistant"))
+            self.check("screens: the demo model answers", "Triton" in text, text[:90])
             app.exit(0)
         return taken
 
@@ -267,7 +269,7 @@ class Journey:
         else:
             self.note(f"{name}: memory in MiB", f"{predicted / MIB:,.0f} predicted, {shown} by NVML before any request")
         self.check(f"{name}: the other GPUs stay free", all(used[index] < SLACK_BYTES for index in others), others)
-        holders = {one["pid"] for gpu in host["gpus"] for one in gpu["processes"]}
+        holders = {process["pid"] for gpu in host["gpus"] for process in gpu["processes"]}
         self.check(f"{name}: Triton itself holds no GPU memory", up["endpoint"]["pid"] not in holders, holders)
         up["nvml_bytes"] = used
 
@@ -277,7 +279,7 @@ class Journey:
         before = self.free("start-before")
         seconds: dict[str, list[float]] = {"wizard": [], "bare": []}
         # vLLM fills one of its caches at the first start with a model and another at the second: two that do not count.
-        name = "vllm" if "vllm" in self.found else "start"
+        name = "vllm" if "vllm" in self.results else "start"
         if name == "start":
             self.up(name, self.model, "vllm", *wanted)
             self.down(name, before)
@@ -325,32 +327,34 @@ class Journey:
         """Two servers of one model, each on a GPU of its own."""
         before = self.free("copies-before")
         wanted = ("--tp", "1", "--users", str(STREAMS), "--max-len", "1024")
-        found: dict[str, Any] = {}
+        servers: dict[str, Any] = {}
         try:
             for name in ("one", "two"):
-                found[name] = self.up(name, self.model, "vllm", *wanted)
-                self.note(f"copies: {name}", f"GPUs {found[name]['choice']['devices']}, {found[name]['seconds']:.1f} s")
-            used = [set(one["choice"]["devices"]) for one in found.values()]
+                servers[name] = self.up(name, self.model, "vllm", *wanted)
+                self.note(
+                    f"copies: {name}", f"GPUs {servers[name]['choice']['devices']}, {servers[name]['seconds']:.1f} s"
+                )
+            used = [set(server["choice"]["devices"]) for server in servers.values()]
             self.check("copies: each has a GPU of its own", not used[0] & used[1], used)
-            for one in found.values():
-                one["load"] = self.load(one["endpoint"], 3)
-                self.check("copies: all tokens", one["load"]["tokens"] == STREAMS * ANSWER, one["load"])
+            for server in servers.values():
+                server["load"] = self.load(server["endpoint"], 3)
+                self.check("copies: all tokens", server["load"]["tokens"] == STREAMS * ANSWER, server["load"])
         finally:
-            for name in reversed(tuple(found)):
+            for name in reversed(tuple(servers)):
                 self.wizard("down", name, name=f"{name}-down")
         now = self.free("copies-after")
         kept = {index: (bytes_ - now[index]) // MIB for index, bytes_ in before.items()}
         self.check("copies: no GPU memory is left", gone(kept), f"MiB kept: {kept}")
-        return found
+        return servers
 
 
 def gone(kept: dict[int, int]) -> bool:
     return all(abs(each) * MIB <= SLACK_BYTES for each in kept.values())
 
 
-def smi(query: str, what: str) -> list[list[str]]:
+def smi(query: str, fields: str) -> list[list[str]]:
     """Rows of ``nvidia-smi``."""
-    words = ["nvidia-smi", f"--query-{query}={what}", "--format=csv,noheader,nounits"]
+    words = ["nvidia-smi", f"--query-{query}={fields}", "--format=csv,noheader,nounits"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     return [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines() if line.strip()]
 
@@ -364,12 +368,12 @@ def state(pid: int) -> str:
 
 def marked(server: Path) -> list[int]:
     """The processes of a server, by what it says in their environment."""
-    mark, found = MARK + os.fsencode(server), []
+    mark, pids = MARK + os.fsencode(server), []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             if mark in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
-    return found
+                pids.append(int(path.parent.name))
+    return pids
 
 
 def engine_of(server: Path, model: str) -> tuple[list[str], dict[str, str | None]]:
@@ -398,8 +402,8 @@ def kept(journey: Journey) -> Iterator[None]:
                 journey.check(f"nothing runs at the end: {folder.name}", False)
                 with contextlib.suppress(RuntimeError):
                     journey.wizard("down", folder.name, name="end")
-        (journey.out / "results.json").write_text(json.dumps(journey.found, indent=1, default=str))
-        (journey.out / "table.txt").write_text("\n".join(f"{what:<64} {detail}" for what, detail in journey.rows))
+        (journey.out / "results.json").write_text(json.dumps(journey.results, indent=1, default=str))
+        (journey.out / "table.txt").write_text("\n".join(f"{label:<64} {detail}" for label, detail in journey.rows))
 
 
 def main(given: argparse.Namespace) -> int:
@@ -413,7 +417,7 @@ def main(given: argparse.Namespace) -> int:
             print(f"== {stage}", flush=True)
             run: Callable[[], dict[str, Any]] = getattr(journey, stage)
             try:
-                journey.found[stage] = run()
+                journey.results[stage] = run()
             except Exception as error:
                 traceback.print_exc()
                 journey.check(f"{stage}: {type(error).__name__}", False, str(error)[:1500])

@@ -31,8 +31,8 @@ FIELDS = {
 NOT_THERE = ("[N/A]", "[Not Supported]", "N/A", "[Unknown Error]")
 
 
-def smi(query: str, what: str) -> list[list[str]]:
-    command = ["nvidia-smi", f"--query-{query}={what}", "--format=csv,noheader,nounits"]
+def smi(query: str, fields: str) -> list[list[str]]:
+    command = ["nvidia-smi", f"--query-{query}={fields}", "--format=csv,noheader,nounits"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines() if line.strip()]
 

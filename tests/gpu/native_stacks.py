@@ -1,4 +1,4 @@
-"""The native stacks on a real GPU: an engine by itself, and the same engine behind Triton and the front, in one run.
+"""The native stacks on a real GPU: an engine by itself, and the same engine behind Triton and the proxy, in one run.
 
     python3 tests/gpu/native_stacks.py --out OUT --shape llama-8b --stub-wheels WHEELS --vllm-site SITE [--only STAGE …]
 
@@ -68,9 +68,9 @@ class Run:
 
     def sub(self, python: str, verb: str, argument: dict[str, Any], seconds: float, env: dict[str, str]) -> Any:
         """Run a part of this script in a process of its own; its last line of output is its result."""
-        log, said = self.out / f"{verb}.log", self.out / f"{verb}.out"
+        log, output_path = self.out / f"{verb}.log", self.out / f"{verb}.out"
         command = [python, str(PARTS), verb, json.dumps(argument)]
-        with log.open("ab") as errors, said.open("wb") as output:
+        with log.open("ab") as errors, output_path.open("wb") as output:
             process = subprocess.Popen(
                 command, stdout=output, stderr=errors, env={**os.environ, **env}, start_new_session=True
             )
@@ -80,8 +80,10 @@ class Run:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
         if process.returncode:
-            raise RuntimeError(f"{verb} ended with {process.returncode}; see {log} and {said}\n{tail(said)}{tail(log)}")
-        return json.loads(said.read_text(errors="replace").splitlines()[-1])
+            raise RuntimeError(
+                f"{verb} ended with {process.returncode}; see {log} and {output_path}\n{tail(output_path)}{tail(log)}"
+            )
+        return json.loads(output_path.read_text(errors="replace").splitlines()[-1])
 
     def loads(self, requests: int) -> list[list[str]]:
         """A load to warm up, the same size again, and a single request."""
@@ -123,7 +125,7 @@ class Run:
 
     @contextlib.contextmanager
     def serving(self, name: str, engine: str, settings: dict[str, Any]) -> Iterator[Any]:
-        """Triton with the front and an engine; ends early, saying why, if the model does not load."""
+        """Triton with the proxy and an engine; ends early, saying why, if the model does not load."""
         from tests.server_environment import LISTENS, running_triton, write
         from tests.values import CHOICE, GGUF
         from wizard.repository.proxy import Engine, repository
@@ -166,13 +168,13 @@ class Run:
                     subprocess.Popen([*command, json.dumps(argument)], stdout=subprocess.PIPE, stderr=errors, env=env)
                 )
             try:
-                ended = [one.communicate(timeout=self.given.limit)[0] for one in running]
+                ended = [process.communicate(timeout=self.given.limit)[0] for process in running]
             finally:
-                for one in running:
-                    one.kill()
-        if any(one.returncode for one in running):
+                for process in running:
+                    process.kill()
+        if any(process.returncode for process in running):
             raise RuntimeError(f"a client failed:\n{tail(self.out / 'clients.log')}")
-        return summary(begin, [each for said in ended for each in json.loads(said.splitlines()[-1])])
+        return summary(begin, [each for output in ended for each in json.loads(output.splitlines()[-1])])
 
     def through_triton(
         self, name: str, engine: str, settings: dict[str, Any], requests: int, *, deep: bool = True
@@ -181,16 +183,16 @@ class Run:
         started = time.monotonic()
         with self.serving(name, engine, settings) as triton:
             address = f"127.0.0.1:{triton.ports.grpc}"
-            found: dict[str, Any] = {"start_s": round(time.monotonic() - started, 1)}
+            measured: dict[str, Any] = {"start_s": round(time.monotonic() - started, 1)}
             warm, many, once, single = self.loads(requests)
             self.ask(address, warm if deep else once, self.given.answer, stream=True)
-            found["many"] = self.ask(address, many, self.given.answer, stream=True)
-            found["single"] = self.ask(address, single, self.given.answer, stream=True)
+            measured["many"] = self.ask(address, many, self.given.answer, stream=True)
+            measured["single"] = self.ask(address, single, self.given.answer, stream=True)
             if deep:
                 again = prompts(requests, self.given.prompt, 5)
-                found["many_not_streamed"] = self.ask(address, again, self.given.answer, stream=False)
-            found["checks"] = checks(triton, address)
-        return found
+                measured["many_not_streamed"] = self.ask(address, again, self.given.answer, stream=False)
+            measured["checks"] = checks(triton, address)
+        return measured
 
     def offline_model(self, engine: str, settings: dict[str, Any]) -> dict[str, Any]:
         """The model that the wizard brings: one question, whose answer is known, through the engine's chat template."""
@@ -198,21 +200,21 @@ class Run:
 
         from tritonclient.grpc import InferenceServerClient
 
-        said: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        responses: queue.SimpleQueue[Any] = queue.SimpleQueue()
         text = ""
         with (
             self.serving(f"{engine}-offline-model", engine, {"model": str(OFFLINE_MODEL), **settings}) as triton,
             InferenceServerClient(f"127.0.0.1:{triton.ports.grpc}") as server,
         ):
-            server.start_stream(lambda result, error: said.put(error or result))
+            server.start_stream(lambda result, error: responses.put(error or result))
             server.async_stream_infer("demo", inputs(QUESTION, 64, True, chat=True))
             finish = ""
             while not finish:
-                one = said.get(timeout=60)
-                if isinstance(one, Exception):
-                    raise one
-                text += one.as_numpy("text_output")[0].decode()
-                finish = one.as_numpy("finish_reason")[0].decode()
+                response = responses.get(timeout=60)
+                if isinstance(response, Exception):
+                    raise response
+                text += response.as_numpy("text_output")[0].decode()
+                finish = response.as_numpy("finish_reason")[0].decode()
         return {"checks": {"answer": "ok" if EXPECTED in text else f"unexpected: {text!r}"}, "text": text}
 
 
@@ -247,8 +249,8 @@ def checks(triton: Any, address: str) -> dict[str, str]:
     with InferenceServerClient(address) as server:
         server.start_stream(lambda result, error: refused.put(error))
         server.async_stream_infer("demo", inputs("a" * (CONTEXT + 1), 8, True))
-        said = str(refused.get(timeout=60))
-        seen["error"] = "ok" if "prompt too long" in said else said
+        message = str(refused.get(timeout=60))
+        seen["error"] = "ok" if "prompt too long" in message else message
     return seen
 
 
@@ -286,17 +288,19 @@ def table(results: dict[str, Any]) -> str:
     """The results in lines of text."""
     rows = [f"{'stage':<28}{'requests':>9}{'tokens/s':>10}{'ttft ms':>9}{'responses':>10}"]
     for stage in STAGES:
-        found = results.get(stage, {})
-        if "failed" in found:
-            rows.append(f"{stage:<28}{found['failed'].splitlines()[0][:60]}")
+        measured = results.get(stage, {})
+        if "failed" in measured:
+            rows.append(f"{stage:<28}{measured['failed'].splitlines()[0][:60]}")
         for part in ("many", "many_not_streamed", "single"):
-            if one := found.get(part):
+            if figures := measured.get(part):
                 name = f"{stage} {part.replace('many_', '').replace('many', '')}".strip()
                 rows.append(
-                    f"{name:<28}{one['requests']:>9}{one['tokens_per_s']:>10}{one['ttft_ms']:>9}{one['responses']:>10}"
+                    f"{name:<28}{figures['requests']:>9}{figures['tokens_per_s']:>10}{figures['ttft_ms']:>9}{figures['responses']:>10}"
                 )
-        if "checks" in found:
-            rows.append(f"{'':<28}" + ", ".join(f"{name}: {said[:60]}" for name, said in found["checks"].items()))
+        if "checks" in measured:
+            rows.append(
+                f"{'':<28}" + ", ".join(f"{name}: {outcome[:60]}" for name, outcome in measured["checks"].items())
+            )
     for ours, bare in (("vllm", "vllm-bare"), ("transformers", "transformers-bare"), ("vllm", "transformers")):
         for part in ("many", "single"):
             with contextlib.suppress(KeyError):

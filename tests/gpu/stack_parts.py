@@ -91,7 +91,7 @@ async def bare_vllm(settings: dict[str, Any], loads: list[list[str]], answer: in
     kind = RequestOutputKind.DELTA
     sampling = SamplingParams(temperature=0.0, max_tokens=answer, ignore_eos=True, output_kind=kind)
 
-    async def one(name: str, prompt: str) -> dict[str, Any]:
+    async def generate(name: str, prompt: str) -> dict[str, Any]:
         seen: dict[str, Any] = {"tokens": 0, "responses": 0}
         async for output in engine.generate(prompt, sampling, name):
             seen.setdefault("first", time.monotonic())
@@ -99,12 +99,12 @@ async def bare_vllm(settings: dict[str, Any], loads: list[list[str]], answer: in
             seen["responses"] += 1
         return {**seen, "end": time.monotonic()}
 
-    found = []
+    runs = []
     for number, load in enumerate(loads):
         started = time.monotonic()
-        found.append(summary(started, await asyncio.gather(*(one(f"{number}-{i}", p) for i, p in enumerate(load)))))
+        runs.append(summary(started, await asyncio.gather(*(generate(f"{number}-{i}", p) for i, p in enumerate(load)))))
     engine.shutdown()
-    return {"loads": found}
+    return {"loads": runs}
 
 
 def load_vllm(settings: dict[str, Any]) -> None:
@@ -130,7 +130,7 @@ def bare_transformers(settings: dict[str, Any], loads: list[list[str]], answer: 
     tokenizer = AutoTokenizer.from_pretrained(settings["model"])
     model = AutoModelForCausalLM.from_pretrained(settings["model"], dtype="auto").to(device).eval()
     small = {} if device == "cuda" else {"num_blocks": 1024, "max_batch_tokens": 2048}
-    found = []
+    runs = []
     for load in loads:
         ids = [tokenizer(prompt)["input_ids"] for prompt in load]
         generation = GenerationConfig(max_new_tokens=answer, do_sample=False, eos_token_id=-1)
@@ -143,10 +143,11 @@ def bare_transformers(settings: dict[str, Any], loads: list[list[str]], answer: 
         )
         end = time.monotonic()
         requests = [
-            {"tokens": len(one.generated_tokens), "responses": 1, "first": end, "end": end} for one in done.values()
+            {"tokens": len(output.generated_tokens), "responses": 1, "first": end, "end": end}
+            for output in done.values()
         ]
-        found.append(summary(started, requests))
-    return {"loads": found}
+        runs.append(summary(started, requests))
+    return {"loads": runs}
 
 
 # What runs in the clients' interpreter

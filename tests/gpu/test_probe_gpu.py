@@ -78,9 +78,9 @@ def ours(gpu: Gpu, host: Host) -> dict[str, str]:
 
 
 def test_the_newest_cuda_is_as_nvidia_smi_says(host: Host) -> None:
-    said = re.search(r"CUDA Version\s*:\s*([\d.]+)", smi("-q"))
-    assert said is not None
-    assert host.cuda_driver_version == said.group(1)
+    match = re.search(r"CUDA Version\s*:\s*([\d.]+)", smi("-q"))
+    assert match is not None
+    assert host.cuda_driver_version == match.group(1)
 
 
 def test_links_are_as_nvidia_smi_says(host: Host) -> None:

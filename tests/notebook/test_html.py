@@ -132,8 +132,8 @@ def test_an_answer_shows_its_code_as_code() -> None:
 
 def test_a_plan_has_every_step_with_its_commands() -> None:
     words = Tags(plan_html(replace(plan_of(Path("/ws"), *STEPS), notes=("Port 8000 is held.",)))).words
-    said = ("Create the server environment", "python3 -m venv 'the env'", "about 30 s", "estimated at 20 MB/s")
-    for part in (*said, "Port 8000 is held."):
+    texts = ("Create the server environment", "python3 -m venv 'the env'", "about 30 s", "estimated at 20 MB/s")
+    for part in (*texts, "Port 8000 is held."):
         assert part in words
 
 
@@ -146,7 +146,7 @@ def test_a_plan_names_the_licence_and_the_machine_that_it_is_for() -> None:
     assert "Made for 4xA6000, not for this machine" in Tags(plan_html(replace(made, host="4xA6000"))).words
 
 
-def test_like_gpus_are_counted_and_what_is_unknown_is_said_so() -> None:
+def test_like_gpus_are_counted_and_unknown_values_are_marked() -> None:
     words = Tags(host_html(replace(host("8xH100"), unknown={"disk": "it is elsewhere"}))).words
     assert "8 × NVIDIA H100 80GB HBM3, 79.6 GiB each" in words
     assert "unknowndisk: it is elsewhere" in words
@@ -222,9 +222,9 @@ def test_a_choice_and_its_formulas_by_themselves() -> None:
     machine, facts, advice = on_gpus()
     words = Tags(choice_html(advice.choices[0])).words
     assert words.startswith(report.choice_title(advice.choices[0]))
-    found = figures(machine, facts, advice.choices[0])
-    words = Tags(figures_html(found)).words
-    assert all(one.formula in words and one.result in words and one.source in words for one in found)
+    formulas = figures(machine, facts, advice.choices[0])
+    words = Tags(figures_html(formulas)).words
+    assert all(formula.formula in words and formula.result in words and formula.source in words for formula in formulas)
 
 
 def test_every_word_is_in_the_catalogue() -> None:
@@ -235,7 +235,7 @@ def test_every_word_is_in_the_catalogue() -> None:
     plan = replace(plan_of(Path("/ws"), *STEPS, name="demo"), notes=("N1.",), host="h1")
     data = {text for step in STEPS for text in (step.title, step.why)} | {"Some CPU", "Some Linux 12", "llama.cpp"}
     with pseudo.spoken():
-        said = [
+        pages = [
             host_html(CPU_HOST),
             model_html(replace(GGUF, questions=("Q1",))),
             advice_html(advice),
@@ -246,7 +246,7 @@ def test_every_word_is_in_the_catalogue() -> None:
             status_html(Status("demo", "ready", None, "D1")),
             stats_html(Stats(12, 0.05, 0.1, "stop")),
         ]
-    words = [Tags(html).words for html in said]
+    words = [Tags(html).words for html in pages]
     assert all(pseudo.OPEN in word for word in words[:6])
     commands = {action.shell() for step in STEPS for action in step.actions}
     names = {*data, *commands, "GPU", "CPU", "demo", "step", "ended", "Get the model", "out", "vLLM", "triton"}

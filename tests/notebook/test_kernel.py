@@ -1,4 +1,4 @@
-"""Door 3 in a real Jupyter kernel, over the fake journey."""
+"""The notebook interface in a real Jupyter kernel, over the fake journey."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class Kernel:
 @pytest.fixture
 def kernel(tmp_path: Path) -> Iterator[Kernel]:
     manager, client = start_new_kernel(env={**os.environ, "PYTHONPATH": str(CHECKOUT)}, startup_timeout=120)
-    one = Kernel(manager, client)
+    started = Kernel(manager, client)
     try:
-        assert one.shows(PREPARE.format(notes=str(tmp_path / "notes"), workspace=str(tmp_path / "ws"))) == []
-        yield one
+        assert started.shows(PREPARE.format(notes=str(tmp_path / "notes"), workspace=str(tmp_path / "ws"))) == []
+        yield started
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)

@@ -46,7 +46,7 @@ def nothing_left(isolated: Path) -> Iterator[None]:
 @pytest.mark.xdist_group("journey")
 @pytest.mark.usefixtures("nothing_left")
 def test_the_first_chat_runs_from_top_to_bottom() -> None:
-    (path,) = (one for one in NOTEBOOKS if one.name == "01_first_chat.ipynb")
+    (path,) = (notebook for notebook in NOTEBOOKS if notebook.name == "01_first_chat.ipynb")
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(
         notebook, timeout=500, kernel_name="python3", resources={"metadata": {"path": str(Path.cwd())}}
@@ -61,4 +61,4 @@ def test_the_first_chat_runs_from_top_to_bottom() -> None:
 
 def _html(cell: Any) -> str:
     data = [output.get("data", {}) for output in cell.outputs]
-    return "\n".join(one.get("text/html", one.get("text/plain", "")) for one in data)
+    return "\n".join(output.get("text/html", output.get("text/plain", "")) for output in data)

@@ -1,4 +1,4 @@
-"""Door 3 as a script and as a cell would use it."""
+"""The notebook interface as a script and as a cell would use it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def session(fake: FakeJourney, tmp_path: Path) -> Journey:
     return Journey("demo", workspace=tmp_path / "ws", journey=fake)
 
 
-async def test_the_whole_way_in_a_running_loop(session: Journey, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_whole_flow_in_a_running_loop(session: Journey, capsys: pytest.CaptureFixture[str]) -> None:
     assert session.up() == ENDPOINT
     out = capsys.readouterr().out
     assert "[1/2] Create the server environment … skipped: already done and unchanged\n" in out
@@ -43,7 +43,7 @@ async def test_the_whole_way_in_a_running_loop(session: Journey, capsys: pytest.
     assert session.down().state == "stopped"
 
 
-def test_a_server_that_another_door_started_anew_is_found(session: Journey, fake: FakeJourney) -> None:
+def test_a_server_that_another_interface_restarted_is_found(session: Journey, fake: FakeJourney) -> None:
     session.up()
     moved = replace(ENDPOINT, ports=Ports(9000, 9001, 9002))
     fake.endpoint = lambda workspace, name=None: moved  # type: ignore[method-assign]
@@ -90,7 +90,7 @@ def test_a_failed_run_can_be_repeated(tmp_path: Path, capsys: pytest.CaptureFixt
     assert session.up() == ENDPOINT
 
 
-def test_the_conversation_goes_on_until_it_is_forgotten(session: Journey, fake: FakeJourney) -> None:
+def test_the_conversation_continues_until_it_is_cleared(session: Journey, fake: FakeJourney) -> None:
     session.chat("one", temperature=0.0)
     session.chat("two")
     assert [message.content for message in fake.asked[1].messages] == ["one", "You asked: one", "two"]
@@ -123,7 +123,7 @@ async def test_cancelling_stops_the_answer(session: Journey, fake: FakeJourney) 
     assert (fake.notes / "chat-stopped").exists()
 
 
-def test_constraints_of_the_journey_and_of_one_question(fake: FakeJourney, tmp_path: Path) -> None:
+def test_constraints_of_the_journey_and_of_a_single_question(fake: FakeJourney, tmp_path: Path) -> None:
     session = Journey("demo", workspace=tmp_path, journey=fake, tp=2, quantization="fp8")
     session.plan()
     session.advise(tp=4, kv_dtype="fp8")
@@ -135,11 +135,13 @@ def test_constraints_of_the_journey_and_of_one_question(fake: FakeJourney, tmp_p
     ]
 
 
-@pytest.mark.parametrize(("wish", "code"), [({"tp": "2"}, "TW-U31"), ({"users": 0}, "TW-U32"), ({"tpp": 2}, "TW-U36")])
-def test_constraints_that_cannot_be_are_refused_at_once(session: Journey, wish: dict[str, object], code: str) -> None:
+@pytest.mark.parametrize(
+    ("constraints", "code"), [({"tp": "2"}, "TW-U31"), ({"users": 0}, "TW-U32"), ({"tpp": 2}, "TW-U36")]
+)
+def test_invalid_constraints_are_refused_at_once(session: Journey, constraints: dict[str, object], code: str) -> None:
     for ask in (session.advise, lambda **more: Journey("demo", **more)):
         with pytest.raises(UsageError) as raised:
-            ask(**wish)
+            ask(**constraints)
         assert raised.value.code == code
 
 

@@ -122,8 +122,8 @@ class FakeJourney:
         if text != "small":
             return []
         verdict = Verdict("tight", saying("4 people with up to 2,048 tokens"))
-        found = Suggestion("org/small", "org/small", "", "MIT", None, True, usable=True, place="hub", verdict=verdict)
-        return [replace(found, downloads=1200, parameters=8_000_000_000, gated=True)]
+        hit = Suggestion("org/small", "org/small", "", "MIT", None, True, usable=True, place="hub", verdict=verdict)
+        return [replace(hit, downloads=1200, parameters=8_000_000_000, gated=True)]
 
     def suggestions(
         self, host: Host, workspace: Workspace | None = None, *, offline: bool = False, ask: bool = True
@@ -160,8 +160,8 @@ class FakeJourney:
                 (change(users=100),),
             )
             return Advice(False, rejections=(no,))
-        wished = [name for name, value in to_data(constraints).items() if value != getattr(Constraints(), name)]
-        why = noted(f"The CPU serves. Wished: {', '.join(wished) or 'nothing'}.")
+        chosen = [name for name, value in to_data(constraints).items() if value != getattr(Constraints(), name)]
+        why = noted(f"The CPU serves. Advised for: {', '.join(chosen) or 'nothing'}.")
         first = replace(CHOICE, max_batch_size=constraints.users or 4, reasons=(why,))
         return Advice(True, (first, replace(first, max_seq_len=512)))
 
@@ -184,9 +184,9 @@ class FakeJourney:
     async def run(
         self, plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()
     ) -> AsyncGenerator[Event, None]:
-        for done, what in ((redo, "redo"), (skip, "skip")):
+        for done, verb in ((redo, "redo"), (skip, "skip")):
             for step in done:
-                self._note(f"{what}-{step}")
+                self._note(f"{verb}-{step}")
         count = len(plan.steps)
         yield StepStarted("environment", plan.steps[0].title, 1, count, 0.0)
         yield StepFinished("environment", "skipped", 0.0, "already done and unchanged", 0.0)
@@ -265,16 +265,16 @@ class FakeJourney:
 
 
 def main() -> int:
-    what, folder, *settings = sys.argv[1:]
+    command, folder, *settings = sys.argv[1:]
     options = dict(setting.split("=", 1) for setting in settings)
     workspace = Workspace.at(folder)
-    said = {name: options[name] for name in ("run", "chat", "running") if name in options}
-    journey = FakeJourney(workspace.root / "notes", **said)
+    arguments = {name: options[name] for name in ("run", "chat", "running") if name in options}
+    journey = FakeJourney(workspace.root / "notes", **arguments)
     stack = contextlib.ExitStack()
     if options.get("language") == pseudo.CODE:
         stack.enter_context(pseudo.spoken())
     try:
-        if what == "chat":
+        if command == "chat":
             from wizard.prompts import question_input
             from wizard.prompts.chat import run_chat
 

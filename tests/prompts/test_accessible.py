@@ -1,4 +1,4 @@
-"""Everything that the plain door says, read as a screen reader or a braille line reads it: as characters."""
+"""Everything that the plain prompts print, read as a screen reader or a braille line reads it: as characters."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ DATA = (
         "a line of output",
         "You asked: ",
     ),
-    *(f"The CPU serves. Wished: {wished}." for wished in ("nothing", "users", "goal, users")),
+    *(f"The CPU serves. Advised for: {constraints}." for constraints in ("nothing", "users", "goal, users")),
     *(text for step in STEPS for text in (step.title, step.why, f"step {step.title!r} failed")),
     *("already done and unchanged", "line ", "chat", "throughput", "quality", "smallest"),
 )
@@ -77,42 +77,42 @@ class FakeTerminal(StringIO):
 
 @dataclass
 class Walk:
-    """A way through all questions, and what was said on it."""
+    """A walk through all questions, and what was shown on it."""
 
     terminal: Terminal
-    heard: list[str] = field(default_factory=list)
+    transcript: list[str] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
-    """What was said between the answer before and each question's end."""
+    """What was shown between the answer before and each question's end."""
 
     def answers(self, question: str, answer: str) -> None:
         """Wait for ``question`` and for what says how to answer it, and answer."""
         self.terminal.sees(question)
-        before = self._said()
+        before = self._shown()
         self.terminal.child.expect(r"Enter[^\r\n]*(:|\)|one\))")
-        self.questions.append(before[-200:] + self._said())
+        self.questions.append(before[-200:] + self._shown())
         self.terminal.types(answer)
 
     def sees(self, text: str) -> None:
         self.terminal.sees(text)
-        self._said()
+        self._shown()
 
-    def _said(self) -> str:
+    def _shown(self) -> str:
         child = self.terminal.child
-        said = str(child.before) + (child.after if isinstance(child.after, str) else "")
-        self.heard.append(said)
-        return said
+        shown = str(child.before) + (child.after if isinstance(child.after, str) else "")
+        self.transcript.append(shown)
+        return shown
 
     def ends(self) -> int:
         status = self.terminal.ends()
-        self.heard.append(self.terminal.rest)
+        self.transcript.append(self.terminal.rest)
         return status
 
     @property
     def text(self) -> str:
-        return "".join(self.heard)
+        return "".join(self.transcript)
 
 
-def the_whole_way(walk: Walk) -> None:
+def whole_flow(walk: Walk) -> None:
     """Through every question that there is, wrong answers and a failing step included, to a chat."""
     walk.answers("do you want to do?", "2\r")
     walk.answers("Which model?", "org/none\r")
@@ -182,21 +182,21 @@ def lines_of(walk: Walk) -> list[str]:
 @pytest.mark.parametrize("columns", [40, 80])
 def test_a_terminal_that_only_shows_letters_gets_letters(begin: Callable[..., Walk], columns: int) -> None:
     walk = begin(columns, "dumb")
-    the_whole_way(walk)
+    whole_flow(walk)
     assert "\x1b" not in walk.text
     assert "\r" not in walk.text.replace("\r\n", ""), "nothing is written over"
     assert SIGNS.findall(walk.text) == []
     wide = [line for line in lines_of(walk) if width(line) > columns and not COMMAND.match(line)]
     assert [line for line in wide if not re.search(r"(?::|\)|>) ?\S*$", line)] == [], "a typed answer may be behind it"
     states = ("Step 1 of 2: skipped", "Step 2 of 2: failed after 0.1 seconds", "Step 2 of 2: done in 0.1 seconds")
-    heard = " ".join(" ".join(lines_of(walk)).split())
-    assert [state for state in (*states, "demo is ready", "What to do: ") if state not in heard] == []
+    shown = " ".join(" ".join(lines_of(walk)).split())
+    assert [state for state in (*states, "demo is ready", "What to do: ") if state not in shown] == []
 
 
 @pytest.mark.parametrize("columns", [40, 80])
-def test_with_menus_nothing_is_said_by_colour_or_sign_alone(begin: Callable[..., Walk], columns: int) -> None:
+def test_with_menus_no_meaning_is_in_color_or_symbol_alone(begin: Callable[..., Walk], columns: int) -> None:
     walk = begin(columns, "xterm-256color", NO_COLOR="1")
-    the_whole_way(walk)
+    whole_flow(walk)
     assert COLOUR.findall(walk.text) == []
     assert SIGNS.findall(walk.text) == []
     assert "Step 2 of 2: done in 0.1 seconds" in " ".join(plain(walk.text).split())
@@ -205,20 +205,20 @@ def test_with_menus_nothing_is_said_by_colour_or_sign_alone(begin: Callable[...,
 @pytest.mark.parametrize("term", ["dumb", "xterm-256color"])
 def test_every_question_says_how_to_answer_it_and_what_enter_means(begin: Callable[..., Walk], term: str) -> None:
     walk = begin(80, term)
-    the_whole_way(walk)
-    said = [" ".join(plain(question).split()) for question in walk.questions]
+    whole_flow(walk)
+    questions = [" ".join(plain(question).split()) for question in walk.questions]
     how = re.compile(r"Type 1 to \d+, or press Enter for \d+:|\(arrow keys and Enter, or type a number; |Enter: .+\)")
-    assert [one for one in said if not how.search(one)] == []
+    assert [question for question in questions if not how.search(question)] == []
 
 
 def test_every_word_is_in_the_catalogue(begin: Callable[..., Walk]) -> None:
-    """All that the plain door says itself; the fake journey's own texts are data here."""
+    """All that the plain prompts say themselves; the fake journey's own texts are data here."""
     walk = begin(1000, "dumb", language=pseudo.CODE)
-    the_whole_way(walk)
-    heard = walk.text.replace("\r\n", "\n")
-    assert pseudo.OPEN in heard
-    typed = [line for line in heard.splitlines() if line.lstrip().startswith("$ ")]
-    assert pseudo.escaped(heard, [*typed, *DATA]) == []
+    whole_flow(walk)
+    shown = walk.text.replace("\r\n", "\n")
+    assert pseudo.OPEN in shown
+    typed = [line for line in shown.splitlines() if line.lstrip().startswith("$ ")]
+    assert pseudo.escaped(shown, [*typed, *DATA]) == []
 
 
 def test_progress_comes_in_words_and_seldom(begin: Callable[..., Walk]) -> None:
@@ -241,7 +241,7 @@ def test_progress_comes_in_words_and_seldom(begin: Callable[..., Walk]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "heard"),
+    ("text", "spoken_text"),
     [
         ("  → Free some space.", "  What to do: Free some space."),
         ("fp16 → int8", "fp16 to int8"),
@@ -253,21 +253,21 @@ def test_progress_comes_in_words_and_seldom(begin: Callable[..., Walk]) -> None:
         ("39 tokens/s each, 1 tokens/s", "39 tokens per second each, 1 token per second"),
     ],
 )
-def test_signs_and_units_are_words(text: str, heard: str) -> None:
-    assert spoken(text) == heard
+def test_signs_and_units_are_words(text: str, spoken_text: str) -> None:
+    assert spoken(text) == spoken_text
 
 
 @pytest.mark.parametrize(
-    ("text", "heard"),
+    ("text", "spoken_text"),
     [
         ("23.5 GiB 중 1 KiB", "23.5기비바이트 중 1키비바이트"),
         ("다운로드는 20 MB/s로 계산", "다운로드는 초당 20메가바이트로 계산"),
         ("약 20 s, 50 ms", "약 20초, 50밀리초"),
     ],
 )
-def test_units_are_words_in_korean_too_with_particles_behind_them(text: str, heard: str) -> None:
+def test_units_are_words_in_korean_too_with_particles_behind_them(text: str, spoken_text: str) -> None:
     language.use("ko")
-    assert spoken(text) == heard
+    assert spoken(text) == spoken_text
 
 
 def test_a_rate_is_words_in_korean_too() -> None:
@@ -275,7 +275,7 @@ def test_a_rate_is_words_in_korean_too() -> None:
     assert "/" not in spoken("1인당 39 토큰/초")
 
 
-def test_rows_that_are_too_wide_go_on_under_their_last_column(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_are_too_wide_wrap_under_their_last_column(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", FakeTerminal())
     monkeypatch.setenv("COLUMNS", "30")
     rows = [("/new", "begin a new conversation now"), ("/edit [TEXT]", "ask anew")]

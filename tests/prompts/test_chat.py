@@ -1,4 +1,4 @@
-"""The chat of door 2: one question, a pipe, a terminal."""
+"""The chat of the plain prompts: one question, a pipe, a terminal."""
 
 from __future__ import annotations
 

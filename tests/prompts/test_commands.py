@@ -22,13 +22,13 @@ SERVED = ServedModel("demo", None, QUESTIONS, 1024, 0.0)
 
 @pytest.fixture
 def talk() -> ChatSession:
-    said = (
+    conversation = (
         Conversation()
         .with_message("system", "Be brief.")
         .with_message("user", "Why?")
         .with_message("assistant", "Because.")
     )
-    return ChatSession(ENDPOINT, said, lambda: SERVED, nobody)
+    return ChatSession(ENDPOINT, conversation, lambda: SERVED, nobody)
 
 
 def refusal(talk: ChatSession, line: str) -> UsageError:

@@ -26,7 +26,7 @@ def piped(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
 
 
 def asked(journey: FakeJourney) -> list[list[str]]:
-    return [[message.content for message in one.messages] for one in journey.asked]
+    return [[message.content for message in conversation.messages] for conversation in journey.asked]
 
 
 def test_both_answer_the_same_questions_each_in_a_conversation_of_its_own(
@@ -38,23 +38,23 @@ def test_both_answer_the_same_questions_each_in_a_conversation_of_its_own(
     assert asked(journey) == [["before"], first, second, [*first, "You asked: both", "after"]]
     out, err = capsys.readouterr()
     assert out.splitlines() == [f"You asked: {word}" for word in ("before", "both", "both", "after")]
-    said = err.splitlines()
+    lines = err.splitlines()
     assert (
-        said.index("demo:")
-        < said.index("other:")
-        < said.index("demo takes 100 ms in total · other takes 100 ms in total")
+        lines.index("demo:")
+        < lines.index("other:")
+        < lines.index("demo takes 100 ms in total · other takes 100 ms in total")
     )
     assert "Both get the same questions from now on." in err
-    assert said[-2:] == ["Only demo answers from now on.", "220.0 tokens/s · TTFT 50 ms · 12 tokens"]
+    assert lines[-2:] == ["Only demo answers from now on.", "220.0 tokens/s · TTFT 50 ms · 12 tokens"]
 
 
-def test_both_answer_in_the_same_way_and_again(journey: FakeJourney, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_answer_with_the_same_settings_and_again(journey: FakeJourney, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ("/compare other", "/set seed 5", "/system Be brief.", "one", "/again", "/edit two", "/new", "three")
     piped(monkeypatch, *lines)
     assert run_chat(ENDPOINT, journey=journey) == 0
     both = ["one", "one", "two", "three"]
     assert asked(journey) == [["Be brief.", question] for question in both for _model in range(2)]
-    assert {one.sampling.seed for one in journey.asked} == {5}
+    assert {conversation.sampling.seed for conversation in journey.asked} == {5}
 
 
 def test_an_object_for_each_answer(
@@ -83,7 +83,7 @@ def test_there_must_be_another_one(journey: FakeJourney, monkeypatch: pytest.Mon
     assert raised.value.code == code
 
 
-def test_whoever_stops_the_first_answer_waits_for_no_second(tmp_path: Path) -> None:
+def test_stopping_the_first_answer_skips_the_second(tmp_path: Path) -> None:
     with Terminal("chat", str(tmp_path)) as terminal:
         terminal.sees("> ")
         terminal.types("/compare other\r")
@@ -125,6 +125,6 @@ def test_a_question_that_the_second_was_not_asked_replaces_none_of_its_own(
     history = History(tmp_path / "chats.sqlite3")
     kept = {entry.model: history.load(entry.id).conversation for entry in history.entries()}
     for conversation in kept.values():
-        said = [message.content for message in conversation.messages]
-        assert said == ["one", "You asked: one", question, f"You asked: {question}"]
+        contents = [message.content for message in conversation.messages]
+        assert contents == ["one", "You asked: one", question, f"You asked: {question}"]
     assert len(kept["other"].versions()[0]) == command.count("\r") + 1

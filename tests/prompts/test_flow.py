@@ -1,4 +1,4 @@
-"""Door 2 in a real terminal."""
+"""The plain prompts in a real terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from wizard.prompts.speech import fitted
 from wizard.prompts.value_text import measured_text
 
 
-def test_whoever_leaves_is_told_the_command_that_was_typed(
+def test_leaving_prints_the_command_that_was_typed(
     workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "dumb")
@@ -66,7 +66,7 @@ def test_what_a_plan_says_to_type_can_be_pasted(
     assert capsys.readouterr().out.count(f"`{command('down', workspace=workspace)}`") == 2
 
 
-def test_a_server_that_was_stopped_elsewhere_is_not_said_to_go_on(flow: Flow) -> None:
+def test_a_server_that_was_stopped_elsewhere_is_not_reported_as_running(flow: Flow) -> None:
     terminal = flow("chat=down")
     terminal.accepts(MODEL, ADVICE, PLAN)
     terminal.sees("Stop it:")
@@ -76,7 +76,7 @@ def test_a_server_that_was_stopped_elsewhere_is_not_said_to_go_on(flow: Flow) ->
     assert "keeps running" not in terminal.rest
 
 
-def test_a_server_that_was_started_again_elsewhere_is_said_to_go_on(flow: Flow) -> None:
+def test_a_server_that_was_started_again_elsewhere_is_reported_as_running(flow: Flow) -> None:
     terminal = flow("chat=moved")
     terminal.accepts(MODEL, ADVICE, PLAN)
     terminal.sees("Stop it:")
@@ -130,7 +130,7 @@ def test_commands_name_the_workspace_unless_it_is_the_default_one(tmp_path: Path
             terminal.sees(f"/triton-wizard {where}down demo\r\n")
 
 
-def test_one_wish_is_changed_checked_and_advised_again(flow: Flow, workspace: Workspace) -> None:
+def test_a_changed_constraint_is_checked_and_advised_again(flow: Flow, workspace: Workspace) -> None:
     terminal = flow("model=demo")
     terminal.sees(ADVICE)
     terminal.types("3\r")
@@ -154,7 +154,7 @@ def test_one_wish_is_changed_checked_and_advised_again(flow: Flow, workspace: Wo
 
 
 @pytest.mark.parametrize(
-    ("number", "typed", "wish"),
+    ("number", "typed", "constraint"),
     [
         (1, "3\r", {"goal": "quality"}),
         (3, "900\r", {"max_len": 900}),
@@ -166,11 +166,11 @@ def test_one_wish_is_changed_checked_and_advised_again(flow: Flow, workspace: Wo
         (11, "y\r", {"as_published": True}),
     ],
 )
-def test_every_wish_can_be_changed(
-    flow: Flow, workspace: Workspace, number: int, typed: str, wish: dict[str, object]
+def test_every_constraint_can_be_changed(
+    flow: Flow, workspace: Workspace, number: int, typed: str, constraint: dict[str, object]
 ) -> None:
     terminal = flow("model=demo", TERM="dumb")
-    (name,) = wish
+    (name,) = constraint
     for question, answer in (
         (ADVICE, "3\r"),
         ("What do you want to change?", f"{number}\r"),
@@ -178,12 +178,12 @@ def test_every_wish_can_be_changed(
     ):
         terminal.sees(question)
         terminal.types(answer)
-    terminal.sees(f"Wished: {name}.")
+    terminal.sees(f"Advised for: {name}.")
     terminal.leaves()
-    assert load_answers(workspace) == {"model": "demo", **wish}
+    assert load_answers(workspace) == {"model": "demo", **constraint}
 
 
-def test_what_cannot_be_is_refused_and_the_nearest_change_offered(flow: Flow, workspace: Workspace) -> None:
+def test_an_impossible_setup_is_refused_and_the_nearest_change_offered(flow: Flow, workspace: Workspace) -> None:
     terminal = flow("model=demo", "users=500", "tp=2")
     terminal.sees("So many do not fit.")
     terminal.sees("Use the closest possible setup: 100 users")
@@ -258,11 +258,11 @@ def test_the_numbers_are_explained_and_asked_for_again(flow: Flow) -> None:
     terminal.leaves()
 
 
-def test_many_ways_are_shown_when_asked_for() -> None:
+def test_all_choices_are_shown_when_requested() -> None:
     advice = Advice(True, tuple(replace(CHOICE, max_batch_size=users) for users in range(1, 12)))
     few, all_of_them = ways(advice, 8), ways(advice, 11)
     assert [text for text, _ in few[8:]] == ["Show all 11 alternatives", *(text for text, _ in all_of_them[11:])]
-    assert [one for _, one in all_of_them[:11]] == list(advice.choices)
+    assert [choice for _, choice in all_of_them[:11]] == list(advice.choices)
 
 
 def test_a_server_that_runs_is_offered_first(flow: Flow) -> None:
@@ -291,14 +291,14 @@ def test_the_plan_is_saved_and_a_file_is_never_overwritten(
     file = tmp_path / name
     terminal = flow("model=demo")
     terminal.accepts(ADVICE)
-    for said in ("Saved to", "TW-U48:"):  # a long path begins a line of its own
+    for message in ("Saved to", "TW-U48:"):  # a long path begins a line of its own
         terminal.sees(PLAN)
         terminal.types("5\r")
         terminal.sees("Which format?")
         terminal.types(f"{number}\r")
         terminal.sees("File to write")
         terminal.types(f"{file}\r")
-        terminal.sees(said)
+        terminal.sees(message)
         assert file.read_text().startswith(first)
     terminal.leaves()
     if name == "plan.json":

@@ -93,7 +93,7 @@ def test_what_cannot_be_done_is_refused(talk: ChatSession, line: str, code: str)
 
 
 @pytest.mark.parametrize(
-    ("line", "what", "todo"),
+    ("line", "problem", "todo"),
     [
         ("/logprobs 100", "invalid value: 100", "Enter a number from 0 to 20."),
         ("/open", "no conversation was given", "Run /history to list them; for example: /open 1"),
@@ -102,10 +102,10 @@ def test_what_cannot_be_done_is_refused(talk: ChatSession, line: str, code: str)
         ("/set temperature x", "temperature must be a number", "0 always picks the most likely token"),
     ],
 )
-def test_what_is_refused_says_what_helps(talk: ChatSession, line: str, what: str, todo: str) -> None:
+def test_what_is_refused_says_what_helps(talk: ChatSession, line: str, problem: str, todo: str) -> None:
     with pytest.raises(UsageError) as raised:
         command(talk, line)
-    assert what in raised.value.what
+    assert problem in raised.value.what
     assert todo in raised.value.todo
 
 
@@ -123,7 +123,7 @@ def test_a_private_chat_keeps_nothing_more(talk: ChatSession) -> None:
     assert refusal(talk, "/history") == "TW-U26"
 
 
-def test_what_cannot_be_kept_is_said_once(talk: ChatSession, tmp_path: Path) -> None:
+def test_a_history_that_cannot_be_saved_is_reported_once(talk: ChatSession, tmp_path: Path) -> None:
     (tmp_path / "chats").touch()
     with pytest.raises(WorkspaceError):
         talk.keep()

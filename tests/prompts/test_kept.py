@@ -17,8 +17,8 @@ from wizard.kernel.paths import Workspace
 
 @pytest.fixture
 def fake() -> Iterator[FakeOpenAI]:
-    with serving(FakeOpenAI()) as one:
-        yield one
+    with serving(FakeOpenAI()) as server:
+        yield server
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_one_question_of_a_script_is_not_kept(history: History, fake: FakeOpenAI
     assert not history.path.exists()
 
 
-def test_the_last_conversation_is_gone_on_with_and_kept(history: History, fake: FakeOpenAI) -> None:
+def test_the_last_conversation_is_resumed_and_saved(history: History, fake: FakeOpenAI) -> None:
     history.save(
         Kept(Conversation().with_system("Be kind.").with_message("user", "First?").with_message("assistant", "Yes."))
     )

@@ -20,15 +20,15 @@ from wizard.probe.load import CpuReading
 from wizard.prompts.live_readings import FIRST_S, reading_text, readings
 
 
-def test_the_second_reading_is_the_first_that_is_said(tmp_path: Path, driver: FakeDriver) -> None:
+def test_the_second_reading_is_the_first_that_is_printed(tmp_path: Path, driver: FakeDriver) -> None:
     driver.says(active())
     slept = list[float]()
     watched = readings(Monitor(tmp_path), 30, slept.append)
-    said = [reading_text(one) for one in islice(watched, 3)]
+    texts = [reading_text(reading) for reading in islice(watched, 3)]
     watched.close()
     assert slept == [FIRST_S, 30, 30]
     assert not any(map(alive, driver.starts))
-    assert said[0].splitlines()[1] == "GPU 0 (NVIDIA H200): 87% busy, 100 GiB free of 140 GiB, 61 °C, 412 of 700 W"
+    assert texts[0].splitlines()[1] == "GPU 0 (NVIDIA H200): 87% busy, 100 GiB free of 140 GiB, 61 °C, 412 of 700 W"
 
 
 def test_what_is_unknown_is_left_out_and_a_gpu_that_is_gone_says_why() -> None:
@@ -46,7 +46,7 @@ def test_it_is_spoken_where_somebody_listens() -> None:
 
 
 @pytest.mark.parametrize("json_output", [False, True])
-def test_it_goes_on_until_ctrl_c(json_output: bool) -> None:
+def test_it_continues_until_ctrl_c(json_output: bool) -> None:
     command = [sys.executable, "-m", "wizard", "probe", "--watch", "1", *["--json"] * json_output]
     with subprocess.Popen(
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

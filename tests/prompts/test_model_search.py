@@ -12,7 +12,7 @@ from wizard.kernel.paths import Workspace
 from wizard.prompts.options import not_here
 
 
-def test_a_wrong_model_is_told_and_asked_again(flow: Flow) -> None:
+def test_an_invalid_model_is_reported_and_asked_for_again(flow: Flow) -> None:
     terminal = flow()
     terminal.sees(MODEL)
     terminal.types("3\r")
@@ -44,7 +44,7 @@ def test_a_word_searches_the_hub_and_a_search_that_fails_leads_back_to_the_list(
     terminal.leaves()
 
 
-def test_a_ready_journey_is_offered_and_the_way_back(flow: Flow) -> None:
+def test_a_recipe_is_offered_with_a_path_back(flow: Flow) -> None:
     terminal = flow(TERM="dumb")
     for answer in ("2\r", "1\r"):
         terminal.sees(MODEL)
@@ -67,7 +67,7 @@ def test_a_model_can_be_typed_where_the_list_is_shown(flow: Flow) -> None:
     terminal.leaves()
 
 
-def test_models_that_are_missing_for_one_reason_are_one_line(tmp_path: Path) -> None:
+def test_models_missing_for_the_same_reason_share_a_line(tmp_path: Path) -> None:
     large, *silent = (
         replace(FakeJourney(tmp_path).suggestions(CPU_HOST)[-1], title=f"Model {number}", why_not=why)
         for number, why in enumerate(("it needs 40 GiB", *["the Hub does not respond"] * 4))
@@ -100,7 +100,7 @@ def test_without_a_token_for_a_gated_model_another_one_is_chosen(flow: Flow) -> 
     terminal.leaves()
 
 
-def test_whoever_has_a_token_is_not_asked_for_it(flow: Flow) -> None:
+def test_with_a_token_no_token_is_requested(flow: Flow) -> None:
     terminal = flow("model=org/gated", HF_TOKEN="hf_mine")
     terminal.sees(ADVICE)
     assert "Hugging Face token" not in (terminal.child.before or "")

@@ -64,7 +64,7 @@ def test_a_step_that_was_left_out_is_done_when_it_is_asked_for(flow: Flow, works
     assert [path.name for path in (workspace.root / "notes").iterdir()] == ["redo-repository"]
 
 
-def test_whoever_chose_by_mistake_comes_back(flow: Flow) -> None:
+def test_a_mistaken_choice_can_be_undone(flow: Flow) -> None:
     terminal = flow("run=fail", "model=demo", TERM="dumb")
     terminal.accepts(ADVICE)
     terminal.sees(PLAN)
@@ -80,7 +80,7 @@ def test_whoever_chose_by_mistake_comes_back(flow: Flow) -> None:
     terminal.leaves()
 
 
-def test_the_end_of_a_failed_step_s_log_is_shown_and_the_way_back_is_open(flow: Flow) -> None:
+def test_the_end_of_a_failed_step_s_log_is_shown_and_going_back_is_possible(flow: Flow) -> None:
     terminal = flow("run=fail", "model=demo", TERM="dumb")
     terminal.accepts(ADVICE, PLAN)
     terminal.sees("What now?")
@@ -98,10 +98,10 @@ def test_the_command_of_a_failed_step_is_whole_and_in_a_line_of_its_own(flow: Fl
     terminal.accepts(ADVICE, PLAN)
     terminal.sees("TW-R03: ")
     terminal.sees("What now?")
-    said = str(terminal.child.before).splitlines()
-    assert f"  $ {FAILURE.command}" in said
-    assert "  What to do: Fix the cause." in said
-    assert "run `up`" not in " ".join(said)
+    lines = str(terminal.child.before).splitlines()
+    assert f"  $ {FAILURE.command}" in lines
+    assert "  What to do: Fix the cause." in lines
+    assert "run `up`" not in " ".join(lines)
     terminal.leaves()
 
 

@@ -50,10 +50,10 @@ from wizard.serve.status import Status
 from wizard.texts import report
 from wizard.texts.explain import figures
 
-ERROR = {"code": "TW-R03", "what": "it broke", "todo": "mend it"}
+ERROR = {"code": "TW-R03", "what": "it broke", "todo": "fix it"}
 
 
-def told(*events: Event, verbose: bool = False) -> str:
+def printed(*events: Event, verbose: bool = False) -> str:
     out = io.StringIO()
     printer = EventPrinter(out, verbose)
     for event in events:
@@ -81,12 +81,12 @@ def finished(outcome: str, seconds: float = 1.5, reason: str = "", **more: objec
     ],
 )
 def test_a_step_is_one_line(event: StepFinished, words: str) -> None:
-    assert told(START, event) == f"[2/6] Get the model … {words}\n"
+    assert printed(START, event) == f"[2/6] Get the model … {words}\n"
 
 
 def test_progress_in_a_pipe_is_a_line_now_and_then() -> None:
     events = [Progress("model", i / 100, 100.0 - i, f"{i}%", 100.0 + i) for i in range(1, 31)]
-    assert told(START, *events, finished("done")) == (
+    assert printed(START, *events, finished("done")) == (
         "[2/6] Get the model …\n"
         "[2/6] Get the model … 10%, 1 min 30 s left\n"
         "[2/6] Get the model … 20%, 1 min 20 s left\n"
@@ -97,9 +97,9 @@ def test_progress_in_a_pipe_is_a_line_now_and_then() -> None:
 
 def test_output_is_shown_if_verbose_or_if_the_step_fails() -> None:
     lines = Output("model", tuple(f"line \x1b[31m{i}" for i in range(20)), 101.0)
-    assert "line" not in told(START, lines, finished("done"))
-    assert told(START, lines, finished("done"), verbose=True).count("      line ") == 20
-    failed = told(START, lines, finished("failed", error=ERROR))
+    assert "line" not in printed(START, lines, finished("done"))
+    assert printed(START, lines, finished("done"), verbose=True).count("      line ") == 20
+    failed = printed(START, lines, finished("failed", error=ERROR))
     assert failed.endswith("      line 18\n      line 19\n")
     assert failed.count("      line ") == 10
     assert "\x1b" not in failed
@@ -107,11 +107,11 @@ def test_output_is_shown_if_verbose_or_if_the_step_fails() -> None:
 
 def test_the_answer_to_the_first_question_is_always_shown() -> None:
     start = StepStarted("question", "Send a first question", 6, 6, 0.0)
-    assert "      Triton is a server\n" in told(start, Output("question", ("Triton is a server",), 1.0))
+    assert "      Triton is a server\n" in printed(start, Output("question", ("Triton is a server",), 1.0))
 
 
 def test_the_end() -> None:
-    assert told(Ready(ENDPOINT, 1.0)) == "demo is ready: http://127.0.0.1:8000 (gRPC 127.0.0.1:8001)\n"
+    assert printed(Ready(ENDPOINT, 1.0)) == "demo is ready: http://127.0.0.1:8000 (gRPC 127.0.0.1:8001)\n"
     out = io.StringIO()
     printer = EventPrinter(out)
     printer.show(START)
@@ -157,29 +157,29 @@ def screen() -> Iterator[Callable[[int], FakeScreen]]:
 
 @pytest.mark.parametrize("columns", [25, 40, 80])
 def test_progress_in_a_terminal_stays_on_its_line(screen: Callable[[int], FakeScreen], columns: int) -> None:
-    one = screen(columns)
-    printer = EventPrinter(one)
+    terminal = screen(columns)
+    printer = EventPrinter(terminal)
     printer.show(START)
     for i in range(1, 100):
         printer.show(Progress("model", i / 100, 10.0 - i / 10, "", 100.0 + i))
         printer.show(
             Output("model", (f"downloading 模型 part {i} of something with a very long name indeed, so long",), 0.0)
         )
-        assert len(one.lines()) == 1
+        assert len(terminal.lines()) == 1
     printer.show(finished("done"))
-    assert "".join(one.lines()) == "[2/6] Get the model … done in 1.5 s"
+    assert "".join(terminal.lines()) == "[2/6] Get the model … done in 1.5 s"
 
 
 def test_colours_only_where_they_are_wanted(
     screen: Callable[[int], FakeScreen], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def shown() -> str:
-        one = screen(80)
-        printer = EventPrinter(one)
+        terminal = screen(80)
+        printer = EventPrinter(terminal)
         printer.show(START)
         printer.show(Progress("model", 0.5, 1.0, "", 1.0))
         printer.show(finished("done"))
-        return one.getvalue()
+        return terminal.getvalue()
 
     assert "\x1b[32mdone" in shown()
     monkeypatch.setenv("NO_COLOR", "1")
@@ -208,7 +208,7 @@ def test_the_memory_bill_says_every_part_and_the_sum(monkeypatch: pytest.MonkeyP
     assert max(map(len, memory_text(replace(CHOICE, memory=memory)).split("\n"))) <= 30
 
 
-def test_what_was_measured_is_said_beside_what_was_predicted() -> None:
+def test_measured_memory_is_shown_beside_the_prediction() -> None:
     weights, *_, tokens, _activations, _overhead, _all = measured_text(MEASUREMENT).splitlines()[1:]
     assert weights == "  - weights: predicted 3.3 MiB, measured 3.3 MiB"
     assert tokens == "  - KV tokens: predicted 4,096, measured 4,096"
@@ -303,23 +303,23 @@ def test_advice_on_gpus(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     _, facts, advice = gpus("8xH100")
     text = advice_text(advice, facts)
-    said = " ".join(text.split())
-    assert f"Recommended: {report.choice_title(advice.choices[0])} · " in said
+    words = " ".join(text.split())
+    assert f"Recommended: {report.choice_title(advice.choices[0])} · " in words
     second = report.ordered(advice.choices)[1]
-    assert f"Alternative: {report.choice_title(second)}. {report.reason(second, report.BEHIND)}" in said
-    assert report.reason(advice.choices[0], report.LIMIT) in said
-    assert [f"Or {number}: " in said for number in range(2, TOP + 2)] == [*[True] * (TOP - 1), False]
-    assert f"… and {len(advice.choices) - TOP} more: --top {len(advice.choices)}" in said
-    assert said.count("Not possible: ") == len(refusals.grouped(advice.rejections)) < len(advice.rejections)
+    assert f"Alternative: {report.choice_title(second)}. {report.reason(second, report.BEHIND)}" in words
+    assert report.reason(advice.choices[0], report.LIMIT) in words
+    assert [f"Or {number}: " in words for number in range(2, TOP + 2)] == [*[True] * (TOP - 1), False]
+    assert f"… and {len(advice.choices) - TOP} more: --top {len(advice.choices)}" in words
+    assert words.count("Not possible: ") == len(refusals.grouped(advice.rejections)) < len(advice.rejections)
     assert max(map(len, text.split("\n"))) <= width
 
 
-def test_advice_that_is_heard_names_no_flags() -> None:
+def test_spoken_advice_names_no_flags() -> None:
     _, facts, advice = gpus("1xL4")
     assert "--" in advice_text(advice, facts)
-    heard = advice_text(advice, facts, fit=aloud)
-    assert "Not possible" in heard
-    assert "--" not in heard
+    spoken = advice_text(advice, facts, fit=aloud)
+    assert "Not possible" in spoken
+    assert "--" not in spoken
 
 
 def test_the_short_advice_is_the_recommendation_alone() -> None:
@@ -334,10 +334,10 @@ def test_the_short_advice_is_the_recommendation_alone() -> None:
 def test_the_formulas_of_the_recommendation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     machine, facts, advice = gpus("8xH100")
-    found = figures(machine, facts, advice.choices[0])
-    text = advice_text(advice, facts, figures=found)
+    formulas = figures(machine, facts, advice.choices[0])
+    text = advice_text(advice, facts, figures=formulas)
     beginning = (
         "Explanation of these figures:\n  Parameters = 70,553,706,496 parameters\n    = 1,050,673,152 embedding + "
     )
     assert beginning in text
-    assert text.count("Source: ") == len(found)
+    assert text.count("Source: ") == len(formulas)

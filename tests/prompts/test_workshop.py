@@ -1,4 +1,4 @@
-"""Explanations and workshops in door 2, in a real terminal."""
+"""Explanations and workshops in the plain prompts, in a real terminal."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def test_each_stage_and_step_is_explained_before_it_happens(tmp_path: Path) -> N
 def test_an_explanation_is_plain_text_with_the_tutorials_command(tmp_path: Path) -> None:
     with Terminal("flow", str(tmp_path / "ws"), "explain=yes", TERM="dumb") as terminal:
         terminal.sees(MODEL)
-        said = terminal.child.before or ""
+        shown = terminal.child.before or ""
         terminal.leaves()
-    assert "What you type in tutorial 001:" in said
-    assert "    $ nvidia-smi" in said.splitlines()
-    assert not set(BOX) & set(said)
-    assert "\x1b" not in said
+    assert "What you type in tutorial 001:" in shown
+    assert "    $ nvidia-smi" in shown.splitlines()
+    assert not set(BOX) & set(shown)
+    assert "\x1b" not in shown
 
 
 def test_an_explanation_s_commands_are_whole_however_narrow_the_terminal_is() -> None:
@@ -113,10 +113,10 @@ def test_a_pinned_model_that_cannot_be_had_ends_with_its_error(attend: Attend) -
     assert "TW-M01" in terminal.rest
 
 
-def test_pinned_constraints_are_said_and_cannot_be_changed(attend: Attend) -> None:
+def test_pinned_constraints_are_shown_and_cannot_be_changed(attend: Attend) -> None:
     terminal = attend('explain = false\n[pin]\nmodel = "demo"\nusers = 3')
     terminal.sees("Number of concurrent users: 3")
-    terminal.sees("Wished: users.")
+    terminal.sees("Advised for: users.")
     terminal.sees(ADVICE)
     terminal.types("3\r")
     terminal.sees("What do you want to change?")
@@ -145,7 +145,7 @@ def test_somebody_who_goes_back_sees_what_was_hidden(attend: Attend) -> None:
     terminal.leaves()
 
 
-def test_a_hidden_advice_without_a_way_is_shown(attend: Attend) -> None:
+def test_a_hidden_advice_without_a_choice_is_shown(attend: Attend) -> None:
     terminal = attend('explain = false\nhide = ["model", "advice"]\n[pin]\nusers = 200')
     terminal.sees("So many do not fit.")
     terminal.sees(ADVICE)

@@ -59,9 +59,9 @@ def test_any_text_survives(parameters: dict[str, str]) -> None:
 
 
 def test_same_arguments_same_text() -> None:
-    one = config_pbtxt("m", inputs=[], outputs=[], parameters={"a": "1", "b": "2"})
+    first = config_pbtxt("m", inputs=[], outputs=[], parameters={"a": "1", "b": "2"})
     other = config_pbtxt("m", inputs=[], outputs=[], parameters={"b": "2", "a": "1"})
-    assert one == other
+    assert first == other
 
 
 def test_lone_surrogate_is_refused() -> None:
@@ -92,7 +92,7 @@ def test_a_model_of_every_kind_of_value() -> None:
     assert (batching.max_queue_delay_microseconds, batching.default_queue_policy.max_queue_size) == (100, 16)
 
 
-def test_nothing_is_said_that_was_not_asked() -> None:
+def test_nothing_is_written_that_was_not_requested() -> None:
     config = parse(config_pbtxt("m", inputs=[Tensor("a", "BOOL")], outputs=[], parameters={}))
     assert not config.HasField("dynamic_batching")
     assert not config.input[0].HasField("reshape")

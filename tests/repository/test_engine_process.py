@@ -50,28 +50,28 @@ def cut(text: str, words: list[str]) -> tuple[str, bool]:
     words=st.lists(st.text("abc", min_size=1, max_size=4), max_size=3),
 )
 def test_stop_words_cut_the_same_however_the_text_comes(pieces: list[str], words: list[str]) -> None:
-    stops, said, stopped = engine.StopWords(words), "", False
+    stops, answer, stopped = engine.StopWords(words), "", False
     for piece in pieces:
         text, stopped = stops.take(piece)
-        said += text
-        assert not re.search("|".join(map(re.escape, words)) or "(?!)", said)
+        answer += text
+        assert not re.search("|".join(map(re.escape, words)) or "(?!)", answer)
         if stopped:
             break
-    assert (said + stops.rest(), stopped) == cut("".join(pieces), words)
+    assert (answer + stops.rest(), stopped) == cut("".join(pieces), words)
 
 
 @given(text=st.text(min_size=1, max_size=20), words=st.lists(st.sampled_from("é😀xy"), max_size=2))
 def test_characters_are_whole_however_many_tokens_they_have(tokenizer: Any, text: str, words: list[str]) -> None:
     ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     answer = engine.Answer(tokenizer, {"stop": words}, (), len(ids))
-    said = ""
+    text_so_far = ""
     for token in ids:
-        said += answer.take([token])
-        assert text.startswith(said)
+        text_so_far += answer.take([token])
+        assert text.startswith(text_so_far)
         if answer.finish:
             break
     expected, stopped = cut(text, words)
-    assert said == expected
+    assert text_so_far == expected
     assert answer.finish == ("stop" if stopped else "length")
 
 
@@ -80,7 +80,7 @@ def test_bytes_that_are_no_character_do_not_keep_the_rest_back(tokenizer: Any) -
     assert answer.take([0xFF, 0xFE, ord("o"), ord("k")]).endswith("ok")
 
 
-def test_an_end_token_ends_an_answer_and_is_not_said(tokenizer: Any) -> None:
+def test_an_end_token_ends_an_answer_and_is_not_part_of_it(tokenizer: Any) -> None:
     answer = engine.Answer(tokenizer, {"stop": ["yes, and"]}, (tokenizer.eos_token_id,), 100)
     assert answer.take([*tokenizer("ye")["input_ids"]]) == ""  # it may become the stop word
     assert answer.take([tokenizer.eos_token_id, ord("x")]) == "ye"
@@ -93,7 +93,7 @@ def test_a_special_token_among_the_stop_words_is_a_token(tokenizer: Any) -> None
     assert answer.finish == "stop"
 
 
-def test_the_template_makes_the_prompt_or_it_is_one_already(tokenizer: Any) -> None:
+def test_the_template_makes_the_prompt_unless_it_is_raw(tokenizer: Any) -> None:
     chat = engine.prompt_ids(tokenizer, {"text": "Hi", "chat": True}, 100)
     rendered = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
     assert chat == engine.prompt_ids(tokenizer, {"text": rendered, "chat": False}, 100)

@@ -28,10 +28,10 @@ WHEEL = Server(frozenset({"python"}), gpus=0)
 
 def codes(root: Path, known: Server = WHEEL) -> dict[str, set[str]]:
     """Model → codes of what was found in it."""
-    found: dict[str, set[str]] = {}
+    by_model: dict[str, set[str]] = {}
     for each in lint(root, known).findings:
-        found.setdefault(each.model, set()).add(each.code)
-    return found
+        by_model.setdefault(each.model, set()).add(each.code)
+    return by_model
 
 
 def only(root: Path, files: broken.Files, known: Server = WHEEL) -> list[Finding]:
@@ -82,8 +82,8 @@ EXPECTED = {
 
 
 def test_each_mistake_has_its_code(tmp_path: Path) -> None:
-    found = codes(broken.write(tmp_path))
-    assert {name: code for name, code in EXPECTED.items() if code not in found[name]} == {}
+    reported = codes(broken.write(tmp_path))
+    assert {name: code for name, code in EXPECTED.items() if code not in reported[name]} == {}
 
 
 def test_where_it_is(tmp_path: Path) -> None:
@@ -101,14 +101,14 @@ def test_where_it_is(tmp_path: Path) -> None:
 )
 def test_templates_in_strings(key: str, code: str, severity: str, tmp_path: Path) -> None:
     text = broken.CONFIG + f'parameters {{ key: "{key}" value {{ string_value: "${{x}}" }} }}\n'
-    (found,) = only(tmp_path, broken.python(text))
-    assert (found.code, found.severity) == (code, severity)
+    (finding,) = only(tmp_path, broken.python(text))
+    assert (finding.code, finding.severity) == (code, severity)
 
 
 def test_names_and_folders(tmp_path: Path) -> None:
     models = {"a b": broken.python(), "é": broken.python(), "empty": broken.python(model=None)}
-    found = codes(broken.write(tmp_path / "models", models))
-    assert found == {"a b": {"R202"}, "é": {"R208"}, "empty": {"R205"}}
+    reported = codes(broken.write(tmp_path / "models", models))
+    assert reported == {"a b": {"R202"}, "é": {"R208"}, "empty": {"R205"}}
     (tmp_path / "nothing").mkdir()
     assert codes(tmp_path / "nothing") == {"": {"R207"}}
     assert codes(broken.write(tmp_path / "with space", {"m": broken.python()})) == {"": {"R209"}}
@@ -147,8 +147,8 @@ VLLM = 'name: "NAME"\nbackend: "vllm"\ninstance_group { count: 1 kind: KIND_MODE
     ],
 )
 def test_models_of_vllm(config: str, arguments: str, expected: set[str], tmp_path: Path) -> None:
-    found = only(tmp_path, {"config.pbtxt": config, "1/model.json": arguments}, Server(frozenset({"vllm"}), gpus=4))
-    assert {each.code for each in found} == expected
+    findings = only(tmp_path, {"config.pbtxt": config, "1/model.json": arguments}, Server(frozenset({"vllm"}), gpus=4))
+    assert {each.code for each in findings} == expected
 
 
 def engine(
@@ -212,9 +212,9 @@ def test_an_engine_for_another_gpu(
     if note is not None:
         built_for(folder).write_text(note)
     here = replace(L4, capabilities=frozenset(capabilities) if capabilities else None)
-    found = only(tmp_path / "models", trtllm(str(folder)), here)
-    assert {each.code for each in found} == expected
-    assert all("NVIDIA L4 (8.9)" in each.what and "8.0" in each.what for each in found)
+    findings = only(tmp_path / "models", trtllm(str(folder)), here)
+    assert {each.code for each in findings} == expected
+    assert all("NVIDIA L4 (8.9)" in each.what and "8.0" in each.what for each in findings)
 
 
 def test_an_engine_of_build_py(tmp_path: Path) -> None:
@@ -299,8 +299,8 @@ def test_one_model_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Monke
     for rights in (0, 0o444, 0o111):
         Path("bad").chmod(rights)
         with as_nobody():
-            found = codes(Path())
-        assert found == {"bad": {"R107"}}
+            reported = codes(Path())
+        assert reported == {"bad": {"R107"}}
     Path("bad").chmod(0o755)
 
 
@@ -340,15 +340,15 @@ def test_what_is_known_of_an_image() -> None:
 
 
 def test_a_backend_of_no_image(tmp_path: Path) -> None:
-    (found,) = only(tmp_path, broken.in_config('"python"', '"mine"'), Server())
-    assert "tensorrtllm" in found.what
-    assert "vllm-python-py3" in found.what
+    (finding,) = only(tmp_path, broken.in_config('"python"', '"mine"'), Server())
+    assert "tensorrtllm" in finding.what
+    assert "vllm-python-py3" in finding.what
 
 
 def test_the_text_for_people(tmp_path: Path) -> None:
-    said = report_text(lint(broken.write(tmp_path, {"m": broken.MODELS["unknown_field"]}), WHEEL))
-    assert said.startswith("m/config.pbtxt:3:1: error R105: ")
-    assert said.endswith("1 error, 0 warnings")
+    report = report_text(lint(broken.write(tmp_path, {"m": broken.MODELS["unknown_field"]}), WHEEL))
+    assert report.startswith("m/config.pbtxt:3:1: error R105: ")
+    assert report.endswith("1 error, 0 warnings")
 
 
 @given(data=st.data())

@@ -56,10 +56,10 @@ def test_chat_needs_nothing_new() -> None:
     assert [tensor.name for tensor in parsed.input] == [tensor.name for tensor in (*INPUTS, *MORE_INPUTS)]
     assert [tensor.name for tensor in parsed.output] == [tensor.name for tensor in (*OUTPUTS, LOGPROBS)]
     assert parsed.model_transaction_policy.decoupled
-    said = {key: item.string_value for key, item in parsed.parameters.items()}
-    assert said["chat_template"] == CHAT.template
-    assert json.loads(said["stop"]) == list(CHAT.stop)
-    assert said["max_seq_len"] == str(CHOICE.max_seq_len)
+    parameters = {key: item.string_value for key, item in parsed.parameters.items()}
+    assert parameters["chat_template"] == CHAT.template
+    assert json.loads(parameters["stop"]) == list(CHAT.stop)
+    assert parameters["max_seq_len"] == str(CHOICE.max_seq_len)
 
 
 def test_an_engine_that_takes_less_declares_less() -> None:

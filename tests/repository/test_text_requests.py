@@ -78,7 +78,7 @@ def test_typed_special_tokens_are_text_in_a_message_and_not_in_a_ready_prompt(sh
 
 
 @pytest.mark.parametrize(
-    ("inputs", "said"),
+    ("inputs", "message"),
     [
         ({"text": b""}, "text_input must be a text, not empty"),
         ({"text": b"ab\xff"}, "text_input is not UTF-8 (byte 2)"),
@@ -90,14 +90,16 @@ def test_typed_special_tokens_are_text_in_a_message_and_not_in_a_ready_prompt(sh
         ({"logprobs": np.array([21], np.int32)}, "logprobs must be from 0 to 20, not 21"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(shared: types.ModuleType, inputs: dict[str, Any], said: str) -> None:
+def test_an_impossible_request_is_refused_in_words(
+    shared: types.ModuleType, inputs: dict[str, Any], message: str
+) -> None:
     with pytest.raises(shared.Refused) as caught:
         shared.Questions(GIVEN).read(asked(**inputs))
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 def test_log_probabilities_are_sent_where_they_were_asked_for(shared: types.ModuleType) -> None:
-    plain = {one.name: one.values.tolist() for one in shared.response("é", "stop", 2, None)}
+    plain = {tensor.name: tensor.values.tolist() for tensor in shared.response("é", "stop", 2, None)}
     assert plain == {"text_output": ["é".encode()], "finish_reason": [b"stop"], "completion_tokens": [2]}
-    more = {one.name: one.values.tolist() for one in shared.response("é", "", 1, [["é", -0.5, []]])}
+    more = {tensor.name: tensor.values.tolist() for tensor in shared.response("é", "", 1, [["é", -0.5, []]])}
     assert more["logprobs"] == ['[["é", -0.5, []]]'.encode()]

@@ -17,13 +17,13 @@ from wizard.run.events import Event, StepFinished
 
 async def events_of(plan: Plan, **asked: Set[str]) -> tuple[list[Event], Exception | None]:
     """All events, and the error at the end: these plans start no server, so TW-S02 means that all steps were done."""
-    found: list[Event] = []
+    events: list[Event] = []
     try:
         async for event in run(plan, **asked):
-            found.append(event)
+            events.append(event)
     except (StepError, UsageError, WorkspaceError, ServerError) as error:
-        return found, error
-    return found, None
+        return events, error
+    return events, None
 
 
 def outcomes(events: list[Event]) -> dict[str, str]:

@@ -24,10 +24,10 @@ def line(folder: Path) -> Plan:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "found"), [("", ""), ("a", "abc"), ("b", "bc"), ("c", "c"), ("d", "d"), ("cd", "cd"), ("ad", "abcd")]
+    ("chosen", "affected"), [("", ""), ("a", "abc"), ("b", "bc"), ("c", "c"), ("d", "d"), ("cd", "cd"), ("ad", "abcd")]
 )
-def test_what_follows_is_what_uses_what_was_made(tmp_path: Path, chosen: str, found: str) -> None:
-    assert dependants(line(tmp_path).steps, set(chosen)) == set(found)
+def test_what_follows_is_what_uses_what_was_made(tmp_path: Path, chosen: str, affected: str) -> None:
+    assert dependants(line(tmp_path).steps, set(chosen)) == set(affected)
 
 
 def run(plan: Path, *flags: str) -> int:
@@ -37,8 +37,8 @@ def run(plan: Path, *flags: str) -> int:
     return caught.value.code
 
 
-def outcomes(said: str) -> dict[str, str]:
-    lines = [json.loads(line) for line in said.splitlines()]
+def outcomes(journal: str) -> dict[str, str]:
+    lines = [json.loads(line) for line in journal.splitlines()]
     return {text["step"]: text["outcome"] for text in lines if text.get("event") == "StepFinished"}
 
 

@@ -31,8 +31,8 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def test_everything_is_listed_with_its_own_size(workspace: Workspace) -> None:
-    found = [(item.kind, item.name, item.bytes) for item in clean.items(workspace)]
-    assert found == [("server", "demo", 0), ("environment", "llamacpp-1", 10), ("model", "my", 0)]
+    listed = [(item.kind, item.name, item.bytes) for item in clean.items(workspace)]
+    assert listed == [("server", "demo", 0), ("environment", "llamacpp-1", 10), ("model", "my", 0)]
 
 
 def test_what_is_listed_is_removed_and_the_users_own_file_stays(workspace: Workspace, tmp_path: Path) -> None:
@@ -80,15 +80,15 @@ esac
 
 
 def test_containers_that_were_left_go_before_the_files_that_they_use(contained: Workspace, tmp_path: Path) -> None:
-    found = clean.items(contained)
-    assert found[-1] == clean.Item("container", "left-over", "", 0, ("docker", "rm", "--force", "left-over"))
+    items = clean.items(contained)
+    assert items[-1] == clean.Item("container", "left-over", "", 0, ("docker", "rm", "--force", "left-over"))
     (tmp_path / "refuses").touch()
     with pytest.raises(WorkspaceError, match="the daemon refuses") as caught:
-        clean.remove(contained, found)
+        clean.remove(contained, items)
     assert caught.value.code == "TW-R06"
-    assert clean.items(contained) == found
+    assert clean.items(contained) == items
     (tmp_path / "refuses").unlink()
-    clean.remove(contained, found)
+    clean.remove(contained, items)
     assert clean.items(contained) == []
 
 
@@ -104,7 +104,7 @@ def test_an_engine_that_is_gone_has_nothing(contained: Workspace, monkeypatch: p
     assert [item.kind for item in clean.items(contained)] == ["server", "environment", "model"]
 
 
-def test_what_cannot_be_removed_is_said(workspace: Workspace) -> None:
+def test_an_item_that_cannot_be_removed_is_reported(workspace: Workspace) -> None:
     item = clean.Item("model", "x", "/proc/1/status", 0)
     with pytest.raises(WorkspaceError) as caught:
         clean.remove(workspace, [item])

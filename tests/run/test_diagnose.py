@@ -16,7 +16,7 @@ IMAGE = "nvcr.io/nvidia/tritonserver:26.05-vllm-python-py3"
 
 
 @pytest.mark.parametrize(
-    ("said", "todo"),
+    ("line", "todo"),
     [
         ("Error response from daemon: manifest unknown", "--release"),
         (
@@ -52,9 +52,9 @@ IMAGE = "nvcr.io/nvidia/tritonserver:26.05-vllm-python-py3"
         ("error: the disk is made of cheese", FIX_THE_CAUSE),
     ],
 )
-def test_the_line_and_what_to_do(said: str, todo: str) -> None:
-    cause = diagnose(1, ["Using default tag: latest", said])
-    assert cause.why == f"exit status 1: {said}"
+def test_the_line_and_what_to_do(line: str, todo: str) -> None:
+    cause = diagnose(1, ["Using default tag: latest", line])
+    assert cause.why == f"exit status 1: {line}"
     assert todo in cause.todo
 
 
@@ -80,8 +80,8 @@ def test_an_index_that_is_not_reached_is_the_cause_of_nothing_being_found() -> N
         "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'NewConnectionError('<pip...>: "
         "Failed to establish a new connection: [Errno -2] Name or service not known')': /simple/numpy/"
     )
-    found = "ERROR: Could not find a version that satisfies the requirement numpy==1.26.4 (from versions: none)"
-    cause = diagnose(1, [broken, found, "ERROR: No matching distribution found for numpy==1.26.4"])
+    consequence = "ERROR: Could not find a version that satisfies the requirement numpy==1.26.4 (from versions: none)"
+    cause = diagnose(1, [broken, consequence, "ERROR: No matching distribution found for numpy==1.26.4"])
     assert cause.line == "Failed to establish a new connection: [Errno -2] Name or service not known"
     assert "proxy" in cause.todo
     silent = "WARNING: Retrying after connection broken by 'ReadTimeoutError(\"Read timed out.\")': /simple/numpy/"
@@ -95,16 +95,16 @@ def test_silence_and_signals() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "line",
     [
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
         "RuntimeError: CUDA error: out of memory",
         "[TensorRT-LLM][ERROR] CUDA runtime error in cudaMallocAsync(ptr, size, stream): out of memory",
     ],
 )
-def test_a_full_gpu_is_the_cause_of_what_follows(said: str) -> None:
-    cause = diagnose(1, [said, "ERROR: the engine was not written"])
-    assert cause.why == f"exit status 1: {said}"
+def test_a_full_gpu_is_the_cause_of_what_follows(line: str) -> None:
+    cause = diagnose(1, [line, "ERROR: the engine was not written"])
+    assert cause.why == f"exit status 1: {line}"
     assert "GPU" in cause.todo
 
 
@@ -134,8 +134,8 @@ async def test_a_disk_that_fills_during_a_step(tmp_path: Path) -> None:
 
 
 async def test_an_image_that_there_is_none_of(tmp_path: Path) -> None:
-    said = "Error response from daemon: manifest unknown"
-    _, error = await events_of(plan_of(tmp_path / "w", python_step("image", f"import sys; sys.exit({said!r})")))
+    message = "Error response from daemon: manifest unknown"
+    _, error = await events_of(plan_of(tmp_path / "w", python_step("image", f"import sys; sys.exit({message!r})")))
     assert isinstance(error, StepError)
     assert error.code == "TW-R03"
     assert "manifest unknown" in error.what

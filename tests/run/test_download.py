@@ -37,7 +37,7 @@ def download(facts: ModelFacts, workspace: Workspace) -> Step:
     return next(step for step in steps if step.id == "model")
 
 
-async def test_after_kill_9_in_a_download_a_new_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_after_kill_9_in_a_download_a_new_run_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a model is never taken for one: not by a plan that says what is still to be fetched, nor by a run."""
     workspace = Workspace(tmp_path / "w")
     with FakeHub({"org/llama": FakeRepo(FILES)}) as hub:

@@ -70,7 +70,7 @@ async def test_a_step_that_promises_nothing_runs_every_time(tmp_path: Path) -> N
         assert outcomes((await events_of(plan))[0]) == {"ask": "done"}
 
 
-async def test_a_failing_command_says_what_it_said(tmp_path: Path) -> None:
+async def test_a_failing_command_reports_its_output(tmp_path: Path) -> None:
     code = "print('working'); raise SystemExit('error: the disk is made of cheese')"
     events, error = await events_of(plan_of(tmp_path / "w", python_step("bad", code), python_step("never", "")))
     assert isinstance(error, StepError)
@@ -195,7 +195,7 @@ async def test_cancelling_the_task_stops_the_child(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["one", "two", "three"])
-async def test_after_kill_9_in_any_step_a_new_run_ends_the_strays_and_goes_on(tmp_path: Path, step: str) -> None:
+async def test_after_kill_9_in_any_step_a_new_run_ends_the_strays_and_resumes(tmp_path: Path, step: str) -> None:
     """Each step waits for a file unless it was killed once; the killed wizard's child must be gone afterwards."""
     files = {name: tmp_path / name for name in ("one", "two", "three")}
     wait = (
@@ -248,7 +248,7 @@ def test_a_journal_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     assert caught.value.code == "TW-R01"
 
 
-def test_a_full_disk_is_said(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     (tmp_path / "journal.jsonl").symlink_to("/dev/full")  # every write to it fails as on a full disk
     with pytest.raises(WorkspaceError, match="No space left") as caught:
         Journal(tmp_path / "journal.jsonl").add("test", StepStarted("a", "A", 1, 1, 0.0))
@@ -311,8 +311,8 @@ async def test_a_failed_command_says_in_parts_what_failed_and_why(tmp_path: Path
     code = "print('working'); raise SystemExit('error: no space left on device')"
     _, error = await events_of(plan_of(tmp_path / "w", python_step("bad", code)))
     assert isinstance(error, CommandError)
-    found = error.failure
-    assert (found.how, found.line) == ("exit status 1", "error: no space left on device")
-    assert found.todo.startswith("Free some space")
-    assert found.log == str(tmp_path / "w" / "servers" / "test" / "logs" / "bad.log")
-    assert "SystemExit" in found.command
+    failure = error.failure
+    assert (failure.how, failure.line) == ("exit status 1", "error: no space left on device")
+    assert failure.todo.startswith("Free some space")
+    assert failure.log == str(tmp_path / "w" / "servers" / "test" / "logs" / "bad.log")
+    assert "SystemExit" in failure.command

@@ -81,11 +81,11 @@ Status: Downloaded newer image for nvcr.io/nvidia/tritonserver:1
 """
 
 
-def test_a_pull_is_told_by_its_layers() -> None:
+def test_a_pull_is_measured_by_its_layers() -> None:
     meter = Meter(Estimate(1, download_bytes=10**9))
-    told = [meter.read(line) for line in PULL.splitlines()]
+    fractions = [meter.read(line) for line in PULL.splitlines()]
     sixths = [0, 0, 0, 0, 0, 1, 2, 2, 3, 4, 5, 6]
-    assert told == [None, None, *(pytest.approx(sixth / 6) for sixth in sixths), None, None]
+    assert fractions == [None, None, *(pytest.approx(sixth / 6) for sixth in sixths), None, None]
 
 
 @given(st.lists(st.text()))

@@ -25,8 +25,8 @@ async def test_a_step_is_done_again_with_all_that_use_what_it_makes(tmp_path: Pa
 
 
 async def test_what_is_left_to_do_again_is_not_forgotten_when_the_run_ends_early(tmp_path: Path) -> None:
-    one, two, three = chain(tmp_path)
-    plan = plan_of(tmp_path / "w", one, two, three)
+    first, two, three = chain(tmp_path)
+    plan = plan_of(tmp_path / "w", first, two, three)
     await events_of(plan)
     (tmp_path / "w" / "servers" / "test" / "logs" / "two.log").unlink()
     (tmp_path / "w" / "servers" / "test" / "logs" / "two.log").mkdir()  # the second step cannot begin
@@ -38,15 +38,15 @@ async def test_what_is_left_to_do_again_is_not_forgotten_when_the_run_ends_early
 
 
 async def test_a_step_is_left_out_this_time_and_done_the_next(tmp_path: Path) -> None:
-    one, two, three = chain(tmp_path)
-    plan = plan_of(tmp_path / "w", one, python_step("two", "raise SystemExit(1)", tmp_path / "no"), three)
+    first, two, three = chain(tmp_path)
+    plan = plan_of(tmp_path / "w", first, python_step("two", "raise SystemExit(1)", tmp_path / "no"), three)
     events, error = await events_of(plan, skip={"two"})
     assert outcomes(events) == {"one": "done", "two": "omitted", "three": "done"}
     assert isinstance(error, ServerError)  # only because these steps start none
     noted = [event for event in Journal(tmp_path / "w" / "journal.jsonl").events() if isinstance(event, StepFinished)]
-    assert [one.reason for one in noted if one.outcome == "omitted"] == ["skipped by the user"]
+    assert [event.reason for event in noted if event.outcome == "omitted"] == ["skipped by the user"]
     assert outcomes((await events_of(plan))[0]) == {"one": "skipped", "two": "failed"}
-    again = plan_of(tmp_path / "w", one, two, three)
+    again = plan_of(tmp_path / "w", first, two, three)
     assert outcomes((await events_of(again))[0]) == {"one": "skipped", "two": "done", "three": "skipped"}
 
 
@@ -74,8 +74,8 @@ async def test_a_step_that_there_is_not_is_refused_before_anything_is_done(
 async def test_starting_and_waiting_cannot_be_left_out(tmp_path: Path, index: int) -> None:
     ids = ("start", "ready")
     steps = [
-        Step(ids[n], ids[n], "", (one,), Done(), Estimate(1), writes=((SERVER, READY)[n],))
-        for n, one in enumerate(fake_server(""))
+        Step(ids[n], ids[n], "", (action,), Done(), Estimate(1), writes=((SERVER, READY)[n],))
+        for n, action in enumerate(fake_server(""))
     ]
     _, error = await events_of(plan_of(tmp_path / "w", *steps), skip={ids[index]})
     assert isinstance(error, UsageError)

@@ -63,10 +63,12 @@ async def test_a_server_of_the_same_plan_is_left_alone(planned: Make) -> None:
     assert await carried(planned()) == (dict.fromkeys(first, "skipped"), pid)
 
 
-@pytest.mark.parametrize("what", ["made", "ports"])
-async def test_a_server_of_another_plan_is_started_anew(planned: Make, what: str) -> None:
+@pytest.mark.parametrize("difference", ["made", "ports"])
+async def test_a_server_of_another_plan_is_restarted(planned: Make, difference: str) -> None:
     _, pid = await carried(planned())
-    other = planned(made="other") if what == "made" else planned(ports=planned().steps[-1].actions[0].ports.http + 3)  # type: ignore[union-attr]
+    other = (
+        planned(made="other") if difference == "made" else planned(ports=planned().steps[-1].actions[0].ports.http + 3)
+    )  # type: ignore[union-attr]
     outcome, now = await carried(other)
     assert outcome == {"one": "skipped", "two": "skipped", "start": "done"}
     assert now != pid
@@ -75,7 +77,7 @@ async def test_a_server_of_another_plan_is_started_anew(planned: Make, what: str
 @pytest.mark.parametrize(
     ("name", "outcome"), [("one", "done"), ("two", "skipped")], ids=["what it reads", "what it does not read"]
 )
-async def test_a_server_is_started_anew_with_what_it_reads(
+async def test_a_server_is_restarted_when_its_inputs_change(
     planned: Make, tmp_path: Path, name: str, outcome: str
 ) -> None:
     _, pid = await carried(planned())
@@ -85,7 +87,7 @@ async def test_a_server_is_started_anew_with_what_it_reads(
     assert (now == pid) == (outcome == "skipped")
 
 
-async def test_a_server_is_started_anew_when_that_is_asked_for(planned: Make) -> None:
+async def test_a_server_is_restarted_on_request(planned: Make) -> None:
     _, pid = await carried(planned())
     ended, now = await carried(planned(), redo={"start"})
     assert ended == {"one": "skipped", "two": "skipped", "start": "done"}

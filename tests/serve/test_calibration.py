@@ -38,55 +38,55 @@ def test_what_is_kept_is_read_back_oldest_first(workspace: Workspace) -> None:
     lines = [line(workspace, name) for name in ("one", "two", "one")]
     for text in lines:
         keep(workspace, text)
-    found = kept(workspace)
-    assert found.measurements == tuple(lines)
-    assert found.damage is None
-    assert found.latest_of("one") is found.measurements[2]
-    assert found.latest_of("three") is None
+    calibration = kept(workspace)
+    assert calibration.measurements == tuple(lines)
+    assert calibration.damage is None
+    assert calibration.latest_of("one") is calibration.measurements[2]
+    assert calibration.latest_of("three") is None
     silent = replace(lines[1], measured=Measured())
-    assert replace(found, measurements=(*lines, silent)).latest_of("two") is None, "the last engine said nothing"
+    assert replace(calibration, measurements=(*lines, silent)).latest_of("two") is None, "the last engine said nothing"
 
 
 def test_a_line_says_when_where_and_with_what(workspace: Workspace) -> None:
-    one = line(workspace)
-    assert (one.server, one.machine, one.model) == ("demo", "Some CPU", "demo")
-    assert one.engine.startswith("triton 2.51.0, llama.cpp")
-    assert one.at.endswith("+00:00")
-    assert one.choice.reasons == ()
-    assert one.measured == MEASURED
+    measurement = line(workspace)
+    assert (measurement.server, measurement.machine, measurement.model) == ("demo", "Some CPU", "demo")
+    assert measurement.engine.startswith("triton 2.51.0, llama.cpp")
+    assert measurement.at.endswith("+00:00")
+    assert measurement.choice.reasons == ()
+    assert measurement.measured == MEASURED
 
 
 def test_before_the_first_start_nothing_is_known(workspace: Workspace) -> None:
     assert kept(workspace) == NOTHING
 
 
-def test_damage_costs_the_damaged_lines_and_is_said(workspace: Workspace) -> None:
+def test_damage_costs_only_the_damaged_lines_and_is_reported(workspace: Workspace) -> None:
     keep(workspace, line(workspace))
     with workspace.calibration.open("ab") as file:
         file.write(b'{"at": "2026-11-2\n\xff\xfe\n[]\n{"at": 1}\n{"at": "half of a li')
     keep(workspace, line(workspace, "after"))
-    found = kept(workspace)
-    assert [sample.server for sample in found.measurements] == ["demo", "after"]
-    assert found.damage is not None
-    assert "5 of the 7 lines" in found.damage
-    assert str(workspace.calibration) in found.damage
+    calibration = kept(workspace)
+    assert [sample.server for sample in calibration.measurements] == ["demo", "after"]
+    assert calibration.damage is not None
+    assert "5 of the 7 lines" in calibration.damage
+    assert str(workspace.calibration) in calibration.damage
     assert len(workspace.calibration.read_bytes().splitlines()) == 7  # nothing was removed
 
 
-def test_a_folder_in_its_place_is_said_and_not_an_error(workspace: Workspace) -> None:
+def test_a_folder_in_its_place_is_reported_and_not_an_error(workspace: Workspace) -> None:
     workspace.calibration.mkdir()
-    found = kept(workspace)
-    assert found.measurements == ()
-    assert found.damage is not None
-    assert found.damage.startswith(f"Cannot read {workspace.calibration}")
+    calibration = kept(workspace)
+    assert calibration.measurements == ()
+    assert calibration.damage is not None
+    assert calibration.damage.startswith(f"Cannot read {workspace.calibration}")
     with pytest.raises(OSError, match="directory"):
         keep(workspace, line(workspace))
 
 
 def test_a_ready_server_shows_what_it_took(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process stands for the server, and its answer to "are you ready?" for Triton's."""
-    one = line(workspace)
-    keep(workspace, one)
+    measurement = line(workspace)
+    keep(workspace, measurement)
     workspace.server("demo").root.mkdir(parents=True)
     workspace.server("other").root.mkdir()
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
@@ -98,8 +98,8 @@ def test_a_ready_server_shows_what_it_took(workspace: Workspace, monkeypatch: py
         monkeypatch.setattr("wizard.serve.find.model_process", lambda _: row)
         demo, other = statuses(workspace)
         process.communicate(b"\n")
-    assert demo.detail.endswith(summary(one))
-    assert demo.predicted == one.choice.memory
+    assert demo.detail.endswith(summary(measurement))
+    assert demo.predicted == measurement.choice.memory
     assert demo.actual is not None
     assert demo.actual.activation_bytes == 2_000_000
     assert (other.state, other.predicted, other.actual) == ("stopped", None, None)

@@ -146,7 +146,7 @@ def test_a_damaged_note_is_no_note(workspace: Workspace) -> None:
     assert statuses(workspace)[0].state == "stopped"
 
 
-async def test_a_process_that_cannot_be_stopped_is_said(
+async def test_a_process_that_cannot_be_stopped_is_reported(
     workspace: Workspace, process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stop, "ASK", ())

@@ -30,15 +30,15 @@ def holding(driver: FakeDriver, *pids: int) -> None:
 
 async def test_what_others_hold_is_not_waited_for(driver: FakeDriver) -> None:
     holding(driver, 4711, 4712)
-    async with gpu_memory.held({4713}) as found:
-        assert found.gpus == {}
-        await gpu_memory.freed("demo", found, 0.0)
+    async with gpu_memory.held({4713}) as memory:
+        assert memory.gpus == {}
+        await gpu_memory.freed("demo", memory, 0.0)
 
 
 async def test_it_is_waited_for_until_the_driver_has_freed_it(driver: FakeDriver) -> None:
     holding(driver, 4711, 4712)
-    async with gpu_memory.held({4711}) as found:
-        waiting = asyncio.create_task(gpu_memory.freed("demo", found, 60.0))
+    async with gpu_memory.held({4711}) as memory:
+        waiting = asyncio.create_task(gpu_memory.freed("demo", memory, 60.0))
         done, _ = await asyncio.wait({waiting}, timeout=3 * gpu_memory.POLL_SECONDS)
         assert not done
         holding(driver, 4712)
@@ -47,19 +47,19 @@ async def test_it_is_waited_for_until_the_driver_has_freed_it(driver: FakeDriver
 
 async def test_what_is_never_freed_is_named(driver: FakeDriver) -> None:
     holding(driver, 4711)
-    async with gpu_memory.held({4711}) as found:
+    async with gpu_memory.held({4711}) as memory:
         with pytest.raises(ServerError) as caught:
-            await gpu_memory.freed("demo", found, 0.0)
+            await gpu_memory.freed("demo", memory, 0.0)
     assert caught.value.code == "TW-S10"
     assert "process 4711 2.0 GiB on GPU 0" in caught.value.what
 
 
 async def test_without_a_driver_there_is_nothing_to_wait_for() -> None:
-    async with gpu_memory.held({os.getpid()}) as found:
-        await gpu_memory.freed("demo", found, 0.0)
+    async with gpu_memory.held({os.getpid()}) as memory:
+        await gpu_memory.freed("demo", memory, 0.0)
 
 
-def test_a_stopped_server_whose_memory_stays_is_told(
+def test_a_stopped_server_whose_memory_stays_is_reported(
     driver: FakeDriver, isolated: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = Workspace.at(None).server("demo")

@@ -50,9 +50,11 @@ def test_the_first_cause_is_named_not_its_consequence(name: str, words: str) -> 
     ],
 )
 def test_what_keeps_the_server_from_being_started_at_all(line: str, cause: str) -> None:
-    found = log.cause(["Traceback (most recent call last):", line, "", "Run 'docker run --help' for more information"])
-    assert found
-    assert found.startswith(cause)
+    reported = log.cause(
+        ["Traceback (most recent call last):", line, "", "Run 'docker run --help' for more information"]
+    )
+    assert reported
+    assert reported.startswith(cause)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +65,9 @@ def test_what_keeps_the_server_from_being_started_at_all(line: str, cause: str) 
     ],
 )
 def test_what_a_crash_of_triton_says(lines: list[str], cause: str) -> None:
-    found = log.cause(["I1121 server.cc:1] all is well", *lines])
-    assert found
-    assert found.startswith(cause)
+    reported = log.cause(["I1121 server.cc:1] all is well", *lines])
+    assert reported
+    assert reported.startswith(cause)
 
 
 def test_a_log_without_a_cause_names_none() -> None:

@@ -169,17 +169,17 @@ def lines(name: str) -> list[str]:
     return (LOGS / f"{name}.log").read_text(encoding="utf-8").splitlines()
 
 
-def figures(found: Measured) -> dict[str, Any]:
+def figures(measured: Measured) -> dict[str, Any]:
     names = ("weights_bytes", "kv_capacity_tokens", "kv_bytes", "activation_bytes", "graphs_bytes", "runtime_bytes")
-    return {name: value for name in names if (value := getattr(found, name)) is not None}
+    return {name: value for name in names if (value := getattr(measured, name)) is not None}
 
 
 @pytest.mark.parametrize(("name", "stack", "expected"), KNOWN, ids=[name for name, _, _ in KNOWN])
 def test_a_real_log_is_read(name: str, stack: str, expected: dict[str, float]) -> None:
-    found = read(stack, lines(name))
-    assert figures(found) == {name: pytest.approx(value, abs=2) for name, value in expected.items()}
-    assert {line.strip()[:300] for line in lines(name)} >= set(found.lines)
-    assert found.lines or not expected
+    measured = read(stack, lines(name))
+    assert figures(measured) == {name: pytest.approx(value, abs=2) for name, value in expected.items()}
+    assert {line.strip()[:300] for line in lines(name)} >= set(measured.lines)
+    assert measured.lines or not expected
 
 
 def test_every_log_that_is_kept_is_read() -> None:
@@ -238,12 +238,12 @@ def test_on_the_cpu_what_the_processes_hold_beside_the_cache_is_the_server() -> 
         assert server.stdout
         assert server.stdout.readline() + server.stdout.readline() == b"here\nhere\n"
         endpoint = Endpoint("demo", "demo", "127.0.0.1", Ports(), server.pid, "", "")
-        found = measure(endpoint, "llamacpp", lines("llamacpp-2026"))
+        measured = measure(endpoint, "llamacpp", lines("llamacpp-2026"))
         held = [proctable.memory(row.pid) or 0 for row in proctable.group_members(server.pid)]
         server.communicate()
     assert len(held) == 2
     assert sum(held) > 64 * MIB
-    assert found.runtime_bytes == pytest.approx(sum(held) - 10 * MIB, rel=0.1)
+    assert measured.runtime_bytes == pytest.approx(sum(held) - 10 * MIB, rel=0.1)
     assert measure(endpoint, "llamacpp", []).runtime_bytes is None
     assert measure(endpoint, "vllm", lines("vllm-0.26")) == read("vllm", lines("vllm-0.26"))
 
@@ -261,7 +261,7 @@ def test_what_an_h200_took_is_close_to_what_is_predicted_for_it(name: str, tp: i
         captured = memory.graphs(facts.anatomy, 64)
         predicted = replace(predicted, overhead_bytes=predicted.overhead_bytes - captured)
     choice = replace(CHOICE, stack="vllm", tp=tp, memory=predicted)
-    one = Measurement("2026-11-21", "s", "NVIDIA H200", "26.08", 1, llama, choice, read("vllm", lines(name)))
-    assert abs(difference(one)) < 0.01 * predicted.total_bytes
-    assert actual(one).weights_bytes == pytest.approx(predicted.weights_bytes, rel=0.01)
-    assert actual(one).kv_bytes_per_token == pytest.approx(predicted.kv_bytes_per_token, rel=0.001)
+    measurement = Measurement("2026-11-21", "s", "NVIDIA H200", "26.08", 1, llama, choice, read("vllm", lines(name)))
+    assert abs(difference(measurement)) < 0.01 * predicted.total_bytes
+    assert actual(measurement).weights_bytes == pytest.approx(predicted.weights_bytes, rel=0.01)
+    assert actual(measurement).kv_bytes_per_token == pytest.approx(predicted.kv_bytes_per_token, rel=0.001)

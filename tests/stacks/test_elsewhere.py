@@ -118,7 +118,7 @@ def test_its_models_are_asked_and_its_log_is_read(site: Path) -> None:
         ("", "AttributeError"),
     ],
 )
-def test_a_package_that_is_damaged_is_said(site: Path, text: str, why: str) -> None:
+def test_a_damaged_package_is_reported(site: Path, text: str, why: str) -> None:
     (site / "tiny_stack" / "plan.py").write_text(text)
     with pytest.raises(UsageError) as caught:
         plugins.port("tiny", "plan", StackPlan)
@@ -126,7 +126,7 @@ def test_a_package_that_is_damaged_is_said(site: Path, text: str, why: str) -> N
     assert why in caught.value.what
 
 
-def test_a_package_that_is_gone_is_said(site: Path) -> None:
+def test_a_missing_package_is_reported(site: Path) -> None:
     shutil.rmtree(site / "tiny_stack")
     with pytest.raises(UsageError, match="No module named 'tiny_stack'") as caught:
         plugins.port("tiny", "plan", StackPlan)

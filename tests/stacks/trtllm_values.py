@@ -110,8 +110,8 @@ def inside(steps: tuple[Step, ...]) -> Iterator[tuple[str, ...]]:
     """Every command, of those in containers what runs in there."""
     for step in steps:
         for action in step.actions:
-            if found := _argv(action):
-                yield found
+            if argv := _argv(action):
+                yield argv
 
 
 def _argv(action: Action) -> tuple[str, ...]:
@@ -127,5 +127,5 @@ def _argv(action: Action) -> tuple[str, ...]:
 
 def command(steps: tuple[Step, ...], program: str) -> tuple[str, ...]:
     """The command with a word that ends in ``program``."""
-    (found,) = [argv for argv in inside(steps) if any(word.endswith(program) for word in argv[:6])]
-    return found
+    (match,) = [argv for argv in inside(steps) if any(word.endswith(program) for word in argv[:6])]
+    return match

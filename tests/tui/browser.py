@@ -69,24 +69,24 @@ class Browser:
         self._stream = pyte.ByteStream(self.screen)
 
     async def __aenter__(self) -> Browser:
-        found = program()
-        assert found, "no browser is installed"
+        executable = program()
+        assert executable, "no browser is installed"
         self._process = await asyncio.create_subprocess_exec(
-            *(found, *FLAGS, f"--user-data-dir={self._folder}", "about:blank"),
+            *(executable, *FLAGS, f"--user-data-dir={self._folder}", "about:blank"),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
         assert self._process.stderr is not None
-        said = ""
-        while "DevTools listening on " not in said:
+        output = ""
+        while "DevTools listening on " not in output:
             line = await asyncio.wait_for(self._process.stderr.readline(), 60)
-            assert line, f"the browser ended: {said}"
-            said += line.decode()
+            assert line, f"the browser ended: {output}"
+            output += line.decode()
         self._drain = asyncio.create_task(self._process.stderr.read())
         self._http = aiohttp.ClientSession()
-        address = said.rpartition("DevTools listening on ")[2].strip()
+        address = output.rpartition("DevTools listening on ")[2].strip()
         self._socket = await self._http.ws_connect(address, max_msg_size=0)
         self._reader = asyncio.create_task(self._read())
         self._session = ""

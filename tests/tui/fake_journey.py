@@ -121,7 +121,7 @@ class FakeJourney:
     stop_error: WizardError | None = None
     gate: threading.Event | None = None
     """If set, probing and reading a model wait for it."""
-    wished: list[Constraints] = field(default_factory=list)
+    constraints: list[Constraints] = field(default_factory=list)
     asked: list[Conversation] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
     """Names of the generators that were closed before their end."""
@@ -182,7 +182,7 @@ class FakeJourney:
     def advise(
         self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
     ) -> Advice:
-        self.wished.append(constraints)
+        self.constraints.append(constraints)
         if self.advice is None:
             return real_advice(host, facts, constraints)
         return self.advice(constraints) if callable(self.advice) else _or_raise(self.advice)
@@ -236,7 +236,7 @@ class FakeJourney:
 
     def statuses(self, workspace: Workspace) -> list[Status]:
         off = [Status(name, "stopped", None, "") for name in self.off]
-        return [*(Status(one.name, "ready", one, "") for one in self.running), *off]
+        return [*(Status(endpoint.name, "ready", endpoint, "") for endpoint in self.running), *off]
 
     def served(self, endpoint: Endpoint) -> ServedModel:
         if endpoint.name in self.dead and endpoint not in self.again:
@@ -244,10 +244,10 @@ class FakeJourney:
         return ServedModel(endpoint.model, None, self.facts.questions, self.context, 0.0, self.wire)
 
     def endpoint(self, workspace: Workspace, name: str | None = None) -> Endpoint:
-        known = (*self.again, *(one for one in (*self.running, ENDPOINT) if name not in self.dead))
-        for one in known:
-            if one.name == name:
-                return one
+        known = (*self.again, *(endpoint for endpoint in (*self.running, ENDPOINT) if name not in self.dead))
+        for endpoint in known:
+            if endpoint.name == name:
+                return endpoint
         raise ServerError("TW-S02", f"the server {name} is not running", "Start it.")
 
     def stop(self, workspace: Workspace, name: str | None = None) -> Status:

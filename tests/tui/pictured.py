@@ -70,12 +70,12 @@ NOT_YET = InfeasibleError(
     "this version of the wizard sets up llama.cpp only, not vLLM; the advice stands",
     "Take its figures to the image by hand, or give a GGUF file of the model.",
 )
-Way = Callable[[Pilot[Any]], Awaitable[Any]]
+Route = Callable[[Pilot[Any]], Awaitable[Any]]
 FAILED = StepError("TW-R03", "step 'Start Triton' failed: no space left on device", "Free some space and try again.")
 GONE = ServerError("TW-C03", "the server at 127.0.0.1:8011 went away", "See what happened with `triton-wizard logs`.")
 
 
-def then(walk: Way, *keys: str, to: type[Screen[Any]] | None = None) -> Way:
+def then(walk: Route, *keys: str, to: type[Screen[Any]] | None = None) -> Route:
     async def go(pilot: Pilot[Any]) -> None:
         await walk(pilot)
         await pilot.press(*keys)
@@ -135,8 +135,8 @@ async def settled(pilot: Pilot[Any], build: BuildScreen) -> None:
 async def to_found(pilot: Pilot[Any]) -> None:
     await to_running(pilot)
     await pilot.press("slash", *"[bold]")
-    found = pilot.app.screen.query_one("#found", Static)
-    await wait_for(pilot, lambda: "of" in str(found.render()))
+    position = pilot.app.screen.query_one("#found", Static)
+    await wait_for(pilot, lambda: "of" in str(position.render()))
     await pilot.pause()
 
 
@@ -172,8 +172,8 @@ async def to_settings(pilot: Pilot[Any]) -> None:
 
 
 def at_work_on(hardware: str) -> FakeJourney:
-    found = here(hardware)
-    return FakeJourney(host=found, reading=at_work(found, 0, 3))
+    host = here(hardware)
+    return FakeJourney(host=host, reading=at_work(host, 0, 3))
 
 
 CODE_AND_TABLE = (
@@ -282,13 +282,13 @@ def diagnosed() -> FakeJourney:
     error = CommandError(f"step 'Start Triton' failed: {why}", "Free some space.", failure)
 
     def script(plan: Plan) -> list[Event]:
-        said = events(plan, until="start", error=error)
-        return [*said[:-1], Output("start", (why, "exiting"), 0.0), said[-1]]
+        recorded = events(plan, until="start", error=error)
+        return [*recorded[:-1], Output("start", (why, "exiting"), 0.0), recorded[-1]]
 
     return FakeJourney(script=script, run_error=error)
 
 
-STATES: dict[str, tuple[Callable[[], FakeJourney], Way]] = {
+STATES: dict[str, tuple[Callable[[], FakeJourney], Route]] = {
     "welcome": (FakeJourney, to_welcome),
     "welcome_with_gpus": (lambda: FakeJourney(host=GPU_HOST), to_welcome),
     "welcome_with_a_server": (lambda: FakeJourney(running=(ENDPOINT,)), to_welcome),

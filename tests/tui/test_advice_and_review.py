@@ -24,11 +24,11 @@ from wizard.tui.screens.model import ModelScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.chrome import shown_bindings
 
-Way = Callable[[Walk], Awaitable[StageScreen[Any]]]
+Route = Callable[[Walk], Awaitable[StageScreen[Any]]]
 
 
-def text_of(found: object, *selectors: str) -> str:
-    return "\n".join(str(widget.render()) for selector in selectors for widget in found.query(selector))  # type: ignore[attr-defined]
+def text_of(root: object, *selectors: str) -> str:
+    return "\n".join(str(widget.render()) for selector in selectors for widget in root.query(selector))  # type: ignore[attr-defined]
 
 
 async def test_the_advice_shows_memory_reasons_and_warnings() -> None:
@@ -51,7 +51,7 @@ async def test_the_advice_shows_memory_reasons_and_warnings() -> None:
         assert "a measurement on 2 cores" in " ".join(shown.split())
 
 
-async def test_what_does_not_work_is_told_in_groups_with_remedies_in_words() -> None:
+async def test_rejections_are_grouped_with_their_fixes_in_words() -> None:
     async with StillApp(gpus()).run_test(size=(120, 40)) as pilot:
         await to_advice(pilot)
         await pilot.press("x")
@@ -85,20 +85,20 @@ async def test_what_if_changes_bar_and_speed_at_once_and_is_taken_back() -> None
         assert "bfloat16" in before
         assert "r" not in {binding.key for binding in shown_bindings(advice)}
         await pilot.press("plus")
-        assert made.wished[-1] == Constraints(users=made.wished[0].users, quantization="fp8")
+        assert made.constraints[-1] == Constraints(users=made.constraints[0].users, quantization="fp8")
         after = text_of(advice, "Text", "MemoryBill")
         assert "serves FP8 weights" in after
         assert "FP8*" in text_of(advice, "WhatIf")
         await pilot.press("right", "plus", "minus", "right", "plus", "right", "minus", "right", "plus")
-        wished = made.wished[-1]
-        assert (wished.quantization, wished.tp, wished.kv_dtype) == ("fp8", 1, "fp8")
-        assert (made.wished[0].users, wished.users) == (None, 8)
-        assert wished.max_len is not None
+        constraints = made.constraints[-1]
+        assert (constraints.quantization, constraints.tp, constraints.kv_dtype) == ("fp8", 1, "fp8")
+        assert (made.constraints[0].users, constraints.users) == (None, 8)
+        assert constraints.max_len is not None
         assert advice.view.choice is not None
-        assert advice.view.choice.max_seq_len == wished.max_len
+        assert advice.view.choice.max_seq_len == constraints.max_len
         await pilot.press("r")
         assert text_of(advice, "Text", "MemoryBill") == before
-        assert made.wished[-1] == made.wished[0]
+        assert made.constraints[-1] == made.constraints[0]
 
 
 async def test_a_what_if_that_has_no_further_value_says_so_once() -> None:
@@ -120,7 +120,7 @@ async def test_an_impossible_what_if_is_refused_and_its_remedy_taken() -> None:
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
         await pilot.press("right", "plus", "plus")
-        assert made.wished[-1].tp == 4
+        assert made.constraints[-1].tp == 4
         shown = text_of(advice, "Text", "Notes")
         assert "Not possible with the constraints" in shown
         assert "r: reset" in shown
@@ -130,13 +130,13 @@ async def test_an_impossible_what_if_is_refused_and_its_remedy_taken() -> None:
         assert pilot.app.screen is advice
         await pilot.press("t")
         assert advice.view.choice is not None
-        assert (made.wished[-1].tp, advice.view.choice.tp) == (2, 2)
+        assert (made.constraints[-1].tp, advice.view.choice.tp) == (2, 2)
         await pilot.press("plus", "r")
         assert advice.view.choice is not None
-        assert advice.view.constraints == made.wished[0]
+        assert advice.view.constraints == made.constraints[0]
 
 
-async def test_what_a_journey_fixes_is_not_said_to_be_taken_back_by_a_key() -> None:
+async def test_no_key_offers_to_undo_a_constraint_of_the_recipe() -> None:
     made = FakeJourney(advice=INFEASIBLE)
     async with StillApp(made, answers={"model": "demo", "users": 2}).run_test(size=(80, 24)) as pilot:
         advice = await to_advice(pilot)
@@ -151,7 +151,7 @@ async def test_a_step_beyond_the_last_value_asks_nothing() -> None:
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         await to_advice(pilot)
         await pilot.press("plus", "minus", "left", "left", "plus")
-        assert len(made.wished) == 1, "a GGUF file has one format, and the context of this model is at its longest"
+        assert len(made.constraints) == 1, "a GGUF file has one format, and the context of this model is at its longest"
 
 
 async def test_an_error_of_a_what_if_is_shown_in_place() -> None:
@@ -173,8 +173,8 @@ async def test_the_constraints_form_keeps_what_was_fixed_in_place() -> None:
         await pilot.press("right", "plus", "w")
         await screen(pilot, FormScreen)
         await pilot.press("down", "backspace", "8", "enter")
-        await wait_for(pilot, lambda: made.wished[-1].users == 8 and pilot.app.screen is advice)
-        assert made.wished[-1].tp == 2
+        await wait_for(pilot, lambda: made.constraints[-1].users == 8 and pilot.app.screen is advice)
+        assert made.constraints[-1].tp == 2
 
 
 def gpus() -> FakeJourney:
@@ -214,8 +214,8 @@ async def test_constraints_are_asked_with_the_declared_questions_and_checked() -
         assert "users cannot be 0" in text_of(form, "#about")
         assert form.focused is form.query_one("#users")
         await pilot.press("backspace", "8", "enter")
-        await wait_for(pilot, lambda: len(made.wished) == 2 and pilot.app.screen is advice)
-    assert made.wished[1].users == 8
+        await wait_for(pilot, lambda: len(made.constraints) == 2 and pilot.app.screen is advice)
+    assert made.constraints[1].users == 8
 
 
 async def test_escape_leaves_the_constraints_as_they_were() -> None:
@@ -226,7 +226,7 @@ async def test_escape_leaves_the_constraints_as_they_were() -> None:
         await screen(pilot, FormScreen)
         await pilot.press("down", "9", "escape")
         await wait_for(pilot, lambda: pilot.app.screen is advice)
-    assert len(made.wished) == 1
+    assert len(made.constraints) == 1
 
 
 async def test_the_review_shows_each_step_with_its_reason_and_its_exact_commands() -> None:
@@ -305,15 +305,19 @@ async def test_all_constraints_are_asked_in_groups_and_none_is_lost() -> None:
             form.query_one(f"#{name}").focus()
             await pilot.press(*keys)
         await pilot.press("enter")
-        await wait_for(pilot, lambda: made.wished[-1].tp == 2 and pilot.app.screen is advice)
-        wished = made.wished[-1]
-        assert (wished.gpu_memory_utilization, wished.quantization, wished.as_published) == (0.8, "fp8", False)
+        await wait_for(pilot, lambda: made.constraints[-1].tp == 2 and pilot.app.screen is advice)
+        constraints = made.constraints[-1]
+        assert (constraints.gpu_memory_utilization, constraints.quantization, constraints.as_published) == (
+            0.8,
+            "fp8",
+            False,
+        )
         await pilot.press("w")
         form = await screen(pilot, FormScreen)
         assert form.query_one("#tp", Input).value == "2"
 
 
-async def test_the_runner_up_is_named_with_what_makes_it_second() -> None:
+async def test_the_alternative_is_named_with_its_disadvantage() -> None:
     async with StillApp(gpus()).run_test(size=(120, 40)) as pilot:
         advice = await to_advice(pilot)
         assert advice.view.advice is not None
@@ -325,10 +329,10 @@ async def test_the_runner_up_is_named_with_what_makes_it_second() -> None:
         await wait_for(pilot, lambda: "Alternative" not in text_of(advice, "Notes"))
 
 
-@pytest.mark.parametrize("way", [to_advice, to_review])
-async def test_the_key_that_scrolls_is_shown_while_there_is_something_to_scroll(way: Way) -> None:
+@pytest.mark.parametrize("to_stage", [to_advice, to_review])
+async def test_the_key_that_scrolls_is_shown_while_there_is_something_to_scroll(to_stage: Route) -> None:
     async with StillApp(FakeJourney()).run_test(size=(80, 60)) as pilot:
-        stage = await way(pilot)
+        stage = await to_stage(pilot)
         await wait_for(pilot, lambda: "pageup" not in {shown_binding.key for shown_binding in shown_bindings(stage)})
         await pilot.resize_terminal(80, 16)
         await wait_for(pilot, lambda: "pageup" in {shown_binding.key for shown_binding in shown_bindings(stage)})
@@ -347,7 +351,7 @@ async def test_a_key_leads_from_an_engine_to_what_serves_the_same_model_today() 
         await pilot.press("s")
         assert advice.view.choice.stack == "vllm"
         assert advice.view.choice.release > "25"
-        assert (made.wished[-1].stack, made.wished[-1].release) == ("vllm", None)
+        assert (made.constraints[-1].stack, made.constraints[-1].release) == ("vllm", None)
         assert "removed engines" not in text_of(advice, "Notes")
         assert "Without an engine" not in {shown_binding.description for shown_binding in shown_bindings(advice)}
         await pilot.press("r")

@@ -124,9 +124,9 @@ async def test_what_was_typed_and_chosen_stays() -> None:
 async def to_advice_from_model(pilot: Pilot[Any]) -> Any:
     from wizard.tui.screens.advice import AdviceScreen
 
-    found = await screen(pilot, AdviceScreen)
-    await wait_for(pilot, lambda: found.view.advice)
-    return found
+    advice = await screen(pilot, AdviceScreen)
+    await wait_for(pilot, lambda: advice.view.advice)
+    return advice
 
 
 async def test_the_cursor_of_the_plan_stays() -> None:
@@ -152,7 +152,7 @@ async def test_the_plan_that_is_carried_out_speaks_too() -> None:
             assert not any(pseudo.escaped(step.title) for step in app.screen.view.steps)
 
 
-async def test_a_search_in_the_output_goes_on() -> None:
+async def test_a_search_in_the_output_continues() -> None:
     app = StillApp(FakeJourney())
     async with app.run_test(size=ROOMY) as pilot:
         build = await to_build(pilot)
@@ -166,20 +166,20 @@ async def test_a_search_in_the_output_goes_on() -> None:
             assert pseudo.OPEN in str(build.query_one(LiveLog).border_title)
 
 
-async def test_an_answer_goes_on_and_what_is_written_stays() -> None:
+async def test_an_answer_continues_and_the_draft_stays() -> None:
     journey = FakeJourney(hold_chat=True)
     app = StillApp(journey)
     async with app.run_test(size=ROOMY) as pilot:
         chat: ChatScreen = await to_chat(pilot)
         await pilot.press(*"hi", "enter")
         await wait_for(pilot, lambda: chat.talks.first.transcript.turns and chat.talks.first.transcript.turns[-1].text)
-        said = chat.talks.first.transcript.turns[-1].text
+        text = chat.talks.first.transcript.turns[-1].text
         await pilot.press(*"next")
         with pseudo.spoken():
             app.change_settings(language="ko")
             await pilot.pause()
             assert chat.view.busy == "answering"
-            assert chat.talks.first.transcript.turns[-1].text.startswith(said)
+            assert chat.talks.first.transcript.turns[-1].text.startswith(text)
             assert chat.query_one(Prompt).text == "next"
             assert chat.query_one(Prompt).placeholder == tr("Ask something …")
             assert pseudo.OPEN in " ".join(line for line in shown(app) if "tokens" in line)

@@ -41,7 +41,7 @@ def toasts(app: WizardApp) -> str:
     return "\n".join(f"{notification.title}: {notification.message}" for notification in app._notifications)
 
 
-async def test_it_goes_on_in_the_background_and_comes_back_with_its_log() -> None:
+async def test_it_continues_in_the_background_and_reopens_with_its_log() -> None:
     made = held()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         app = await to_background(pilot)
@@ -84,7 +84,11 @@ async def test_a_toast_says_that_it_failed_and_its_diagnosis_waits() -> None:
         run = app.runs["demo"]
         run.stop()
         await wait_for(pilot, lambda: not run.under_way)
-        made.script, made.run_error, made.hold_run = (lambda one: events(one, until="start", error=ERROR)), ERROR, False
+        made.script, made.run_error, made.hold_run = (
+            (lambda plan: events(plan, until="start", error=ERROR)),
+            ERROR,
+            False,
+        )
         run.begin()
         await wait_for(pilot, lambda: "Could not build demo: no space left on [/] device" in toasts(app))
         assert app.runs["demo"] is run
@@ -120,7 +124,7 @@ async def test_a_signal_stops_what_is_built_in_the_background_without_asking() -
     assert app.return_value == CancelledError.exit_code
 
 
-async def test_one_build_at_a_time_is_said_in_words() -> None:
+async def test_a_second_build_is_refused_in_words() -> None:
     made = held()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         app = await to_background(pilot)
@@ -138,9 +142,9 @@ def test_how_far_a_build_is_goes_by_the_estimates() -> None:
     made = plan()
     view = begun(made, 0.0)
     assert share(view, made) == 0
-    said = events(made)
+    script = events(made)
     shares = []
-    for event in said:
+    for event in script:
         view = folded(view, event, 0.0)
         shares.append(share(view, made))
     assert shares == sorted(shares)

@@ -45,22 +45,22 @@ async def test_the_log_is_followed_beside_the_chat(tmp_path: Path) -> None:
         await wait_for(pilot, lambda: not chat.query(LogPanel))
 
 
-@pytest.mark.parametrize(("log", "said"), [("", "runs elsewhere"), ("/no/such/file.log", "No such file")])
-async def test_a_log_that_is_not_there_says_so(log: str, said: str) -> None:
+@pytest.mark.parametrize(("log", "message"), [("", "runs elsewhere"), ("/no/such/file.log", "No such file")])
+async def test_a_log_that_is_not_there_says_so(log: str, message: str) -> None:
     made = FakeJourney(running=(replace(ENDPOINT, log=log),))
     async with chatting(made) as (pilot, chat):
         await pilot.press("f7")
-        await wait_for(pilot, lambda: [*chat.query(LiveLog)] and said in "".join(chat.query_one(LiveLog).lines))
+        await wait_for(pilot, lambda: [*chat.query(LiveLog)] and message in "".join(chat.query_one(LiveLog).lines))
 
 
-def test_a_long_log_begins_near_its_end_and_one_that_was_begun_anew_from_its_beginning(tmp_path: Path) -> None:
+def test_a_long_log_starts_near_its_end_and_a_restarted_one_at_its_beginning(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("".join(f"line {number}\n" for number in range(10_000)))
     tail = Tail(str(log))
-    found = tail.read()
-    assert found[-1] == "line 9999"
-    assert all(line.startswith("line ") for line in found)
-    assert sum(len(line) + 1 for line in found) <= BEGIN
+    lines = tail.read()
+    assert lines[-1] == "line 9999"
+    assert all(line.startswith("line ") for line in lines)
+    assert sum(len(line) + 1 for line in lines) <= BEGIN
     assert tail.read() == []
     log.write_text("anew\n")
     assert tail.read() == ["anew"]
@@ -82,10 +82,10 @@ async def test_probabilities_are_asked_for_and_then_shown() -> None:
         assert "Token 1 of 5" in str(window.query_one("#alternatives").render())
         await pilot.press("down")
         await pilot.pause()
-        said = str(window.query_one("#alternatives").render())
-        assert "Token 2 of 5" in said
-        assert "60.0%" in said
-        assert "5.0%" in said
+        text = str(window.query_one("#alternatives").render())
+        assert "Token 2 of 5" in text
+        assert "60.0%" in text
+        assert "5.0%" in text
         await pilot.press("down", "down", "down", "down")
         await pilot.pause()
         assert "↵" in str(window.query_one("#alternatives").render())
@@ -93,7 +93,7 @@ async def test_probabilities_are_asked_for_and_then_shown() -> None:
         await screen(pilot, ChatScreen)
 
 
-async def test_probabilities_that_are_still_to_be_asked_for_are_not_said_to_be_missing() -> None:
+async def test_probabilities_that_are_not_requested_yet_are_not_reported_missing() -> None:
     async with chatting(FakeJourney(logprobs=TOKENS)) as (pilot, chat):
         await asked(pilot, "Q", chat)
         await pilot.press("f8", "f8")

@@ -102,7 +102,7 @@ async def test_an_error_comes_after_the_lines_before_it() -> None:
 
     async def failing() -> AsyncGenerator[Event, None]:
         yield output("so far")
-        raise StepError("TW-R03", "it failed", "Mend it.")
+        raise StepError("TW-R03", "it failed", "Fix it.")
 
     with pytest.raises(StepError):
         await relay(failing(), posted.append)
@@ -111,19 +111,19 @@ async def test_an_error_comes_after_the_lines_before_it() -> None:
 
 async def test_a_blocking_call_raises_where_it_is_awaited() -> None:
     def fail() -> int:
-        raise StepError("TW-R03", "it failed", "Mend it.")
+        raise StepError("TW-R03", "it failed", "Fix it.")
 
     with pytest.raises(StepError, match="it failed"):
         await background.call(fail)
     assert await background.call(lambda: 42) == 42
 
 
-DOOR = Path(tui.__file__).parent
+TUI = Path(tui.__file__).parent
 
 
-@pytest.mark.parametrize("path", sorted(DOOR.rglob("*.py")), ids=lambda path: str(path.relative_to(DOOR)))
-def test_nothing_in_this_door_blocks_the_screen(path: Path) -> None:
+@pytest.mark.parametrize("path", sorted(TUI.rglob("*.py")), ids=lambda path: str(path.relative_to(TUI)))
+def test_nothing_in_this_interface_blocks_the_screen(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    screenless = path == DOOR / "web" / "server.py"  # it serves the wizard to a browser, in a process of its own
+    screenless = path == TUI / "web" / "server.py"  # it serves the wizard to a browser, in a process of its own
     assert screenless or not re.search(r"time\.sleep|subprocess|requests|urlopen|call_from_thread", text)
     assert len(text.splitlines()) < 400

@@ -101,7 +101,7 @@ async def test_when_ready_enter_goes_to_the_chat() -> None:
         await screen(pilot, ChatScreen)
 
 
-async def test_quitting_when_ready_says_that_the_server_goes_on_running(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_quitting_when_ready_says_that_the_server_keeps_running(capsys: pytest.CaptureFixture[str]) -> None:
     app = StillApp(FakeJourney())
     async with app.run_test(size=(80, 24)) as pilot:
         build = await to_build(pilot)
@@ -111,7 +111,7 @@ async def test_quitting_when_ready_says_that_the_server_goes_on_running(capsys: 
     assert "triton-wizard down demo" in " ".join(capsys.readouterr().err.split())
 
 
-async def test_escape_asks_once_and_stops_gracefully_and_r_goes_on() -> None:
+async def test_escape_asks_once_and_stops_gracefully_and_r_resumes() -> None:
     made = held()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         build = await to_build(pilot)
@@ -130,7 +130,7 @@ async def test_escape_asks_once_and_stops_gracefully_and_r_goes_on() -> None:
     assert made.runs == 2
 
 
-async def test_never_mind_goes_on() -> None:
+async def test_never_mind_continues() -> None:
     made = held()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         build = await to_build(pilot)
@@ -248,17 +248,17 @@ def test_ready_needs_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("measured", [True, False])
-async def test_what_was_predicted_and_measured_is_said_at_the_end_and_of_running_servers(measured: bool) -> None:
+async def test_predicted_and_measured_memory_is_shown_at_the_end_and_for_running_servers(measured: bool) -> None:
     made = FakeJourney() if measured else FakeJourney(past=NOTHING)
-    said = summary(measurement())
+    words = summary(measurement())
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         build = await to_build(pilot)
         await wait_for(pilot, lambda: build.view.phase is Phase.READY)
-        assert (said in text(build, "#outcome")) is measured
+        assert (words in text(build, "#outcome")) is measured
     made.running = (ENDPOINT,)
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         servers = await screen(pilot, WelcomeScreen)
-        assert (said in str(servers.query_one(Picker).get_option_at_index(0).prompt)) is measured
+        assert (words in str(servers.query_one(Picker).get_option_at_index(0).prompt)) is measured
 
 
 COMMAND = CommandError(
@@ -279,8 +279,8 @@ async def failed(pilot: Pilot[Any]) -> BuildScreen:
 
 async def test_a_diagnosis_says_what_failed_which_line_says_why_and_what_to_do_and_is_copied() -> None:
     made = FakeJourney(run_error=COMMAND)
-    made.script = lambda one: [
-        *events(one, until="start", error=COMMAND),
+    made.script = lambda plan: [
+        *events(plan, until="start", error=COMMAND),
         Output("start", (COMMAND.failure.line,), 0.0),
     ]
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
@@ -372,9 +372,9 @@ async def test_what_was_left_out_stays_out_until_it_is_done_after_all() -> None:
     made = failing("model")
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         build = await failed(pilot)
-        made.script = lambda one: [
+        made.script = lambda plan: [
             StepFinished("model", "omitted", 0.0, "skipped by the user", 0.0),
-            *events(one, until="start", error=ERROR)[-3:],
+            *events(plan, until="start", error=ERROR)[-3:],
         ]
         await pilot.press("s")
         await screen(pilot, AskScreen)
@@ -393,7 +393,7 @@ async def test_what_was_left_out_stays_out_until_it_is_done_after_all() -> None:
 
 def test_an_error_without_a_command_is_a_diagnosis_too() -> None:
     view = ended(begun(plan(), 0.0), WorkspaceError("TW-R01", "no space", "Free some."))
-    found = diagnosis(view, Path("/logs"))
-    assert found is not None
-    assert found.text() == "What failed: TW-R01: no space\nWhat to do: Free some."
+    failure = diagnosis(view, Path("/logs"))
+    assert failure is not None
+    assert failure.text() == "What failed: TW-R01: no space\nWhat to do: Free some."
     assert diagnosis(begun(plan(), 0.0), Path("/logs")) is None

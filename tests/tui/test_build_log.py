@@ -25,25 +25,25 @@ LONG = "a line that is longer than any terminal that is eighty columns wide, and
 class FakeTalker(FakeJourney):
     """A run that says what is put into its queue."""
 
-    said: asyncio.Queue[tuple[str, ...]] = field(default_factory=asyncio.Queue)
+    log_lines: asyncio.Queue[tuple[str, ...]] = field(default_factory=asyncio.Queue)
 
     async def run(
         self, plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()
     ) -> AsyncGenerator[Event, None]:
         yield StepStarted("environment", "Create", 1, 6, 0.0)
         while True:
-            yield Output("environment", await self.said.get(), 0.0)
+            yield Output("environment", await self.log_lines.get(), 0.0)
 
 
 async def begun(pilot: Pilot[Any], made: FakeTalker, *lines: str) -> tuple[BuildScreen, LiveLog]:
     build = await to_build(pilot)
     log = build.query_one(LiveLog)
-    made.said.put_nowait(lines)
+    made.log_lines.put_nowait(lines)
     await wait_for(pilot, lambda: log.line_count == len(lines))
     return build, log
 
 
-def found(build: BuildScreen) -> str:
+def position(build: BuildScreen) -> str:
     return str(build.query_one("#found", Static).render())
 
 
@@ -55,7 +55,7 @@ async def search(pilot: Pilot[Any], build: BuildScreen, text: str) -> None:
     await pilot.pause()
 
 
-async def test_in_40_by_15_what_is_sought_and_found_is_in_sight() -> None:
+async def test_in_40_by_15_the_search_and_its_match_are_visible() -> None:
     made = FakeTalker()
     async with StillApp(made).run_test(size=(40, 15)) as pilot:
         build, log = await begun(pilot, made, "one", "two", "three")
@@ -71,17 +71,17 @@ async def test_matches_are_counted_shown_and_gone_through_while_lines_arrive() -
         lines = [f"line {n} {'[x]' if n % 50 == 0 else ''}" for n in range(200)]
         build, log = await begun(pilot, made, *lines)
         await search(pilot, build, "[x]")
-        assert found(build) == "4 of 4"
+        assert position(build) == "4 of 4"
         assert not log.follows
         assert lines[150] in log.visible_text()
-        made.said.put_nowait(("more [x]",))
-        await wait_for(pilot, lambda: found(build) == "4 of 5")
+        made.log_lines.put_nowait(("more [x]",))
+        await wait_for(pilot, lambda: position(build) == "4 of 5")
         assert lines[150] in log.visible_text()
         await pilot.press("enter", "N")
-        await wait_for(pilot, lambda: found(build) == "3 of 5")
+        await wait_for(pilot, lambda: position(build) == "3 of 5")
         assert lines[100] in log.visible_text()
         await pilot.press("n", "n", "n")
-        await wait_for(pilot, lambda: found(build) == "1 of 5")
+        await wait_for(pilot, lambda: position(build) == "1 of 5")
         assert lines[0] in log.visible_text()
         await pilot.press("escape")
         await wait_for(pilot, lambda: not log.sought)
@@ -89,33 +89,33 @@ async def test_matches_are_counted_shown_and_gone_through_while_lines_arrive() -
         assert pilot.app.screen is build
 
 
-async def test_arrows_go_on_while_the_field_is_open_and_keys_are_letters_there() -> None:
+async def test_arrows_still_work_while_the_field_is_open_and_keys_are_letters_there() -> None:
     made = FakeTalker()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         build, log = await begun(pilot, made, "nfwcb 1", "other", "nfwcb 2")
         await search(pilot, build, "nfwcb")
-        assert found(build) == "2 of 2"
+        assert position(build) == "2 of 2"
         assert not log.wraps
         await pilot.press("down")
-        await wait_for(pilot, lambda: found(build) == "1 of 2")
+        await wait_for(pilot, lambda: position(build) == "1 of 2")
         await pilot.press("up")
-        await wait_for(pilot, lambda: found(build) == "2 of 2")
+        await wait_for(pilot, lambda: position(build) == "2 of 2")
         await pilot.press("escape")
         await wait_for(pilot, lambda: log.has_focus)
 
 
-async def test_what_is_not_there_is_said_and_the_end_is_followed_further() -> None:
+async def test_no_matches_are_reported_and_the_log_still_follows_its_end() -> None:
     made = FakeTalker()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         build, log = await begun(pilot, made, *map(str, range(100)))
         await search(pilot, build, "(*")
-        assert found(build) == "no matches"
+        assert position(build) == "no matches"
         assert log.follows
         await pilot.press("enter", "n", "N")
-        made.said.put_nowait(("(* now",))
-        await wait_for(pilot, lambda: found(build) == "1")
+        made.log_lines.put_nowait(("(* now",))
+        await wait_for(pilot, lambda: position(build) == "1")
         await pilot.press("n")
-        await wait_for(pilot, lambda: found(build) == "1 of 1")
+        await wait_for(pilot, lambda: position(build) == "1 of 1")
 
 
 async def test_the_title_says_whether_the_end_is_followed() -> None:
@@ -141,7 +141,7 @@ async def test_what_is_read_stays_in_sight_while_old_lines_are_dropped() -> None
         await pilot.press("up", "up", "up")
         await wait_for(pilot, lambda: not log.follows)
         seen = log.visible_text()
-        made.said.put_nowait(tuple(f"new {n}" for n in range(300)))
+        made.log_lines.put_nowait(tuple(f"new {n}" for n in range(300)))
         await wait_for(pilot, lambda: log.lines[-1] == "new 299")
         await pilot.pause()
         assert log.visible_text() == seen
@@ -177,7 +177,7 @@ async def test_nothing_to_search_in_or_to_copy_is_no_error() -> None:
     async with StillApp(made).run_test(size=(40, 15)) as pilot:
         build = await to_build(pilot)
         await search(pilot, build, "x")
-        assert found(build) == "no matches"
+        assert position(build) == "no matches"
         await pilot.press("enter", "n", "N", "w", "c", "f", "home", "end")
         await pilot.pause()
         assert pilot.app.clipboard == ""

@@ -131,7 +131,7 @@ async def test_an_offered_question_is_asked_as_it_is_written() -> None:
     assert made.asked[0].messages[0].content == "What does [bold]dynamic batching[/] do?"
 
 
-async def test_again_answers_the_last_question_anew_and_clear_forgets() -> None:
+async def test_again_regenerates_the_last_answer_and_clear_forgets() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         chat = await to_chat(pilot)
@@ -185,7 +185,7 @@ async def test_every_setting_can_be_set_and_one_that_the_model_does_not_take_sta
         chat.talks.first.change(before)
         await pilot.press("ctrl+t")
         form = await screen(pilot, FormScreen)
-        texts = [str(one.render()) for one in form.query(".text")]
+        texts = [str(widget.render()) for widget in form.query(".text")]
         assert [text for text in texts if "not supported here" in text] == [
             "Min-p · not supported here",
             "Presence penalty · not supported here",
@@ -263,7 +263,7 @@ async def test_a_server_found_running_is_restarted_from_its_earlier_plan() -> No
 
 
 @pytest.mark.parametrize(("downs", "stopped"), [(0, []), (1, ["demo"])])
-async def test_quitting_asks_whether_the_server_goes_on(
+async def test_quitting_asks_whether_the_server_keeps_running(
     downs: int, stopped: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = FakeJourney()
@@ -319,11 +319,11 @@ async def test_another_model_can_be_set_up_while_a_form_is_open() -> None:
         await screen(pilot, AskScreen)
         await pilot.press("down", "down", "enter")
         await to_machine(pilot)
-        assert not any(isinstance(one, (ChatScreen, FormScreen)) for one in pilot.app.screen_stack)
+        assert not any(isinstance(screen, (ChatScreen, FormScreen)) for screen in pilot.app.screen_stack)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 15), (20, 8)])
-async def test_the_field_is_in_sight_before_anything_was_said(size: tuple[int, int]) -> None:
+async def test_the_field_is_visible_before_the_first_message(size: tuple[int, int]) -> None:
     async with StillApp(FakeJourney()).run_test(size=size) as pilot:
         chat = await to_chat(pilot)
         await wait_for(pilot, lambda: chat.view.served)
@@ -367,7 +367,7 @@ async def test_staying_and_a_server_that_does_not_stop_keep_the_chat() -> None:
         assert "94.0 tokens/s" in figures_shown(chat), "the question was answered: it is not to be asked again"
 
 
-def test_what_is_said_after_quitting_names_the_workspace_where_it_is_not_the_usual_one() -> None:
+def test_the_message_after_quitting_names_a_workspace_that_is_not_the_default() -> None:
     assert f"triton-wizard --workspace {WORKSPACE.root} down demo" in still_running(ENDPOINT, WORKSPACE)
     assert "triton-wizard down demo" in still_running(ENDPOINT, Workspace.at(None))
 
@@ -382,7 +382,7 @@ def test_only_keys_that_do_something_are_offered_after_an_error() -> None:
     assert "top-p" in figures(ChatView(Conversation(), error=late)).plain
 
 
-def test_only_what_was_measured_is_said() -> None:
+def test_only_measured_figures_are_shown() -> None:
     none = figures(ChatView(Conversation(), stats=Stats(0, None, 0.1, "cancelled"))).plain
     assert none == "0 tokens"
     gate = figures(ChatView(Conversation(), stats=Stats(9, 1.5, 2.0, "gate"))).plain

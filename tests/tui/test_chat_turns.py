@@ -121,11 +121,11 @@ async def test_control_c_and_y_copy_what_is_meant() -> None:
 async def test_blocks_of_code_are_copied_from_the_last_to_the_first_and_marked() -> None:
     async with chatting(FakeJourney(answer=CODE)) as (pilot, chat):
         await asked(pilot, "Q", chat)
-        found = []
+        copied = []
         for _ in range(3):
             await pilot.press("ctrl+b")
-            found.append(pilot.app.clipboard)
-        assert found == ["two\nthree\n", "one()\n", "two\nthree\n"]
+            copied.append(pilot.app.clipboard)
+        assert copied == ["two\nthree\n", "one()\n", "two\nthree\n"]
         assert "Copied code block 2 of 2" in notes(pilot)
         assert chat.talks.first.transcript.turns[-1].marked == 1
 
@@ -179,7 +179,7 @@ async def test_a_private_conversation_is_marked_and_nothing_of_it_is_kept() -> N
         assert chat.view.conversation.messages == ()
         await asked(pilot, "Open", chat)
         await wait_for(pilot, lambda: made.history(pilot.app.workspace).search(""))  # type: ignore[attr-defined]
-        assert [one.title for one in made.history(pilot.app.workspace).search("")] == ["Open"]  # type: ignore[attr-defined]
+        assert [entry.title for entry in made.history(pilot.app.workspace).search("")] == ["Open"]  # type: ignore[attr-defined]
 
 
 async def test_a_private_conversation_stays_private_when_its_server_was_started_again() -> None:
@@ -197,7 +197,7 @@ async def test_a_private_conversation_stays_private_when_its_server_was_started_
         assert not made.history(WORKSPACE).path.exists()
 
 
-async def test_the_gauge_counts_what_is_said_and_written() -> None:
+async def test_the_gauge_counts_the_conversation_and_the_draft() -> None:
     async with chatting(FakeJourney()) as (pilot, chat):
         prompt = chat.query_one(Prompt)
         await wait_for(pilot, lambda: "/ 1,024" in str(prompt.border_subtitle))
@@ -217,7 +217,7 @@ async def test_the_gauge_fits_a_terminal_that_becomes_narrow_while_an_answer_com
 
 
 @pytest.mark.parametrize(
-    ("usage", "width", "said"),
+    ("usage", "width", "words"),
     [
         (Usage(512, 1024, False), 80, "context ██████░░░░░░ ≈ 512 / 1,024 tokens"),
         (Usage(512, 1024, True), 40, "512 / 1,024"),
@@ -226,15 +226,15 @@ async def test_the_gauge_fits_a_terminal_that_becomes_narrow_while_an_answer_com
         (Usage(70, None, False), 80, "≈ 70 tokens"),
     ],
 )
-def test_the_gauge_warns_near_the_end_and_says_what_is_an_estimate(usage: Usage, width: int, said: str) -> None:
-    assert said in gauge(usage, width).plain
+def test_the_gauge_warns_near_the_end_and_says_what_is_an_estimate(usage: Usage, width: int, words: str) -> None:
+    assert words in gauge(usage, width).plain
 
 
 def test_an_answer_that_comes_is_measured_meanwhile() -> None:
     live = Live(10.5, 12.5, 101, 0.5)
-    said = figures(ChatView(Conversation(), busy="answering", live=live)).plain
+    text = figures(ChatView(Conversation(), busy="answering", live=live)).plain
     for part in ("50.0 tokens/s", "TTFT 500 ms", "101 tokens", "Esc stops it"):
-        assert part in said
+        assert part in text
     early = figures(ChatView(Conversation(), busy="answering", live=Live(10.5, 10.6, 4))).plain
     assert "tokens/s" not in early
     assert "first token" not in early
@@ -254,7 +254,7 @@ async def test_a_message_that_does_not_fit_says_so_and_stays() -> None:
         assert chat.query_one(Prompt).text == "Long"
 
 
-async def test_a_server_that_dies_in_the_middle_leaves_what_it_said() -> None:
+async def test_a_server_that_dies_mid_answer_leaves_the_partial_answer() -> None:
     made = FakeJourney(vanishes="demo")
     async with chatting(made) as (pilot, chat):
         await asked(pilot, "Q", chat)

@@ -88,7 +88,7 @@ async def test_a_server_elsewhere_is_compared_by_its_address() -> None:
         await screen(pilot, FormScreen)
         await pilot.press(*"http://far:9000", "enter")
         await wait_for(pilot, lambda: "TW-C01" in notes(pilot))
-        await screen(pilot, FormScreen)  # with the address to be mended
+        await screen(pilot, FormScreen)  # to correct the address
         made.elsewhere = ELSEWHERE
         await pilot.press("enter")
         await wait_for(pilot, lambda: chat.talks.second and chat.talks.second.is_mounted)
@@ -132,7 +132,7 @@ async def with_second(pilot: Pilot[Any], chat: ChatScreen) -> ModelChat:
 
 def kept_by() -> list[tuple[str, int]]:
     """Server and number of messages of each kept conversation, by server."""
-    return sorted((one.endpoint, one.messages) for one in FakeJourney().history(WORKSPACE).search(""))
+    return sorted((entry.endpoint, entry.messages) for entry in FakeJourney().history(WORKSPACE).search(""))
 
 
 async def test_what_the_second_answers_is_kept_as_a_conversation_of_its_own() -> None:
@@ -145,22 +145,22 @@ async def test_what_the_second_answers_is_kept_as_a_conversation_of_its_own() ->
         await wait_for(pilot, lambda: kept_by() == [("demo", 4), ("second", 4)])
         await pilot.press("f4")
         await wait_for(pilot, lambda: [*chat.query(Conversations)])
-        found = chat.query_one(Conversations)
-        await wait_for(pilot, lambda: len(found._entries) == 2)
-        rows = [str(found.query_one("#entries", Picker).get_option_at_index(at).prompt) for at in (0, 1)]
+        window = chat.query_one(Conversations)
+        await wait_for(pilot, lambda: len(window._entries) == 2)
+        rows = [str(window.query_one("#entries", Picker).get_option_at_index(at).prompt) for at in (0, 1)]
         assert all("open now" in row for row in rows)
         assert {"second" in row for row in rows} == {True, False}
         here = next(at for at, row in enumerate(rows) if "second" in row)
         await pilot.press(*["down"] * here, "ctrl+x")
         await screen(pilot, FormScreen)
         await pilot.press("ctrl+u", *"By the second", "enter")
-        await wait_for(pilot, lambda: "By the second" in [entry.title for entry in found._entries])
+        await wait_for(pilot, lambda: "By the second" in [entry.title for entry in window._entries])
         await pilot.press("f4")
         await wait_for(pilot, lambda: not chat.query(Conversations))
         await asked(pilot, "Three", chat)
         await wait_for(pilot, lambda: kept_by() == [("demo", 6), ("second", 6)])
-        every = FakeJourney().history(WORKSPACE).search("")
-        assert {one.endpoint: one.title for one in every} == {"demo": "One", "second": "By the second"}
+        entries = FakeJourney().history(WORKSPACE).search("")
+        assert {entry.endpoint: entry.title for entry in entries} == {"demo": "One", "second": "By the second"}
         await pilot.press("f6")
         await wait_for(pilot, lambda: chat.talks.second is None)
         await with_second(pilot, chat)
@@ -218,9 +218,9 @@ def test_what_cannot_be_compared_is_not() -> None:
     asked_both = Conversation().with_message("user", "Q")
     measured = ChatView(asked_both, stats=SLOW)
     silent = ChatView(asked_both, stats=Stats(None, 0.1, 2.5, "stop"))
-    said = comparison(("a", measured), ("b", silent)).plain
-    assert "as fast" not in said
-    assert "a takes 2.0 s in total · b takes 2.5 s in total · a starts after 90 ms" in said
+    text = comparison(("a", measured), ("b", silent)).plain
+    assert "as fast" not in text
+    assert "a takes 2.0 s in total · b takes 2.5 s in total · a starts after 90 ms" in text
     short = [
         (name, ChatView(asked_both, stats=Stats(24, ttft, 1.1 * ttft, "stop")))
         for name, ttft in (("a", 0.07), ("b", 0.18))

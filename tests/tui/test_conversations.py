@@ -33,8 +33,8 @@ def history() -> History:
     return FakeJourney().history(None)  # type: ignore[arg-type]
 
 
-def titles(found: Conversations) -> list[str]:
-    return [entry.title for entry in found._entries]
+def titles(window: Conversations) -> list[str]:
+    return [entry.title for entry in window._entries]
 
 
 async def two(pilot: Pilot[Any], chat: ChatScreen, made: FakeJourney) -> None:
@@ -51,20 +51,20 @@ async def two(pilot: Pilot[Any], chat: ChatScreen, made: FakeJourney) -> None:
 async def listed(pilot: Pilot[Any], count: int) -> Conversations:
     """The list, open beside the chat or in a window, with that many rows."""
     await wait_for(pilot, lambda: [*pilot.app.screen.query(Conversations)])
-    found = pilot.app.screen.query_one(Conversations)
-    await wait_for(pilot, lambda: len(found._entries) == count and found.is_mounted)
+    window = pilot.app.screen.query_one(Conversations)
+    await wait_for(pilot, lambda: len(window._entries) == count and window.is_mounted)
     await pilot.pause()
-    return found
+    return window
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_an_earlier_conversation_is_found_by_what_was_said_and_gone_on_with(size: tuple[int, int]) -> None:
+async def test_an_earlier_conversation_is_found_by_its_text_and_resumed(size: tuple[int, int]) -> None:
     made = FakeJourney()
     async with chatting(made, size) as (pilot, chat):
         await two(pilot, chat, made)
         await pilot.press("f4")
-        found = await listed(pilot, 2)
-        assert titles(found) == ["Second", "First"]
+        window = await listed(pilot, 2)
+        assert titles(window) == ["Second", "First"]
         await pilot.press(*"apples")
         await listed(pilot, 1)
         await pilot.press("enter")
@@ -76,7 +76,7 @@ async def test_an_earlier_conversation_is_found_by_what_was_said_and_gone_on_wit
             await wait_for(pilot, lambda: not chat.query(Conversations))
         await asked(pilot, "More", chat)
         await wait_for(pilot, lambda: history().search("")[0].messages == 4)
-        assert [one.title for one in history().search("")] == ["First", "Second"]
+        assert [entry.title for entry in history().search("")] == ["First", "Second"]
 
 
 async def test_it_is_there_after_the_wizard_was_left() -> None:
@@ -98,11 +98,11 @@ async def test_renaming_and_deleting_ask_first() -> None:
     async with chatting(made, WIDE) as (pilot, chat):
         await two(pilot, chat, made)
         await pilot.press("f4")
-        found = await listed(pilot, 2)
+        window = await listed(pilot, 2)
         await pilot.press("ctrl+x")
         await screen(pilot, FormScreen)
         await pilot.press("ctrl+u", *"Pears and more", "enter")
-        await wait_for(pilot, lambda: titles(found) == ["Pears and more", "First"])
+        await wait_for(pilot, lambda: titles(window) == ["Pears and more", "First"])
         await pilot.press("down", "ctrl+d")
         await screen(pilot, AskScreen)
         await pilot.press("enter")
@@ -111,25 +111,25 @@ async def test_renaming_and_deleting_ask_first() -> None:
         await pilot.press("down", "ctrl+d")
         await screen(pilot, AskScreen)
         await pilot.press("down", "enter")
-        await wait_for(pilot, lambda: titles(found) == ["Pears and more"])
+        await wait_for(pilot, lambda: titles(window) == ["Pears and more"])
         await pilot.press("escape")
         await pilot.pause()
         assert isinstance(chat.focused, Prompt)
         await asked(pilot, "Again", chat)
         await wait_for(pilot, lambda: history().search("")[0].messages == 4)
-        assert [one.title for one in history().search("")] == ["Pears and more"]
+        assert [entry.title for entry in history().search("")] == ["Pears and more"]
 
 
-async def test_the_open_conversation_may_be_deleted_and_what_follows_is_another_one() -> None:
+async def test_the_open_conversation_can_be_deleted_and_the_next_question_begins_another() -> None:
     made = FakeJourney()
     async with chatting(made, WIDE) as (pilot, chat):
         await two(pilot, chat, made)
         await pilot.press("f4")
-        found = await listed(pilot, 2)
+        window = await listed(pilot, 2)
         await pilot.press("ctrl+d")
         await screen(pilot, AskScreen)
         await pilot.press("down", "enter")
-        await wait_for(pilot, lambda: titles(found) == ["First"])
+        await wait_for(pilot, lambda: titles(window) == ["First"])
         await pilot.press("f4")
         await wait_for(pilot, lambda: not chat.query(Conversations))
         await asked(pilot, "On", chat)
@@ -162,7 +162,7 @@ async def test_no_other_conversation_is_opened_while_an_answer_comes() -> None:
         assert chat.view.texts("user") == ["Second", "Hold"]
 
 
-async def test_a_damaged_file_is_an_error_with_a_code_and_the_chat_goes_on() -> None:
+async def test_a_damaged_file_is_an_error_with_a_code_and_the_chat_continues() -> None:
     path = history().path
     path.parent.mkdir(parents=True)
     path.write_bytes(b"no database at all, but long enough to be taken for one" * 100)
@@ -203,7 +203,7 @@ async def test_what_came_of_an_answer_is_kept_when_a_signal_ends_the_wizard(numb
     assert [message.content for message in kept.messages] == ["Q", made.answer]
 
 
-async def test_another_model_goes_on_with_the_same_kept_conversation() -> None:
+async def test_another_model_continues_the_same_saved_conversation() -> None:
     made = FakeJourney()
     async with chatting(made, NARROW) as (pilot, chat):
         await asked(pilot, "Q", chat)
@@ -223,24 +223,24 @@ async def test_what_is_saved_while_another_is_begun_stays_apart() -> None:
         from wizard.chat.conversation import Conversation
 
         keeping = Autosave(history(), private=False)
-        one = Conversation().with_message("user", "one")
-        await keeping.save(one, ENDPOINT)
+        conversation = Conversation().with_message("user", "one")
+        await keeping.save(conversation, ENDPOINT)
         number = keeping.kept.id
-        await keeping.save(one.with_message("assistant", "1"), ENDPOINT)
+        await keeping.save(conversation.with_message("assistant", "1"), ENDPOINT)
         assert keeping.kept.id == number
         keeping.begin(private=False)
         assert keeping.kept.id is None
         await keeping.save(Conversation(), ENDPOINT)
         assert keeping.kept.id is None
         keeping.begin(private=True)
-        await keeping.save(one, ENDPOINT)
+        await keeping.save(conversation, ENDPOINT)
         assert len(await keeping.search("")) == 1
         history().path.chmod(0o000)
         history().path.unlink()
         history().path.mkdir()
         keeping.begin(private=False)
         with pytest.raises(WorkspaceError, match="TW-C2"):
-            await keeping.save(one, ENDPOINT)
+            await keeping.save(conversation, ENDPOINT)
 
 
 async def test_settings_that_keep_nothing_begin_private() -> None:

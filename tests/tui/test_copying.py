@@ -36,14 +36,14 @@ async def reader(pilot: Pilot[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("copy", "said", "instead"),
+    ("copy", "message", "instead"),
     [(review, " copied", "Press x to save the plan to a file"), (build, " copied", "Press l"), (reader, "Copied", "")],
     ids=["review", "build", "reader"],
 )
-async def test_a_terminal_without_a_clipboard_is_not_said_to_have_taken_it(
-    copy: Callable[[Pilot[Any]], Awaitable[None]], said: str, instead: str, monkeypatch: pytest.MonkeyPatch
+async def test_a_terminal_without_a_clipboard_gets_a_warning_instead_of_copied(
+    copy: Callable[[Pilot[Any]], Awaitable[None]], message: str, instead: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for terminal, wanted in (("xterm-256color", (said,)), ("linux", (MISSING, instead))):
+    for terminal, wanted in (("xterm-256color", (message,)), ("linux", (MISSING, instead))):
         monkeypatch.setenv("TERM", terminal)
         async with StillApp(failing()).run_test(size=(80, 24)) as pilot:
             await copy(pilot)

@@ -58,8 +58,12 @@ def text(widget: Static) -> str:
 
 def panel(stage: StageScreen[Any]) -> str:
     """What the panel shows; empty if it is not there."""
-    found = stage.query_one(ExplanationPanel)
-    return "\n".join(text(one) for one in found.query(Static) if one.display) if found.display else ""
+    explanations = stage.query_one(ExplanationPanel)
+    return (
+        "\n".join(text(widget) for widget in explanations.query(Static) if widget.display)
+        if explanations.display
+        else ""
+    )
 
 
 def about(stage: StageScreen[Any]) -> str:
@@ -72,9 +76,9 @@ async def attending(
     workshop: Workshop, journey: FakeJourney | None = None, size: tuple[int, int] = ROOMY
 ) -> AsyncIterator[Pilot[int]]:
     """The wizard as the command line begins it in a workshop."""
-    found = seated(workshop)
-    pinned: Any = Pinned(journey or FakeJourney(), found)
-    app = StillApp(pinned, answers=dict(found.pin), workshop=found, explain=found.explain)
+    seat = seated(workshop)
+    pinned: Any = Pinned(journey or FakeJourney(), seat)
+    app = StillApp(pinned, answers=dict(seat.pin), workshop=seat, explain=seat.explain)
     async with app.run_test(size=size) as pilot:
         yield pilot
 
@@ -196,7 +200,7 @@ async def test_the_stage_keeps_most_of_the_room(size: tuple[int, int]) -> None:
         assert review.query_one("#stage").size.height >= size[1] // 2
 
 
-async def test_a_damaged_file_of_explanations_is_named_and_stops_nobody(
+async def test_a_damaged_file_of_explanations_is_named_and_does_not_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "lessons").mkdir()
@@ -224,9 +228,9 @@ async def test_words_of_welcome_come_first() -> None:
         await greeted(pilot)
         welcome = await to_welcome(pilot)
         assert about(welcome) in panel(welcome), "a workshop explains"
-        said = text(welcome.query_one(PinnedLine))
-        assert "Set by your facilitator: " in said
-        assert "demo" in said
+        line = text(welcome.query_one(PinnedLine))
+        assert "Set by your facilitator: " in line
+        assert "demo" in line
         assert [row.id for row in welcome.rows] == ["serve", "machine", "settings", "help", "quit"]
 
 
@@ -262,7 +266,7 @@ async def test_pinned_constraints_stay_whatever_is_tried() -> None:
             await pilot.press("right")
         await pilot.press("plus")
         assert [notification.message for notification in pilot.app._notifications] == ["Your facilitator has set this."]
-        assert {one.users for one in journey.wished} == {3}
+        assert {constraints.users for constraints in journey.constraints} == {3}
         assert advice.view.constraints == Constraints(users=3)
         await pilot.press("w")
         form = await screen(pilot, FormScreen)
@@ -299,7 +303,7 @@ async def test_a_server_is_started_again_as_the_facilitator_constraints_it(hide:
         assert review.view.plan is not None
         assert review.view.plan.name == "demo"
         assert review.view.answers == {"name": "demo"}
-        assert {one.users for one in journey.wished} == {3}
+        assert {constraints.users for constraints in journey.constraints} == {3}
         await pilot.press("escape")
         await screen(pilot, WelcomeScreen if hide else AdviceScreen)
 
@@ -324,7 +328,7 @@ async def test_everything_hidden_leads_from_the_welcome_to_the_chat() -> None:
         assert about(chat) in panel(chat)
 
 
-async def test_from_the_build_one_comes_back_to_the_plan_even_if_it_is_hidden() -> None:
+async def test_the_build_leads_back_to_the_plan_even_if_it_is_hidden() -> None:
     async with attending(replace(MINE, text="", hide=("machine", "model", "advice", "review"))) as pilot:
         await to_welcome(pilot)
         await pilot.press("enter")
@@ -361,7 +365,7 @@ async def test_a_pinned_temperature_is_closed_in_the_chat() -> None:
         assert form.query_one("#temperature", Input).disabled
         await pilot.press("escape")
         await asked(pilot, "Hello", chat)
-        assert [one.sampling.temperature for one in journey.asked] == [0.5]
+        assert [conversation.sampling.temperature for conversation in journey.asked] == [0.5]
 
 
 LONG = " ".join(["Look at the memory."] * 120)

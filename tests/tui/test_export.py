@@ -77,7 +77,7 @@ async def test_a_file_that_is_there_is_written_over_only_after_a_question() -> N
     assert path.read_text(encoding="utf-8").startswith("#!")
 
 
-async def test_a_folder_that_is_not_there_is_said_and_what_was_typed_can_be_mended() -> None:
+async def test_a_missing_folder_is_reported_and_the_input_can_be_corrected() -> None:
     async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
         form = await to_form(pilot)
         await pilot.press("ctrl+u", *"no/such.sh", "enter")

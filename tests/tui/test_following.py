@@ -57,7 +57,7 @@ async def following(pilot: Walk, made: FakeJourney) -> WelcomeScreen:
     return welcome
 
 
-async def test_a_build_goes_on_before_ones_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_build_is_shown_live(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WelcomeScreen, "EVERY", 0.01)
     made = FakeJourney(hold_run=True, script=events)
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
@@ -106,11 +106,11 @@ async def test_what_is_stopped_and_started_elsewhere_is_seen(monkeypatch: pytest
         )
 
 
-async def test_a_look_that_fails_is_told_once_and_does_not_end_the_looking(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_check_is_reported_once_and_the_checks_continue(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WelcomeScreen, "EVERY", 0.01)
     made = FakeJourney(running=(ENDPOINT,))
     app = StillApp(made)
-    broken, well = WorkspaceError("TW-K03", "cannot read it", "Mend its rights."), made.calibration
+    broken, well = WorkspaceError("TW-K03", "cannot read it", "Fix its permissions."), made.calibration
 
     def fails(_workspace: Workspace) -> Calibration:
         raise broken
@@ -128,7 +128,7 @@ async def test_a_look_that_fails_is_told_once_and_does_not_end_the_looking(monke
         await wait_for(pilot, lambda: "Chat with" not in text(welcome))
 
 
-async def test_what_was_stopped_while_another_screen_was_open_has_the_machine_looked_at_anew() -> None:
+async def test_a_stop_while_another_screen_was_open_probes_the_machine_again() -> None:
     made = FakeJourney(running=(ENDPOINT,))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         await to_welcome(pilot)

@@ -123,7 +123,7 @@ async def test_what_does_not_matter_is_skipped_and_not_answered() -> None:
     assert app.return_value == {"temperature": 0.0, "max_tokens": 64}
 
 
-async def test_it_is_so_from_the_beginning_and_a_wrong_hidden_answer_holds_nobody_up() -> None:
+async def test_fields_without_effect_start_disabled_and_drop_an_invalid_answer() -> None:
     app = FormApp([TEMPERATURE, SEED], {"temperature": 0.0, "seed": -1})
     async with app.run_test(size=(80, 24)) as pilot:
         form = await screen(pilot, FormScreen)
@@ -140,25 +140,25 @@ async def test_the_focused_field_has_a_bar_of_its_own_that_needs_no_colour(monke
         for name in ("system", "temperature", "top_p"):
             await move_to(pilot, name)
             await pilot.pause()
-            bars = {one.children[1].id: one.styles.border_left[0] for one in form.query(".field")}
-            assert [one for one, bar in bars.items() if bar == "outer"] == [name]
+            bars = {field.children[1].id: field.styles.border_left[0] for field in form.query(".field")}
+            assert [id for id, bar in bars.items() if bar == "outer"] == [name]
 
 
-@pytest.mark.parametrize("questions", [CHAT, CONSTRAINTS, [SYSTEM]], ids=["chat", "wishes", "one"])
-async def test_in_40_by_15_every_field_and_what_is_said_of_it_comes_into_sight(questions: Sequence[Question]) -> None:
+@pytest.mark.parametrize("questions", [CHAT, CONSTRAINTS, [SYSTEM]], ids=["chat", "constraints", "system"])
+async def test_in_40_by_15_every_field_and_its_help_come_into_view(questions: Sequence[Question]) -> None:
     app = FormApp(questions, {})
     async with app.run_test(size=(40, 15)) as pilot:
         form = await screen(pilot, FormScreen)
         for question in questions:
             await move_to(pilot, question.name)
-            pane, said = form.query_one(".form"), form.query_one("#about")
+            pane, help_text = form.query_one(".form"), form.query_one("#about")
             field = form.query_one(f"#{question.name}")
             await wait_for(pilot, lambda pane=pane, field=field: pane.region.contains_region(field.region))
             await pilot.pause()
-            assert form.region.contains_region(said.region)
-            assert said.virtual_size.height <= said.size.height
+            assert form.region.contains_region(help_text.region)
+            assert help_text.virtual_size.height <= help_text.size.height
             assert question.help in " ".join(about(form).split())
-            assert pane.region.bottom <= said.region.y
+            assert pane.region.bottom <= help_text.region.y
 
 
 async def test_the_flag_that_an_error_may_name_stands_with_its_question() -> None:
@@ -181,7 +181,7 @@ async def test_in_40_by_15_the_longest_refusal_can_be_read() -> None:
         await pilot.press(*"My Name", "enter")
         await pilot.pause()
         await pilot.pause()
-        said, field = form.query_one("#about", Static), form.query_one("#name")
+        help_text, field = form.query_one("#about", Static), form.query_one("#name")
         assert "also the model's name in Triton." in " ".join(about(form).split())
-        assert said.get_content_height(said.size, form.size, said.size.width) <= said.size.height
+        assert help_text.get_content_height(help_text.size, form.size, help_text.size.width) <= help_text.size.height
         assert form.query_one(".form").region.contains_region(field.region)

@@ -49,7 +49,7 @@ def test_the_real_journey_and_the_fake_one_have_every_function_that_the_screens_
     fake = inspect.signature(getattr(FakeJourney, name)).parameters
     assert set(wanted) <= set(real)
     assert set(wanted) <= set(fake)
-    assert all(real[one].default is not inspect.Parameter.empty for one in set(real) - set(wanted))
+    assert all(real[parameter].default is not inspect.Parameter.empty for parameter in set(real) - set(wanted))
 
 
 async def test_accepting_everything_takes_at_most_twelve_keys_to_the_first_token() -> None:
@@ -131,11 +131,11 @@ async def test_another_model_can_be_set_up_while_a_server_runs_and_escape_comes_
         await screen(pilot, WelcomeScreen)
 
 
-async def test_servers_that_cannot_be_looked_for_do_not_hold_the_journey_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_servers_that_cannot_be_listed_do_not_block_the_journey(monkeypatch: pytest.MonkeyPatch) -> None:
     made = FakeJourney()
 
     def fail(_workspace: object) -> list[object]:
-        raise ServerError("TW-S01", "nothing can be read [/]", "Mend it.")
+        raise ServerError("TW-S01", "nothing can be read [/]", "Fix it.")
 
     monkeypatch.setattr(made, "statuses", fail)
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
@@ -153,14 +153,14 @@ async def test_a_model_named_on_the_command_line_is_taken_without_asking() -> No
     assert made.read == ["demo"]
 
 
-async def test_the_constraints_of_a_journey_are_used() -> None:
+async def test_the_constraints_of_a_recipe_are_used() -> None:
     made = FakeJourney()
     async with StillApp(made, answers={"model": "demo"}).run_test(size=(80, 24)) as pilot:
         await to_machine(pilot)
         await pilot.press("enter")
         await screen(pilot, AdviceScreen)
-        await wait_for(pilot, lambda: made.wished)
-    assert made.wished[0].users == 2
+        await wait_for(pilot, lambda: made.constraints)
+    assert made.constraints[0].users == 2
 
 
 @pytest.mark.parametrize("walk", [to_machine, to_advice, to_review])
@@ -236,7 +236,7 @@ async def test_a_machine_that_cannot_serve_says_the_way_out_and_can_be_looked_at
         await screen(pilot, ModelScreen)
 
 
-async def test_a_restart_goes_on_with_the_conversation() -> None:
+async def test_a_restart_continues_the_conversation() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         chat = await to_chat(pilot)
@@ -281,8 +281,8 @@ async def test_back_from_a_failed_build_leads_to_the_plan() -> None:
 
 @pytest.mark.parametrize("host", [None, NO_PYTHON])
 async def test_a_server_is_started_again_as_it_was_whenever_the_machine_is_known(host: Host | None) -> None:
-    way = choice(max_batch_size=1)
-    made = FakeJourney(off=("mine",), earlier=replace(plan(), name="mine", choice=way), gate=threading.Event())
+    chosen = choice(max_batch_size=1)
+    made = FakeJourney(off=("mine",), earlier=replace(plan(), name="mine", choice=chosen), gate=threading.Event())
     able, made.host = made.host, host or made.host
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         welcome = await screen(pilot, WelcomeScreen)
@@ -303,13 +303,13 @@ async def test_a_server_is_started_again_as_it_was_whenever_the_machine_is_known
         review = await screen(pilot, ReviewScreen)
         await wait_for(pilot, lambda: review.view.plan)
         assert review.view.plan is not None
-        assert (review.view.plan.name, review.view.plan.choice) == ("mine", way)
+        assert (review.view.plan.name, review.view.plan.choice) == ("mine", chosen)
 
 
 async def choose_when_there(pilot: Walk, row: str) -> None:
     """Choose a row of the welcome that comes late."""
     welcome = await screen(pilot, WelcomeScreen)
-    await wait_for(pilot, lambda: row in [one.id for one in welcome.rows])
+    await wait_for(pilot, lambda: row in [entry.id for entry in welcome.rows])
     await choose(pilot, row)
 
 

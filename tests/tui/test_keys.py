@@ -29,7 +29,7 @@ OWNERS = [pytest.param(kind, id=kind.__name__) for kind in classes()]
 
 
 def key(id: str) -> Key:
-    return next(one for one in declared() if one.id == id)
+    return next(declaration for declaration in declared() if declaration.id == id)
 
 
 @pytest.mark.parametrize("owner", OWNERS)
@@ -53,18 +53,18 @@ def test_no_module_declares_bindings_where_they_are_not_looked_for() -> None:
 
 
 def test_every_id_is_one_binding_s() -> None:
-    ids = [one.id for one in declared()]
+    ids = [declaration.id for declaration in declared()]
     assert sorted(ids) == sorted(set(ids))
 
 
 @pytest.mark.parametrize("owner", OWNERS)
 def test_no_key_of_a_class_does_two_things_unless_the_class_says_when(owner: type[DOMNode]) -> None:
     """What a class inherits it may replace; in its own list a key may stand twice only where `check_action` decides."""
-    found: dict[str, list[str]] = defaultdict(list)
+    key_actions: dict[str, list[str]] = defaultdict(list)
     for binding in vars(owner)["BINDINGS"]:
         for word in binding.key.split(","):
-            found[word.strip()].append(binding.action)
-    twice = {name: actions for name, actions in found.items() if len(actions) > 1}
+            key_actions[word.strip()].append(binding.action)
+    twice = {name: actions for name, actions in key_actions.items() if len(actions) > 1}
     assert not twice or "check_action" in vars(owner), twice
 
 
@@ -78,8 +78,8 @@ def test_keys_are_named_as_they_are_printed() -> None:
     ) == ("^R ? F1 Esc ↑ a Shift+Tab Shift+^X PgUp R")
 
 
-def test_of_two_classes_it_is_known_whether_they_are_seen_together() -> None:
-    by_id = {one.id: one.owner for one in declared()}
+def test_it_is_known_whether_two_classes_appear_together() -> None:
+    by_id = {declaration.id: declaration.owner for declaration in declared()}
     app, stage, machine = by_id["app.help"], by_id["stage.back"], by_id["machine.look"]
     picker, pane, model = by_id["picker.up"], by_id["pane.up"], by_id["model.look"]
     assert all(together(app, other) for other in (stage, machine, picker))
@@ -87,8 +87,8 @@ def test_of_two_classes_it_is_known_whether_they_are_seen_together() -> None:
     assert together(machine, picker)
     assert not together(machine, model)
     assert not together(picker, pane)
-    for one, other in combinations([app, stage, machine, picker, pane, model], 2):
-        assert together(one, other) == together(other, one)
+    for first, other in combinations([app, stage, machine, picker, pane, model], 2):
+        assert together(first, other) == together(other, first)
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_of_two_classes_it_is_known_whether_they_are_seen_together() -> None:
     ],
 )
 def test_a_key_that_is_taken_or_typed_is_refused_with_words(id: str, wanted: str, word: str) -> None:
-    said = refusal(key(id), wanted, {})
-    assert word in said
-    assert bool(word) == bool(said)
+    reason = refusal(key(id), wanted, {})
+    assert word in reason
+    assert bool(word) == bool(reason)
 
 
 def test_a_key_that_was_given_up_is_free_and_one_that_was_taken_is_not() -> None:
@@ -150,14 +150,14 @@ async def test_every_key_of_the_settings_works_and_is_shown_everywhere() -> None
         assert "l Refresh" in " ".join((await screen(pilot, ReaderScreen))._text.split())
 
 
-async def test_keys_of_a_file_that_cannot_hold_are_said_and_left_out() -> None:
+async def test_invalid_keys_of_a_file_are_reported_and_skipped() -> None:
     settings.change(keys={"welcome.look": "enter", "machine.look": "l", "no.such": "x"})
     app = StillApp(FakeJourney())
     async with app.run_test(size=(80, 24)) as pilot:
         welcome = await to_welcome(pilot)
         await wait_for(pilot, lambda: app._notifications)
-        said = sorted(note.message for note in app._notifications)
-        assert said == [
+        messages = sorted(note.message for note in app._notifications)
+        assert messages == [
             "The key enter in the settings for welcome.look is ignored: ⏎ is already used there: Choose (Welcome).",
             "The key x in the settings for no.such is ignored: unknown ID",
         ]
@@ -165,7 +165,7 @@ async def test_keys_of_a_file_that_cannot_hold_are_said_and_left_out() -> None:
         assert load().keys == {"welcome.look": "enter", "machine.look": "l", "no.such": "x"}
 
 
-def test_of_two_ids_that_want_one_key_the_second_keeps_it() -> None:
+def test_of_two_ids_with_the_same_key_the_second_keeps_it() -> None:
     good, problems = usable({"machine.look": "l", "machine.accept": "l"})
     assert len(problems) + len(good) == 2
     assert len(good) < 2
@@ -203,7 +203,7 @@ async def to_keys(pilot: object) -> KeysScreen:
 
 
 def row(window: KeysScreen, id: str) -> str:
-    at = [one.id for one in declared()].index(id)
+    at = [declaration.id for declaration in declared()].index(id)
     return " ".join(str(window.query_one(Picker).get_option_at_index(at).prompt).removeprefix("▸").split())
 
 
@@ -212,7 +212,7 @@ async def test_a_key_is_changed_by_pressing_another_and_given_back() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         window = await to_keys(pilot)
         picker = window.query_one(Picker)
-        at = [one.id for one in declared()].index("welcome.look")
+        at = [declaration.id for declaration in declared()].index("welcome.look")
         while picker.highlighted != at:
             await pilot.press("down")
         assert row(window, "welcome.look") == "r Refresh · Welcome"
@@ -278,7 +278,7 @@ async def test_a_key_that_cannot_hold_is_not_shown_and_comes_to_nothing_with_ano
 
 
 def test_the_keys_that_scroll_in_every_stage_have_one_id_each() -> None:
-    pages = {one.id for one in declared() if {"pageup", "pagedown"} & {*one.keys({})}}
+    pages = {declaration.id for declaration in declared() if {"pageup", "pagedown"} & {*declaration.keys({})}}
     assert pages == {"stage.page_up", "stage.page_down"}
 
 
@@ -292,11 +292,11 @@ async def test_the_help_lists_every_key_that_does_something() -> None:
     async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
         for walk in (to_welcome, to_advice):
             stage = await walk(pilot)
-            said = help_screen(stage)._text
+            text = help_screen(stage)._text
             rows = key_rows(stage, hidden=True)
-            assert {key_row.binding.id for key_row in key_rows(stage)} <= {one.binding.id for one in rows}
-            assert all(one.about in said for one in rows)
-            assert "docs/" in said
+            assert {key_row.binding.id for key_row in key_rows(stage)} <= {row.binding.id for row in rows}
+            assert all(row.about in text for row in rows)
+            assert "docs/" in text
 
 
 async def test_a_letter_is_still_typed_where_a_screen_has_it_as_a_key() -> None:

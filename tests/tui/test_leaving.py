@@ -46,20 +46,22 @@ async def test_name_and_port_stay_after_a_build_and_are_always_shown() -> None:
         assert "Server foo" in str(review.query_one("#cost").render())
 
 
-async def test_all_servers_that_go_on_running_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_all_servers_that_keep_running_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     other = replace(ENDPOINT, name="other")
     app = StillApp(FakeJourney(running=(ENDPOINT, other)))
     async with app.run_test(size=(80, 24)) as pilot:
         await to_welcome(pilot)
         await pilot.press("q")
     app._print_error_renderables()
-    said = "".join(capsys.readouterr().err.split())
-    assert "downdemo" in said
-    assert "downother" in said
-    assert f"--workspace{app.workspace.root}" in said
+    printed = "".join(capsys.readouterr().err.split())
+    assert "downdemo" in printed
+    assert "downother" in printed
+    assert f"--workspace{app.workspace.root}" in printed
 
 
-async def test_a_server_that_was_stopped_elsewhere_is_not_said_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_server_that_was_stopped_elsewhere_is_not_reported_as_running(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     made = FakeJourney()
     app = StillApp(made)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -80,7 +82,7 @@ ELSEWHERE = replace(ENDPOINT, pid=ENDPOINT.pid + 1, ports=replace(ENDPOINT.ports
 """The same server, started again in another terminal: on another port, for its own was taken."""
 
 
-async def test_a_server_that_was_started_again_elsewhere_goes_on_and_is_named(
+async def test_a_server_that_was_started_again_elsewhere_keeps_running_and_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     made = FakeJourney()
@@ -94,8 +96,8 @@ async def test_a_server_that_was_started_again_elsewhere_goes_on_and_is_named(
         await pilot.press("enter")
         await wait_for(pilot, lambda: app._exit)
     app._print_error_renderables()
-    said = "".join(capsys.readouterr().err.split())
-    assert f"demokeepsrunningat{ELSEWHERE.http}" in said
+    printed = "".join(capsys.readouterr().err.split())
+    assert f"demokeepsrunningat{ELSEWHERE.http}" in printed
 
 
 async def test_a_server_that_has_ended_is_started_again_where_that_is_asked() -> None:
@@ -156,7 +158,7 @@ async def test_a_server_that_moved_in_the_middle_of_an_answer_leaves_the_answers
         assert chat.view.error is made.chat_error
 
 
-async def test_what_was_said_is_there_still_after_a_restart_that_is_left() -> None:
+async def test_the_conversation_is_still_there_after_an_abandoned_restart() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         chat = await to_chat(pilot)
@@ -169,8 +171,8 @@ async def test_what_was_said_is_there_still_after_a_restart_that_is_left() -> No
         build = await screen(pilot, BuildScreen)
         await wait_for(pilot, lambda: build.view.phase is Phase.READY)
         made.running = (ENDPOINT,)
-        assert "Back" in (said := [row.about for row in key_rows(build)])
-        assert "Back to the plan" not in said, "there is none to go back to"
+        assert "Back" in (labels := [row.about for row in key_rows(build)])
+        assert "Back to the plan" not in labels, "there is none to go back to"
         await pilot.press("escape")
         await to_welcome(pilot)
         await pilot.press("enter")
@@ -178,7 +180,7 @@ async def test_what_was_said_is_there_still_after_a_restart_that_is_left() -> No
         assert again.view.conversation.messages[0].content == "Hi"
 
 
-async def test_escape_in_an_idle_chat_asks_how_it_goes_on() -> None:
+async def test_escape_in_an_idle_chat_asks_what_to_do_next() -> None:
     async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
         await to_chat(pilot)
         await pilot.press("escape")
@@ -202,20 +204,20 @@ async def test_the_question_whether_to_stop_goes_when_nothing_is_left_to_stop() 
         assert pilot.app._exit is False
 
 
-async def test_whoever_leaves_is_told_what_is_stopped_and_that_the_wizard_ends() -> None:
+async def test_leaving_names_what_is_stopped_and_that_the_wizard_ends() -> None:
     made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         build = await to_build(pilot)
         await wait_for(pilot, lambda: build.view.progress)
-        said = []
+        questions = []
         for key in ("escape", "q"):
             await pilot.press(key)
             question = await screen(pilot, AskScreen)
             answers = question.query_one(Picker).options
-            said.append((str(question.query_one(".question").render()).split("?")[0], str(answers[0].prompt)))
+            questions.append((str(question.query_one(".question").render()).split("?")[0], str(answers[0].prompt)))
             await pilot.press("escape")
             await screen(pilot, BuildScreen)
-    assert said == [("Stop building demo", "▸ Stop it"), ("Stop building demo", "▸ Stop it and quit")]
+    assert questions == [("Stop building demo", "▸ Stop it"), ("Stop building demo", "▸ Stop it and quit")]
 
 
 async def test_a_question_without_an_answer_is_not_sent_with_the_next() -> None:
@@ -243,7 +245,7 @@ async def test_a_signal_stops_the_running_step_and_leaves(number: signal.Signals
     assert app.return_value == CancelledError.exit_code
 
 
-async def test_less_than_a_second_left_is_not_said() -> None:
+async def test_less_than_a_second_left_is_not_shown() -> None:
     made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         lines = (await to_build(pilot)).query_one(ProgressLines)

@@ -65,7 +65,7 @@ def test_a_machine_needs_an_interpreter_but_another_machine_is_only_planned_for(
     assert replace(NO_PYTHON, source="4xH100").runs_triton
 
 
-def test_everything_that_was_found_is_listed_with_what_is_usable() -> None:
+def test_every_detected_device_is_listed_with_its_usability() -> None:
     text = "\n".join(f"{label} {value.plain}" for label, value in rows(CPU_HOST))
     for word in ("121 GiB free", "glibc 2.36", "TW-P03", "docker 27.1.1", "8000"):
         assert word in text
@@ -78,9 +78,9 @@ def here(hardware: str) -> Host:
     return replace(host(hardware), source="this machine")
 
 
-def at_work(found: Host, *indices: int) -> Reading:
+def at_work(host: Host, *indices: int) -> Reading:
     """What goes on where programs hold most of the memory of some GPUs."""
-    idle = reading(found)
+    idle = reading(host)
     processes = (GpuProcess(812, "/opt/tritonserver", 8 * GIB), GpuProcess(4711, "/usr/bin/python3", 60 * GIB))
 
     def busy(gpu: GpuReading) -> GpuReading:
@@ -98,26 +98,26 @@ def at_work(found: Host, *indices: int) -> Reading:
     return replace(idle, gpus=tuple(busy(gpu) if gpu.index in indices else gpu for gpu in idle.gpus))
 
 
-def text(found: Host, now: Reading | None, width: int = 76) -> str:
-    lines = cards(found, now, width)
+def text(host: Host, now: Reading | None, width: int = 76) -> str:
+    lines = cards(host, now, width)
     assert max(line.cell_length for line in lines) <= width
     return "\n".join(line.plain for line in lines)
 
 
 @pytest.mark.parametrize("width", [34, 76, 116])
 def test_a_card_says_who_holds_the_memory_and_what_is_free(width: int) -> None:
-    found = here("1xH200")
-    said = " ".join(text(found, at_work(found, 0), width).split())
+    host = here("1xH200")
+    shown = " ".join(text(host, at_work(host, 0), width).split())
     for word in ("GPU 0 NVIDIA H200", "72.4 GiB free of 140 GiB", "87%", "61 °C · 412 of 700 W", "345 MHz"):
-        assert word in said
-    assert "python3 (4711) 60.0 GiB, tritonserver (812) 8.0 GiB" in said  # the greatest first
-    assert "NVLink ↑ 3.0 GiB/s ↓ 2.0 GiB/s" in said
+        assert word in shown
+    assert "python3 (4711) 60.0 GiB, tritonserver (812) 8.0 GiB" in shown  # the greatest first
+    assert "NVLink ↑ 3.0 GiB/s ↓ 2.0 GiB/s" in shown
 
 
 @pytest.mark.parametrize("width", [34, 76, 116])
 def test_eight_gpus_have_a_row_each_and_those_that_are_held_a_second(width: int) -> None:
-    found = here("8xH200")
-    lines = text(found, at_work(found, 3), width).splitlines()
+    host = here("8xH200")
+    lines = text(host, at_work(host, 3), width).splitlines()
     rows = [line for line in lines if line[:2].strip().isdigit() and line[2:4] == "  "]
     assert len(rows) == 8
     assert "72.4 GiB free" in rows[3]
@@ -125,54 +125,54 @@ def test_eight_gpus_have_a_row_each_and_those_that_are_held_a_second(width: int)
     assert "8 GPUs: NVIDIA H200" in lines[0]
 
 
-def test_before_the_first_reading_the_cards_show_what_the_probe_found() -> None:
-    said = text(GPU_HOST, None)
-    assert "79.0 GiB free of 80.0 GiB" in said
-    assert "°C" not in said
+def test_before_the_first_reading_the_cards_show_the_probed_host() -> None:
+    shown = text(GPU_HOST, None)
+    assert "79.0 GiB free of 80.0 GiB" in shown
+    assert "°C" not in shown
     assert "24.0 GiB" in text(CPU_HOST, None)
 
 
 def test_a_machine_without_a_gpu_has_a_card_of_its_processor() -> None:
-    said = text(CPU_HOST, reading(CPU_HOST))
+    shown = text(CPU_HOST, reading(CPU_HOST))
     for word in ("AMD EPYC", "2 cores", "21.3 GiB free of 24.0 GiB", "3%", "load 0.2", "41 °C"):
-        assert word in said
-    assert "GPU" not in said
+        assert word in shown
+    assert "GPU" not in shown
 
 
-def test_what_is_not_known_is_said_and_never_zero() -> None:
-    found = here("1xH200")
+def test_unknown_readings_are_marked_unknown_and_never_zero() -> None:
+    host = here("1xH200")
     why = {"utilisation": "Not Supported (nvmlDeviceGetUtilizationRates)"}
-    known = reading(found).gpus[0]
+    known = reading(host).gpus[0]
     now = replace(known, utilisation=None, temperature_c=None, power_watts=None, unknown=why)
-    said = text(found, Reading(reading(found).cpu, (now,)))
-    assert "unknown: Not Supported" in said
+    shown = text(host, Reading(reading(host).cpu, (now,)))
+    assert "unknown: Not Supported" in shown
     for word in ("0%", " W", "°C\n\n"):
-        assert word not in said.partition("CPU")[0]
+        assert word not in shown.partition("CPU")[0]
 
 
 def test_a_gpu_that_vanishes_says_so_alone_and_among_others() -> None:
     lost = {"memory": "GPU is lost", "utilisation": "GPU is lost"}
     for kind in ("1xH200", "8xH200"):
-        found = here(kind)
-        idle = reading(found)
+        host = here(kind)
+        idle = reading(host)
         now = replace(idle, gpus=(GpuReading(0, "NVIDIA H200", unknown=lost), *idle.gpus[1:]))
-        assert "GPU is lost" in text(found, now)
-        assert "GPU is lost" in text(found, now, 34).replace("\n", " ")
+        assert "GPU is lost" in text(host, now)
+        assert "GPU is lost" in text(host, now, 34).replace("\n", " ")
     gone = replace(reading(GPU_HOST), gpus=(), problem=Problem("TW-P02", "the driver is not loaded", "Load it."))
     assert "TW-P02" in text(GPU_HOST, gone)
 
 
 def test_slices_and_hidden_processes() -> None:
-    found = here("1xH200")
+    host = here("1xH200")
     part = MigReading("1g.18gb", 18 * GIB, 17 * GIB)
-    now = replace(reading(found).gpus[0], mig_slices=(part,), processes=(GpuProcess(7, None, None),))
-    said = text(found, replace(reading(found), gpus=(now,)))
-    assert "1g.18gb  1.0 GiB free of 18.0 GiB" in said
-    assert "name hidden (7) size hidden" in said
+    now = replace(reading(host).gpus[0], mig_slices=(part,), processes=(GpuProcess(7, None, None),))
+    shown = text(host, replace(reading(host), gpus=(now,)))
+    assert "1g.18gb  1.0 GiB free of 18.0 GiB" in shown
+    assert "name hidden (7) size hidden" in shown
 
 
 @pytest.mark.parametrize(
-    ("links", "said"),
+    ("links", "sentence"),
     [
         ((), ""),
         ((GpuLink(0, 1, "NV18"),), "18 NVLinks"),
@@ -184,9 +184,9 @@ def test_slices_and_hidden_processes() -> None:
         ),
     ],
 )
-def test_links_in_words(links: tuple[GpuLink, ...], said: str) -> None:
+def test_links_in_words(links: tuple[GpuLink, ...], sentence: str) -> None:
     gpus = tuple(Gpu(index, "a") for index in range(1 + max((link.b for link in links), default=0)))
-    assert links_text(replace(GPU_HOST, gpus=gpus, gpu_links=links)) == said
+    assert links_text(replace(GPU_HOST, gpus=gpus, gpu_links=links)) == sentence
 
 
 @pytest.mark.parametrize(("share", "used"), [(0.0, 0), (0.001, 1), (0.5, 5), (1.0, 10), (1.3, 10)])
@@ -198,20 +198,20 @@ async def test_readings_are_taken_until_the_screen_is_left_and_the_last_one_coun
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(MachineScreen, "EVERY", 0)
-    found = here("1xH200")
-    made = FakeJourney(host=found, reading=at_work(found, 0))
+    host = here("1xH200")
+    made = FakeJourney(host=host, reading=at_work(host, 0))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         machine = await to_machine(pilot)
         assert "72.4 GiB of GPU memory is free" in str(machine.query_one("#verdict").render())
-        made.reading = at_work(found)
+        made.reading = at_work(host)
         await wait_for(pilot, lambda: "140 GiB of GPU" in str(machine.query_one("#verdict").render()))
-        made.reading = at_work(found, 0)
+        made.reading = at_work(host, 0)
         await wait_for(pilot, lambda: machine.view.reading == made.reading)
         assert made.closed == []
         given = []
         machine.dismiss = given.append  # type: ignore[method-assign,assignment]
         machine.action_accept()
-        assert given[0].gpus[0].memory_free_bytes == found.gpus[0].memory_total_bytes - 68 * GIB
+        assert given[0].gpus[0].memory_free_bytes == host.gpus[0].memory_total_bytes - 68 * GIB
 
 
 async def test_the_monitor_is_closed_when_the_screen_is_left() -> None:
@@ -226,8 +226,8 @@ async def test_readings_that_fail_half_way_leave_the_last_one_and_are_tried_agai
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(MachineScreen, "EVERY", 0)
-    found = here("1xH200")
-    made = FakeJourney(host=found)
+    host = here("1xH200")
+    made = FakeJourney(host=host)
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         machine = await to_machine(pilot)
         made.reading = HostError("TW-P04", "NVML has [bold]gone[/]", "Restart it.")
@@ -236,7 +236,7 @@ async def test_readings_that_fail_half_way_leave_the_last_one_and_are_tried_agai
         shown = str(machine.query_one("#verdict").render())
         assert "not current: NVML has [bold]gone[/] (TW-P04)" in shown
         assert machine.view.reading is not None
-        made.reading = at_work(found, 0)
+        made.reading = at_work(host, 0)
         await wait_for(pilot, lambda: machine.view.silent is None)
 
 

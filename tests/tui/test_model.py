@@ -114,16 +114,16 @@ def test_what_looks_like_a_name_is_offered_first(text: str) -> None:
 
 
 def test_a_word_filters_and_is_offered_last() -> None:
-    found, first = rows(ModelView(SUGGESTIONS, "offline"))
-    assert found == [SUGGESTIONS[1], "offline"]
+    entries, first = rows(ModelView(SUGGESTIONS, "offline"))
+    assert entries == [SUGGESTIONS[1], "offline"]
     assert first == 0
 
 
 @given(st.text())
 def test_whatever_is_typed_can_be_taken_or_is_blank(text: str) -> None:
-    found, first = rows(ModelView(SUGGESTIONS, text))
-    assert (text.strip() in found) == bool(text.strip())
-    assert first is None or first < len(found)
+    entries, first = rows(ModelView(SUGGESTIONS, text))
+    assert (text.strip() in entries) == bool(text.strip())
+    assert first is None or first < len(entries)
     assert set(matching(SUGGESTIONS, text)) <= set(SUGGESTIONS)
 
 
@@ -173,18 +173,20 @@ async def searched(pilot: Walk, text: str) -> ModelScreen:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "said"),
+    ("verdict", "reason"),
     [
         (Verdict("fits", saying("on 1 GPU")), "✓ fits: on 1 GPU"),
         (Verdict("tight", saying("only as fp8")), "◐ tight: only as fp8"),
         (Verdict("no", saying("61.0 GiB of weights")), "✗ not possible: 61.0 GiB of weights"),
     ],
 )
-async def test_every_verdict_has_a_sign_a_word_and_a_reason(verdict: Verdict, said: str) -> None:
-    one = replace(SUGGESTIONS[0], verdict=verdict, usable=verdict.word != "no", gated=True, parameters=8_030_000_000)
-    async with StillApp(FakeJourney(offered=(one, SUGGESTIONS[1]))).run_test(size=(120, 40)) as pilot:
+async def test_every_verdict_has_a_sign_a_word_and_a_reason(verdict: Verdict, reason: str) -> None:
+    suggestion = replace(
+        SUGGESTIONS[0], verdict=verdict, usable=verdict.word != "no", gated=True, parameters=8_030_000_000
+    )
+    async with StillApp(FakeJourney(offered=(suggestion, SUGGESTIONS[1]))).run_test(size=(120, 40)) as pilot:
         row = shown(await to_model(pilot))[0]
-        for word in (said, "8.03 B parameters", "gated"):
+        for word in (reason, "8.03 B parameters", "gated"):
             assert word in row
 
 
@@ -270,7 +272,7 @@ async def test_what_cannot_be_judged_says_why_and_can_be_taken() -> None:
 
 
 @pytest.mark.usefixtures("at_once")
-async def test_a_search_that_finds_nothing_and_one_that_fails_say_so_and_typing_goes_on() -> None:
+async def test_an_empty_and_a_failed_search_are_reported_and_typing_continues() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         model = await searched(pilot, "xyzzy")

@@ -26,10 +26,10 @@ async def test_it_is_asked_once_and_the_advice_follows(keys: tuple[str, ...], ta
         await pilot.press("enter")
         await screen(pilot, AskScreen)
         await pilot.press(*keys)
-        found = await screen(pilot, AdviceScreen)
-        await wait_for(pilot, lambda: found.view.advice or found.view.error)
-        assert found.view.constraints.engine_python == taken
-        assert {choice.engine_python for choice in found.view.choices} == {taken}
+        advice = await screen(pilot, AdviceScreen)
+        await wait_for(pilot, lambda: advice.view.advice or advice.view.error)
+        assert advice.view.constraints.engine_python == taken
+        assert {choice.engine_python for choice in advice.view.choices} == {taken}
 
 
 @pytest.mark.parametrize("same", [True, False])
@@ -41,8 +41,8 @@ async def test_the_answer_is_for_its_model_only(same: bool) -> None:
         await pilot.press("enter")
         await screen(pilot, AskScreen)
         await pilot.press("enter")
-        found = await screen(pilot, AdviceScreen)
-        await wait_for(pilot, lambda: found.view.advice or found.view.error)
+        advice = await screen(pilot, AdviceScreen)
+        await wait_for(pilot, lambda: advice.view.advice or advice.view.error)
         assert "engine_python" not in app.answers
         made.facts = LLAMA if same else GGUF
         await pilot.press("escape")
@@ -55,11 +55,11 @@ async def test_the_answer_is_for_its_model_only(same: bool) -> None:
         assert again.view.constraints.engine_python == (VENV.path if same else None)
 
 
-async def test_what_was_said_before_is_not_asked() -> None:
+async def test_an_answer_given_before_is_not_asked_for_again() -> None:
     made = FakeJourney(host=replace(host("2xH100"), engine_pythons=(VENV,)), facts=LLAMA, advice=None)
     async with StillApp(made, answers={"engine_python": "none"}).run_test(size=(100, 40)) as pilot:
         await to_model(pilot)
         await pilot.press("enter")
-        found = await screen(pilot, AdviceScreen)
-        await wait_for(pilot, lambda: found.view.advice or found.view.error)
-        assert found.view.constraints.engine_python is None
+        advice = await screen(pilot, AdviceScreen)
+        await wait_for(pilot, lambda: advice.view.advice or advice.view.error)
+        assert advice.view.constraints.engine_python is None

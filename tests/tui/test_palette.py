@@ -25,7 +25,7 @@ async def type_command(pilot: Walk, name: str) -> None:
     await pilot.press("ctrl+p")
     palette = await screen(pilot, CommandPalette)
     await pilot.press(*name)
-    await wait_for(pilot, lambda: (found := palette.query_one("CommandList")).option_count and found.highlighted == 0)  # type: ignore[attr-defined]
+    await wait_for(pilot, lambda: (hits := palette.query_one("CommandList")).option_count and hits.highlighted == 0)  # type: ignore[attr-defined]
     await pilot.press("enter")
 
 
@@ -33,17 +33,17 @@ async def test_it_offers_what_the_screen_can_do_with_its_keys() -> None:
     app = StillApp(FakeJourney())
     async with app.run_test(size=(80, 24)) as pilot:
         await to_machine(pilot)
-        found = offered(app)
-        assert found["Refresh"].help == "r"
-        assert {"Choose a model", "Help", "Settings", "Quit", "Back", "Theme", "Language: English"} <= found.keys()
-        assert "Scroll" not in found
-        assert "Commands" not in found
+        commands = offered(app)
+        assert commands["Refresh"].help == "r"
+        assert {"Choose a model", "Help", "Settings", "Quit", "Back", "Theme", "Language: English"} <= commands.keys()
+        assert "Scroll" not in commands
+        assert "Commands" not in commands
         await pilot.press("escape")
         await to_welcome(pilot)
         assert "Choose a model" not in offered(app)
 
 
-async def test_a_command_is_found_by_its_words_and_done() -> None:
+async def test_a_command_is_found_by_its_words_and_run() -> None:
     app = StillApp(FakeJourney())
     async with app.run_test(size=(80, 24)) as pilot:
         await to_machine(pilot)

@@ -19,17 +19,17 @@ from wizard.tui.widgets.progress import ProgressLines
 PIP = "     ━━━━━━━━━━━━━━━╸━━━━━━━━━━━━━━━ 27.5/55.4 MB 136.0 MB/s eta 0:00:02"
 
 
-def said(progress: Progress) -> str:
+def progress_text(progress: Progress) -> str:
     lines = ProgressLines()
     lines.show(progress, 6.0, stopping=False)
     return "\n".join(str(line) for line in lines.lines(60))
 
 
-def test_a_step_that_has_told_of_all_it_fetches_and_goes_on_has_no_bar() -> None:
-    assert "50%" in said(Progress("a", 0.5, None, "", 0.0))
-    assert "99%" in said(Progress("a", 0.99, None, "", 0.0))
+def test_a_step_that_continues_after_its_downloads_has_no_bar() -> None:
+    assert "50%" in progress_text(Progress("a", 0.5, None, "", 0.0))
+    assert "99%" in progress_text(Progress("a", 0.99, None, "", 0.0))
     for fraction in (0.996, 1.0):
-        assert said(Progress("a", fraction, 0.0, "55.4/55.4 MB", 0.0)).split("\n") == ["◌ 6 s", ""]
+        assert progress_text(Progress("a", fraction, 0.0, "55.4/55.4 MB", 0.0)).split("\n") == ["◌ 6 s", ""]
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_a_step_that_has_told_of_all_it_fetches_and_goes_on_has_no_bar() -> None
     ],
 )
 def test_of_a_bar_that_the_tool_draws_itself_only_the_words_are_shown(text: str, words: str) -> None:
-    assert said(Progress("a", 0.5, None, text, 0.0)).split("\n")[1:] == [f"6 s · {words}"]
+    assert progress_text(Progress("a", 0.5, None, text, 0.0)).split("\n")[1:] == [f"6 s · {words}"]
 
 
-async def test_the_time_that_is_left_goes_on_while_the_tool_is_silent() -> None:
+async def test_the_remaining_time_is_updated_while_the_tool_is_silent() -> None:
     now = [100.0]
     over = asyncio.Event()
 
@@ -55,10 +55,10 @@ async def test_the_time_that_is_left_goes_on_while_the_tool_is_silent() -> None:
         await over.wait()
 
     run = Run(plan(), start, asyncio.create_task, lambda: now[0])  # type: ignore[arg-type]  # as good as a worker here
-    told = asyncio.Event()
-    run.listen(lambda _message: told.set() if run.progress else None)
+    received = asyncio.Event()
+    run.listen(lambda _message: received.set() if run.progress else None)
     run.begin()
-    await told.wait()
+    await received.wait()
     assert run.progress is not None
     assert run.progress.eta_s == 12.0
     now[0] += 9

@@ -89,15 +89,15 @@ async def test_the_language_is_another_from_then_on(monkeypatch: pytest.MonkeyPa
     async with app.run_test(size=(80, 24)) as pilot:
         window = await to_settings(pilot)
         assert "same as the system" in row(window, 0)
-        said: list[str] = []
-        monkeypatch.setattr(WelcomeScreen, "relabel", lambda self: said.append(language.used()))
+        languages: list[str] = []
+        monkeypatch.setattr(WelcomeScreen, "relabel", lambda self: languages.append(language.used()))
         await pilot.press("right", "right")
         assert (language.used(), load().language) == ("ko", "ko")
         await pilot.press("left")
         assert (language.used(), load().language) == ("en", "en")
         await pilot.press("left")
         assert (language.used(), load().language) == ("ko", None)
-    assert said == ["en", "ko", "en", "ko"]
+    assert languages == ["en", "ko", "en", "ko"]
 
 
 async def test_what_another_wizard_has_set_is_kept_and_shown() -> None:
@@ -114,15 +114,15 @@ async def test_what_another_wizard_has_set_is_kept_and_shown() -> None:
 async def test_each_row_says_what_it_is_for() -> None:
     async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
         window = await to_settings(pilot)
-        said = set()
+        texts = set()
         for _ in range(5):
-            said.add(str(window.query_one("#about", Static).render()))
+            texts.add(str(window.query_one("#about", Static).render()))
             await pilot.press("down")
             await pilot.pause()
-        assert len(said) == 5
+        assert len(texts) == 5
 
 
-async def test_settings_that_cannot_be_read_are_said_and_put_aside_by_the_first_change() -> None:
+async def test_unreadable_settings_are_reported_and_set_aside_by_the_first_change() -> None:
     path = settings.path()
     path.parent.mkdir(parents=True)
     path.write_text("theme = ?")
@@ -167,6 +167,6 @@ async def test_the_key_bar_names_them() -> None:
     async with StillApp(FakeJourney()).run_test(size=(20, 24)) as pilot:
         machine = await to_machine(pilot)
         assert isinstance(machine, MachineScreen)
-        said = " ".join(line.plain for line in machine.query_one(KeyBar).lines(18))
-        assert "F1 Help" in said
-        assert "Settings" not in said
+        text = " ".join(line.plain for line in machine.query_one(KeyBar).lines(18))
+        assert "F1 Help" in text
+        assert "Settings" not in text

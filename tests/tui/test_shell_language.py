@@ -45,8 +45,8 @@ def words(app: StillApp) -> list[str]:
 async def recipes(pilot: Pilot[Any]) -> None:
     await to_welcome(pilot)
     await choose(pilot, "recipes")
-    found = await screen(pilot, RecipesScreen)
-    await wait_for(pilot, lambda: found.query_one(Picker).option_count)
+    recipes_screen = await screen(pilot, RecipesScreen)
+    await wait_for(pilot, lambda: recipes_screen.query_one(Picker).option_count)
     await pilot.pause()
 
 
@@ -88,9 +88,7 @@ WALKS: list[tuple[FakeJourney, Callable[[Pilot[Any]], Awaitable[Any]]]] = [
 
 
 @pytest.mark.parametrize(("made", "walk"), WALKS)
-async def test_everything_is_said_in_the_language(
-    made: FakeJourney, walk: Callable[[Pilot[Any]], Awaitable[Any]]
-) -> None:
+async def test_every_text_is_in_the_language(made: FakeJourney, walk: Callable[[Pilot[Any]], Awaitable[Any]]) -> None:
     with pseudo.spoken():
         app = StillApp(made)
         async with app.run_test(size=(200, 60)) as pilot:
@@ -99,7 +97,7 @@ async def test_everything_is_said_in_the_language(
             assert words(app) == []
 
 
-async def test_the_commands_are_said_in_the_language() -> None:
+async def test_the_commands_are_in_the_language() -> None:
     with pseudo.spoken():
         app = StillApp(FakeJourney())
         async with app.run_test(size=(200, 60)) as pilot:
@@ -111,11 +109,11 @@ async def test_the_commands_are_said_in_the_language() -> None:
             assert tr("Search for a command") in str(palette.query_one("CommandInput").placeholder)  # type: ignore[attr-defined]
 
 
-def test_every_place_and_key_is_said_in_the_language() -> None:
+def test_every_place_and_key_is_in_the_language() -> None:
     with pseudo.spoken():
-        for one in declared():
-            assert pseudo.escaped(one.where) == []
-            assert pseudo.escaped(tr(one.binding.description)) == []
+        for declaration in declared():
+            assert pseudo.escaped(declaration.where) == []
+            assert pseudo.escaped(tr(declaration.binding.description)) == []
 
 
 async def test_another_language_is_seen_at_once_on_the_welcome_and_in_the_bars() -> None:

@@ -28,15 +28,15 @@ LOST = GpuReading(0, "NVIDIA H200", unknown={"memory": "lost", "utilisation": "l
 DATA = (
     *(hit.ref for hit in HITS),
     *(suggestion.title for suggestion in SUGGESTIONS),
-    *(words(one.verdict)[1] for one in VERDICTS if one.verdict),
+    *(words(suggestion.verdict)[1] for suggestion in VERDICTS if suggestion.verdict),
     *(CPU_HOST.cpu.model or "", "python", "tritonserver", "lost", "NVIDIA H200", "GPU", "CPU", "NVLink", "PCIe", "MHz"),
     *("MIG", "apache", "mit", "x86"),
 )
 
 
 def machines() -> list[tuple[Host, Reading | None]]:
-    one, eight = here("1xH200"), here("8xH200")
-    busy = reading(one).gpus[0]
+    single, eight = here("1xH200"), here("8xH200")
+    busy = reading(single).gpus[0]
     odd = replace(
         busy,
         mig_slices=(MigReading("1g.18gb", 4, 2),),
@@ -46,13 +46,13 @@ def machines() -> list[tuple[Host, Reading | None]]:
         memory_is_shared_with_host=True,
         unknown={"utilisation": "lost"},
     )
-    idle = reading(one).cpu
+    idle = reading(single).cpu
     return [
         (CPU_HOST, None),
         (CPU_HOST, reading(CPU_HOST)),
-        (one, at_work(one, 0)),
-        (one, Reading(idle, (odd,))),
-        (one, Reading(idle, (LOST,))),
+        (single, at_work(single, 0)),
+        (single, Reading(idle, (odd,))),
+        (single, Reading(idle, (LOST,))),
         (eight, at_work(eight, 3)),
         (eight, replace(reading(eight), gpus=(LOST, *reading(eight).gpus[1:]))),
         (GPU_HOST, replace(reading(GPU_HOST), gpus=(), problem=Problem("TW-P02", "lost", ""))),
@@ -63,11 +63,11 @@ def machines() -> list[tuple[Host, Reading | None]]:
 @pytest.mark.parametrize("number", range(8))
 def test_the_cards(number: int, width: int) -> None:
     with pseudo.spoken():
-        found, now = machines()[number]
-        text = " ".join(line.plain for line in cards(found, now, width))
+        host, now = machines()[number]
+        text = " ".join(line.plain for line in cards(host, now, width))
         assert pseudo.escaped(text, DATA) == []
-        view = MachineView(found, None, now, HostError("TW-P04", "lost", ""))
-        assert pseudo.escaped(f"{judgement(found, now)} {verdict_text(view)}", DATA) == []
+        view = MachineView(host, None, now, HostError("TW-P04", "lost", ""))
+        assert pseudo.escaped(f"{judgement(host, now)} {verdict_text(view)}", DATA) == []
 
 
 def test_the_verdict_of_a_machine_that_cannot_serve() -> None:
@@ -98,7 +98,7 @@ def test_the_rows_of_the_list() -> None:
         ModelView(()),
     ],
 )
-def test_the_line_of_what_goes_on(view: ModelView) -> None:
+def test_the_state_line_of_the_model_list(view: ModelView) -> None:
     with pseudo.spoken():
         line = state(view)
         assert line
@@ -112,10 +112,10 @@ def test_the_reasons_of_verdicts() -> None:
         ("1xH100", "Qwen/Qwen3-8B"),
         ("cpu", "demo"),
     ):
-        found = here(kind)
+        host = here(kind)
         with pseudo.spoken():
             facts = find(ref, offline=True)
-            _, why = words(verdict(found, facts, advise(found, facts, Constraints())))
+            _, why = words(verdict(host, facts, advise(host, facts, Constraints())))
         assert pseudo.escaped(why, ("awq", "int4_awq")) == []
 
 
@@ -124,5 +124,5 @@ async def test_the_whole_machine_screen() -> None:
         app = StillApp(FakeJourney(host=here("1xH200")), answers={"model": "demo"})
         async with app.run_test(size=(120, 40)) as pilot:
             machine = await to_machine(pilot)
-            text = " ".join(str(one.render()) for one in machine.query(".heading, #verdict"))
+            text = " ".join(str(widget.render()) for widget in machine.query(".heading, #verdict"))
             assert pseudo.escaped(text, DATA) == []

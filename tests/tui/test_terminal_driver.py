@@ -52,7 +52,7 @@ def test_a_terminal_that_is_gone_does_not_end_the_thread_that_writes(terminal: t
     assert Display(theirs).write(PICTURE) == len(PICTURE)
 
 
-def test_half_a_character_that_no_terminal_can_show_hurts_nobody(terminal: tuple[int, int]) -> None:
+def test_half_a_character_that_no_terminal_can_show_does_no_harm(terminal: tuple[int, int]) -> None:
     ours, theirs = terminal
     Display(theirs).write("a\ud800b")
     assert os.read(ours, 10) == b"a?b"

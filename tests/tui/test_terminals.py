@@ -51,7 +51,7 @@ async def test_the_whole_journey_works_in_a_terminal_of_any_size(size: tuple[int
     assert chat.view.texts("assistant") == [made.answer]
 
 
-def test_a_size_that_the_environment_tells_is_not_believed() -> None:
+def test_a_size_from_the_environment_is_ignored() -> None:
     terminal = Terminal(HELD)
     try:
         terminal.shows("◆ triton-wizard", "○ Machine", "○ Chat", "Quit")

@@ -46,8 +46,8 @@ def luminance(color: Color) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: Color, other: Color) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
+def contrast(color: Color, other: Color) -> float:
+    low, high = sorted((luminance(color), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -57,7 +57,7 @@ def test_the_ratio_is_that_of_the_standard() -> None:
 
 
 @pytest.mark.parametrize(
-    ("theme", "least"), [(WIZARD, 4.5), (LIGHT, 4.5), (CONTRAST, 7.0)], ids=lambda one: str(one)[:30]
+    ("theme", "least"), [(WIZARD, 4.5), (LIGHT, 4.5), (CONTRAST, 7.0)], ids=lambda parameter: str(parameter)[:30]
 )
 def test_every_text_can_be_read_on_every_ground(theme: Theme, least: float) -> None:
     colors = variables(theme)
@@ -82,7 +82,7 @@ async def test_the_theme_of_the_settings_is_put_on(theme: str) -> None:
         assert not app._notifications
 
 
-async def test_a_theme_that_there_is_not_is_said() -> None:
+async def test_an_unknown_theme_is_reported() -> None:
     settings.change(theme="no-such [/]")
     app = StillApp(FakeJourney())
     async with app.run_test(size=(80, 24)) as pilot:
@@ -106,16 +106,16 @@ async def test_what_is_below_a_window_is_seen_with_every_theme() -> None:
 def unreadable(app: StillApp, least: float) -> dict[str, float]:
     """Texts on the screen, or in the window over it, and how little they contrast with what they stand on."""
     shown = next(iter(app.screen.query(".window")), app.screen).region
-    found: dict[str, float] = {}
+    ratios: dict[str, float] = {}
     for strip in app.screen._compositor.render_strips()[shown.y : shown.bottom]:
         for text, style, _control in strip.crop(shown.x, shown.right):
             if style is None or not any(map(str.isalnum, text)):
                 continue  # bars and frames
-            pair = [Color.from_rich_color(one) for one in (style.color, style.bgcolor) if one is not None]
+            pair = [Color.from_rich_color(color) for color in (style.color, style.bgcolor) if color is not None]
             ratio = contrast(*pair) if len(pair) == 2 and not style.dim else 0.0
             if ratio < least:
-                found[text.strip()] = round(ratio, 2)
-    return found
+                ratios[text.strip()] = round(ratio, 2)
+    return ratios
 
 
 @pytest.mark.parametrize(

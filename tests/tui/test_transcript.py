@@ -70,10 +70,10 @@ def test_markdown_becomes_lines() -> None:
 
 @pytest.mark.parametrize("width", [1, 3, 8, 20, 33])
 def test_no_line_is_wider_than_the_room_and_nothing_is_lost(width: int) -> None:
-    found = [line for block in blocks(EVERYTHING) for line in block.lines(width)]
+    lines = [line for block in blocks(EVERYTHING) for line in block.lines(width)]
     least = 30  # what a table of two columns and its bar, or a list in a list, takes at least
-    assert max(line.cell_length for line in found) <= max(width, least)
-    letters = "".join("".join(line.plain.split()) for line in found)
+    assert max(line.cell_length for line in lines) <= max(width, least)
+    letters = "".join("".join(line.plain.split()) for line in lines)
     for word in ("Title", "second", "quoted", "python"):
         assert word in letters.replace("│", "").replace("▏", "") or width < len(word) + 6
 
@@ -82,15 +82,15 @@ def test_a_table_with_too_many_columns_for_the_screen_shows_each_row_below_the_o
     head = "| name | " + " | ".join(f"column {number}" for number in range(6)) + " |\n" + "|---" * 7 + "|\n"
     text = head + "".join(f"| {name} | " + " | ".join(["a few words"] * 6) + " |\n" for name in ("one", "two"))
     assert shown(text, 100)[0].startswith("name │ column 0")
-    found = shown(text, 40)
-    assert found[:3] == ["name: one", "column 0: a few words", "column 1: a few words"]
-    assert found[7:9] == ["─" * 40, "name: two"]
+    lines = shown(text, 40)
+    assert lines[:3] == ["name: one", "column 0: a few words", "column 1: a few words"]
+    assert lines[7:9] == ["─" * 40, "name: two"]
     assert shown(head, 40)[0].startswith("nam")  # the rows may still come
 
 
 def test_wide_characters_and_tabs_in_code_are_folded_by_cells() -> None:
-    found = [line for block in blocks("```\n\t한국어한국어한국어\n```") for line in block.lines(20)]
-    assert {line.cell_length for line in found} == {20}
+    lines = [line for block in blocks("```\n\t한국어한국어한국어\n```") for line in block.lines(20)]
+    assert {line.cell_length for line in lines} == {20}
 
 
 @pytest.mark.parametrize("step", [1, 7, 50])
@@ -107,9 +107,9 @@ def test_a_text_that_grows_ends_as_the_whole_text_is(step: int) -> None:
 
 def test_only_the_last_block_of_a_growing_text_is_read_again() -> None:
     done, offset, rest = growing("one\n\ntwo\n\n```py\nx = 1\n")
-    assert [one.text.plain for one in done] == ["one", "two"]
+    assert [block.text.plain for block in done] == ["one", "two"]
     assert "one\n\ntwo\n\n```py\nx = 1\n"[offset:].startswith("```py")
-    assert [(one.kind, one.partial) for one in rest] == [("code", True)]
+    assert [(block.kind, block.partial) for block in rest] == [("code", True)]
     assert growing("") == ([], 0, [])
 
 
@@ -120,10 +120,10 @@ def test_what_a_terminal_would_obey_is_left_out() -> None:
 
 def test_of_a_pasted_book_the_beginning_and_the_end_are_shown() -> None:
     turn = Turn("user", "A" * LONGEST + "x" * 100_000 + "Z" * LONGEST)
-    found = "\n".join(line.plain for line in turn.lines(80))
-    assert "102,000 more characters" in found
-    assert "A" in found
-    assert "Z" in found
+    text = "\n".join(line.plain for line in turn.lines(80))
+    assert "102,000 more characters" in text
+    assert "A" in text
+    assert "Z" in text
     assert len(turn.lines(80)) < 40
     assert len(turn.text) == 100_000 + 2 * LONGEST
 
@@ -140,10 +140,10 @@ class Shown(App[None]):
 @asynccontextmanager
 async def transcript(messages: list[Message], size: tuple[int, int] = (60, 20)) -> AsyncGenerator[tuple, None]:  # type: ignore[type-arg]
     async with Shown().run_test(size=size) as pilot:
-        found = pilot.app.query_one(Transcript)
-        found.show(messages)
+        view = pilot.app.query_one(Transcript)
+        view.show(messages)
         await pilot.pause()
-        yield pilot, found
+        yield pilot, view
 
 
 def long(turns: int) -> list[Message]:
@@ -160,113 +160,113 @@ def long(turns: int) -> list[Message]:
 
 
 async def test_of_a_long_conversation_only_what_is_in_sight_is_laid_out() -> None:
-    async with transcript(long(100)) as (_pilot, found):
-        assert sum(turn.known for turn in found.turns) <= 3
-        assert found.is_vertical_scroll_end
-        assert "line 29" in "\n".join(in_sight(found))
+    async with transcript(long(100)) as (_pilot, view):
+        assert sum(turn.known for turn in view.turns) <= 3
+        assert view.is_vertical_scroll_end
+        assert "line 29" in "\n".join(in_sight(view))
 
 
 async def test_scrolling_back_page_by_page_shows_every_line_once() -> None:
-    async with transcript(long(12)) as (pilot, found):
-        seen = in_sight(found)
-        page = found.size.height
-        while found.scroll_offset.y > 0:
-            rest = found.virtual_size.height - found.scroll_offset.y
-            found.scroll_relative(y=-page, animate=False)
+    async with transcript(long(12)) as (pilot, view):
+        seen = in_sight(view)
+        page = view.size.height
+        while view.scroll_offset.y > 0:
+            rest = view.virtual_size.height - view.scroll_offset.y
+            view.scroll_relative(y=-page, animate=False)
             await pilot.pause()
-            moved = found.virtual_size.height - found.scroll_offset.y - rest
-            seen = in_sight(found)[:moved] + seen
+            moved = view.virtual_size.height - view.scroll_offset.y - rest
+            seen = in_sight(view)[:moved] + seen
     assert [line for line in seen if line] == [
-        line.plain[2:].rstrip() for turn in found.turns for line in turn.lines(59) if line.plain[2:].strip()
+        line.plain[2:].rstrip() for turn in view.turns for line in turn.lines(59) if line.plain[2:].strip()
     ]
 
 
 async def test_it_follows_the_end_until_one_scrolls_up() -> None:
-    async with transcript(long(3)) as (pilot, found):
-        turn = found.say(Turn("assistant", grows=True))
+    async with transcript(long(3)) as (pilot, view):
+        turn = view.say(Turn("assistant", grows=True))
         turn.add("first\n\n" * 30)
-        found.grown()
-        await wait_for(pilot, lambda: found.is_vertical_scroll_end and "first" in "".join(in_sight(found)))
-        found.scroll_relative(y=-10, animate=False)
+        view.grown()
+        await wait_for(pilot, lambda: view.is_vertical_scroll_end and "first" in "".join(in_sight(view)))
+        view.scroll_relative(y=-10, animate=False)
         await pilot.pause()
-        here = in_sight(found)
+        here = in_sight(view)
         turn.add("last\n\n" * 30)
-        found.grown()
-        await wait_for(pilot, lambda: "last" in "".join(lines(found)))
-        assert in_sight(found) == here
-        found.scroll_end(animate=False)
+        view.grown()
+        await wait_for(pilot, lambda: "last" in "".join(lines(view)))
+        assert in_sight(view) == here
+        view.scroll_end(animate=False)
         await pilot.pause()
         turn.add("again\n\n")
-        found.grown()
-        await wait_for(pilot, lambda: "again" in "".join(in_sight(found)))
+        view.grown()
+        await wait_for(pilot, lambda: "again" in "".join(in_sight(view)))
 
 
 async def test_another_width_keeps_what_is_read_in_sight() -> None:
-    async with transcript(long(20), (80, 24)) as (pilot, found):
-        found.go_to(found.turns[21], 5)
+    async with transcript(long(20), (80, 24)) as (pilot, view):
+        view.go_to(view.turns[21], 5)
         await pilot.pause()
-        top = next(line for line in in_sight(found) if line)
+        top = next(line for line in in_sight(view) if line)
         await pilot.resize_terminal(44, 24)
-        await wait_for(pilot, lambda: found.size.width == 44)
+        await wait_for(pilot, lambda: view.size.width == 44)
         await pilot.pause()
         assert "line" in top
-        assert top.split(" has")[0] in "\n".join(in_sight(found))
+        assert top.split(" has")[0] in "\n".join(in_sight(view))
 
 
 async def test_turns_are_gone_to_one_after_the_other_and_behind_the_last_is_the_end() -> None:
-    async with transcript(long(5)) as (pilot, found):
-        found.step(-1)
+    async with transcript(long(5)) as (pilot, view):
+        view.step(-1)
         await pilot.pause()
-        assert found.current is found.turns[-1]
-        found.step(-1)
+        assert view.current is view.turns[-1]
+        view.step(-1)
         await pilot.pause()
-        assert found.current is found.turns[-2]
-        assert "question 4" in "\n".join(in_sight(found)[:3])
-        found.step(1)
-        found.step(1)
+        assert view.current is view.turns[-2]
+        assert "question 4" in "\n".join(in_sight(view)[:3])
+        view.step(1)
+        view.step(1)
         await pilot.pause()
-        assert found.current is None
-        assert found.is_vertical_scroll_end
+        assert view.current is None
+        assert view.is_vertical_scroll_end
 
 
-async def test_places_are_found_backwards_in_turns_that_nobody_has_seen() -> None:
-    async with transcript(long(40)) as (pilot, found):
-        assert found.seek("TURN 7", 0) == (1, 1)
+async def test_matches_are_found_backwards_in_turns_not_yet_shown() -> None:
+    async with transcript(long(40)) as (pilot, view):
+        assert view.seek("TURN 7", 0) == (1, 1)
         await pilot.pause()
-        assert "turn 7" in "\n".join(in_sight(found))
-        at, count = found.seek("line 3 ", 0)
+        assert "turn 7" in "\n".join(in_sight(view))
+        at, count = view.seek("line 3 ", 0)
         assert (at, count) == (40, 40)
-        assert found.seek("line 3 ", -1) == (39, 40)
-        assert found.seek("line 3 ", 1) == (40, 40)
-        assert found.seek("line 3 ", 1) == (40, 40)
-        assert found.seek("nowhere", 0) == (0, 0)
-        assert found.seek("", 0) == (0, 0)
+        assert view.seek("line 3 ", -1) == (39, 40)
+        assert view.seek("line 3 ", 1) == (40, 40)
+        assert view.seek("line 3 ", 1) == (40, 40)
+        assert view.seek("nowhere", 0) == (0, 0)
+        assert view.seek("", 0) == (0, 0)
 
 
 async def test_the_next_block_of_code_is_the_one_before_the_marked_one_in_the_turn_that_was_gone_to_if_any() -> None:
     code = [Message("assistant", "```\n1\n```\n\n```\n2\n```"), Message("assistant", "```\n3\n```")]
-    async with transcript(code) as (_pilot, found):
-        assert [found.next_code() for _ in range(4)] == [("3\n", 3, 3), ("2\n", 2, 3), ("1\n", 1, 3), ("3\n", 3, 3)]
-        found.step(-1)
-        found.step(-1)
-        assert [found.next_code() for _ in range(3)] == [("2\n", 2, 2), ("1\n", 1, 2), ("2\n", 2, 2)]
-    async with transcript(long(2)) as (_pilot, found):
-        assert found.next_code() is None
+    async with transcript(code) as (_pilot, view):
+        assert [view.next_code() for _ in range(4)] == [("3\n", 3, 3), ("2\n", 2, 3), ("1\n", 1, 3), ("3\n", 3, 3)]
+        view.step(-1)
+        view.step(-1)
+        assert [view.next_code() for _ in range(3)] == [("2\n", 2, 2), ("1\n", 1, 2), ("2\n", 2, 2)]
+    async with transcript(long(2)) as (_pilot, view):
+        assert view.next_code() is None
 
 
 async def test_what_the_mouse_selects_is_the_text_without_bars() -> None:
-    async with transcript([Message("assistant", "one two\n\nthree")]) as (_pilot, found):
-        selected, _end = found.get_selection(Selection(Offset(4, 1), Offset(3, 3)))
+    async with transcript([Message("assistant", "one two\n\nthree")]) as (_pilot, view):
+        selected, _end = view.get_selection(Selection(Offset(4, 1), Offset(3, 3)))
         assert selected == "two\n\nthr"
-        assert found.get_selection(Selection(None, None))[0] == "\none two\n\nthree"
+        assert view.get_selection(Selection(None, None))[0] == "\none two\n\nthree"
 
 
 @pytest.mark.parametrize("size", [(1, 1), (2, 2), (5, 3), (10, 4), (20, 8)])
 async def test_no_terminal_is_too_small(size: tuple[int, int]) -> None:
-    async with transcript([Message("user", "Q"), Message("assistant", EVERYTHING)], size) as (pilot, found):
-        found.scroll_relative(y=-3, animate=False)
+    async with transcript([Message("user", "Q"), Message("assistant", EVERYTHING)], size) as (pilot, view):
+        view.scroll_relative(y=-3, animate=False)
         await pilot.pause()
-        found.seek("bold", 0)
-        found.step(-1)
+        view.seek("bold", 0)
+        view.step(-1)
         await pilot.pause()
-        assert len(in_sight(found)) == found.size.height
+        assert len(in_sight(view)) == view.size.height

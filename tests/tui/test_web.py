@@ -1,4 +1,4 @@
-"""The browser door: who is let in, what is loaded, and what is left when a tab or the server goes away."""
+"""The browser interface: who is let in, what is loaded, and what is left when a tab or the server goes away."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket"}
 
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[Served]:
-    with served(*fake(tmp_path)) as one:
-        yield one
+    with served(*fake(tmp_path)) as page:
+        yield page
 
 
 @asynccontextmanager
@@ -101,13 +101,13 @@ async def test_another_site_gets_nothing_even_with_the_cookie_or_the_token(
     page: Served, headers: dict[str, str]
 ) -> None:
     port = str(urlsplit(page.base).port)
-    said = {name: value.replace("{port}", port) for name, value in headers.items()}
+    forged = {name: value.replace("{port}", port) for name, value in headers.items()}
     async with visitor() as client:
-        assert await status(client, page.address, **said) == FORBIDDEN, "and the token is not used up"
+        assert await status(client, page.address, **forged) == FORBIDDEN, "and the token is not used up"
     async with visitor(page) as client:
-        assert await status(client, page.base, **said) == FORBIDDEN
-        assert await status(client, f"{page.base}/static/js/textual.js", **said) == FORBIDDEN
-        assert await status(client, f"{page.base}/ws", **{**UPGRADE, "Origin": page.base, **said}) == FORBIDDEN
+        assert await status(client, page.base, **forged) == FORBIDDEN
+        assert await status(client, f"{page.base}/static/js/textual.js", **forged) == FORBIDDEN
+        assert await status(client, f"{page.base}/ws", **{**UPGRADE, "Origin": page.base, **forged}) == FORBIDDEN
 
 
 async def test_a_websocket_without_an_origin_is_no_browser_s_and_refused(page: Served) -> None:
@@ -172,9 +172,9 @@ def test_the_browser_is_started_with_a_file_that_only_the_user_can_read(tmp_path
 
 
 def test_a_program_that_talks_no_http_to_the_port_fills_no_terminal(page: Served) -> None:
-    for said in (b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/1.1\r\nX: " + b"x" * 10_000 + b"\r\n\r\n"):
+    for request in (b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/1.1\r\nX: " + b"x" * 10_000 + b"\r\n\r\n"):
         with socket.create_connection(("127.0.0.1", urlsplit(page.base).port or 0)) as port:  # https://…; a long header
-            port.sendall(said)
+            port.sendall(request)
             assert b" 400 " in port.recv(100)
     assert "Traceback" not in page.ends()
 
@@ -216,8 +216,8 @@ def test_what_is_not_installed_is_named_with_how_to_install_it(tmp_path: Path) -
 
 async def to_the_step(browser: Browser, page: Served) -> None:
     await browser.open(page.address)
-    for said in ("Choose a model", "Use this setup", "Run it"):
-        await browser.sees(said)
+    for label in ("Choose a model", "Use this setup", "Run it"):
+        await browser.sees(label)
         await browser.presses("Enter")
     await browser.sees("it waits")
 
@@ -273,7 +273,7 @@ def _is_wizard(process: Path, workspace: Path) -> bool:
 
 
 @needs_browser
-async def test_keys_that_the_page_s_terminal_tells_as_others_reach_the_wizard(page: Served, tmp_path: Path) -> None:
+async def test_keys_that_the_page_s_terminal_reports_differently_reach_the_wizard(page: Served, tmp_path: Path) -> None:
     async with Browser(tmp_path / "profile") as browser:
         await browser.open(page.address)
         await browser.sees("Choose a model")

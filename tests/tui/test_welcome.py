@@ -36,7 +36,7 @@ def text(welcome: WelcomeScreen) -> str:
     return "\n".join(str(option.prompt) for option in welcome.query_one(Picker).options)
 
 
-def test_the_machine_is_said_in_two_lines() -> None:
+def test_the_machine_is_summarized_in_two_lines() -> None:
     assert machine(WelcomeView()) == ["◌ Checking this machine …"]
     assert machine(WelcomeView(GPU_HOST)) == [
         "4 × NVIDIA H100 80GB HBM3, 80.0 GiB · driver 550.54.15",
@@ -64,14 +64,14 @@ def test_the_machine_is_said_in_two_lines() -> None:
 )
 def test_the_cursor_is_on_the_right_answer(view: WelcomeView, row: str) -> None:
     assert right(view) == row
-    assert row in [one.id for one in rows(view)]
+    assert row in [row.id for row in rows(view)]
 
 
 def test_the_first_model_that_can_be_used_is_the_recommended_one() -> None:
-    (row,) = (one for one in rows(WelcomeView(CPU_HOST, suggestions=SUGGESTIONS[::-1])) if one.id == "serve")
+    (row,) = (row for row in rows(WelcomeView(CPU_HOST, suggestions=SUGGESTIONS[::-1])) if row.id == "serve")
     assert (row.title, row.recommended) == ("Serve SmolLM2 [bold]1.7B[/] Instruct", True)
     for none in ((), SUGGESTIONS[3:]):
-        (row,) = (one for one in rows(WelcomeView(CPU_HOST, suggestions=none)) if one.id == "serve")
+        (row,) = (row for row in rows(WelcomeView(CPU_HOST, suggestions=none)) if row.id == "serve")
         assert (row.title, row.about, row.recommended) == ("Serve a model", "of your choice", False)
 
 
@@ -82,31 +82,31 @@ def test_a_model_that_asks_for_a_token_is_recommended_only_where_there_is_no_oth
 
 
 def test_what_is_being_built_stands_before_what_answers() -> None:
-    found = listed([ENDPOINT], {"other": 0.43, "third": None}, lambda _name: "as predicted")
-    assert [(one.name, one.about) for one in found] == [
+    servers = listed([ENDPOINT], {"other": 0.43, "third": None}, lambda _name: "as predicted")
+    assert [(server.name, server.about) for server in servers] == [
         ("other", "being built: 43%"),
         ("third", "its build has ended; view the reason and try again"),
         ("demo", f"model demo at {ENDPOINT.http} · as predicted"),
     ]
-    assert [one.name for one in found if one.building] == ["other"]
-    assert rows(WelcomeView(servers=tuple(found)))[0].title == "See the progress of other"
+    assert [server.name for server in servers if server.building] == ["other"]
+    assert rows(WelcomeView(servers=tuple(servers)))[0].title == "See the progress of other"
 
 
-def test_a_server_that_answers_before_its_build_has_ended_is_one_row() -> None:
-    assert [one.endpoint for one in listed([ENDPOINT], {"demo": 0.9}, lambda _name: "")] == [None]
+def test_a_server_that_answers_before_its_build_has_ended_has_a_single_row() -> None:
+    assert [server.endpoint for server in listed([ENDPOINT], {"demo": 0.9}, lambda _name: "")] == [None]
 
 
 def test_a_server_that_answers_is_listed_once_though_its_build_here_has_failed() -> None:
-    assert [one.endpoint for one in listed([ENDPOINT], {"demo": None}, lambda _name: "")] == [ENDPOINT]
+    assert [server.endpoint for server in listed([ENDPOINT], {"demo": None}, lambda _name: "")] == [ENDPOINT]
 
 
-def test_what_a_server_that_does_not_run_keeps_is_said() -> None:
-    (found,) = listed([], {}, lambda _name: "", plan())
-    assert found.about == "triton-wizard-demo: not running; downloads and builds are kept"
+def test_a_stopped_server_lists_what_it_keeps() -> None:
+    (server,) = listed([], {}, lambda _name: "", plan())
+    assert server.about == "triton-wizard-demo: not running; downloads and builds are kept"
 
 
 def test_a_model_that_is_here_is_no_promise_that_nothing_is_downloaded() -> None:
-    (row,) = (one for one in rows(WelcomeView(suggestions=SUGGESTIONS[1:])) if one.id == "serve")
+    (row,) = (row for row in rows(WelcomeView(suggestions=SUGGESTIONS[1:])) if row.id == "serve")
     assert row.about.startswith("the model is on this machine")
 
 
@@ -166,7 +166,7 @@ async def test_a_server_that_runs_is_offered_where_the_facilitator_allows_it(wor
         assert [*pilot.app.running] == ["demo"], "it is named by whoever leaves, anyway"  # type: ignore[attr-defined]
 
 
-async def test_whoever_plans_for_another_machine_is_not_led_to_a_server_of_this_one() -> None:
+async def test_a_plan_for_another_machine_offers_no_server_of_this_machine() -> None:
     there, mine = replace(GPU_HOST, source="4xH100"), replace(plan(), name="mine")
     made = FakeJourney(host=there, running=(ENDPOINT,), off=("mine",), earlier=mine)
     async with StillApp(made, hardware="4xH100").run_test(size=(80, 24)) as pilot:
@@ -267,7 +267,7 @@ async def test_a_machine_that_cannot_serve_leads_to_the_machine() -> None:
 
 
 async def test_a_probe_that_fails_says_why_and_can_be_done_again() -> None:
-    made = FakeJourney(host=HostError("TW-P03", "the driver is broken", "Mend it."))
+    made = FakeJourney(host=HostError("TW-P03", "the driver is broken", "Fix it."))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         welcome = await to_welcome(pilot)
         assert "TW-P03" in str(welcome.query_one("ErrorPanel").render())
@@ -303,7 +303,7 @@ async def test_quit_is_a_row_too() -> None:
     assert app.return_value == 0
 
 
-async def test_a_ready_journey_is_taken_with_its_answers() -> None:
+async def test_a_recipe_is_used_with_its_answers() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
         await to_welcome(pilot)
@@ -336,7 +336,7 @@ async def test_a_ready_journey_is_taken_with_its_answers() -> None:
         (("1xL4",), None, "made for 1xL4"),
     ],
 )
-def test_a_journey_says_how_this_machine_compares(machines: tuple[str, ...], here: object, begins: str) -> None:
+def test_a_recipe_says_how_this_machine_compares(machines: tuple[str, ...], here: object, begins: str) -> None:
     assert comparison(machines, here).startswith(begins)  # type: ignore[arg-type]
 
 

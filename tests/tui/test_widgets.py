@@ -30,7 +30,7 @@ def test_a_bar_is_as_wide_as_it_should_be(width: int) -> None:
     assert bar(choice().memory, width).cell_length == bar(TOO_MUCH, width).cell_length == width
 
 
-def test_the_parts_of_a_bill_can_be_told_apart_without_colours() -> None:
+def test_the_parts_of_a_memory_breakdown_differ_without_colors() -> None:
     marks = [mark for mark, _ in MARKS.values()]
     assert len(set(marks)) == len(marks)
 
@@ -54,9 +54,9 @@ async def test_lines_fit_their_width_and_are_all_there(width: int) -> None:
         app.query_one(Text).show(Content("one line\nand another"))
         app.query_one(WhatIf).show([("tp", "4*"), ("context", "32,768")], 1)
         await pilot.pause()
-        for one in app.query(Lines):
-            lines = str(one.render()).split("\n")
-            assert one.size.height == len(lines)
+        for widget in app.query(Lines):
+            lines = str(widget.render()).split("\n")
+            assert widget.size.height == len(lines)
             assert width < 40 or max(map(len, lines)) <= width
         if width >= 40:
             assert "excess        4.0 GiB" in str(app.query_one(MemoryBill).render())
@@ -77,7 +77,7 @@ async def test_lines_ask_for_a_layout_only_where_their_number_changes() -> None:
         assert text.size.height == 2
 
 
-async def test_only_the_lines_that_changed_are_drawn_anew() -> None:
+async def test_only_changed_lines_are_redrawn() -> None:
     app = LinesApp()
     async with app.run_test(size=(40, 20)) as pilot:
         text = app.query_one(Text)
@@ -91,7 +91,7 @@ async def test_only_the_lines_that_changed_are_drawn_anew() -> None:
         assert not text._exchange_repaint_regions()
 
 
-async def test_a_clicked_wish_is_the_one_that_keys_change() -> None:
+async def test_keys_change_the_clicked_constraint() -> None:
     picked: list[int] = []
 
     class Clicked(LinesApp):
@@ -123,7 +123,7 @@ async def test_every_shown_key_is_in_the_key_bar_and_no_line_is_too_long() -> No
             assert binding.description.capitalize() in text
 
 
-async def test_where_there_is_no_room_for_all_keys_what_goes_on_back_and_help_come_first() -> None:
+async def test_without_room_for_all_keys_activity_back_and_help_come_first() -> None:
     made = FakeJourney()
     async with StillApp(made).run_test(size=(40, 15)) as pilot:
         chat = await to_chat(pilot)
@@ -184,14 +184,14 @@ async def test_a_picker_points_at_its_row_and_shows_markup_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("size", [(40, 15), (80, 24), (120, 40)])
-async def test_what_is_said_for_a_moment_lies_over_no_key_and_over_no_field(size: tuple[int, int]) -> None:
+async def test_notifications_cover_no_key_and_no_field(size: tuple[int, int]) -> None:
     app = StillApp(FakeJourney())
     async with app.run_test(size=size, notifications=True) as pilot:
         chat = await to_chat(pilot)
         app.notify("Cannot save it: the disk is full", title="TW-C04", severity="error")
         await wait_for(pilot, lambda: app.screen.query("Toast") and app.screen.query_one("Toast").region.height)
         toast = app.screen.query_one("Toast").region
-        assert not any(toast.overlaps(chat.query_one(one).region) for one in ("KeyBar", "Prompt"))
+        assert not any(toast.overlaps(chat.query_one(selector).region) for selector in ("KeyBar", "Prompt"))
 
 
 class PaneApp(App[None]):

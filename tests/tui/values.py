@@ -169,9 +169,9 @@ ADVICE = Advice(
 
 def measurement() -> Measurement:
     """A start of the server ``demo``."""
-    told = choice().memory
-    found = Measured(told.weights_bytes, 4096, 24 * MIB, 28 * MIB, None, 71 * MIB)
-    return Measurement("2026-01-02T03:04:05+00:00", "demo", "a CPU", "triton", FORMULAS, "demo", choice(), found)
+    predicted = choice().memory
+    measured = Measured(predicted.weights_bytes, 4096, 24 * MIB, 28 * MIB, None, 71 * MIB)
+    return Measurement("2026-01-02T03:04:05+00:00", "demo", "a CPU", "triton", FORMULAS, "demo", choice(), measured)
 
 
 def gpu_choice(stack: str, quantization: str, tp: int, weights: float, tpot_ms: float) -> Choice:
@@ -213,20 +213,20 @@ GPU_CHOICES = tuple(
 
 
 def gpu_advice(constraints: Constraints) -> Advice:
-    """Those of `GPU_CHOICES` that are wished for, or a refusal."""
-    found = tuple(
-        one
-        for one in GPU_CHOICES
-        if constraints.tp in (None, one.tp) and constraints.quantization in (None, one.quantization)
+    """Those of `GPU_CHOICES` that match the constraints, or a refusal."""
+    feasible = tuple(
+        choice
+        for choice in GPU_CHOICES
+        if constraints.tp in (None, choice.tp) and constraints.quantization in (None, choice.quantization)
     )
     name, tp = constraints.quantization or "none", constraints.tp or 1
     text = f"tp {tp} × pp 1 needs {tp} like GPUs, and there are 2 GPUs of the kind NVIDIA H100 80GB HBM3."
     refused = tuple(
-        Rejection(one, name, tp, 1, "gpus", saying(text), (change(tp=2),)) for one in ("vllm", "trtllm-llmapi")
+        Rejection(stack, name, tp, 1, "gpus", saying(text), (change(tp=2),)) for stack in ("vllm", "trtllm-llmapi")
     )
     text = "NVFP4 in vLLM needs compute capability 10.0; the NVIDIA H100 80GB HBM3 has 9.0."
     never = Rejection("vllm", "nvfp4", 1, 1, "format", saying(text), (change(quantization="fp8"), do("newer-gpu")))
-    return Advice(True, found, (never,)) if found else Advice(False, (), refused)
+    return Advice(True, feasible, (never,)) if feasible else Advice(False, (), refused)
 
 
 INFEASIBLE = Advice(
@@ -335,23 +335,23 @@ def plan(host: str = "this machine") -> Plan:
 
 def events(made: Plan, *, until: str | None = None, error: WizardError | None = None) -> list[Event]:
     """What a run says: all of it, or up to the middle of step ``until``, where ``error`` may happen."""
-    said: list[Event] = []
+    recorded: list[Event] = []
     for index, step in enumerate(made.steps, 1):
-        said.append(StepStarted(step.id, step.title, index, len(made.steps), 0.0))
-        said.append(
+        recorded.append(StepStarted(step.id, step.title, index, len(made.steps), 0.0))
+        recorded.append(
             Output(
                 step.id, (f"$ {step.actions[0].shell().splitlines()[0]}", "\x1b[32m[bold]fine[/]\x1b[0m so far"), 0.0
             )
         )
         if step.id == until:
             if error is not None:
-                said.append(StepFinished(step.id, "failed", 3.0, error.what, 0.0, error=error.as_json()))
+                recorded.append(StepFinished(step.id, "failed", 3.0, error.what, 0.0, error=error.as_json()))
             else:
-                said.append(Progress(step.id, 0.43, 12.0, "78 of 180 MiB", 0.0))
-            return said
+                recorded.append(Progress(step.id, 0.43, 12.0, "78 of 180 MiB", 0.0))
+            return recorded
         outcome = "skipped" if step.id == "environment" else "done"
-        said.append(StepFinished(step.id, outcome, 0.2 + index, "", 0.0))  # type: ignore[arg-type]
-    return [*said, Ready(ENDPOINT, 0.0)]
+        recorded.append(StepFinished(step.id, outcome, 0.2 + index, "", 0.0))  # type: ignore[arg-type]
+    return [*recorded, Ready(ENDPOINT, 0.0)]
 
 
 ANSWER = (

@@ -84,14 +84,18 @@ async def screen(pilot: Pilot[Any], kind: type[S]) -> S:
     """Wait until a screen of this kind is on top and takes keys, and return it."""
 
     def settled() -> bool:
-        found = pilot.app.screen
-        return isinstance(found, kind) and found.is_mounted and (found.focused is not None or not found.focus_chain)
+        current = pilot.app.screen
+        return (
+            isinstance(current, kind)
+            and current.is_mounted
+            and (current.focused is not None or not current.focus_chain)
+        )
 
     await wait_for(pilot, settled)
     await pilot.pause()
-    found = pilot.app.screen
-    assert isinstance(found, kind)
-    return found
+    current = pilot.app.screen
+    assert isinstance(current, kind)
+    return current
 
 
 def shown(app: textual.app.App[Any]) -> list[str]:
@@ -101,10 +105,10 @@ def shown(app: textual.app.App[Any]) -> list[str]:
 
 async def to_welcome(pilot: Pilot[Any]) -> WelcomeScreen:
     """Wait until everything is known that the welcome looks for."""
-    found = await screen(pilot, WelcomeScreen)
-    await wait_for(pilot, lambda: found.view.error or None not in (found.view.suggestions, found.view.servers))
+    welcome = await screen(pilot, WelcomeScreen)
+    await wait_for(pilot, lambda: welcome.view.error or None not in (welcome.view.suggestions, welcome.view.servers))
     await pilot.pause()
-    return found
+    return welcome
 
 
 async def choose(pilot: Pilot[Any], row: str) -> None:
@@ -120,19 +124,19 @@ async def to_machine(pilot: Pilot[Any]) -> MachineScreen:
     await wait_for(pilot, lambda: isinstance(pilot.app.screen, (WelcomeScreen, MachineScreen)))
     if isinstance(pilot.app.screen, WelcomeScreen):
         await choose(pilot, "machine")
-    found = await screen(pilot, MachineScreen)
-    await wait_for(pilot, lambda: (found.view.host or found.view.error) and not found.awaits_reading)
+    machine = await screen(pilot, MachineScreen)
+    await wait_for(pilot, lambda: (machine.view.host or machine.view.error) and not machine.awaits_reading)
     await pilot.pause()
-    return found
+    return machine
 
 
 async def to_model(pilot: Pilot[Any]) -> ModelScreen:
     await to_machine(pilot)
     await pilot.press("enter")
-    found = await screen(pilot, ModelScreen)
-    await wait_for(pilot, lambda: found.view.suggestions is not None and not found.view.looking)
+    model = await screen(pilot, ModelScreen)
+    await wait_for(pilot, lambda: model.view.suggestions is not None and not model.view.looking)
     await pilot.pause()
-    return found
+    return model
 
 
 async def to_advice(pilot: Pilot[Any]) -> AdviceScreen:
@@ -141,19 +145,19 @@ async def to_advice(pilot: Pilot[Any]) -> AdviceScreen:
     named = "model" in app.answers and "model" not in app.guide.workshop.pin
     await (to_machine(pilot) if named else to_model(pilot))
     await pilot.press("enter")
-    found = await screen(pilot, AdviceScreen)
-    await wait_for(pilot, lambda: found.view.advice or found.view.error)
+    advice = await screen(pilot, AdviceScreen)
+    await wait_for(pilot, lambda: advice.view.advice or advice.view.error)
     await pilot.pause()
-    return found
+    return advice
 
 
 async def to_review(pilot: Pilot[Any]) -> ReviewScreen:
     await to_advice(pilot)
     await pilot.press("enter")
-    found = await screen(pilot, ReviewScreen)
-    await wait_for(pilot, lambda: found.view.plan or found.view.error)
+    review = await screen(pilot, ReviewScreen)
+    await wait_for(pilot, lambda: review.view.plan or review.view.error)
     await pilot.pause()
-    return found
+    return review
 
 
 async def to_build(pilot: Pilot[Any]) -> BuildScreen:

@@ -1,4 +1,4 @@
-"""A served wizard as a process, for the tests of the browser door."""
+"""A served wizard as a process, for the tests of the browser interface."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Served:
     def ends(self, number: int = signal.SIGINT) -> str:
         """End it; what it said since."""
         self.process.send_signal(number)
-        _, said = self.process.communicate(timeout=60)
-        return said
+        _, errors = self.process.communicate(timeout=60)
+        return errors
 
 
 @contextmanager
@@ -51,10 +51,10 @@ def served(*argv: str, **variables: str) -> Iterator[Served]:
     assert process.stderr is not None
     try:
         line = process.stderr.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
-        assert found, line + process.stderr.read()
+        address = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
+        assert address, line + process.stderr.read()
         assert "works once" in process.stderr.readline()
-        yield Served(process, found.group())
+        yield Served(process, address.group())
     finally:
         if process.poll() is None:
             process.terminate()

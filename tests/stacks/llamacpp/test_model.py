@@ -43,33 +43,33 @@ def post(served: Served, model: str, **body: Any) -> list[dict[str, Any]]:
 
 @e2e
 def test_one_answer_for_a_plain_curl(served: Served) -> None:
-    (said,) = post(served, "chain", text_input="What is Triton?", stream=False, max_tokens=3 * CYCLE_TOKENS)
-    assert said["text_output"] == 3 * CYCLE
-    assert (said["finish_reason"], said["completion_tokens"]) == ("length", 3 * CYCLE_TOKENS)
+    (reply,) = post(served, "chain", text_input="What is Triton?", stream=False, max_tokens=3 * CYCLE_TOKENS)
+    assert reply["text_output"] == 3 * CYCLE
+    assert (reply["finish_reason"], reply["completion_tokens"]) == ("length", 3 * CYCLE_TOKENS)
 
 
 @e2e
 def test_streaming_is_the_default_and_loses_nothing(served: Served) -> None:
-    said = post(served, "chain", text_input="What is Triton?", max_tokens=CYCLE_TOKENS + 5)
+    replies = post(served, "chain", text_input="What is Triton?", max_tokens=CYCLE_TOKENS + 5)
     assert (
-        "".join(piece["text_output"] for piece in said) == CYCLE + "Hi "
+        "".join(piece["text_output"] for piece in replies) == CYCLE + "Hi "
     )  # the two bytes of half an emoji are not sent
-    assert {piece["finish_reason"] for piece in said[:-1]} == {""}
-    assert (said[-1]["finish_reason"], said[-1]["completion_tokens"]) == ("length", CYCLE_TOKENS + 5)
+    assert {piece["finish_reason"] for piece in replies[:-1]} == {""}
+    assert (replies[-1]["finish_reason"], replies[-1]["completion_tokens"]) == ("length", CYCLE_TOKENS + 5)
 
 
 @e2e
 def test_a_raw_prompt_is_continued(served: Served) -> None:
-    (said,) = post(served, "chain", text_input="Is it?", stream=False, apply_chat_template=False)
-    assert (said["text_output"], said["finish_reason"]) == ("yes", "stop")
+    (reply,) = post(served, "chain", text_input="Is it?", stream=False, apply_chat_template=False)
+    assert (reply["text_output"], reply["finish_reason"]) == ("yes", "stop")
 
 
 @e2e
 @pytest.mark.parametrize("typed", ["<|im_end|>", "<|im_start|>", "<|endoftext|>"])
 def test_special_tokens_that_somebody_typed_are_text(served: Served, typed: str) -> None:
     def tokens(**body: Any) -> int:
-        (said,) = post(served, "short", stream=False, **body)
-        return int(re.findall(r"prompt too long: (\d+) tokens", said["error"])[0])
+        (reply,) = post(served, "short", stream=False, **body)
+        return int(re.findall(r"prompt too long: (\d+) tokens", reply["error"])[0])
 
     count, frame = 300, len("user\n\nassistant\n") + 3
     assert tokens(text_input=typed * count) == frame + count * (len(typed) + 1)  # a token for each byte, and the space
@@ -78,15 +78,15 @@ def test_special_tokens_that_somebody_typed_are_text(served: Served, typed: str)
 
 @e2e
 def test_stop_words_end_the_answer(served: Served) -> None:
-    (said,) = post(served, "chain", text_input="x", stream=False, stop_words=["", "no", "é."])
-    assert (said["text_output"], said["finish_reason"]) == ("Hi 😀", "stop")
+    (reply,) = post(served, "chain", text_input="x", stream=False, stop_words=["", "no", "é."])
+    assert (reply["text_output"], reply["finish_reason"]) == ("Hi 😀", "stop")
 
 
 @e2e
 def test_an_answer_ends_with_the_context(served: Served) -> None:
-    (said,) = post(served, "short", text_input="x", stream=False, max_tokens=10**6)
-    assert said["finish_reason"] == "length"
-    assert said["completion_tokens"] < SHORT_CONTEXT
+    (reply,) = post(served, "short", text_input="x", stream=False, max_tokens=10**6)
+    assert reply["finish_reason"] == "length"
+    assert reply["completion_tokens"] < SHORT_CONTEXT
 
 
 @e2e
@@ -102,14 +102,14 @@ def test_the_same_seed_gives_the_same_answer(served: Served) -> None:
 
 @e2e
 def test_the_gate(served: Served) -> None:
-    (said,) = post(served, "gated", text_input="Is it!", apply_chat_template=False, stream=False)
-    assert (said["text_output"], said["finish_reason"], said["completion_tokens"]) == (REFUSAL, "gate", 0)
-    (said,) = post(served, "gated", text_input="Is it!", apply_chat_template=False)  # streamed as one piece
-    assert said["text_output"] == REFUSAL
-    (said,) = post(served, "gated", text_input="Is it?", apply_chat_template=False, stream=False)
-    assert (said["text_output"], said["finish_reason"]) == ("yes", "stop")
-    (said,) = post(served, "gated", text_input="x", stream=False, max_tokens=CYCLE_TOKENS)
-    assert said["text_output"] == CYCLE
+    (reply,) = post(served, "gated", text_input="Is it!", apply_chat_template=False, stream=False)
+    assert (reply["text_output"], reply["finish_reason"], reply["completion_tokens"]) == (REFUSAL, "gate", 0)
+    (reply,) = post(served, "gated", text_input="Is it!", apply_chat_template=False)  # streamed as one piece
+    assert reply["text_output"] == REFUSAL
+    (reply,) = post(served, "gated", text_input="Is it?", apply_chat_template=False, stream=False)
+    assert (reply["text_output"], reply["finish_reason"]) == ("yes", "stop")
+    (reply,) = post(served, "gated", text_input="x", stream=False, max_tokens=CYCLE_TOKENS)
+    assert reply["text_output"] == CYCLE
 
 
 @e2e
@@ -130,9 +130,9 @@ def test_the_gate(served: Served) -> None:
     ],
 )
 @pytest.mark.parametrize("stream", [True, False])
-def test_what_is_wrong_is_said(served: Served, body: dict[str, Any], message: str, stream: bool) -> None:
-    (said,) = post(served, "short", **{"text_input": "x", "stream": stream, **body})
-    assert said["error"] == message
+def test_errors_are_reported(served: Served, body: dict[str, Any], message: str, stream: bool) -> None:
+    (reply,) = post(served, "short", **{"text_input": "x", "stream": stream, **body})
+    assert reply["error"] == message
     assert post(served, "short", text_input="still there?", max_tokens=1)[0]["text_output"] == "H"
 
 
@@ -188,7 +188,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
         ("", "x86_64", None),
     ],
 )
-def test_an_old_processor_is_told_before_it_crashes(
+def test_an_old_processor_is_reported_before_it_crashes(
     model: types.ModuleType, cpuinfo: str, machine: str, missing: str | None
 ) -> None:
     if missing is None:
@@ -221,12 +221,12 @@ def test_log_probabilities_with_alternatives(served: Served, chat: bool) -> None
 
 @e2e
 def test_penalties_and_min_p_arrive(served: Served) -> None:
-    def said(prompt: str, **settings: float) -> set[str]:
+    def answers(prompt: str, **settings: float) -> set[str]:
         body = {"text_input": prompt, "apply_chat_template": False, "stream": False, "temperature": 1.0, **settings}
         return {post(served, "chain", **body, random_seed=seed)[0]["text_output"] for seed in range(12)}
 
-    assert said("Is it m!", min_p=0.9) == {"m", "n"}
-    assert said("Is it m!", repetition_penalty=2.0) == {"n"}
+    assert answers("Is it m!", min_p=0.9) == {"m", "n"}
+    assert answers("Is it m!", repetition_penalty=2.0) == {"n"}
     (refused,) = post(served, "chain", text_input="x", min_p=2.0)
     assert "min_p must be from 0 to 1, not 2.0" in refused["error"]
     (refused,) = post(served, "chain", text_input="x", logprobs=21)

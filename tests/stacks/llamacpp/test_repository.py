@@ -28,23 +28,23 @@ def test_files_lie_where_triton_looks() -> None:
 
 
 def test_the_server_describes_itself() -> None:
-    said = parameters(FACTS)
-    assert said["gguf"] == "/a b/${x}.gguf"
-    assert (said["slots"], said["max_seq_len"], said["threads"]) == ("4", "1024", "3")
-    assert said["chat_template"] == CHAT.template
-    assert (said["bos_token"], said["eos_token"]) == (CHAT.bos_token, CHAT.eos_token)
-    assert json.loads(said["stop"]) == list(CHAT.stop)
-    assert json.loads(said["questions"]) == list(FACTS.questions)
-    assert said["special_tokens"] == pattern(CHAT)
+    values = parameters(FACTS)
+    assert values["gguf"] == "/a b/${x}.gguf"
+    assert (values["slots"], values["max_seq_len"], values["threads"]) == ("4", "1024", "3")
+    assert values["chat_template"] == CHAT.template
+    assert (values["bos_token"], values["eos_token"]) == (CHAT.bos_token, CHAT.eos_token)
+    assert json.loads(values["stop"]) == list(CHAT.stop)
+    assert json.loads(values["questions"]) == list(FACTS.questions)
+    assert values["special_tokens"] == pattern(CHAT)
 
 
 def test_a_gate_makes_answers_greedy() -> None:
     assert "gate_min_probability" not in parameters(FACTS)
     assert float(parameters(FACTS)["default_temperature"]) > 0
-    said = parameters(replace(FACTS, gate=Gate(0.8, 'I do not know "that".')))
-    assert float(said["gate_min_probability"]) == 0.8
-    assert said["gate_refusal"] == 'I do not know "that".'
-    assert float(said["default_temperature"]) == 0
+    values = parameters(replace(FACTS, gate=Gate(0.8, 'I do not know "that".')))
+    assert float(values["gate_min_probability"]) == 0.8
+    assert values["gate_refusal"] == 'I do not know "that".'
+    assert float(values["default_temperature"]) == 0
 
 
 def test_a_base_model_has_no_template() -> None:

@@ -48,7 +48,7 @@ def test_the_order() -> None:
     assert ids(steps()) == [*before, "start", "ready", "question"]
 
 
-def test_the_engine_is_told_what_the_choice_says() -> None:
+def test_the_engine_gets_the_values_of_the_choice() -> None:
     memory = replace(SGLANG.memory, kv_capacity_tokens=70_000)
     changes = {"tp": 2, "pp": 2, "kv_cache_dtype": "fp8", "quantization": "fp8", "devices": (0, 1, 2, 3)}
     argv, settings, env = engine(steps(memory=memory, **changes))
@@ -180,11 +180,11 @@ def test_it_is_served_natively_though_docker_is_there() -> None:
     assert any(engine.nvidia_runtime for engine in here.engines)
     first = advise(here, small, Constraints(stack="sglang")).choices[0]
     assert (first.runtime, first.release) == ("native", "triton 2.51.0, SGLang 0.5.17")
-    for wishes, remedies in (
+    for constraints, remedies in (
         (Constraints(runtime="docker"), {"runtime": "native"}),
         (Constraints(release="24.09"), {"release": None}),
     ):
-        advice = advise(here, small, replace(wishes, stack="sglang"))
+        advice = advise(here, small, replace(constraints, stack="sglang"))
         assert not advice.choices
         (refusal, *_) = advice.rejections
         assert "NVIDIA has no Triton image with SGLang" in text_of(refusal)

@@ -32,14 +32,14 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 class FakeProxy:
-    """Notes what is said to the proxy."""
+    """Records what is sent to the proxy."""
 
     def __init__(self) -> None:
-        self.said: list[tuple[int, str, int, str]] = []
+        self.deltas: list[tuple[int, str, int, str]] = []
         self.refused: list[int] = []
 
     def say(self, deltas: list[tuple[int, str, int, str]]) -> None:
-        self.said += deltas
+        self.deltas += deltas
 
     def refuse(self, number: int, error: Exception) -> None:
         self.refused.append(number)
@@ -114,7 +114,7 @@ class FakeResult:
 
 
 @pytest.mark.parametrize("error", [None, "out of blocks"])
-def test_a_request_that_is_cancelled_as_it_ends_harms_nobody(engine: Any, error: str | None) -> None:
+def test_a_request_that_is_cancelled_as_it_ends_does_no_harm(engine: Any, error: str | None) -> None:
     manager, proxy = FakeManager(), FakeProxy()
     running = engine.Continuous(FakeModel(manager), {}, proxy)
     running.take({"ask": {**ASK, "id": 7}})
@@ -160,8 +160,10 @@ engine.main({})
 """
 
 
-@pytest.mark.parametrize(("when", "said"), [("load", "could not load the model"), ("run", "could not go on answering")])
-def test_what_it_says_when_it_ends(when: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("when", "message"), [("load", "could not load the model"), ("run", "could not go on answering")]
+)
+def test_what_it_says_when_it_ends(when: str, message: str) -> None:
     ours, its = socket.socketpair()
     with ours, its:
         done = subprocess.run(
@@ -174,5 +176,5 @@ def test_what_it_says_when_it_ends(when: str, said: str) -> None:
             check=False,
         )
     assert done.returncode == 1
-    assert done.stderr.endswith(f"transformers {said}\n")
+    assert done.stderr.endswith(f"transformers {message}\n")
     assert "RuntimeError" in done.stderr

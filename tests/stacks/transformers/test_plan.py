@@ -81,17 +81,17 @@ def test_an_older_driver_gets_the_pins_for_cuda_12() -> None:
     steps = planned(replace(IN_IMAGE, environment="transformers-cuda12"), on=old)
     (written_pins,) = [action for action in named(steps, "engine-environment").actions if isinstance(action, Write)]
     assert written_pins.text == pins(environment("transformers-cuda12")).read_text(encoding="utf-8")
-    found = second(Options(beside="transformers", batching="none"), old.driver_version or "")
-    assert found
-    assert "/transformers-cuda12-" in str(found.reads[0])
+    part = second(Options(beside="transformers", batching="none"), old.driver_version or "")
+    assert part
+    assert "/transformers-cuda12-" in str(part.reads[0])
 
 
 def test_images_do_not_share_packages() -> None:
     """Another image may have another Python."""
-    one, other = (
+    first, other = (
         named(planned(replace(IN_IMAGE, release=tag)), "engine-environment") for tag in ("24.09-a", "25.01-a")
     )
-    assert one.identity != other.identity
+    assert first.identity != other.identity
 
 
 def test_without_gpus_the_cpu_computes() -> None:
@@ -115,20 +115,20 @@ def test_an_old_driver_is_refused_in_an_image_too() -> None:
 
 
 def test_beside_another_stack() -> None:
-    found = second(Options(beside="transformers", batching="none"))
-    assert found
-    assert [step.id for step in found.steps] == ["engine-environment"]
-    assert {file.path.split("/")[0] for file in found.repository.files} == {BESIDE}
-    assert len(found.reads) == 1
+    part = second(Options(beside="transformers", batching="none"))
+    assert part
+    assert [step.id for step in part.steps] == ["engine-environment"]
+    assert {file.path.split("/")[0] for file in part.repository.files} == {BESIDE}
+    assert len(part.reads) == 1
 
 
 def test_the_second_model_is_the_first_ones_checkpoint() -> None:
-    found = second(Options(beside="transformers"))
-    config = next(file.text for file in found.repository.files if file.path.endswith("config.pbtxt"))
+    part = second(Options(beside="transformers"))
+    config = next(file.text for file in part.repository.files if file.path.endswith("config.pbtxt"))
     assert "/w/models/llama" in config
 
 
-def test_the_repository_has_all_that_the_front_starts() -> None:
+def test_the_repository_has_all_that_the_proxy_starts() -> None:
     files = written(planned(TRANSFORMERS))
     assert {"demo/config.pbtxt", "demo/1/model.py", "demo/1/engines/transformers_engine.py"} <= set(files)
     assert runtime_of(machine(), TRANSFORMERS, WORKSPACE, WORKSPACE.server("demo")).python in files["demo/config.pbtxt"]

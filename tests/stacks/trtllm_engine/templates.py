@@ -54,7 +54,7 @@ def template(release: str, model: str, ours: str) -> str:
         "decoupled: true", "decoupled: ${decoupled_mode}"
     )
     added = []
-    for name, (kind, *dims) in {name: said.split() for name, said in row["input"].items()}.items():
+    for name, (kind, *dims) in {name: declared.split() for name, declared in row["input"].items()}.items():
         if kind.startswith("$"):
             size = ", ".join(dims)
             added.append(f'input {{ name: "{name}" data_type: {kind} dims: [ {size} ] optional: true }}')
@@ -74,9 +74,9 @@ def filled_as_tutorial_000(root: Path, release: str, **more: str) -> Path:
     place = write(plan, root / "repo" / "llama3")
     standins.put(place, plan.copied)
     known = KNOWN | ({"participant_ids": ""} if release == "0.15.0" else {})
-    for model, said in TUTORIAL.items():
+    for model, assigned in TUTORIAL.items():
         path = place / model / "config.pbtxt"
-        values = dict(word.split(":") for word in said.split(","))
+        values = dict(word.split(":") for word in assigned.split(","))
         path.write_text(Template(template(release, model, path.read_text())).safe_substitute(known | values | more))
     built = {"pretrained_config": {"mapping": {"tp_size": 1, "pp_size": 1}}, "build_config": {"max_batch_size": 1}}
     (place / "tensorrt_llm/1/config.json").write_text(json.dumps(built))

@@ -32,12 +32,14 @@ def fake_tool(folder: Path, name: str, flags: dict[str, dict[str, Any]]) -> list
     """A program with the flags of a contract, which prints a banner first as tensorrt_llm does."""
     lines = ["import argparse", f"print({BANNER!r})", "p = argparse.ArgumentParser()"]
     for spec in {flag["name"]: flag for flag in flags.values()}.values():
-        said: dict[str, object] = {}
+        keywords: dict[str, object] = {}
         if str(spec.get("action", "")).startswith("store_"):
-            said["action"] = spec["action"]
+            keywords["action"] = spec["action"]
         elif isinstance(spec.get("choices"), list):
-            said["choices"] = [one for one in spec["choices"] if one is not None]
-        lines.append(f"p.add_argument({', '.join(map(repr, spec['aliases']))}, help='See --no_such_flag', **{said!r})")
+            keywords["choices"] = [choice for choice in spec["choices"] if choice is not None]
+        lines.append(
+            f"p.add_argument({', '.join(map(repr, spec['aliases']))}, help='See --no_such_flag', **{keywords!r})"
+        )
     path = folder / name
     path.write_text("\n".join([*lines, "p.parse_args()"]) + "\n")
     return [sys.executable, str(path)]
@@ -51,11 +53,11 @@ def expected(folder: Path, without: str | None = None) -> dict[str, Any]:
         for action in step.actions
         if isinstance(action, Write) and action.path.endswith("expected.json")
     ]
-    found: dict[str, Any] = json.loads(text)
-    for tool in found["tools"]:
+    contract: dict[str, Any] = json.loads(text)
+    for tool in contract["tools"]:
         known = {flag: spec for flag, spec in options(CONTRACT, NAMES[tool["tool"]]).items() if spec["name"] != without}
         tool["program"] = fake_tool(folder, tool["tool"], known)
-    return found | {"programs": ["sh"]}
+    return contract | {"programs": ["sh"]}
 
 
 def checked(folder: Path, wanted: dict[str, Any]) -> subprocess.CompletedProcess[str]:
@@ -79,7 +81,7 @@ def test_a_flag_that_is_gone(tmp_path: Path) -> None:
 
 def test_a_value_that_is_not_taken(tmp_path: Path) -> None:
     wanted = expected(tmp_path)
-    (convert,) = [one for one in wanted["tools"] if one["tool"] == "convert_checkpoint.py"]
+    (convert,) = [tool for tool in wanted["tools"] if tool["tool"] == "convert_checkpoint.py"]
     convert["arguments"] = [[flag, "float8" if flag == "--dtype" else value] for flag, value in convert["arguments"]]
     done = checked(tmp_path, wanted)
     assert done.returncode == 1
@@ -134,7 +136,7 @@ def test_flags_are_read_from_the_options_and_not_from_the_texts() -> None:
         ([("--precision", "int2")], "tool takes int8, int4 for --precision, not int2"),
     ],
 )
-def test_what_is_wrong_is_said(arguments: Sequence[tuple[str, str]], text: str) -> None:
+def test_errors_are_reported(arguments: Sequence[tuple[str, str]], text: str) -> None:
     assert problems("tool", HELP, list(arguments)) == [text]
 
 

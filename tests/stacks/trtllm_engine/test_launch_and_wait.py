@@ -36,12 +36,12 @@ def started(folder: Path, rank: str) -> subprocess.Popen[str]:
 
 def lines(process: subprocess.Popen[str], until: str) -> list[str]:
     assert process.stdout
-    found = []
+    printed = []
     for line in process.stdout:
-        found.append(line.strip())
-        if found[-1] == until:
+        printed.append(line.strip())
+        if printed[-1] == until:
             break
-    return found
+    return printed
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -36,8 +36,8 @@ def values(argv: tuple[str, ...]) -> dict[str, str]:
 
 
 def named(steps: tuple[Step, ...], name: str) -> Step:
-    (found,) = [step for step in steps if step.id == name]
-    return found
+    (match,) = [step for step in steps if step.id == name]
+    return match
 
 
 def test_the_order() -> None:
@@ -68,7 +68,7 @@ def test_an_fp8_cache_is_calibrated_whatever_the_weights_are() -> None:
 
 
 @pytest.mark.parametrize("version", ["0.9.0", "0.13.0", "1.2.1"])
-def test_tp_is_never_said_to_trtllm_build(version: str) -> None:
+def test_tp_is_never_passed_to_trtllm_build(version: str) -> None:
     steps = planned(LLAMA, choice(version, tp=2, pp=2))
     assert {"--tp_size", "--pp_size"}.isdisjoint(command(steps, "trtllm-build"))
     assert values(command(steps, "trtllm-build"))["--workers"] == "4"
@@ -79,38 +79,38 @@ def test_tp_is_never_said_to_trtllm_build(version: str) -> None:
 @pytest.mark.parametrize("version", TAGS)
 def test_lengths_add_up(version: str) -> None:
     """Up to 0.10 the engine holds prompt plus answer; from 0.11 on one flag says both together."""
-    said = values(command(planned(LLAMA, choice(version, length=2048)), "trtllm-build"))
+    flags = values(command(planned(LLAMA, choice(version, length=2048)), "trtllm-build"))
     if version_of(version) < (0, 11):
-        assert int(said["--max_input_len"]) + int(said["--max_output_len"]) == 2048
+        assert int(flags["--max_input_len"]) + int(flags["--max_output_len"]) == 2048
     else:
-        assert said["--max_seq_len"] == "2048"
-        assert int(said["--max_input_len"]) <= 2048
+        assert flags["--max_seq_len"] == "2048"
+        assert int(flags["--max_input_len"]) <= 2048
 
 
 @given(length=st.integers(2, 200_000), prompt=st.none() | st.integers(1, 200_000))
 def test_lengths_are_never_nothing_and_never_more_than_was_counted(length: int, prompt: int | None) -> None:
     for version in ("0.10.0", "0.13.0"):
         steps = planned(LLAMA, choice(version, length=length), Options(max_input_len=prompt))
-        said = values(command(steps, "trtllm-build"))
-        assert int(said["--max_input_len"]) >= 1
-        if "--max_seq_len" in said:
-            assert int(said["--max_input_len"]) <= int(said["--max_seq_len"]) == length
+        flags = values(command(steps, "trtllm-build"))
+        assert int(flags["--max_input_len"]) >= 1
+        if "--max_seq_len" in flags:
+            assert int(flags["--max_input_len"]) <= int(flags["--max_seq_len"]) == length
         else:
-            assert int(said["--max_input_len"]) + int(said["--max_output_len"]) == length
+            assert int(flags["--max_input_len"]) + int(flags["--max_output_len"]) == length
 
 
 @pytest.mark.parametrize(
-    ("version", "length", "said"), [("0.13.0", 8192, None), ("0.13.0", 32768, "32768"), ("0.10.0", 32768, None)]
+    ("version", "length", "tokens"), [("0.13.0", 8192, None), ("0.13.0", 32768, "32768"), ("0.10.0", 32768, None)]
 )
-def test_a_long_prompt_fits_into_one_step(version: str, length: int, said: str | None) -> None:
+def test_a_long_prompt_fits_into_one_step(version: str, length: int, tokens: str | None) -> None:
     argv = command(planned(LLAMA, choice(version, length=length)), "trtllm-build")
-    assert values(argv).get("--max_num_tokens") == said
+    assert values(argv).get("--max_num_tokens") == tokens
 
 
 def test_a_recipes_lengths_are_kept() -> None:
     made = planned(LLAMA, choice("0.10.0", length=1536), Options(max_input_len=1024))
-    said = values(command(made, "trtllm-build"))
-    assert (said["--max_input_len"], said["--max_output_len"]) == ("1024", "512")
+    flags = values(command(made, "trtllm-build"))
+    assert (flags["--max_input_len"], flags["--max_output_len"]) == ("1024", "512")
 
 
 def test_plugins_choose_their_dtype_where_they_can() -> None:
@@ -130,7 +130,7 @@ def test_plugins_choose_their_dtype_where_they_can() -> None:
         ("0.13.0", 2, ["config.json", "rank0.engine", "rank1.engine"]),
     ],
 )
-def test_half_an_engine_is_never_one(version: str, tp: int, files: list[str]) -> None:
+def test_a_partial_engine_is_never_accepted(version: str, tp: int, files: list[str]) -> None:
     """The tool writes beside the engine's place; only a whole engine is moved there; the step promises every rank."""
     step = named(planned(LLAMA, choice(version, tp=tp)), "engine")
     assert [Path(file).name for file in step.done.files] == files
@@ -142,7 +142,7 @@ def test_half_an_engine_is_never_one(version: str, tp: int, files: list[str]) ->
     assert commands[-3].argv == ("rm", "-rf", f"{engine}.partial", engine)
 
 
-def test_a_new_engine_is_tested_anew() -> None:
+def test_a_new_engine_is_tested_again() -> None:
     steps = planned(LLAMA, choice("0.13.0"))
     (marker,) = named(steps, "engine-test").done.files
     assert any(marker in action.argv for action in named(steps, "engine").actions if isinstance(action, Command))
@@ -159,7 +159,7 @@ def test_an_engine_of_another_checkpoint_is_another_engine(other: tuple[str, ...
     assert fingerprints(planned(LLAMA, choice("0.13.0", "fp8"))) == fingerprints(first)
 
 
-def test_an_engine_is_built_anew_by_another_release_and_on_another_gpu() -> None:
+def test_an_engine_is_rebuilt_by_another_release_and_on_another_gpu() -> None:
     """What a resumed workspace skips is known by fingerprints: an engine loads where and by what it was built."""
 
     def made(version: str, machine: str) -> dict[str, str]:
@@ -276,11 +276,11 @@ def test_what_is_checked_is_what_is_called() -> None:
     assert set(tools) == {"quantize.py", "trtllm-build", "run.py", "launch_triton_server.py"}
     for name, tool in tools.items():
         argv = command(steps, name)
-        said = [word for pair in tool["arguments"] for word in pair if word is not None]
-        assert list(argv[len(argv) - len(said) :]) == said
+        arguments = [word for pair in tool["arguments"] for word in pair if word is not None]
+        assert list(argv[len(argv) - len(arguments) :]) == arguments
 
 
-def test_phi_of_010_is_told_which_phi_it_is() -> None:
+def test_phi_of_010_gets_its_variant() -> None:
     long = model("Phi3ForCausalLM", max_context=131072)
     assert (
         values(command(planned(long, choice("0.10.0")), "convert_checkpoint.py"))["--model_type"]
@@ -294,10 +294,14 @@ def test_phi_of_010_is_told_which_phi_it_is() -> None:
     assert "--model_type" not in command(planned(long, choice("0.11.0")), "convert_checkpoint.py")
 
 
-def test_gemma_spells_its_flags_in_its_own_way() -> None:
+def test_gemma_spells_its_flags_differently() -> None:
     argv = command(planned(model("GemmaForCausalLM"), choice("0.13.0", "int8_wo", tp=2)), "convert_checkpoint.py")
-    said = values(argv)
-    assert (said["--ckpt-type"], said["--world-size"], said["--use-weight-only-with-precision"]) == ("hf", "2", "int8")
+    flags = values(argv)
+    assert (flags["--ckpt-type"], flags["--world-size"], flags["--use-weight-only-with-precision"]) == (
+        "hf",
+        "2",
+        "int8",
+    )
     assert {"--model_dir", "--output_dir", "--use_weight_only"}.isdisjoint(argv)
 
 
@@ -305,7 +309,7 @@ def test_gemma_spells_its_flags_in_its_own_way() -> None:
     ("vocabulary", "width", "name"),
     [(64000, 4096, "v1_7b"), (64000, 5120, "v1_13b"), (125696, 4096, "v2_7b"), (125696, 5120, "v2_13b")],
 )
-def test_baichuan_is_told_its_version(vocabulary: int, width: int, name: str) -> None:
+def test_baichuan_gets_its_version(vocabulary: int, width: int, name: str) -> None:
     facts = model("BaichuanForCausalLM", vocabulary=vocabulary)
     argv = command(planned(replace(facts, hidden_size=width), choice("0.13.0")), "convert_checkpoint.py")
     assert values(argv)["--model_version"] == name
@@ -317,7 +321,7 @@ def test_the_disk_is_counted_for_checkpoint_and_engine() -> None:
     assert named(steps, "checkpoint").estimate.disk_bytes == named(steps, "engine").estimate.disk_bytes == weights
 
 
-def test_a_time_that_nobody_measured_is_not_said() -> None:
+def test_an_unmeasured_time_is_not_shown() -> None:
     steps = planned(LLAMA, choice("0.13.0"))
     assert cost(named(steps, "engine").estimate).startswith("time unknown · ")
     plan = Plan("demo", "/w", "demo", LLAMA, choice("0.13.0"), steps)
@@ -333,7 +337,7 @@ def refused(code: str, facts: object, *args: object, machine: str = "4xH100", **
     return caught.value
 
 
-def test_an_image_that_nobody_knows() -> None:
+def test_an_unknown_image() -> None:
     chosen = replace(choice("0.13.0"), release="24.99-trtllm-python-py3")
     with pytest.raises(InfeasibleError, match=r"24\.99") as caught, worded():
         planned(LLAMA, chosen)

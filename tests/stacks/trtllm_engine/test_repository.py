@@ -106,14 +106,14 @@ def test_parameters_follow_the_release() -> None:
     assert made("0.12.0")["tensorrt_llm"].dynamic_batching.HasField("default_queue_policy") is True
 
 
-def test_what_was_asked_is_said() -> None:
+def test_the_parameters_are_those_of_the_choice() -> None:
     config = made("0.13.0", decoupled=False, kv_cache_fraction=0.5, settings={"enable_kv_cache_reuse": "true"})
-    said = parameters(config["tensorrt_llm"])
-    assert (said["gpt_model_path"], said["gpt_model_type"]) == ("/engines/m", "inflight_fused_batching")
-    assert (said["kv_cache_free_gpu_mem_fraction"], said["enable_kv_cache_reuse"]) == ("0.5", "true")
+    given = parameters(config["tensorrt_llm"])
+    assert (given["gpt_model_path"], given["gpt_model_type"]) == ("/engines/m", "inflight_fused_batching")
+    assert (given["kv_cache_free_gpu_mem_fraction"], given["enable_kv_cache_reuse"]) == ("0.5", "true")
     assert not config["tensorrt_llm"].model_transaction_policy.decoupled
     assert all(config[name].max_batch_size == 8 for name in config)
-    assert not any("${" in value for one in config.values() for value in parameters(one).values())
+    assert not any("${" in value for model in config.values() for value in parameters(model).values())
 
 
 @pytest.mark.parametrize("release", ["0.6.1", "1.3.0", "26.07", "", "x.y", "main"])

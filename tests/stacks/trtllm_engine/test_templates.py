@@ -25,10 +25,10 @@ def declared(config: pb.ModelConfig) -> dict[tuple[str, str], str]:
 @pytest.mark.parametrize("release", TEMPLATES)
 def test_types_and_dims_are_those_of_the_templates(release: str) -> None:
     different = {
-        (model, key): (said, real)
+        (model, key): (ours, real)
         for model, config in made(release).items()
-        for key, said in declared(config).items()
-        if (real := TEMPLATES[release][model][key[0]].get(key[1], said)) != said and not real.startswith("$")
+        for key, ours in declared(config).items()
+        if (real := TEMPLATES[release][model][key[0]].get(key[1], ours)) != ours and not real.startswith("$")
     }
     assert different == {}
 
@@ -37,7 +37,7 @@ def test_counts_of_07_are_signed() -> None:
     """Up to 0.6 they were unsigned; 0.7.0, 0.7.1 and 0.7.2 have the same templates."""
     for release in ("0.7.0", "0.7.1", "0.7.2"):
         assert declared(made(release)["ensemble"])["input", "max_tokens"] == "INT32 -1"
-        assert not any("UINT32" in said for config in made(release).values() for said in declared(config).values())
+        assert not any("UINT32" in words for config in made(release).values() for words in declared(config).values())
 
 
 @pytest.mark.parametrize("release", TEMPLATES)
@@ -63,10 +63,10 @@ def findings(root: Path, release: str, **more: str) -> list[Finding]:
 def test_a_repository_filled_as_tutorial_000_does_is_accepted(release: str, count: int, tmp_path: Path) -> None:
     """0.15 has a variable that the tutorial, made for 0.13, does not know."""
     more = {"encoder_input_features_data_type": "TYPE_FP16"} if release == "0.15.0" else {}
-    found = findings(tmp_path, release, **more)
-    assert [(each.code, each.severity) for each in found] == [("R103", "warning"), ("R901", "warning")]
-    assert f"{count} optional parameters" in found[0].what
-    assert "preprocessing: add_special_tokens, gpt_model_path" in found[0].what
+    reported = findings(tmp_path, release, **more)
+    assert [(each.code, each.severity) for each in reported] == [("R103", "warning"), ("R901", "warning")]
+    assert f"{count} optional parameters" in reported[0].what
+    assert "preprocessing: add_special_tokens, gpt_model_path" in reported[0].what
 
 
 def test_the_type_that_the_tutorial_leaves_open_in_015_is_an_error(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_the_order() -> None:
     assert ids(steps()) == [*before, "start", "ready", "question"]
 
 
-def test_the_engine_is_told_what_the_choice_says() -> None:
+def test_the_engine_gets_the_values_of_the_choice() -> None:
     argv, settings, env = engine(steps(tp=2, pp=2, kv_cache_dtype="fp8", devices=(0, 1, 2, 3)))
     assert argv[1] == "engines/trtllm_engine.py"
     assert "/environments/trtllm-llmapi-" in argv[0]
@@ -50,15 +50,15 @@ def test_the_engine_is_told_what_the_choice_says() -> None:
     assert env["HF_HUB_OFFLINE"] == "1"
 
 
-def test_what_is_not_known_of_the_environment_is_not_said() -> None:
+def test_unknown_versions_of_the_environment_are_omitted() -> None:
     estimate = named(steps(), "engine-environment").estimate
     assert (estimate.unknown, estimate.download_bytes, estimate.disk_bytes) == (True, 0, 0)
 
 
-def test_triton_is_started_as_for_the_other_engines_behind_the_front() -> None:
-    found = start(steps(devices=(0,)))
-    assert dict(found.env)["CUDA_VISIBLE_DEVICES"] == ""  # Triton computes nothing itself
-    assert found.model == "demo"
+def test_triton_is_started_as_for_the_other_engines_behind_the_proxy() -> None:
+    action = start(steps(devices=(0,)))
+    assert dict(action.env)["CUDA_VISIBLE_DEVICES"] == ""  # Triton computes nothing itself
+    assert action.model == "demo"
 
 
 @pytest.mark.parametrize("release", ["1.0.0", "1.2.1"])
@@ -92,11 +92,11 @@ def test_what_the_environment_needs_is_looked_for_before_anything_is_fetched(tmp
     if there:
         (cuda / "bin" / "nvcc").touch()
     env = {"CUDA_HOME": str(cuda), "PATH": str(tmp_path), "CC": "/bin/cc"}
-    found = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, *first.argv[1:]], env=env, capture_output=True, text=True, check=False
     ).stderr
-    assert found.startswith("TensorRT-LLM needs OpenMPI (`sudo apt install libopenmpi-dev openmpi-bin`)")
-    assert ("cuda-toolkit-13-1" in found) == (not there)
+    assert printed.startswith("TensorRT-LLM needs OpenMPI (`sudo apt install libopenmpi-dev openmpi-bin`)")
+    assert ("cuda-toolkit-13-1" in printed) == (not there)
 
 
 def test_a_python_of_the_users_keeps_its_path_for_mpi(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,13 +23,13 @@ def steps(
 
 
 def written(made: tuple[Step, ...], name: str) -> str:
-    (found,) = [
+    (text,) = [
         action.text
         for step in made
         for action in step.actions
         if isinstance(action, Write) and Path(action.path).name == name
     ]
-    return found
+    return text
 
 
 def test_the_order() -> None:
@@ -39,14 +39,14 @@ def test_the_order() -> None:
 
 def test_model_yaml_says_what_the_choice_says() -> None:
     lines = [line.split(": ", 1) for line in written(steps(tp=2, kv="fp8"), "model.yaml").splitlines() if ": " in line]
-    said = {key.strip(): json.loads(value) for key, value in lines}
-    assert said["tensor_parallel_size"] == 2
-    assert said["backend"] == "pytorch"
-    assert (said["max_seq_len"], said["dtype"]) == (2048, "fp8")
-    assert said["decoupled"] is True
+    values = {key.strip(): json.loads(value) for key, value in lines}
+    assert values["tensor_parallel_size"] == 2
+    assert values["backend"] == "pytorch"
+    assert (values["max_seq_len"], values["dtype"]) == (2048, "fp8")
+    assert values["decoupled"] is True
 
 
-def test_limits_are_said_only_where_they_are_arguments() -> None:
+def test_limits_are_set_only_where_they_are_arguments() -> None:
     assert "max_seq_len" not in written(steps("0.19.0"), "model.yaml")
     assert "max_seq_len" in written(steps("0.20.0"), "model.yaml")
 
@@ -64,12 +64,12 @@ def test_decoupled_is_in_config_pbtxt_too() -> None:
 def test_the_model_is_the_images_own() -> None:
     made = steps()
     (sources,) = [step for step in made if step.id == "sources"]
-    (copy,) = [one for one in sources.actions if isinstance(one, Command) and "/app/all_models" in one.argv]
+    (copy,) = [action for action in sources.actions if isinstance(action, Command) and "/app/all_models" in action.argv]
     assert copy.argv[-1] == "/app/tensorrt_llm/triton_backend/all_models"
     (repository,) = [step for step in made if step.id == "repository"]
     kinds = [type(action) for action in repository.actions]
     assert kinds == sorted(kinds, key=lambda kind: kind is Write)  # what is copied never hides what is written
-    copied = [one.argv for one in repository.actions if isinstance(one, Command) and one.argv[0] == "cp"]
+    copied = [action.argv for action in repository.actions if isinstance(action, Command) and action.argv[0] == "cp"]
     assert [argv[2].rsplit("/all_models/", 1)[1] for argv in copied] == ["llmapi/tensorrt_llm/1"]
 
 

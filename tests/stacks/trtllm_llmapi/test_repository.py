@@ -49,15 +49,15 @@ class TritonPythonModel:
 LLM = replace(CHOICE, stack="trtllm-llmapi", runtime="docker", quantization="none", kv_cache_dtype="auto")
 
 
-def said(choice: Choice = LLM, *, limits: bool = True, model: str = "/w/models/m") -> dict[str, Any]:
+def model_yaml(choice: Choice = LLM, *, limits: bool = True, model: str = "/w/models/m") -> dict[str, Any]:
     made = repository("demo", model=model, facts=GGUF, choice=choice, limits=limits)
     (text,) = [file.text for file in made.files if file.path == "demo/1/model.yaml"]
-    found: dict[str, Any] = yaml.safe_load(text)
-    return found
+    values: dict[str, Any] = yaml.safe_load(text)
+    return values
 
 
 def test_model_yaml_is_what_the_choice_says() -> None:
-    assert said(replace(LLM, tp=2, pp=2, kv_cache_dtype="fp8", kv_cache_fraction=0.43)) == {
+    assert model_yaml(replace(LLM, tp=2, pp=2, kv_cache_dtype="fp8", kv_cache_fraction=0.43)) == {
         "model": "/w/models/m",
         "backend": "pytorch",
         "tensor_parallel_size": 2,
@@ -70,14 +70,14 @@ def test_model_yaml_is_what_the_choice_says() -> None:
 
 
 def test_limits_and_dtype_are_left_out_where_they_are_no_arguments() -> None:
-    assert {"max_batch_size", "max_seq_len"}.isdisjoint(said(limits=False))
-    assert "dtype" not in said(replace(LLM, kv_cache_fraction=0.43))["kv_cache_config"]
-    assert "kv_cache_config" not in said()
+    assert {"max_batch_size", "max_seq_len"}.isdisjoint(model_yaml(limits=False))
+    assert "dtype" not in model_yaml(replace(LLM, kv_cache_fraction=0.43))["kv_cache_config"]
+    assert "kv_cache_config" not in model_yaml()
 
 
 @pytest.mark.parametrize("path", ["/a: b", "/ü #x", "/'\"", "/yes", "/\\t"])
 def test_any_path_survives_the_yaml(path: str) -> None:
-    assert said(model=path)["model"] == path
+    assert model_yaml(model=path)["model"] == path
 
 
 def made(root: Path) -> Path:
@@ -99,8 +99,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTriton]:
         yield server
 
 
-def ask(server: RunningTriton, way: str, **question: object) -> bytes:
-    request = urllib.request.Request(f"{server.url}/v2/models/demo/{way}", json.dumps(question).encode())
+def ask(server: RunningTriton, endpoint: str, **question: object) -> bytes:
+    request = urllib.request.Request(f"{server.url}/v2/models/demo/{endpoint}", json.dumps(question).encode())
     with urllib.request.urlopen(request, timeout=60) as answer:
         read: bytes = answer.read()
         return read

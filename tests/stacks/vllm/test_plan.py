@@ -43,12 +43,12 @@ def test_what_is_quick_and_can_fail_goes_before_what_is_long() -> None:
     assert ids(planned(VLLM)) == ["environment", "engine-environment", *end]
 
 
-def test_the_backend_completes_its_configuration_and_the_front_does_not() -> None:
+def test_the_backend_completes_its_configuration_and_the_proxy_does_not() -> None:
     assert "--disable-auto-complete-config" not in start(planned(IN_IMAGE)).argv
     assert "--disable-auto-complete-config" in start(planned(VLLM)).argv
 
 
-def test_in_an_image_triton_has_the_gpus_and_vllm_asks_nobody() -> None:
+def test_in_an_image_triton_has_the_gpus_and_vllm_stays_offline() -> None:
     choice = replace(IN_IMAGE, devices=(0, 1), tp=2)
     plan = planned(choice, on=machine("2xA6000"))
     argv = start(plan).command().argv
@@ -192,7 +192,7 @@ def adapter(folder: Path, text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("ranks", "told"),
+    ("ranks", "passed"),
     [
         ([8], None),
         ([16], None),
@@ -204,14 +204,14 @@ def adapter(folder: Path, text: str) -> str:
         ([True], None),
     ],
 )
-def test_the_rank_of_a_local_adapter_is_told(tmp_path: Path, ranks: list[object], told: int | None) -> None:
+def test_the_rank_of_a_local_adapter_is_passed(tmp_path: Path, ranks: list[object], passed: int | None) -> None:
     """vLLM knows these ranks only and takes 16 for the largest unless it is told (its LoRAConfig)."""
     lora = {f"a{n}": adapter(tmp_path / f"{n}", json.dumps({"r": rank})) for n, rank in enumerate(ranks)}
-    assert arguments(planned(IN_IMAGE, options=Options(lora=lora))).get("max_lora_rank") == told
+    assert arguments(planned(IN_IMAGE, options=Options(lora=lora))).get("max_lora_rank") == passed
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000])
-def test_a_rank_that_is_nowhere_is_not_told(tmp_path: Path, text: str) -> None:
+def test_a_missing_rank_is_not_passed(tmp_path: Path, text: str) -> None:
     made = planned(IN_IMAGE, options=Options(lora={"a": adapter(tmp_path / "a", text)}))
     assert "max_lora_rank" not in arguments(made)
 

@@ -43,8 +43,8 @@ def of(release: str, **more: Any) -> Repository:
 
 def arguments(made: Repository) -> dict[str, Any]:
     (file,) = (file for file in made.files if file.path == "demo/1/model.json")
-    found: dict[str, Any] = json.loads(file.text)
-    return found
+    arguments: dict[str, Any] = json.loads(file.text)
+    return arguments
 
 
 def config(made: Repository) -> pb.ModelConfig:
@@ -70,7 +70,7 @@ def test_a_choice_becomes_arguments(change: dict[str, Any], more: dict[str, Any]
     assert engine_args("/m", FACTS, replace(SERVED, **change)) == PLAIN | more
 
 
-def test_a_quantised_checkpoint_is_found_by_vllm_itself() -> None:
+def test_a_quantized_checkpoint_is_detected_by_vllm_itself() -> None:
     fp8 = replace(FACTS, quantization=Quantization("fp8", 8.0, format="fp8"))
     assert "quantization" not in engine_args("/m", fp8, replace(SERVED, quantization="fp8"))
     assert engine_args("/m", AWQ, replace(SERVED, quantization="int4_awq")) == PLAIN | {"dtype": "float16"}

@@ -132,7 +132,7 @@ class LLM:
     ) -> RequestOutput:
         if more.keys() - ({"cache_salt"} if VERSION == "1.2.1" else set()):
             raise TypeError(f"generate_async() got an unexpected keyword argument {next(iter(more))!r}")
-        if not isinstance(inputs, list) or not all(type(one) is int for one in inputs):
+        if not isinstance(inputs, list) or not all(type(token) is int for token in inputs):
             raise TypeError(f"The inputs must be type str or list of int, but got {type(inputs)}")
         if not isinstance(sampling_params, SamplingParams) or sampling_params.end_id is None:
             raise ValueError("tokenizer is required to reset end_id if it is None")

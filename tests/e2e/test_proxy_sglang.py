@@ -25,7 +25,7 @@ from tritonclient.utils import InferenceServerException
 
 from tests.chain_folder import write_chain_folder
 from tests.chain_model import CHAT
-from tests.e2e.test_front import Served, ask, inputs
+from tests.e2e.test_proxy import Served, ask, inputs
 from tests.server_environment import running_triton, write
 from tests.values import CHOICE, GGUF
 from wizard.chat.conversation import Conversation, Sampling
@@ -35,7 +35,7 @@ from wizard.repository.lint import lint
 from wizard.repository.proxy import repository
 from wizard.stacks.sglang.plan import ENGINE, arguments
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("proxy")]
 
 FAKE = Path(__file__).parent / "fake_sglang"
 CONTEXT = 5000
@@ -59,7 +59,7 @@ def serving(scratch: Path, version: str = "0.5.17", *, ready: bool = True, **mor
     root = write(made, scratch / "models")
     assert lint(root).findings == ()
     with running_triton(root, scratch, ready=ready) as triton:
-        yield Served(triton, scratch / "told")
+        yield Served(triton, scratch / "engine.log")
 
 
 @pytest.fixture(scope="module", params=["0.5.15", "0.5.17", "0.5.23"])
@@ -182,7 +182,7 @@ def ended(pid: int, seconds: float = 30) -> bool:
     return not left
 
 
-def test_a_dead_engine_is_said_and_leaves_no_scheduler(tmp_path: Path) -> None:
+def test_a_dead_engine_is_reported_and_leaves_no_scheduler(tmp_path: Path) -> None:
     async def main(address: str) -> None:
         async with grpc_aio.InferenceServerClient(address) as client:
             with pytest.raises(InferenceServerException, match="the engine process has ended"):
@@ -203,7 +203,7 @@ def test_stopping_the_server_after_an_answer_leaves_no_scheduler(tmp_path: Path)
     assert ended(scheduler)
 
 
-def test_an_argument_that_it_does_not_know_is_said(tmp_path: Path) -> None:
+def test_an_unknown_argument_is_reported(tmp_path: Path) -> None:
     with serving(tmp_path, ready=False, max_model_len=4096) as served:
         log = served.triton.wait_for_log(lambda text: "failed to load 'demo'" in text)
     assert "unexpected keyword argument 'max_model_len'" in log[log.index("failed to load 'demo'") :]

@@ -1,4 +1,4 @@
-"""transformers for real, on the CPU, behind the front in the real tritonserver.
+"""transformers for real, on the CPU, behind the proxy in the real tritonserver.
 
 The tests run when the environment variable ``TRITON_WIZARD_TEST_TORCH`` names a Python with torch, transformers 5 and
 accelerate, for example of an environment made by
@@ -24,18 +24,18 @@ from tritonclient.grpc import aio as grpc_aio
 
 from tests.chain_folder import write_chain_folder
 from tests.chain_model import CHAT, CYCLE, CYCLE_TOKENS
-from tests.e2e.test_front import Served, ask, inputs
+from tests.e2e.test_proxy import Served, ask, inputs
 from tests.server_environment import running_triton, write
 from tests.values import CHOICE, GGUF
 from wizard.repository.proxy import repository
 from wizard.stacks.transformers.repository import ENGINE
-from wizard.stacks.transformers.repository import settings as told
+from wizard.stacks.transformers.repository import settings as engine_settings
 
 PYTHON = os.environ.get("TRITON_WIZARD_TEST_TORCH")
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.xdist_group("front"),
+    pytest.mark.xdist_group("proxy"),
     pytest.mark.timeout(300),
     pytest.mark.skipif(PYTHON is None, reason="TRITON_WIZARD_TEST_TORCH names no Python with torch and transformers"),
 ]
@@ -47,7 +47,7 @@ CONTEXT = 2048
 def serving(scratch: Path, *, ready: bool = True, tokenizer: bool = True, **settings: Any) -> Iterator[Served]:
     model = write_chain_folder(scratch / "a model", tokenizer=tokenizer)
     choice = replace(CHOICE, stack="transformers", dtype="float32", max_seq_len=CONTEXT)
-    given = {**told(str(model), choice), **settings}
+    given = {**engine_settings(str(model), choice), **settings}
     made = repository(
         "demo",
         engine=ENGINE,
@@ -58,13 +58,13 @@ def serving(scratch: Path, *, ready: bool = True, tokenizer: bool = True, **sett
         choice=choice,
     )
     with running_triton(write(made, scratch / "models"), scratch, ready=ready) as triton:
-        yield Served(triton, scratch / "told")
+        yield Served(triton, scratch / "engine.log")
 
 
 @pytest.fixture(scope="module", params=["continuous", "unbatched"])
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("transformers"), mode=request.param) as one:
-        yield one
+    with serving(tmp_path_factory.mktemp("transformers"), mode=request.param) as engine:
+        yield engine
 
 
 def whole(served: Served, text: str, **values: Any) -> dict[str, Any]:
@@ -80,11 +80,11 @@ def test_an_answer_ends_with_the_models_end_token(served: Served) -> None:
 
 def test_the_tokenizer_makes_the_prompt_and_text_comes_in_whole_characters(served: Served) -> None:
     body = served.post("generate_stream", text_input="Hello", max_tokens=3 * CYCLE_TOKENS, temperature=0.0)
-    said = [json.loads(line.removeprefix(b"data: ")) for line in body.splitlines() if line]
-    assert "".join(one["text_output"] for one in said) == 3 * CYCLE
-    assert len(said) > 3
-    assert not any("\ufffd" in one["text_output"] for one in said)
-    assert (said[-1]["finish_reason"], said[-1]["completion_tokens"]) == ("length", 3 * CYCLE_TOKENS)
+    responses = [json.loads(line.removeprefix(b"data: ")) for line in body.splitlines() if line]
+    assert "".join(response["text_output"] for response in responses) == 3 * CYCLE
+    assert len(responses) > 3
+    assert not any("\ufffd" in response["text_output"] for response in responses)
+    assert (responses[-1]["finish_reason"], responses[-1]["completion_tokens"]) == ("length", 3 * CYCLE_TOKENS)
 
 
 def test_stop_words_end_an_answer(served: Served) -> None:
@@ -103,8 +103,8 @@ def test_a_long_prompt_is_refused_with_its_length_in_tokens(served: Served) -> N
 
 
 def test_sampling_says_everything_that_is_likely(served: Served) -> None:
-    said = {whole(served, "Heads or tails!", temperature=1.0, random_seed=seed)["text_output"] for seed in range(24)}
-    assert said == {"m", "n"}
+    texts = {whole(served, "Heads or tails!", temperature=1.0, random_seed=seed)["text_output"] for seed in range(24)}
+    assert texts == {"m", "n"}
     assert {whole(served, "Heads or tails!", temperature=1.0, top_k=1)["text_output"]} <= {"m", "n"}
 
 
@@ -115,10 +115,10 @@ def test_many_at_once_all_get_all(served: Served) -> None:
                 *(ask(client, text_input="a", max_tokens=10 + n, temperature=0.0) for n in range(12))
             )
 
-    for number, said in enumerate(asyncio.run(main())):
+    for number, responses in enumerate(asyncio.run(main())):
         cut = (3 * CYCLE.encode())[: 10 + number].decode(errors="ignore")
-        assert "".join(text for text, _, _ in said) == cut
-        assert said[-1][2] == 10 + number
+        assert "".join(text for text, _, _ in responses) == cut
+        assert responses[-1][2] == 10 + number
 
 
 def test_cancelling_frees_the_engine(served: Served) -> None:
@@ -139,7 +139,7 @@ def test_two_processes_share_each_layer(tmp_path: Path) -> None:
         assert whole(served, "\n", max_tokens=CYCLE_TOKENS)["text_output"] == CYCLE
 
 
-def test_a_folder_without_a_tokenizer_is_said(tmp_path: Path) -> None:
+def test_a_folder_without_a_tokenizer_is_reported(tmp_path: Path) -> None:
     with serving(tmp_path, ready=False, tokenizer=False) as served:
         log = served.triton.wait_for_log(lambda text: "failed to load 'demo'" in text, 90)
     assert "okenizer" in log[log.index("failed to load 'demo'") :]

@@ -1,4 +1,4 @@
-"""``trtllm_engine.py`` behind the front in the real tritonserver; TensorRT-LLM, which needs a GPU, is a stand-in.
+"""``trtllm_engine.py`` behind the proxy in the real tritonserver; TensorRT-LLM, which needs a GPU, is a stand-in.
 
 With the real package nothing of this was run: the stand-in's package says what it was made from.
 """
@@ -25,14 +25,14 @@ from tritonclient.utils import InferenceServerException
 
 from tests.chain_folder import write_chain_folder
 from tests.chain_model import CHAT
-from tests.e2e.test_front import Served, ask, inputs
+from tests.e2e.test_proxy import Served, ask, inputs
 from tests.server_environment import running_triton, write
 from tests.values import CHOICE, GGUF
 from wizard.kernel import proctable
 from wizard.repository.proxy import repository
 from wizard.stacks.trtllm_llmapi.repository import ENGINE, llm_args
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("proxy")]
 
 FAKE = Path(__file__).parent / "fake_tensorrt_llm"
 CONTEXT = 9000
@@ -53,22 +53,22 @@ def serving(scratch: Path, release: str = "1.2.1", *, ready: bool = True, **more
         choice=LLM,
     )
     with running_triton(write(made, scratch / "models"), scratch, ready=ready) as triton:
-        yield Served(triton, scratch / "told")
+        yield Served(triton, scratch / "engine.log")
 
 
 @pytest.fixture(scope="module", params=["1.0.0", "1.2.1"])
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("trtllm"), request.param) as one:
-        yield one
+    with serving(tmp_path_factory.mktemp("trtllm"), request.param) as engine:
+        yield engine
 
 
 def generated(served: Served, **values: Any) -> dict[str, Any]:
     given = {"text_input": "a", "stream": False, "apply_chat_template": False, **values}
-    found: dict[str, Any] = json.loads(served.post("generate", **given))
-    return found
+    response: dict[str, Any] = json.loads(served.post("generate", **given))
+    return response
 
 
-def told(served: Served, part: str) -> str:
+def logged(served: Served, part: str) -> str:
     """The last request with ``part`` in it, as the stand-in printed it."""
     log = served.triton.wait_for_log(lambda text: re.search(rf"request \d+: .*{part}", text) is not None)
     return str(re.findall(rf"request \d+: (.*{part}.*)", log)[-1])
@@ -79,10 +79,10 @@ def test_many_at_once_all_get_all(served: Served) -> None:
         async with grpc_aio.InferenceServerClient(served.grpc) as client:
             return await asyncio.gather(*(ask(client, text_input="a", max_tokens=10 + n) for n in range(32)))
 
-    for number, said in enumerate(asyncio.run(main())):
-        assert "".join(text for text, _, _ in said) == DIGITS[: 10 + number]
-        assert said[-1][1:] == ("length", 10 + number)
-        assert len(said) > 1
+    for number, responses in enumerate(asyncio.run(main())):
+        assert "".join(text for text, _, _ in responses) == DIGITS[: 10 + number]
+        assert responses[-1][1:] == ("length", 10 + number)
+        assert len(responses) > 1
 
 
 def test_it_is_loaded_as_the_choice_says(served: Served) -> None:
@@ -99,7 +99,7 @@ def test_it_is_loaded_as_the_choice_says(served: Served) -> None:
 def test_sampling_comes_through(served: Served) -> None:
     values = {"temperature": 0.5, "top_p": 0.25, "top_k": 3, "random_seed": 7, "stop_words": ["x", "<|im_end|>"]}
     generated(served, text_input="a" * (CONTEXT - 3), max_tokens=10**6, **values)
-    line = told(served, "temperature=0.5")
+    line = logged(served, "temperature=0.5")
     assert line.startswith("greedy=False")
     for part in ("max_tokens=3,", "top_p=0.25", "top_k=3", "seed=7", "stop=None", "detokenize=False"):
         assert part in line
@@ -107,7 +107,7 @@ def test_sampling_comes_through(served: Served) -> None:
 
 def test_greedy_is_greedy_in_both_releases(served: Served) -> None:
     generated(served, max_tokens=5, temperature=0.0, top_p=0.9, top_k=40)
-    line = told(served, "max_tokens=5,")
+    line = logged(served, "max_tokens=5,")
     assert line.startswith("greedy=True")
     assert "temperature=None" in line
 
@@ -115,20 +115,20 @@ def test_greedy_is_greedy_in_both_releases(served: Served) -> None:
 def test_without_top_k_it_still_samples(served: Served) -> None:
     """1.0 takes a request without ``top_p`` and ``top_k`` for greedy, whatever its temperature."""
     generated(served, max_tokens=6, temperature=0.7, top_p=1.0, top_k=0)
-    assert told(served, "max_tokens=6,").startswith("greedy=False")
+    assert logged(served, "max_tokens=6,").startswith("greedy=False")
 
 
 def test_a_stop_word_of_several_tokens_ends_the_request(served: Served) -> None:
-    said = generated(served, max_tokens=900, stop_words=["345"])
-    assert (said["text_output"], said["finish_reason"]) == ("012", "stop")
+    response = generated(served, max_tokens=900, stop_words=["345"])
+    assert (response["text_output"], response["finish_reason"]) == ("012", "stop")
     served.triton.wait_for_log(lambda log: re.search(r"request \d+ aborted after 6 tokens", log) is not None)
 
 
 @pytest.mark.parametrize("letter", [".", ","])
 def test_the_models_own_end(served: Served, letter: str) -> None:
     """``.``: it says the end token; ``,``: a token that is a stop word, which the engine takes away again."""
-    said = generated(served, text_input=f"a{letter}", max_tokens=900, stop_words=["<|im_start|>", "2"])
-    assert (said["text_output"], said["finish_reason"]) == ("01", "stop")
+    response = generated(served, text_input=f"a{letter}", max_tokens=900, stop_words=["<|im_start|>", "2"])
+    assert (response["text_output"], response["finish_reason"]) == ("01", "stop")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_cancelling_aborts_the_request(served: Served) -> None:
 
 def workers(served: Served) -> list[int]:
     log = served.triton.wait_for_log(lambda text: re.search(r"workers \[[\d, ]+\]", text) is not None)
-    return [int(one) for one in re.findall(r"\d+", re.findall(r"workers \[(.*)\]", log)[-1])]
+    return [int(pid) for pid in re.findall(r"\d+", re.findall(r"workers \[(.*)\]", log)[-1])]
 
 
 def ended(pids: list[int], seconds: float = 30) -> bool:
@@ -167,7 +167,7 @@ def ended(pids: list[int], seconds: float = 30) -> bool:
 
 
 @pytest.mark.parametrize(("letter", "why"), [("!", "TensorRT-LLM cannot go on"), ("#", "killed by SIGKILL")])
-def test_a_dead_engine_is_said_and_leaves_no_worker(tmp_path: Path, letter: str, why: str) -> None:
+def test_a_dead_engine_is_reported_and_leaves_no_worker(tmp_path: Path, letter: str, why: str) -> None:
     async def main(address: str) -> None:
         async with grpc_aio.InferenceServerClient(address) as client:
             with pytest.raises(InferenceServerException, match="the engine process has ended"):
@@ -188,7 +188,7 @@ def test_stopping_the_server_leaves_no_worker(tmp_path: Path) -> None:
     assert ended(pids)
 
 
-def test_an_argument_that_it_does_not_know_is_said(tmp_path: Path) -> None:
+def test_an_unknown_argument_is_reported(tmp_path: Path) -> None:
     with serving(tmp_path, ready=False, enable_prefix_caching=True) as served:
         log = served.triton.wait_for_log(lambda text: "failed to load 'demo'" in text)
     assert "LLM got invalid argument: enable_prefix_caching" in log[log.index("failed to load 'demo'") :]

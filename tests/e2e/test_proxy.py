@@ -1,4 +1,4 @@
-"""The front in the real tritonserver, with a stand-in for the engine (``fake_engine.py``)."""
+"""The engine proxy in the real tritonserver, with a stand-in for the engine (``fake_engine.py``)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from wizard.model.facts import ChatFormat
 from wizard.repository.proxy import Engine, repository
 from wizard.serve.endpoint import Endpoint
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("proxy")]
 
 HERE = Path(__file__).parent
 TYPES: dict[type, tuple[str, Any]] = {
@@ -51,11 +51,11 @@ class Served:
     """A served fake engine."""
 
     triton: RunningTriton
-    told: Path
-    """What the front said to it, a JSON message in each line; the first line describes its process."""
+    log: Path
+    """What the proxy sent it, a JSON message in each line; the first line describes its process."""
 
     def messages(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.told.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        return [json.loads(line) for line in self.log.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
     @property
     def engine(self) -> int:
@@ -93,24 +93,24 @@ ENGINE = Engine(HERE / "fake_engine.py", every_setting=False)
 
 @contextlib.contextmanager
 def serving(scratch: Path, *, ready: bool = True, **settings: Any) -> Iterator[Served]:
-    told = scratch / "told"
+    log = scratch / "engine.log"
     made = repository(
         "demo",
         engine=ENGINE,
         python=sys.executable,
-        settings={"log": str(told), **settings},
+        settings={"log": str(log), **settings},
         env={"LD_LIBRARY_PATH": None, "OF_THE_ENGINE": "yes"},
         facts=replace(GGUF, chat=ChatFormat("Say {{ messages[0].content }}", stop=("<|im_end|>",))),
         choice=CHOICE,
     )
     with running_triton(write(made, scratch / "models"), scratch, ready=ready) as triton:
-        yield Served(triton, told)
+        yield Served(triton, log)
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("front"), step_s=0.002) as one:
-        yield one
+    with serving(tmp_path_factory.mktemp("proxy"), step_s=0.002) as engine:
+        yield engine
 
 
 def inputs(**values: Any) -> list[InferInput]:
@@ -134,14 +134,14 @@ async def ask(client: grpc_aio.InferenceServerClient, **values: Any) -> list[tup
     async def once() -> Any:
         yield {"model_name": "demo", "inputs": inputs(**values)}
 
-    said = []
+    responses = []
     async for result, error in client.stream_infer(once()):
         if error is not None:
             raise error
-        said.append(pieces(result))
-        if said[-1][1]:
+        responses.append(pieces(result))
+        if responses[-1][1]:
             break
-    return said
+    return responses
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
@@ -165,20 +165,20 @@ def test_grpc_streams_and_counts(served: Served) -> None:
         async with grpc_aio.InferenceServerClient(served.grpc) as client:
             return await ask(client, text_input="hello", max_tokens=40)
 
-    said = asyncio.run(main())
-    assert len(said) > 3
-    assert "".join(text for text, _, _ in said) == counted(40)
-    assert [finish for _, finish, _ in said] == [""] * (len(said) - 1) + ["length"]
-    tokens = [each for _, _, each in said]
+    responses = asyncio.run(main())
+    assert len(responses) > 3
+    assert "".join(text for text, _, _ in responses) == counted(40)
+    assert [finish for _, finish, _ in responses] == [""] * (len(responses) - 1) + ["length"]
+    tokens = [each for _, _, each in responses]
     assert tokens == sorted(tokens)
     assert tokens[-1] == 40
 
 
 def test_http_streams_and_answers_in_one(served: Served) -> None:
     lines = [line for line in served.post("generate_stream", text_input="hello", max_tokens=20).splitlines() if line]
-    said = [json.loads(line.removeprefix(b"data: ")) for line in lines]
-    assert "".join(each["text_output"] for each in said) == counted(20)
-    assert len(said) > 1
+    responses = [json.loads(line.removeprefix(b"data: ")) for line in lines]
+    assert "".join(each["text_output"] for each in responses) == counted(20)
+    assert len(responses) > 1
     whole = json.loads(served.post("generate", text_input="hello", max_tokens=20, stream=False))
     assert (whole["text_output"], whole["finish_reason"], whole["completion_tokens"]) == (counted(20), "length", 20)
 
@@ -189,15 +189,15 @@ def test_the_chat_needs_nothing_new(served: Served, protocol: str) -> None:
         conversation = Conversation(sampling=Sampling(max_tokens=20)).with_message("user", "hello")
         return [chunk async for chunk in answer(served.endpoint, conversation, protocol=protocol)]
 
-    said = asyncio.run(main())
-    assert "".join(chunk.text for chunk in said) == counted(20)
-    assert said[-1].stats is not None
-    assert (said[-1].stats.tokens, said[-1].stats.finish) == (20, "length")
+    chunks = asyncio.run(main())
+    assert "".join(chunk.text for chunk in chunks) == counted(20)
+    assert chunks[-1].stats is not None
+    assert (chunks[-1].stats.tokens, chunks[-1].stats.finish) == (20, "length")
     asked = served.messages()[-1]["ask"]
     assert (asked["chat"], asked["text"]) == (False, "Say hello")
 
 
-def test_the_engine_is_told_everything(served: Served) -> None:
+def test_the_engine_gets_every_setting(served: Served) -> None:
     values = {"max_tokens": 2, "temperature": 0.5, "top_p": 0.5, "top_k": 3}
     more = {"random_seed": 2**64 - 1, "stop_words": ["a", "b"], "stream": False}
     served.post("generate", text_input="é", **values, **more)
@@ -214,10 +214,10 @@ def test_typed_special_tokens_stay_text_but_in_a_rendered_prompt(served: Served)
 
 
 def test_the_engine_has_its_own_environment_and_session(served: Served) -> None:
-    told = served.messages()[0]
-    assert told["env"]["OF_THE_ENGINE"] == "yes"
-    assert "LD_LIBRARY_PATH" not in told["env"]
-    assert told["cwd"].endswith("/models/demo/1")
+    process = served.messages()[0]
+    assert process["env"]["OF_THE_ENGINE"] == "yes"
+    assert "LD_LIBRARY_PATH" not in process["env"]
+    assert process["cwd"].endswith("/models/demo/1")
     assert os.getsid(served.engine) == served.engine
 
 
@@ -226,8 +226,8 @@ def test_many_at_once_all_get_all(served: Served) -> None:
         async with grpc_aio.InferenceServerClient(served.grpc) as client:
             return await asyncio.gather(*(ask(client, text_input="hello", max_tokens=100 + n) for n in range(64)))
 
-    for number, said in enumerate(asyncio.run(main())):
-        assert "".join(text for text, _, _ in said) == counted(100 + number)
+    for number, responses in enumerate(asyncio.run(main())):
+        assert "".join(text for text, _, _ in responses) == counted(100 + number)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ ENDED = (0, 1)
 """How Triton ends when it is told to: 1 if unloading took longer than its exit timeout, as on a busy machine."""
 
 
-def test_death_of_the_engine_ends_what_runs_and_is_said_from_then_on(tmp_path: Path) -> None:
+def test_a_dead_engine_ends_running_requests_and_is_reported_from_then_on(tmp_path: Path) -> None:
     async def main(address: str) -> None:
         async with grpc_aio.InferenceServerClient(address) as client:
             ends = await asyncio.gather(

@@ -1,4 +1,4 @@
-"""``vllm_engine.py`` behind the front in the real tritonserver; vLLM itself is a stand-in, for it needs a GPU.
+"""``vllm_engine.py`` behind the proxy in the real tritonserver; vLLM itself is a stand-in, for it needs a GPU.
 
 With the real vLLM the same is measured by ``tests/gpu/native_stacks.py``.
 """
@@ -23,13 +23,13 @@ from tritonclient.utils import InferenceServerException
 
 from tests.chain_folder import write_chain_folder
 from tests.chain_model import CHAT
-from tests.e2e.test_front import Served, ask, counted, inputs
+from tests.e2e.test_proxy import Served, ask, counted, inputs
 from tests.server_environment import running_triton, write
 from tests.values import CHOICE, GGUF
 from wizard.repository.proxy import repository
 from wizard.stacks.vllm.repository import ENGINE
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("front")]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("proxy")]
 
 FAKE = Path(__file__).parent / "fake_vllm"
 CONTEXT = 5000
@@ -49,13 +49,13 @@ def serving(scratch: Path, *, ready: bool = True, **more: Any) -> Iterator[Serve
         choice=CHOICE,
     )
     with running_triton(write(made, scratch / "models"), scratch, ready=ready) as triton:
-        yield Served(triton, scratch / "told")
+        yield Served(triton, scratch / "engine.log")
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("vllm")) as one:
-        yield one
+    with serving(tmp_path_factory.mktemp("vllm")) as engine:
+        yield engine
 
 
 def test_many_at_once_all_get_all(served: Served) -> None:
@@ -63,23 +63,23 @@ def test_many_at_once_all_get_all(served: Served) -> None:
         async with grpc_aio.InferenceServerClient(served.grpc) as client:
             return await asyncio.gather(*(ask(client, text_input="a", max_tokens=10 + n) for n in range(32)))
 
-    for number, said in enumerate(asyncio.run(main())):
-        assert "".join(text for text, _, _ in said) == counted(10 + number)
-        assert said[-1][1:] == ("length", 10 + number)
+    for number, responses in enumerate(asyncio.run(main())):
+        assert "".join(text for text, _, _ in responses) == counted(10 + number)
+        assert responses[-1][1:] == ("length", 10 + number)
 
 
-def test_vllm_is_told_everything(served: Served) -> None:
+def test_vllm_gets_every_setting(served: Served) -> None:
     values = {"temperature": 0.5, "top_p": 0.25, "top_k": 3, "random_seed": 7, "stop_words": ["x"]}
     values |= {"min_p": 0.5, "repetition_penalty": 1.5, "presence_penalty": 0.25, "frequency_penalty": -0.25}
     text = "a" * (CONTEXT - 3)
     served.post("generate", text_input=text, max_tokens=10**6, stream=False, apply_chat_template=False, **values)
     log = served.triton.wait_for_log(lambda text: "temperature=0.5" in text)  # it may come after the answer
-    told = re.findall(r"request \d+: (.*temperature=0\.5.*)", log)[-1]
+    logged = re.findall(r"request \d+: (.*temperature=0\.5.*)", log)[-1]
     for part in ("top_p=0.25", "top_k=3", "seed=7", "stop=['<|im_end|>', 'x']"):
-        assert part in told
-    assert "min_p=0.5, repetition_penalty=1.5, presence_penalty=0.25, frequency_penalty=-0.25, logprobs=None" in told
-    assert "max_tokens=3," in told  # what the context has room for
-    assert "stop_token_ids=[258]" in told
+        assert part in logged
+    assert "min_p=0.5, repetition_penalty=1.5, presence_penalty=0.25, frequency_penalty=-0.25, logprobs=None" in logged
+    assert "max_tokens=3," in logged  # what the context has room for
+    assert "stop_token_ids=[258]" in logged
 
 
 def test_prompts_are_given_as_the_newest_vllm_wants_them(served: Served) -> None:
@@ -91,9 +91,9 @@ def test_prompts_are_given_as_the_newest_vllm_wants_them(served: Served) -> None
 @pytest.mark.parametrize("alternatives", [0, 2])
 def test_log_probabilities(served: Served, alternatives: int) -> None:
     body = served.post("generate_stream", text_input="a", max_tokens=3, logprobs=alternatives)
-    said = [json.loads(line.removeprefix(b"data: ")) for line in body.splitlines() if line]
+    responses = [json.loads(line.removeprefix(b"data: ")) for line in body.splitlines() if line]
     others = [["0 ", -0.5], ["", -1.5]][:alternatives]
-    tokens = [token for one in said for token in json.loads(one["logprobs"])]
+    tokens = [token for response in responses for token in json.loads(response["logprobs"])]
     assert [token[:2] for token in tokens] == [["0 ", -0.5], ["1 ", -0.5], ["2 ", -0.5]]
     assert tokens[0][2] == others
     assert "logprobs" not in json.loads(served.post("generate", text_input="a", max_tokens=3, stream=False))
@@ -122,7 +122,7 @@ def test_cancelling_aborts_the_request(served: Served) -> None:
     served.triton.wait_for_log(lambda log: re.search(r"request \d+ aborted", log) is not None)
 
 
-def test_a_dead_engine_is_said(tmp_path: Path) -> None:
+def test_a_dead_engine_is_reported(tmp_path: Path) -> None:
     async def main(address: str) -> None:
         async with grpc_aio.InferenceServerClient(address) as client:
             with pytest.raises(InferenceServerException, match="the engine process has ended"):
@@ -133,7 +133,7 @@ def test_a_dead_engine_is_said(tmp_path: Path) -> None:
         served.triton.wait_for_log(lambda log: "vLLM cannot go on" in log)
 
 
-def test_an_argument_that_vllm_does_not_know_is_said(tmp_path: Path) -> None:
+def test_an_unknown_vllm_argument_is_reported(tmp_path: Path) -> None:
     with serving(tmp_path, ready=False, disable_log_requests=True) as served:
         log = served.triton.wait_for_log(lambda text: "failed to load 'demo'" in text)
     assert "unexpected keyword argument 'disable_log_requests'" in log[log.index("failed to load 'demo'") :]
