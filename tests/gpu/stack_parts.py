@@ -162,10 +162,10 @@ async def client(
     async with InferenceServerClient(address) as server:
         await server.is_server_ready()
         await asyncio.sleep(max(0.0, begin - time.monotonic()))
-        return await asyncio.gather(*(_one(server, model, prompt, answer, stream) for prompt in load))
+        return await asyncio.gather(*(_answer_to(server, model, prompt, answer, stream) for prompt in load))
 
 
-async def _one(server: Any, model: str, prompt: str, answer: int, stream: bool) -> dict[str, Any]:
+async def _answer_to(server: Any, model: str, prompt: str, answer: int, stream: bool) -> dict[str, Any]:
     seen: dict[str, Any] = {"tokens": 0, "responses": 0}
 
     async def once() -> Any:

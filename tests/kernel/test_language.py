@@ -59,9 +59,8 @@ def test_a_language_can_be_chosen_and_given_back() -> None:
 
 def test_a_message_is_rendered_again_with_the_messages_in_it() -> None:
     with pseudo.spoken():
-        text = tr(
-            "{formats} with {split}", formats=join(tr(" or "), "a", tr("none")), split=ntr("{n} GPU", "{n} GPUs", 2, n=2)
-        )
+        split = ntr("{n} GPU", "{n} GPUs", 2, n=2)
+        text = tr("{formats} with {split}", formats=join(tr(" or "), "a", tr("none")), split=split)
     assert text == "⟦a ⟦or⟧ ⟦none⟧ with ⟦2 GPUs⟧⟧"
     assert english(text) == localized(text) == "a or none with 2 GPUs"
     with pseudo.spoken():
