@@ -182,3 +182,24 @@ def test_every_folder_with_code_is_checked_for_its_names() -> None:
     assert {path.relative_to(CHECKOUT).parts[0] for path in code_files()} >= set(FOLDERS)
     names = names_bound(ast.parse("def one(found): import told as said"))
     assert VAGUE & set(names) == {"one", "found", "said"}
+
+
+COUNTERS = {"Held", "Meter", "ChatSession", "_Run"}
+"""Data classes that count or collect while something runs; every other one is a value."""
+IN_ENGINES = {"Question", "Settings"}
+"""Values in programs for the Pythons of engines: frozen, without ``slots``."""
+
+
+def test_every_data_class_is_a_value_or_a_counter() -> None:
+    flags = {
+        (node.name, ast.unparse(decorator))
+        for path in (CHECKOUT / "wizard").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for decorator in (node.decorator_list if isinstance(node, ast.ClassDef) else ())
+        if ast.unparse(decorator).startswith("dataclass")
+    }
+    assert len(flags) > 100
+    assert {(name, flag) for name, flag in flags if flag != "dataclass(frozen=True, slots=True)"} == {
+        *((name, "dataclass(slots=True)") for name in COUNTERS),
+        *((name, "dataclass(frozen=True)") for name in IN_ENGINES),
+    }

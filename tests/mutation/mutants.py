@@ -61,7 +61,7 @@ def of(root: Path, module: str) -> Iterator[Mutant]:
         operator = get_operator(name)()
         places = [start for node in nodes for start, _end in operator.mutation_positions(node)]
         for occurrence, (line, column) in enumerate(places):
-            if annotates(tree, line, column):
+            if annotates(tree, line, column) or declares(tree, line):
                 continue
             try:
                 mutated = mutate_code(code, operator, occurrence)
@@ -73,6 +73,12 @@ def of(root: Path, module: str) -> Iterator[Mutant]:
             yield Mutant(
                 module, line, name, before[line - 1].strip(), after[line - 1].strip(), mutated, span(tree, line)
             )
+
+
+def declares(tree: ast.Module, line: int) -> bool:
+    """Whether the line says ``@dataclass(frozen=True, slots=True)``: `tests.test_house` reads that, no test runs it."""
+    decorators = (each for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for each in node.decorator_list)
+    return any(each.lineno == line for each in decorators)
 
 
 def annotates(tree: ast.Module, line: int, column: int) -> bool:

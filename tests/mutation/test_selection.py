@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tests.mutation.coverage_map import CoverageMap, span
-from tests.mutation.mutants import annotates
+from tests.mutation.mutants import annotates, declares
 
 CODE = """LIMIT: int = 3
 class C:
@@ -41,3 +41,8 @@ def test_what_nothing_executes_is_no_mutant() -> None:
     assert not annotates(TREE, 4, lines[3].index("1"))
     assert not annotates(TREE, 7, lines[6].index("|"))
     assert not annotates(TREE, 1, lines[0].index("3"))
+
+
+def test_what_a_decorator_of_a_class_declares_is_no_mutant() -> None:
+    tree = ast.parse("@dataclass(frozen=True)\nclass A:\n    a: int = 1\n    @cache\n    def f(self): ...\n")
+    assert [declares(tree, line) for line in range(1, 6)] == [True, False, False, False, False]
