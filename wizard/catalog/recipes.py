@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from wizard.catalog import stacks
 from wizard.catalog.profiles import files, load_toml
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
-from wizard.kernel.values import from_data
+from wizard.kernel.values import STRICT, from_data
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """A recipe whose answers are given beforehand; any of them can still be changed."""
 
+    __pydantic_config__: ClassVar = STRICT
     name: str
     """The file's name without ``.toml``, and what the user types."""
     title: str
