@@ -54,6 +54,16 @@ def test_what_is_compiled_is_what_is_written(code: str) -> None:
     assert update.compiled(code).read_bytes() == update.as_mo(update.read(code)), "run translations/update.py"
 
 
+def test_a_new_language_begins_with_all_messages_and_its_plural_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LANGUAGES, "cs", "Čeština")
+    catalogue = update.updated("cs")
+    text = update.as_po(catalogue).decode()
+    assert text.startswith("# Čeština\n")
+    assert '"Language: cs\\n"' in text
+    assert "nplurals=3" in text
+    assert len(catalogue) == len(update.messages()) == len(update.problems(catalogue))
+
+
 def test_a_missing_translation_and_a_lost_field_are_problems() -> None:
     catalogue = update.messages()
     whole, lost = (message for message in catalogue if message.id in ("Start?", "about {time}"))

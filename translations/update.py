@@ -93,7 +93,9 @@ def compiled(code: str) -> Path:
 
 
 def read(code: str) -> Catalog:
-    """The catalogue of a language."""
+    """The catalogue of a language; of a new one it is empty."""
+    if not source(code).exists():
+        return Catalog(locale=code)
     with source(code).open("rb") as file:
         return read_po(file, locale=code)
 

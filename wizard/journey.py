@@ -66,10 +66,10 @@ def monitor() -> Monitor:
 
 
 def recipes() -> list[Recipe]:
-    """Ready answers from ``profiles/recipes``."""
-    from wizard.catalog.recipes import recipes as read
+    """Ready answers from ``profiles/recipes``, checked."""
+    from wizard.plan.answers import ready_made
 
-    return read()
+    return ready_made()
 
 
 def model(ref: str, *, offline: bool = False) -> ModelFacts:

@@ -31,13 +31,13 @@ OTHER_NAMES = {"kimi_k2": "deepseek_v3"}
 
 
 def main() -> int:
-    """Print a row for each model; return 1 if one differs by more than 0.05 %."""
+    """Print a row for each model; return 1 if one differs by more than 0.05 %, or if none could be compared."""
     parser = argparse.ArgumentParser(description="Parameters from config.json against transformers' own models.")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     cases = dict(_of_folder(arguments.folder)) if arguments.folder else json.loads(DATA.read_text())
-    worst = 0.0
+    worst, compared = 0.0, 0
     print(f"{'model':<46} {'expected':>18} {'ours':>18} {'difference':>12} {'%':>9} {'parts':>7}")
     for name, case in cases.items():
         try:
@@ -53,14 +53,14 @@ def main() -> int:
         ours, sizes = facts.parameters, {"heads": facts.heads, "kv_heads": facts.kv_heads}
         kept = tensor_parts.loaded(tensors, facts.layers, tied=not facts.anatomy.parts.head)
         same = tensor_parts.parameters_by_part(kept, sizes, None) == facts.anatomy.parts
-        worst = max(worst, abs(ours / expected - 1))
+        worst, compared = max(worst, abs(ours / expected - 1)), compared + 1
         row = f"{name:<46} {expected:>18,} {ours:>18,} {ours - expected:>12,} {(ours / expected - 1) * 100:>9.4f}"
         print(f"{row} {'same' if same else 'differ':>7}")
-    print(f"\nlargest difference {worst * 100:.4f} %")
+    print(f"\n{compared} of {len(cases)} models compared, largest difference {worst * 100:.4f} %")
     if arguments.write and not arguments.folder:
         lines = [f" {json.dumps(name)}: {json.dumps(case)}" for name, case in cases.items()]
         DATA.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    return int(worst > 0.0005)
+    return int(worst > 0.0005 or not compared)
 
 
 def built(config: dict[str, Any]) -> list[Tensor]:

@@ -46,6 +46,13 @@ def test_facts_are_plausible_and_fit_one_another(name: str) -> None:
     assert (gpu.link.bytes_per_second is not None) == gpu.link.kind.startswith("nvlink")
 
 
+def test_rates_are_not_those_with_sparsity() -> None:
+    """4 bits are at most eight times as fast as 16 (GeForce with fp32 accumulation); with sparsity it would be 16."""
+    for name, gpu in SHIPPED.items():
+        rates = (gpu.tensor.fp8, gpu.tensor.fp4, gpu.tensor.int8)
+        assert all(rate is None or rate <= 8.1 * gpu.tensor.fp16 for rate in rates), name
+
+
 def test_the_h200_is_as_measured() -> None:
     """h200: total memory, and bus width times clock, as NVML said on a real one; datasheet within 0.5 %."""
     gpu = SHIPPED["h200"]
@@ -54,9 +61,12 @@ def test_the_h200_is_as_measured() -> None:
 
 
 def test_no_two_profiles_answer_to_one_name() -> None:
-    names = [plain_name(each) for gpu in SHIPPED.values() for each in {*map(plain_name, (*gpu.names, *gpu.aliases))}]
-    assert len(names) == len(set(names))
-    assert "cpu" not in names
+    profiles_of: dict[str, list[str]] = {"cpu": []}
+    for profile, gpu in SHIPPED.items():
+        for name in {*map(plain_name, (*gpu.names, *gpu.aliases))}:
+            profiles_of.setdefault(name, []).append(profile)
+    assert not profiles_of.pop("cpu")
+    assert {name: owners for name, owners in profiles_of.items() if len(owners) > 1} == {}
 
 
 @pytest.mark.parametrize(
@@ -88,9 +98,16 @@ def test_a_users_own_profile_is_read_and_a_bad_one_named(tmp_path: Path, monkeyp
     profile = match("NVIDIA H999")
     assert profile is not None
     assert profile.aliases[0] == "h999"
-    (tmp_path / "gpus/h999.toml").write_text(own.replace("fp16 = 989", "fp16 = 'fast'"))
-    with pytest.raises(UsageError) as caught:
-        gpus()
-    assert caught.value.code == "TW-K01"
-    assert "h999.toml" in caught.value.what
-    assert "tensor.fp16" in caught.value.what
+    for file, wrong, field in (
+        ("h999.toml", "fp16 = 'fast'", "tensor.fp16"),
+        ("h998.toml", "fp16 = 989\nfb8 = 1979", "tensor.fb8: unknown field"),
+        ("h997.toml", 'fp16 = 989\nformats = ["fb8"]', "tensor.formats.0"),
+    ):
+        text = "\n".join(line for line in own.splitlines() if not (line.startswith("formats") and "formats" in wrong))
+        (tmp_path / "gpus" / file).write_text(text.replace("fp16 = 989", wrong))
+        with pytest.raises(UsageError) as caught:
+            gpus()
+        (tmp_path / "gpus" / file).unlink()
+        assert caught.value.code == "TW-K01"
+        assert file in caught.value.what
+        assert field in caught.value.what

@@ -47,7 +47,15 @@ def test_recipes_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "mine" in names
 
 
-@pytest.mark.parametrize(("text", "code"), [("title", "TW-D02"), ('title="T"', "TW-K01"), ("answers=3", "TW-K01")])
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("title", "TW-D02"),
+        ('title="T"', "TW-K01"),
+        ("answers=3", "TW-K01"),
+        ('title="T"\nabout="A"\nsource="S"\nmodel="org/name"\nfrist_question="Q"', "TW-K01"),
+    ],
+)
 def test_an_invalid_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, code: str) -> None:
     profile(tmp_path / "recipes", text, monkeypatch)
     with pytest.raises(UsageError) as caught:

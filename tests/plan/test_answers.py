@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.paths import Workspace
-from wizard.plan.answers import answers_file, load_answers, read_answers, save_answers
+from wizard.plan.answers import answers_file, load_answers, read_answers, ready_made, save_answers
 from wizard.plan.questions import SYSTEM
 
 
@@ -55,6 +55,25 @@ def test_a_file_that_cannot_be_used(text: str, expected: str, hint: str) -> None
     assert hint in str(raised.value)
     assert "answers.toml" in raised.value.what
     assert "hf_abc" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "expected", "hint"),
+    [
+        ("[answers]\nas_publised = true", "TW-U30", "Did you mean as_published?"),
+        ('[answers]\nstack = "vlm"', "TW-U32", "stack cannot be 'vlm'"),
+        ("[options]\nmax_num_seq = 4", "TW-K01", "max_num_seq: unknown field"),
+    ],
+)
+def test_a_recipe_with_a_typo(monkeypatch: pytest.MonkeyPatch, table: str, expected: str, hint: str) -> None:
+    Path("recipes").mkdir()
+    Path("recipes/mine.toml").write_text(f'title="T"\nabout="A"\nsource="S"\nmodel="org/name"\n{table}\n')
+    monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(Path.cwd()))
+    with pytest.raises(UsageError) as raised:
+        ready_made()
+    assert code(raised) == expected
+    assert hint in str(raised.value)
+    assert "profiles/recipes/mine.toml" in raised.value.what
 
 
 def test_no_such_file() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from wizard.catalog.profiles import files, load
+from wizard.kernel.values import STRICT
 
 MOST = 8
 """GPUs of one machine, where nothing else is known: NVIDIA's HGX boards and certified PCIe servers end here."""
@@ -36,7 +37,7 @@ class Tensor:
     ``fp16`` counts for bfloat16 too where ``formats`` has it. GeForce rates are those with fp32 accumulation.
     """
 
-    formats: tuple[str, ...]
+    formats: tuple[Literal["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8", "int4"], ...]
     source: str
     fp16: float
     fp8: float | None = None
@@ -75,6 +76,7 @@ class GpuProfile:
         host_architecture: ``x86_64``, or ``aarch64`` where the GPU is joined to an Arm processor.
     """
 
+    __pydantic_config__: ClassVar = STRICT
     names: tuple[str, ...]
     aliases: tuple[str, ...]
     compute_capability: tuple[int, int]

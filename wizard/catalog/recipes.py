@@ -4,40 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from wizard.catalog import stacks
 from wizard.catalog.profiles import files, load_toml
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
-from wizard.kernel.values import from_data
+from wizard.kernel.values import STRICT, from_data
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A recipe whose answers are given beforehand; any of them can still be changed."""
+    """A recipe whose answers are given beforehand; any of them can still be changed.
 
+    Attributes:
+        name: The file's name without ``.toml``, and what the user types.
+        title: Shown in lists.
+        about: One or two sentences for somebody who chooses.
+        model: A path inside ``profiles/`` (it begins with ``models/``) or a hub id.
+        source: Where the recipe comes from: a tutorial, the wizard itself.
+        answers: Name of a question → its answer.
+        machines: Machines that it fits, as ``--hardware`` takes them.
+        options: How the stack is built and served beyond the questions: the fields of `wizard.plan.options.Options`.
+        repaired: What is wrong in the tutorial that the recipe replaces, and what is done instead; a sentence each.
+        later: What the tutorial does afterwards and the recipe does not; a sentence each.
+        first_question: Asked as soon as the model is ready.
+        needs_network: Whether anything beyond the package index must be reachable.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
     name: str
-    """The file's name without ``.toml``, and what the user types."""
     title: str
     about: str
     model: str
-    """A path inside ``profiles/`` (it begins with ``models/``) or a hub id."""
     source: str
-    """Where the recipe comes from: a tutorial, the wizard itself."""
     answers: dict[str, str | int | float | bool] = field(default_factory=dict)
-    """Name of a question → its answer."""
     machines: tuple[str, ...] = ()
-    """Machines that it fits, as ``--hardware`` takes them."""
     options: dict[str, object] = field(default_factory=dict)
-    """How the stack is built and served beyond the questions: the fields of `wizard.plan.options.Options`."""
     repaired: tuple[str, ...] = ()
-    """What is wrong in the tutorial that the recipe replaces, and what is done instead; a sentence each."""
     later: tuple[str, ...] = ()
-    """What the tutorial does afterwards and the recipe does not; a sentence each."""
     first_question: str | None = None
-    """Asked as soon as the model is ready."""
     needs_network: bool = True
-    """Whether anything beyond the package index must be reachable."""
 
     @property
     def model_in_profiles(self) -> bool:

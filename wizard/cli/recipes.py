@@ -18,11 +18,11 @@ def recipes(arguments: argparse.Namespace) -> int:
     from wizard import journey
     from wizard.catalog.recipes import recipe as named
 
+    every = journey.recipes()
     if arguments.name:
         recipe = named(arguments.name)
         print_json(recipe) if arguments.json else print(_whole(recipe, arguments))
         return 0
-    every = journey.recipes()
     if arguments.json:
         print_json(every)
         return 0

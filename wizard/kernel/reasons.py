@@ -58,6 +58,8 @@ def misfit(problem: Mapping[str, Any]) -> str:
     expected = _KINDS.get(kind.partition("_")[0])
     if kind == "missing" or (expected and value is None):
         return tr("it is missing")
+    if kind == "unexpected_keyword_argument":
+        return tr("unknown field")
     if kind == "literal_error":
         known = str(problem["ctx"]["expected"]).replace(" or ", ", ")
         return tr("it must be one of {known}, not {value}", known=known, value=_quoted(value))

@@ -19,6 +19,8 @@ from wizard.kernel.language import Message, english, localized, mapped, tr
 from wizard.kernel.reasons import misfit, unreadable
 
 T = TypeVar("T")
+STRICT = {"extra": "forbid"}
+"""``__pydantic_config__`` of a value that people write by hand: a field that does not exist is an error (TW-K01)."""
 
 
 def to_data(value: Any) -> Any:

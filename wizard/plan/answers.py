@@ -1,4 +1,4 @@
-"""Answers in files: those that are given with ``--answers``, and those that are kept when the wizard is left."""
+"""Answers in files: those of recipes, those given with ``--answers``, and those kept when the wizard is left."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from wizard.catalog.profiles import load_toml
+from wizard.catalog.recipes import Recipe, recipes
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.toml import scalar
+from wizard.kernel.values import from_data
+from wizard.plan.options import Options
 from wizard.plan.questions import BY_NAME, QUESTIONS, Answers
 
 
@@ -51,6 +54,20 @@ def checked(given: Mapping[str, object], where: str) -> Answers:
         except UsageError as error:
             raise UsageError(error.code, join(": ", where, error.what), error.todo) from error
     return answers
+
+
+def ready_made() -> list[Recipe]:
+    """All recipes, their answers checked by the questions and their options by the stacks' fields.
+
+    Raises:
+        UsageError: TW-D02 or TW-K01 if a file cannot be read or does not fit, and what `checked` raises.
+    """
+    every = recipes()
+    for recipe in every:
+        where = f"profiles/recipes/{recipe.name}.toml"
+        checked(recipe.answers, where)
+        from_data(Options, recipe.options, where=where)
+    return every
 
 
 def answers_file(workspace: Workspace) -> Path:

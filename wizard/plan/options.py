@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import ClassVar, Literal
 
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
+from wizard.kernel.values import STRICT
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Options:
             choice counts with whole contexts; None: no more than those.
     """
 
+    __pydantic_config__: ClassVar = STRICT
     max_input_len: int | None = None
     bls: bool = False
     batching: Literal["continuous", "none"] = "continuous"
