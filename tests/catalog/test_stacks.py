@@ -9,7 +9,7 @@ import pytest
 
 from wizard.catalog import profiles, stacks
 from wizard.catalog.environments import engines, environment_of
-from wizard.catalog.releases import architectures, families, images
+from wizard.catalog.releases import NONE, architectures, families, images, version
 from wizard.catalog.speed import fit
 from wizard.kernel.errors import UsageError
 
@@ -39,6 +39,10 @@ def test_what_a_stack_names_is_there(name: str) -> None:
     assert set(known.instead) <= set(OURS) - {name}
     if known.speed:
         assert fit(known.speed) is not None
+    assert not (known.first and known.floors)
+    if known.first:
+        assert known.first.versions
+        assert all(first == NONE or version(first) for first in known.first.versions.values())
     if known.floors:
         table = architectures()
         rows = (*table.models, *table.ropes, *table.formats)
