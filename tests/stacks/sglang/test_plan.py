@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.plan.stack_values import FACTS, SGLANG, commands, engine, ids, machine, named, planned, start
+from tests.plan.stack_values import FACTS, commands, engine, ids, machine, named, native, planned, start
 from tests.stacks.trtllm_values import AWQ, model
 from tests.worded import text_of
 from wizard.advise.advice import Constraints
@@ -30,6 +30,7 @@ from wizard.stacks.sglang.plan import CHECK, ENGINE
 from wizard.texts.errors import worded
 
 CONTRACT = json.loads(Path(__file__).with_name("contract.json").read_text(encoding="utf-8"))["versions"]
+SGLANG = native("sglang")
 PINS = Path(__file__).parents[3] / "profiles" / "environments" / "sglang.txt"
 
 
