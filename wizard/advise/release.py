@@ -334,7 +334,11 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
     warnings: tuple[Note, ...] = ()
     native = stacks.facts(setup.stack).native
     if native and native.untried:
-        untried: dict[str, Param] = {"stack": setup.stack, "versions": native.untried, "needs_more": bool(engine_env.before)}
+        untried: dict[str, Param] = {
+            "stack": setup.stack,
+            "versions": native.untried,
+            "needs_more": bool(engine_env.before),
+        }
         warnings = (Note(UNTRIED_CODE, untried),)
     elif native and native.attention and have < native.attention.capability:
         warnings = (Note("attention", {}, native.attention.source),)
