@@ -14,6 +14,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -122,7 +123,7 @@ def compiled(requirements: list[str]) -> list[tuple[str, str, str]]:
         )
         more = [requirement for requirement in requirements if requirement.startswith("--")]
         argv = ["uv", "pip", "compile", "--quiet", *flags.split(), *more, "in"]
-        lines = subprocess.run(argv, cwd=folder, check=True, capture_output=True, text=True).stdout.splitlines()
+        lines = subprocess.run(argv, cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     rows = []
     for line in lines:
         if match := re.match(r"([\w.-]+)(?:\[[^]]*\])?==(\S+)(?: ; (.*))?", line):
@@ -144,6 +145,12 @@ def newest_python(marker: str) -> bool:
 
 def main(file: Path, requirements: list[str]) -> None:
     """Write the pins after the comment that the file begins with, and print the sizes."""
+    if not INDEX:
+        raise SystemExit("Set UV_INDEX_URL to the package index: its files' lengths and hashes are read there.")
+    if shutil.which("uv") is None:
+        raise SystemExit(
+            "uv is not on PATH: `pip install uv` in a virtual environment, and put its bin folder on PATH."
+        )
     packages = compiled(requirements)
     with ThreadPoolExecutor(8) as pool:
         listings = list(pool.map(lambda package: wheels(package[0], package[1]), packages))

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import wizard
+from wizard.catalog import stacks
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -24,7 +25,11 @@ else:
 CHECKOUT = Path(__file__).resolve().parent.parent
 TOOLKITS = {"textual", "questionary", "prompt_toolkit", "IPython", "ipywidgets", "ipykernel"}
 SDKS = {"huggingface_hub", "httpx2", "tritonclient", "pynvml", "transformers", "tokenizers", "jinja2", "grpc", "numpy"}
-ENGINES = {"torch", "vllm", "tensorrt_llm", "xllamacpp", "triton_python_backend_utils"}
+ENGINES = {
+    *("torch", "xllamacpp", "triton_python_backend_utils"),
+    *(package for name in stacks.names() if (native := stacks.facts(name).native) for package in native.packages),
+}
+"""What runs in environments of its own, never in the wizard's process."""
 HEAVY = TOOLKITS | SDKS | ENGINES | {"pydantic", "asyncio", "http.client", "ssl"}
 """What neither ``import wizard`` nor ``triton-wizard --help`` may load."""
 
@@ -112,6 +117,21 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         for name in leaves:
             del imports[name]
     assert not imports, {name: sorted(others & imports.keys()) for name, others in imports.items()}
+
+
+def test_no_module_imports_an_engine() -> None:
+    assert {"vllm", "sglang", "tensorrt_llm"} <= ENGINES
+    trees = {name: ast.parse(source(name)) for part in PARTS for name in modules(part)}
+    tops = {
+        name: {
+            (node.module or "").partition(".")[0] if isinstance(node, ast.ImportFrom) else alias.name.partition(".")[0]
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for alias in node.names
+        }
+        for name, tree in trees.items()
+    }
+    assert {name: tops[name] & ENGINES for name in tops if tops[name] & ENGINES} == {}
 
 
 def test_import_wizard_loads_nothing_heavy() -> None:

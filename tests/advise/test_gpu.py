@@ -41,12 +41,13 @@ def rejections(host: Host | str, facts: ModelFacts | str = LLAMA_8B, **constrain
 
 def test_every_stack_and_format_that_works_is_a_choice() -> None:
     pairs = {(choice.stack, choice.quantization) for choice in choices("8xH100")}
-    both = [
+    assert {(stack, name) for stack in ("vllm", "trtllm-engine") for name in ("none", "fp8", "int4_awq")} <= pairs
+    assert pairs == {
         (stack, name)
-        for stack in ("vllm", "trtllm-llmapi", "trtllm-engine", "sglang")
-        for name in ("none", "fp8", "int4_awq")
-    ]
-    assert pairs == {*both, ("transformers", "none")}
+        for stack in stacks.gpu_stacks()
+        for name, gpus in stacks.on_gpu(stack).formats.gpus.items()
+        if name in ("none", "fp8", "int4_awq") and gpus.have((9, 0))
+    }
     assert {choice.tp for choice in choices("8xH100")} == {1, 2, 4, 8}
 
 
@@ -164,12 +165,16 @@ def test_a_pipeline_is_a_choice_where_ranks_cannot_be() -> None:
 
 
 def test_a_pipeline_has_stages_that_its_stack_can_make() -> None:
-    def stacks(layers: int) -> set[str]:
+    def serving(layers: int) -> set[str]:
         facts = facts_of("Qwen/Qwen2.5-72B", quantization_config=AWQ, num_hidden_layers=layers)
         return {choice.stack for choice in choices("4x4090", facts) if choice.pp == 4}
 
-    assert stacks(80) == {"vllm", "trtllm-llmapi", "trtllm-engine", "sglang"}
-    assert stacks(78) == {"vllm", "trtllm-llmapi", "sglang"}  # engines want like stages
+    able = {name: stacks.on_gpu(name) for name in stacks.gpu_stacks() if "int4_awq" in stacks.on_gpu(name).formats.gpus}
+    staged = {name: gpu.splits.stages for name, gpu in able.items() if gpu.splits.stages != "none"}
+    assert staged["vllm"] == "any"
+    assert staged["trtllm-engine"] == "even"  # engines want like stages
+    assert serving(80) == set(staged)
+    assert serving(78) == {name for name, stages in staged.items() if stages == "any"}
 
 
 def test_pipelines_that_are_asked_for_are_kept_with_nvlink_too() -> None:

@@ -18,6 +18,7 @@ from wizard.advise.devices import Device, devices
 from wizard.advise.fit import Fit, fit
 from wizard.advise.ranking import advise
 from wizard.advise.setup import Setup
+from wizard.catalog import stacks
 from wizard.kernel.errors import ModelError
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
@@ -41,7 +42,7 @@ setups = st.builds(
 
 def kept(constraints: Constraints, choice: Choice) -> bool:
     """Whether the choice is what was asked for, where something was asked for."""
-    cpu = choice.stack == "llamacpp"
+    cpu = stacks.facts(choice.stack).cpu is not None
     asked: dict[str, tuple[Any, Any]] = {
         "users": (constraints.users, choice.max_batch_size),
         "max_len": (constraints.max_len, choice.max_seq_len),

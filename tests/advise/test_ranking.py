@@ -12,6 +12,7 @@ from tests.advise.worlds import AWQ, HOSTS, LLAMA_8B, LLAMA_70B, facts_of, machi
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Constraints
 from wizard.advise.ranking import CRITERIA, advise
+from wizard.catalog import stacks
 from wizard.journey import recommended
 from wizard.kernel.errors import InfeasibleError
 
@@ -66,10 +67,12 @@ def test_every_choice_says_what_limits_it_and_all_but_the_first_why_they_lost(go
 
 def test_an_engine_is_not_built_for_a_first_answer() -> None:
     for model in (LLAMA_8B, LLAMA_70B):
-        stacks = [choice.stack for choice in ask("8xH100", model).choices]
-        assert stacks[0] == "vllm"
-        assert stacks.index("trtllm-llmapi") < stacks.index("trtllm-engine")
-        assert model == LLAMA_70B or [stack for stack in stacks if stack != "sglang"][-1] == "transformers"
+        choices = ask("8xH100", model).choices
+        ranked = [choice.stack for choice in choices]
+        assert ranked[0] == "vllm"
+        assert ranked.index("trtllm-llmapi") < ranked.index("trtllm-engine")
+        tried = [choice.stack for choice in choices if "untried" not in {note.code for note in choice.warnings}]
+        assert model == LLAMA_70B or tried[-1] == "transformers"
 
 
 def test_no_user_waits_for_pcie_without_need() -> None:
@@ -114,11 +117,12 @@ def test_what_was_not_tried_comes_after_what_was(goal: str) -> None:
         host, interpreters=tuple(replace(interpreter, version=(3, 12, 3)) for interpreter in host.interpreters)
     )
     advice = advise(newer, facts_of(LLAMA_8B), Constraints(goal=goal))
-    stacks = [choice.stack for choice in advice.choices]
-    never_run = {"trtllm-llmapi", "sglang"}
-    assert {"vllm", *never_run} <= set(stacks)
-    assert stacks[0] == "vllm"
-    assert [stack in never_run for stack in stacks] == sorted(stack in never_run for stack in stacks)
+    ranked = [choice.stack for choice in advice.choices]
+    never_run = {name for name in stacks.names() if (native := stacks.facts(name).native) and native.untried}
+    assert never_run >= {"trtllm-llmapi", "sglang"}
+    assert {"vllm", "trtllm-llmapi", "sglang"} <= set(ranked)
+    assert ranked[0] == "vllm"
+    assert [stack in never_run for stack in ranked] == sorted(stack in never_run for stack in ranked)
     untried = [choice for choice in advice.choices if choice.stack in never_run]
     assert all(
         any(text_of(note).startswith("Not tested with the real engine") for note in choice.reasons)

@@ -408,6 +408,9 @@ def test_without_containers_the_llm_api_is_marked_as_untried() -> None:
     assert engine in text_of(resolved.reason)
     (note,) = resolved.warnings
     assert (note.code, "was not run on a GPU" in text_of(note)) == ("untried", True)
+    assert "such as the CUDA toolkit: the plan checks for it" in text_of(note)
+    bare = replace(note, params={**note.params, "needs_more": False})
+    assert text_of(bare).endswith("the real package was not run on a GPU.")
 
 
 def test_the_llm_api_needs_a_python_that_its_wheels_are_for() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from wizard.advise.advice import Constraints
 from wizard.advise.formats import FORMATS
+from wizard.catalog import stacks
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
 from wizard.probe import hardware, shorthand
@@ -132,7 +133,7 @@ def constraints(
         max_len=_maybe(st.integers(1, 300_000)),
         max_gpus=_maybe(st.integers(1, 20)),
         gpu_memory_utilization=_maybe(st.floats(0.01, 1.0)),
-        stack=_maybe(st.sampled_from(["vllm", "trtllm-llmapi", "trtllm-engine", "transformers", "llamacpp", "magic"])),
+        stack=_maybe(st.sampled_from([*stacks.names(), "magic"])),
         quantization=_maybe(st.sampled_from([*FORMATS, "gguf_q8_0", "q8_0", "magic"])),
         tp=_maybe(st.integers(1, 20)),
         pp=_maybe(st.integers(1, 20)),

@@ -13,6 +13,7 @@ from wizard.catalog.releases import (
     architectures,
     drivers,
     families,
+    floor,
     image_bytes,
     images,
     unknown,
@@ -125,3 +126,21 @@ def test_environments_come_newest_first_and_fit_their_pins(stack: str) -> None:
         assert environment.driver == drivers().branches[torch[2]]
         assert "--hash=sha256:" in text
         assert bool(re.search(r"^nvidia-cuda-runtime-cu12==", text, re.M)) == (torch[2] == "12")
+
+
+@pytest.mark.parametrize(
+    ("name", "stack", "first"),
+    [
+        ("GptOssForCausalLM", "vllm", "0.10.1"),
+        ("GptOssForCausalLM", "sglang", "0.5.2"),
+        ("FalconForCausalLM", "sglang", NONE),
+        ("GptOssForCausalLM", "trtllm-engine", None),
+        ("NobodysModel", "vllm", None),
+        ("NobodysModel", "sglang", None),
+        (None, "sglang", None),
+    ],
+)
+def test_first_versions_are_of_the_table_or_of_the_stack_itself(
+    name: str | None, stack: str, first: str | None
+) -> None:
+    assert floor(architectures().models, name, stack) == first

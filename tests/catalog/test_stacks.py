@@ -9,11 +9,11 @@ import pytest
 
 from wizard.catalog import profiles, stacks
 from wizard.catalog.environments import engines, environment_of
-from wizard.catalog.releases import architectures, families, images
+from wizard.catalog.releases import NONE, architectures, families, images, version
 from wizard.catalog.speed import fit
 from wizard.kernel.errors import UsageError
 
-OURS = ("vllm", "trtllm-llmapi", "trtllm-engine", "transformers", "sglang", "llamacpp")
+OURS = stacks.names()
 
 
 @pytest.fixture
@@ -27,9 +27,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_stacks_come_in_the_order_of_their_ranks() -> None:
-    assert stacks.names() == OURS
-    ranks = [stacks.facts(name).rank for name in stacks.names()]
-    assert ranks == sorted(set(ranks))
+    ranks = {name: stacks.facts(name).rank for name in OURS}
+    assert list(ranks.values()) == sorted(set(ranks.values())), "two have the same rank, or it is not on a line alone"
+    assert OURS.index("vllm") < OURS.index("trtllm-engine") < OURS.index("transformers")
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -39,6 +39,10 @@ def test_what_a_stack_names_is_there(name: str) -> None:
     assert set(known.instead) <= set(OURS) - {name}
     if known.speed:
         assert fit(known.speed) is not None
+    assert not (known.first and known.floors)
+    if known.first:
+        assert known.first.versions
+        assert all(first == NONE or version(first) for first in known.first.versions.values())
     if known.floors:
         table = architectures()
         rows = (*table.models, *table.ropes, *table.formats)
@@ -61,9 +65,11 @@ def test_a_stack_without_images_or_without_an_environment_has_none() -> None:
 
 def test_a_file_of_the_users_is_one_more_stack(folder: Path) -> None:
     text = profiles.find("stacks/llamacpp.toml").read_text(encoding="utf-8")
-    (folder / "mine.toml").write_text(text.replace("rank = 50", "rank = 25"), encoding="utf-8")
-    assert stacks.names() == (*OURS[:2], "mine", *OURS[2:])
-    assert stacks.cpu_stacks() == ("mine", "llamacpp")
+    last, on_cpu = stacks.facts(OURS[-1]).rank, stacks.cpu_stacks()
+    (folder / "mine.toml").write_text(text.replace("rank = 50", f"rank = {last + 1}"), encoding="utf-8")
+    stacks.forget()
+    assert stacks.names() == (*OURS, "mine")
+    assert stacks.cpu_stacks() == (*on_cpu, "mine")
     assert stacks.title("mine") == "llama.cpp"
 
 

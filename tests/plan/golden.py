@@ -22,6 +22,7 @@ def compared(folder: str, name: str, made: str) -> None:
     if UPDATE:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(made, encoding="utf-8")
+    assert path.exists(), f"there is no {path}: UPDATE_GOLDEN=1 writes it"
     assert made == path.read_text(encoding="utf-8")
 
 

@@ -13,6 +13,7 @@ from tritonclient.grpc import model_config_pb2 as pb
 from tests.stacks.trtllm_values import LLAMA
 from tests.values import CHOICE, PYTHON
 from wizard.advise.advice import Choice
+from wizard.catalog import stacks
 from wizard.kernel.paths import Workspace
 from wizard.model.facts import ModelFacts
 from wizard.plan.options import Options
@@ -37,10 +38,22 @@ ON_GPU = replace(
     devices=(0,),
 )
 IN_IMAGE = replace(ON_GPU, stack="vllm", runtime="docker", release="24.05-vllm-python-py3")
-VLLM = replace(ON_GPU, stack="vllm", runtime="native", release="vLLM")
-LLM_API = replace(VLLM, stack="trtllm-llmapi", gpu_memory_utilization=None, kv_cache_fraction=0.9)
-SGLANG = replace(VLLM, stack="sglang", gpu_memory_utilization=None)
-TRANSFORMERS = replace(ON_GPU, stack="transformers", runtime="native", release="transformers")
+
+
+def native(stack: str) -> Choice:
+    """``stack`` in environments of its own, with the share of memory that its engine asks for."""
+    counts = stacks.on_gpu(stack).cache.counts_of
+    return replace(
+        ON_GPU,
+        stack=stack,
+        runtime="native",
+        release=stacks.title(stack) or stack,
+        gpu_memory_utilization=0.85 if counts == "total" else None,
+        kv_cache_fraction=0.9 if counts == "free" else None,
+    )
+
+
+VLLM, LLM_API, TRANSFORMERS = (native(stack) for stack in ("vllm", "trtllm-llmapi", "transformers"))
 
 
 def machine(name: str = "1xH200") -> Host:

@@ -37,10 +37,10 @@ def golden() -> dict[str, Steps]:
         name: test_golden_recipes.plan(ref, hardware, **given).steps
         for name, (ref, hardware, given) in test_golden_recipes.PLANS.items()
     }
-    return recipes | test_golden_stacks.plans()
+    return recipes | {name: test_golden_stacks.plan(name) for name in test_golden_stacks.PLANS}
 
 
-NAMES = sorted({*test_golden_recipes.PLANS, *test_golden_stacks.plans()})
+NAMES = sorted({*test_golden_recipes.PLANS, *test_golden_stacks.PLANS})
 
 
 MODELS = {

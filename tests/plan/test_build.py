@@ -12,6 +12,7 @@ import pytest
 
 from tests.advise.worlds import LLAMA_8B, facts_of
 from tests.values import CHOICE, CPU_HOST, GGUF
+from wizard.catalog import plugins
 from wizard.kernel.errors import HostError, InfeasibleError, ModelError, UsageError, WorkspaceError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_json
@@ -200,10 +201,19 @@ def test_a_machine_without_a_usable_interpreter_is_refused_before_anything(works
     assert caught.value.code == "TW-L01"
 
 
-def test_a_stack_that_cannot_be_set_up_is_refused_before_anything(workspace: Workspace) -> None:
-    with pytest.raises(InfeasibleError, match="cannot set up mlc") as caught, worded():
+@pytest.mark.parametrize(
+    ("package", "what", "todo"),
+    [({"mlc": "tests.plan"}, "cannot set up mlc", "Choose another"), ({}, "no installed package", "entry point mlc")],
+)
+def test_a_stack_that_cannot_be_set_up_is_refused_before_anything(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, package: dict[str, str], what: str, todo: str
+) -> None:
+    known = {**plugins.packages(), **package}
+    monkeypatch.setattr(plugins, "packages", lambda: known)
+    with pytest.raises(InfeasibleError, match=what) as caught, worded():
         build(CPU_HOST, GGUF, replace(CHOICE, stack="mlc", runtime="docker"), workspace)
     assert caught.value.code == "TW-L05"
+    assert todo in caught.value.todo
     assert "vllm" in caught.value.todo
     assert not workspace.root.exists()
 

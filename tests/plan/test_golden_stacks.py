@@ -8,26 +8,26 @@ from dataclasses import replace
 import pytest
 
 from tests.plan.golden import GOLDEN, compared, shown
-from tests.plan.stack_values import LLM_API, SGLANG, TRANSFORMERS, VLLM, machine, planned
+from tests.plan.stack_values import TRANSFORMERS, machine, native, planned
 from tests.values import PYTHON
+from wizard.catalog import stacks
 from wizard.model.refs import HubRef
 from wizard.model.shipped_configs import shipped
 from wizard.plan.plan import Step
 
 NEWER = replace(PYTHON, path="/opt/python3.12/bin/python3.12", version=(3, 12, 3))
 """TensorRT-LLM has no wheels for 3.11."""
+PLANS = {
+    **{f"{name}-native": native(name) for name in stacks.gpu_stacks() if stacks.facts(name).native},
+    "transformers-cpu": replace(TRANSFORMERS, devices=()),
+}
 
 
-def plans() -> dict[str, tuple[Step, ...]]:
+def plan(name: str) -> tuple[Step, ...]:
     small = shipped(HubRef("meta-llama/Llama-3.1-8B-Instruct"), "not asked")
     assert small
-    return {
-        "vllm-native": planned(VLLM, small),
-        "trtllm-llmapi-native": planned(LLM_API, small, on=replace(machine(), interpreters=(NEWER,))),
-        "sglang-native": planned(SGLANG, small),
-        "transformers-native": planned(TRANSFORMERS, small),
-        "transformers-cpu": planned(replace(TRANSFORMERS, devices=()), small, on=machine("cpu")),
-    }
+    on = machine("1xH200" if PLANS[name].devices else "cpu")
+    return planned(PLANS[name], small, on=replace(on, interpreters=(PYTHON, NEWER)))
 
 
 @pytest.fixture(autouse=True)
@@ -36,12 +36,10 @@ def same_installer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == "pip")
 
 
-@pytest.mark.parametrize(
-    "name", ["vllm-native", "trtllm-llmapi-native", "sglang-native", "transformers-native", "transformers-cpu"]
-)
+@pytest.mark.parametrize("name", PLANS)
 def test_the_plan_is_the_golden_one(name: str) -> None:
-    compared("stacks", name, shown(plans()[name]))
+    compared("stacks", name, shown(plan(name)))
 
 
 def test_no_golden_plan_is_left_over() -> None:
-    assert {path.stem for path in (GOLDEN / "stacks").glob("*.txt")} == set(plans())
+    assert {path.stem for path in (GOLDEN / "stacks").glob("*.txt")} == set(PLANS)

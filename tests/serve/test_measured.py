@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,11 @@ from wizard.probe.shorthand import host as shorthand
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.measured import StackLog, measure, read
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 HOLDS = """
 import os, sys
 held = b"x" * (64 << 20)
@@ -38,131 +44,22 @@ sys.stdin.read()
 READERS = plugins.ports("serve", StackLog)
 LOGS = Path(__file__).parents[1] / "cases" / "engine-logs"
 
-KNOWN: list[tuple[str, str, dict[str, float]]] = [
-    (
-        "llamacpp-2026",
-        "llamacpp",
-        {
-            "weights_bytes": 4.28 * MIB,
-            "kv_capacity_tokens": 4096,
-            "kv_bytes": 10 * MIB,
-            "activation_bytes": 7.64 * MIB + 0.03 * MIB,
-        },
-    ),
-    (
-        "llamacpp-2024",
-        "llamacpp",
-        {
-            "weights_bytes": 63.84 * MIB,
-            "kv_capacity_tokens": 512,
-            "kv_bytes": 9 * MIB,
-            "activation_bytes": 16.01 * MIB,
-        },
-    ),
-    (
-        "llamacpp-2023",
-        "llamacpp",
-        {
-            "weights_bytes": 3891.24 * MIB,
-            "kv_capacity_tokens": 2048,
-            "kv_bytes": 1024 * MIB,
-            "activation_bytes": 173.02 * MIB,
-        },
-    ),
-    ("llamacpp-2025-cuda", "llamacpp", {"kv_bytes": 9 * MIB, "activation_bytes": 18.51 * MIB}),
-    (
-        "vllm-0.26",
-        "vllm",
-        {
-            "weights_bytes": 15 * GIB,
-            "kv_capacity_tokens": 839_648,
-            "kv_bytes": 102.5 * GIB,
-            "activation_bytes": 1.1 * GIB,
-            "graphs_bytes": 0.22 * GIB,
-            "runtime_bytes": 0.22 * GIB,
-        },
-    ),
-    (
-        "vllm-0.26-tp2",
-        "vllm",
-        {
-            "weights_bytes": 7.54 * GIB,
-            "kv_capacity_tokens": 1_813_424,
-            "kv_bytes": 110.68 * GIB,
-            "activation_bytes": 0.55 * GIB,
-            "graphs_bytes": 0,
-            "runtime_bytes": 0.06 * GIB,
-        },
-    ),
-    (
-        "vllm-0.6",
-        "vllm",
-        {
-            "weights_bytes": 14.9595 * GIB,
-            "kv_capacity_tokens": 5691 * 16,
-            "kv_bytes": 11.12 * GIB,
-            "activation_bytes": 9.37 * GIB,
-            "runtime_bytes": 0.10 * GIB,
-        },
-    ),
-    (
-        "vllm-0.8",
-        "vllm",
-        {
-            "weights_bytes": 0.4678 * GIB,
-            "kv_capacity_tokens": 12200 * 16,
-            "kv_bytes": 13.4 * GIB,
-            "activation_bytes": 0.5 * GIB,
-            "runtime_bytes": 0.03 * GIB,
-        },
-    ),
-    ("vllm-0.7-v1", "vllm", {"weights_bytes": 67.7229 * GIB, "kv_capacity_tokens": 1381 * 16}),
-    (
-        "vllm-consumed",
-        "vllm",
-        {
-            "weights_bytes": 38.24 * GIB,
-            "kv_capacity_tokens": 7_228_559,
-            "kv_bytes": 81.79 * GIB,
-            "activation_bytes": 4.04 * GIB,
-            "graphs_bytes": 1.2 * GIB,
-            "runtime_bytes": (39.98 - 38.24) * GIB,
-        },
-    ),
-    (
-        "trtllm-0.12-engine",
-        "trtllm-engine",
-        {
-            "weights_bytes": 6214 * MIB,
-            "kv_capacity_tokens": 294_848,
-            "kv_bytes": 62.99 * GIB,
-            "activation_bytes": 928.77 * MIB + (1.14 + 4.35) * GIB,
-        },
-    ),
-    ("trtllm-0.8-engine", "trtllm-engine", {"kv_capacity_tokens": 132_608, "kv_bytes": 69_524_783_104}),
-    ("trtllm-0.13-engine", "trtllm-engine", {}),
-    (
-        "trtllm-1.1-llmapi",
-        "trtllm-llmapi",
-        {
-            "weights_bytes": 63.52 * GIB,
-            "kv_capacity_tokens": 86_720,
-            "kv_bytes": 5.95 * GIB,
-            "activation_bytes": 0.85 * GIB,
-        },
-    ),
-    (
-        "sglang-2026",
-        "sglang",
-        {"weights_bytes": 1.20 * GIB, "kv_capacity_tokens": 5_671_466, "kv_bytes": 64.90 * GIB},
-    ),
-    (
-        "sglang-2025",
-        "sglang",
-        {"kv_capacity_tokens": 2_243_474, "kv_bytes": 119.82 * GIB, "graphs_bytes": 1.44 * GIB},
-    ),
-    ("sglang-2026-tp2", "sglang", {"kv_capacity_tokens": 454_112, "kv_bytes": 6.92 * GIB}),
-]
+
+def amount(text: str) -> float:
+    """Bytes of ``1.2 GiB``, or of a sum of such."""
+    units = {"MiB": MIB, "GiB": GIB}
+    return sum(float(number) * units[unit] for number, unit in (part.split() for part in text.split(" + ")))
+
+
+def known() -> Iterator[tuple[str, str, dict[str, float]]]:
+    """Log, stack and figures of everything that `LOGS` says of its logs."""
+    for path in sorted(LOGS.glob("*.toml")):
+        for name, row in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            figures = {key: amount(value) if isinstance(value, str) else value for key, value in row.items()}
+            yield name, path.stem, figures
+
+
+KNOWN = list(known())
 
 
 def lines(name: str) -> list[str]:
@@ -183,7 +80,8 @@ def test_a_real_log_is_read(name: str, stack: str, expected: dict[str, float]) -
 
 
 def test_every_log_that_is_kept_is_read() -> None:
-    assert {path.stem for path in LOGS.iterdir()} == {name for name, _, _ in KNOWN}
+    assert {path.stem for path in LOGS.glob("*.log")} == {name for name, _, _ in KNOWN}
+    assert {stack for _, stack, _ in KNOWN} == set(READERS)
 
 
 def test_tokens_are_blocks_times_their_size_where_the_log_says_both() -> None:
@@ -212,7 +110,7 @@ def test_a_stack_that_logs_no_memory_and_a_foreign_log_give_nothing() -> None:
 @given(
     st.sampled_from(sorted(READERS)),
     st.lists(
-        st.sampled_from([line for path in sorted(LOGS.iterdir()) for line in path.read_text().splitlines()])
+        st.sampled_from([line for path in sorted(LOGS.glob("*.log")) for line in path.read_text().splitlines()])
         | st.text(max_size=80)
     ),
 )

@@ -5,19 +5,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.tui.pictured import STATES
 from tests.tui.walking import StillApp
+from wizard.catalog import stacks
 from wizard.kernel import settings
 from wizard.kernel.settings import THEME
 from wizard.tui.theme import CONTRAST
 
 NARROW, MEDIUM, WIDE = (40, 15), (80, 24), (120, 40)
 LARGE = (200, 60)
+STACKS = ("vllm", "trtllm-llmapi", "trtllm-engine", "transformers", "sglang", "llamacpp")
 MAIN = ("welcome", "machine_with_gpus", "model", "advice_gpus", "review", "build", "chat_answer", "settings")
 """One state of each stage."""
 PLACED = (
@@ -48,6 +50,17 @@ def case(name: str, size: tuple[int, int], theme: str) -> str:
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program is on PATH; commands would name where it is otherwise."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.fixture(autouse=True)
+def same_stacks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Those that the pictures list, so that a further one changes none."""
+    known = {name: path for name, path in stacks.files().items() if name in STACKS}
+    with monkeypatch.context() as patched:
+        patched.setattr(stacks, "files", lambda: known)
+        stacks.forget()
+        yield
+    stacks.forget()
 
 
 @pytest.mark.parametrize(("name", "size", "theme"), [pytest.param(*each, id=case(*each)) for each in CASES])

@@ -11,7 +11,7 @@ from wizard.advise.reasons import Note, Obstacle, because, change
 from wizard.catalog import stacks
 from wizard.catalog.contents import TOOLS, contents
 from wizard.catalog.recipes import TIED
-from wizard.catalog.releases import NONE, Release, architectures, images, version
+from wizard.catalog.releases import NONE, Release, architectures, floor, images, version
 from wizard.catalog.stack_facts import StackFacts
 from wizard.catalog.trtllm_tools import tools
 from wizard.kernel.language import join, tr
@@ -54,8 +54,8 @@ def later(tag: str) -> tuple[str, ...]:
 def successors(facts: ModelFacts) -> tuple[str, ...]:
     """Stacks that serve the same model today without an engine, the one that serves the most models first."""
     first, *others = _built().instead
-    known = next((model.first for model in architectures().models if model.name == facts.architecture), {})
-    listed = (name for name in others if known.get(stacks.facts(name).floors, NONE) != NONE)
+    models = architectures().models
+    listed = (name for name in others if floor(models, facts.architecture, name) not in (None, NONE))
     return (first, *listed)
 
 

@@ -10,7 +10,7 @@ from wizard.advise.devices import Device
 from wizard.advise.reasons import Obstacle, Param, Reason, because, do
 from wizard.advise.rules import instead
 from wizard.advise.setup import Setup
-from wizard.catalog.releases import NONE, Floors, Release, architectures, version
+from wizard.catalog.releases import NONE, Release, architectures, floor, version
 from wizard.catalog.stacks import facts as stack_facts
 from wizard.catalog.trtllm_tools import tools
 from wizard.model.facts import ModelFacts
@@ -35,16 +35,16 @@ class Need:
 
 def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
     """Everything that asks for a version of the engine: the model, its format, the GPU."""
-    table, name = architectures(), facts.architecture
+    table, name, stack = architectures(), facts.architecture, setup.stack
     have = dots(device.compute_capability)
     gpu = next((gpu_needs for gpu_needs in table.gpus if gpu_needs.name == have), None)
     firsts = [
-        ("architecture", because("needs-name", name=name), floor(table.models, name, setup)),
-        ("architecture", because("needs-rope", model=name, kind=facts.rope), floor(table.ropes, facts.rope, setup)),
+        ("architecture", because("needs-name", name=name), floor(table.models, name, stack)),
+        ("architecture", because("needs-rope", model=name, kind=facts.rope), floor(table.ropes, facts.rope, stack)),
         (
             "format",
             because("needs-name", name=setup.quantization),
-            floor(table.formats, setup.quantization, setup),
+            floor(table.formats, setup.quantization, stack),
         ),
         ("format", because("needs-name", name=setup.quantization), _quantised(facts, setup)),
         (
@@ -74,12 +74,6 @@ def too_old(needs: tuple[Need, ...], setup: Setup, has: str, release: Release | 
             values: dict[str, Param] = {"what": need.what, "engine": engine(setup), "version": need.first, "has": has}
             why = because("release-too-old", release=release.tag, **values) if release else because("too-old", **values)
             yield Obstacle(need.code, why, (do("newer-release"), *others))
-
-
-def floor(table: tuple[Floors, ...], name: str | None, setup: Setup) -> str | None:
-    """The first version of the stack's engine that has ``name``; None if nobody says."""
-    row = next((entry for entry in table if entry.name == name), None)
-    return row.first.get(stack_facts(setup.stack).floors) if row else None
 
 
 def _family(setup: Setup) -> str:

@@ -13,13 +13,13 @@ from wizard.advise import driver, engine_python
 from wizard.advise import engines as ended
 from wizard.advise.compatibility import obstacles
 from wizard.advise.devices import Device
-from wizard.advise.needs import Need, dots, engine, floor, needed, too_old
+from wizard.advise.needs import Need, dots, engine, needed, too_old
 from wizard.advise.reasons import Note, Obstacle, Param, Reason, because, change, do, without
 from wizard.advise.rules import instead
 from wizard.advise.setup import Setup
 from wizard.catalog import stacks
 from wizard.catalog.environments import Environment, engines, environment, environment_of
-from wizard.catalog.releases import Images, Release, architectures, drivers, images, version
+from wizard.catalog.releases import Images, Release, architectures, drivers, floor, images, version
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import EnginePython, Host
 
@@ -299,7 +299,8 @@ def _resolved(
 
 
 def _serves(facts: ModelFacts, device: Device, setup: Setup) -> Reason:
-    supported = floor(architectures().models, facts.architecture, setup) or stacks.facts(setup.stack).serves_unlisted
+    first = floor(architectures().models, facts.architecture, setup.stack)
+    supported = first or stacks.facts(setup.stack).serves_unlisted
     code = "serves" if facts.architecture and supported else "runs-unknown"
     return because(code, model=facts.architecture, capability=device.compute_capability)
 
@@ -333,7 +334,12 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
     warnings: tuple[Note, ...] = ()
     native = stacks.facts(setup.stack).native
     if native and native.untried:
-        warnings = (Note(UNTRIED_CODE, {"stack": setup.stack, "versions": native.untried}),)
+        untried: dict[str, Param] = {
+            "stack": setup.stack,
+            "versions": native.untried,
+            "needs_more": bool(engine_env.before),
+        }
+        warnings = (Note(UNTRIED_CODE, untried),)
     elif native and native.attention and have < native.attention.capability:
         warnings = (Note("attention", {}, native.attention.source),)
     release = f"triton {front.triton}, {engine_env.engine_name}"

@@ -173,6 +173,24 @@ def architectures() -> Architectures:
     return profiles.load(Architectures, profiles.find("releases/architectures.toml"))
 
 
+def floor(table: tuple[Floors, ...], name: str | None, stack: str) -> str | None:
+    """The first version of the engine of ``stack`` that serves ``name``; None if nobody says.
+
+    Args:
+        table: One of `Architectures`, for stacks without first versions of their own.
+        name: What is served.
+        stack: Its name.
+
+    Raises:
+        UsageError: As `wizard.catalog.stacks.facts`.
+    """
+    known = stacks.facts(stack)
+    if known.first and name:
+        return known.first.versions.get(name)
+    row = next((entry for entry in table if entry.name == name), None)
+    return row.first.get(known.floors) if row else None
+
+
 def drivers() -> Drivers:
     """Which older drivers run which releases.
 

@@ -194,6 +194,19 @@ class EngineMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class First:
+    """First version of the engine that serves something.
+
+    Attributes:
+        versions: An architecture, a type of rotary embeddings or a format → the version; ``none``: no version serves
+            it. What is not in it is not judged.
+    """
+
+    source: str
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class OnGpu:
     """How a stack serves on GPUs."""
 
@@ -234,7 +247,8 @@ class StackFacts:
         builds_engine: An engine is built first, with tools that images had until some release.
         serves_unlisted: Models that ``profiles/releases/architectures.toml`` does not list are served too.
         instead: Stacks to take where this one cannot serve, the one that serves the most models first.
-        floors: Its column of ``profiles/releases/architectures.toml``; empty: nothing is known there.
+        first: First versions of its engine; None: nothing is known, or they are in `floors`.
+        floors: Its column of ``profiles/releases/architectures.toml``, for NVIDIA's images; empty: none.
         speed: Its table of ``profiles/speed.toml``; empty: its speed is not known.
         aiconfigurator: The engine's name in aiconfigurator-core; empty: it does not know it.
         simplicity: For the ranking.
@@ -252,6 +266,7 @@ class StackFacts:
     builds_engine: bool = False
     serves_unlisted: bool = False
     instead: tuple[str, ...] = ()
+    first: First | None = None
     floors: str = ""
     speed: str = ""
     aiconfigurator: str = ""

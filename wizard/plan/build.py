@@ -9,6 +9,7 @@ from pathlib import Path
 from wizard.advise.advice import Choice
 from wizard.advise.calibration import machine
 from wizard.advise.titles import stack_title
+from wizard.catalog import plugins
 from wizard.kernel.errors import InfeasibleError, ModelError, UsageError, WorkspaceError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace, suggest_name, unsafe
@@ -144,10 +145,23 @@ def _check_token(plan: Plan) -> None:
 
 
 def _not_built(choice: Choice) -> InfeasibleError:
+    title, others = stack_title(choice.stack), ", ".join(built())
+    if choice.stack not in plugins.packages():
+        return InfeasibleError(
+            "TW-L05",
+            tr("no installed package provides the serving stack {stack_title}", stack_title=title),
+            tr(
+                "Install the package that has the entry point {stack} ({group}), again if the entry point is new. Or "
+                "choose another stack with --stack: {BUILT}.",
+                stack=choice.stack,
+                group=plugins.GROUP,
+                BUILT=others,
+            ),
+        )
     return InfeasibleError(
         "TW-L05",
-        tr("this version of the wizard cannot set up {stack_title}", stack_title=stack_title(choice.stack)),
-        tr("Choose another with --stack: {BUILT}.", BUILT=", ".join(built())),
+        tr("this version of the wizard cannot set up {stack_title}", stack_title=title),
+        tr("Choose another with --stack: {BUILT}.", BUILT=others),
     )
 
 

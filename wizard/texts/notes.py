@@ -84,6 +84,19 @@ _CALIBRATED = {
 }
 
 
+def _untried_engine(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    bare = mark(
+        "Without containers, {stack} was tested only with a stand-in made from the sources of {versions}; the real "
+        "package was not run on a GPU."
+    )
+    checked = mark(
+        "Without containers, {stack} was tested only with a stand-in made from the sources of {versions}; the real "
+        "package was not run on a GPU. Its environment needs more than the wizard installs, such as the CUDA toolkit: "
+        "the plan checks for it before it downloads anything."
+    )
+    return (tr(checked if params["needs_more"] else bare, **fields),)
+
+
 def _untried(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     if "image" not in params:
         return (tr(_EMULATED, **fields),)
@@ -180,11 +193,7 @@ NOTES: dict[str, Text] = {
     "calibrated": _calibrated,
     "calibration-damaged": lambda _, fields: (str(fields["damage"]),),
     "untried-processor": _untried,
-    "untried": mark(
-        "Without containers, {stack} was tested only with a stand-in made from the sources of {versions}; the real "
-        "package was not run on a GPU. Its environment needs more than the wizard installs, such as the CUDA toolkit: "
-        "the plan checks for it before it downloads anything."
-    ),
+    "untried": _untried_engine,
     "attention": mark(
         "Without containers, vLLM's attention does not use this GPU's tensor cores, so long prompts take longer."
     ),
