@@ -83,7 +83,7 @@ SOURCES = {
     "hub": mark("the Hub"),
     "folder": mark("folder"),
     "gguf": mark("file"),
-    "journey": mark("bundled with the wizard"),
+    "recipe": mark("bundled with the wizard"),
 }
 """Where a model is from, by `ModelFacts.source`."""
 
