@@ -54,7 +54,7 @@ FIELDS = {
     "hidden_size": mark("hidden size"),
     "hub": mark("Hub"),
     "intermediate_size": mark("intermediate size"),
-    "kv_heads": mark("kv heads"),
+    "kv_heads": mark("KV heads"),
     "layers": mark("layers"),
     "max_context": mark("max context"),
     "parameters": mark("parameters"),
@@ -90,7 +90,7 @@ SOURCES = {
 
 def _licence(facts: ModelFacts) -> str:
     licence = facts.licence or tr("not stated")
-    return licence + " " + tr("(gated: accept it on its page)") if facts.gated else licence
+    return licence + " " + tr("(gated: accept it on the model's page)") if facts.gated else licence
 
 
 def _parameters(facts: ModelFacts) -> str | None:

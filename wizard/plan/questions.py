@@ -319,7 +319,7 @@ TEMPERATURE = Question(
     "float",
     mark("Temperature"),
     "--temperature",
-    otherwise=mark("the model's own"),
+    otherwise=mark("the model's default"),
     validate=between(0, 2),
     help=mark("0 always picks the most likely token; above 1, answers become erratic."),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError, UsageError
-from wizard.kernel.language import tr
+from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import from_json, to_json
 from wizard.serve.endpoint import Endpoint
@@ -84,7 +84,8 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
             if name
             else tr("no server is running in {folder}", folder=workspace.root)
         )
-        raise ServerError("TW-S02", what, tr("Start it: `triton-wizard up {name}`.", name=next(iter(names), "demo")))
+        fix = mark("Start it: `triton-wizard up {name}`.") if name else mark("Start one: `triton-wizard up {name}`.")
+        raise ServerError("TW-S02", what, tr(fix, name=next(iter(names), "demo")))
     return servers[0]
 
 
