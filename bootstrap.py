@@ -143,7 +143,7 @@ def choose(interpreters: list[Interpreter], uv: str | None) -> str:
     fitting = [interpreter for interpreter in interpreters if interpreter.fits]
     if fitting:
         raise SetupError(
-            f"{fitting[0]} cannot make virtual environments: its 'ensurepip' or 'venv' module is missing",
+            f"{fitting[0]} cannot create virtual environments: its 'ensurepip' or 'venv' module is missing",
             "On Debian and Ubuntu, run as root: apt-get install python3-venv   Then rerun this command.",
             "Or put uv (https://docs.astral.sh/uv) on PATH; it needs neither module.",
         )
