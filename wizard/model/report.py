@@ -205,7 +205,8 @@ def _shape(facts: ModelFacts) -> str | None:
 
 def _chat(facts: ModelFacts) -> str:
     if facts.chat is None:
-        return tr("no template: the model continues text")
+        known = facts.local or "chat" in facts.unknown
+        return tr("no template: the model continues text") if known else tr("unknown")
     ends = " ".join(facts.chat.stop)
     if not ends:
         return tr("included")

@@ -62,14 +62,14 @@ def _wanted(params: Mapping[str, Param]) -> str:
 
 
 _BUSY = mark(
-    "{share:.2f} of {total} requested, but {free} is free{holders}; the CUDA context and CUDA graphs take {context} "
-    "of that."
+    "{share:.2f} of {total} requested, but only {free} is free{holders}; the CUDA context and CUDA "
+    "graphs take {context} of that."
 )
 _GPU_MEMORY = mark(
     "{weights} of weights, {working} of working memory and {cache} of KV cache for {users:,} × {length:,} tokens "
     "exceed the {budget} available on one {gpu}."
 )
-_NO_GPU = mark("vLLM, TensorRT-LLM and transformers require an NVIDIA GPU, and none was detected: {why}.")
+_NO_GPU = mark("An NVIDIA GPU is required, and none was detected: {why}.")
 _NEEDS = mark("{what} needs compute capability {wanted}; the {gpu} has {capability}.")
 _MULTIPLY = mark("Tensor cores support {format} from compute capability {wanted}; the {gpu} has {capability}.")
 
@@ -163,9 +163,7 @@ TEXTS: dict[str, Text] = {
     "own-unknown": mark("The engine in {path} on that machine is unknown."),
     # -- the model
     "gguf": mark("llama.cpp serves GGUF files on the CPU; GPU stacks load safetensors repositories."),
-    "no-gguf": lambda _, fields: (
-        tr("{model} is not a GGUF file, which {stack} requires.", stack=fields["name"], **fields),
-    ),
+    "no-gguf": mark("{model} is not a GGUF file, which {stack} requires."),
     "unknown-method": mark("The wizard does not support the checkpoint's quantization method, {method}."),
     "unknown-memory": lambda _, fields: (
         tr("The memory needed for {model} is unknown: {why}.", why=fields["whys"], **fields),
@@ -219,7 +217,8 @@ TEXTS: dict[str, Text] = {
     "cpu-split": lambda _, fields: (
         tr(
             "{stack} runs in one process on the CPU; {name} {value} would need that many GPUs.",
-            **{**fields, "stack": fields["name"], "name": fields["option"]},
+            name=fields["option"],
+            **fields,
         ),
     ),
     # -- memory
