@@ -96,9 +96,14 @@ def known(workspace: Workspace, name: str | None) -> None:
         UsageError: TW-S09 if it is not, TW-U01 if it cannot be one.
     """
     if name is not None and not workspace.server(name).root.is_dir():
-        there = ", ".join(workspace.names()) or tr("none")
+        there = ", ".join(workspace.names())
+        fix = (
+            tr("Available: {there}.", there=there)
+            if there
+            else tr("Start one: `triton-wizard up {name}`.", name="demo")
+        )
         raise UsageError(
             "TW-S09",
             tr("no server {name} in {root}", name=name, root=workspace.root),
-            tr("Available: {there}.", there=there),
+            fix,
         )
