@@ -71,6 +71,6 @@ def test_a_stopped_server_whose_memory_stays_is_told(
         process.stdout.readline()
         holding(driver, process.pid)
         monkeypatch.setattr(gpu_memory.freed, "__defaults__", (0.0,))
-        with pytest.raises(ServerError, match=f"process {process.pid} "):
+        with pytest.raises(ServerError, match=f"process {process.pid}: "):
             asyncio.run(stop(server))
         assert proctable.read(process.pid) is None

@@ -220,7 +220,7 @@ def test_what_cannot_be_compared_is_not() -> None:
     silent = ChatView(asked_both, stats=Stats(None, 0.1, 2.5, "stop"))
     said = comparison(("a", measured), ("b", silent)).plain
     assert "as fast" not in said
-    assert "a: 2.0 s in total · b: 2.5 s in total · a: first token after 90 ms" in said
+    assert "a: 2.0 s in total · b: 2.5 s in total · a: TTFT 90 ms" in said
     short = [
         (name, ChatView(asked_both, stats=Stats(24, ttft, 1.1 * ttft, "stop")))
         for name, ttft in (("a", 0.07), ("b", 0.18))
@@ -246,7 +246,7 @@ async def test_a_model_that_joins_later_is_asked_the_last_question_again_and_its
         await pilot.press("ctrl+r")
         await wait_for(pilot, lambda: len(made.asked) == 3 and not chat.talks.busy)
         assert [[message.content for message in each.messages] for each in made.asked[1:]] == [["First"], ["First"]]
-        assert "find, copy, save and log apply here" in words(chat, "#first .name")
+        assert "find, copy, save, log: here" in words(chat, "#first .name")
         assert "log here" not in words(chat, "#second .name")
         await pilot.press("f7")
         await wait_for(pilot, lambda: [*chat.query(LogPanel)] and chat.query_one(LogPanel).is_mounted)
