@@ -108,7 +108,7 @@ def test_traffic_is_what_the_counters_grew_by(driver: FakeDriver, monitor: Monit
     driver.changed()
     (found,) = monitor.read().gpus
     assert found.pcie is None
-    assert "two readings" in found.unknown["pcie"]
+    assert "second reading" in found.unknown["pcie"]
     assert found.nvlink == Traffic(0.0, 0.0)
 
 
@@ -274,7 +274,7 @@ def test_the_processor_is_as_busy_as_the_kernel_counted_between_two_readings(tmp
     tree(tmp_path, {"proc/stat": stat(100, 100), "proc/loadavg": "1.50 1.00 0.50 2/100 4711\n"})
     first = monitor.read().cpu
     assert first.utilisation is None
-    assert "two readings" in first.unknown["utilisation"]
+    assert "second reading" in first.unknown["utilisation"]
     assert first.load == 1.5
     assert "no processor sensor" in first.unknown["temperature_c"]
     tree(tmp_path, {"proc/stat": stat(130, 170)})
