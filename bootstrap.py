@@ -143,7 +143,7 @@ def choose(interpreters: list[Interpreter], uv: str | None) -> str:
     fitting = [interpreter for interpreter in interpreters if interpreter.fits]
     if fitting:
         raise SetupError(
-            f"{fitting[0]} cannot make virtual environments: its 'ensurepip' or 'venv' module is missing",
+            f"{fitting[0]} cannot create virtual environments: its 'ensurepip' or 'venv' module is missing",
             "On Debian and Ubuntu, run as root: apt-get install python3-venv   Then rerun this command.",
             "Or put uv (https://docs.astral.sh/uv) on PATH; it needs neither module.",
         )
@@ -259,7 +259,7 @@ def prepare(wanted: str) -> None:
             python = choose(candidates(), uv)
             shutil.rmtree(str(VENV), ignore_errors=True)
             maker = [uv, "venv", "--python", python] if uv else [python, "-m", "venv"]
-            step(f"Making .venv with {python}", [*maker, str(VENV)])
+            step(f"Creating .venv with {python}", [*maker, str(VENV)])
         elif last:
             wanted = DEV if last.get("set") == DEV else wanted
             STAMP.unlink()  # until the end the environment is neither the old one nor the new one
@@ -340,7 +340,7 @@ def wizard(arguments: list[str]) -> int:
 
 
 def pictures(arguments: list[str]) -> int:
-    """Record a session with the real Triton and draw the pictures in docs/ from it; --draw only draws."""
+    """Record a session with the real Triton and render the pictures in docs/ from it; --draw only renders."""
     prepare(DEV)
     return subprocess.run([str(PYTHON), str(ROOT / "docs" / "pictures.py"), *arguments], check=False).returncode
 

@@ -333,12 +333,12 @@ def test_setup_recovers_from_what_may_happen_to_it(tmp_path: Path, installer: st
     pins.write_text(good)
     fixed = small.run("setup")
     assert fixed.returncode == 0, fixed.stderr
-    assert "Making .venv" not in fixed.stderr  # what was done is kept
+    assert "Creating .venv" not in fixed.stderr  # what was done is kept
 
     changed = tmp_path / "moved"
     small.root.rename(changed)
     moved = Small(changed, small.env)
-    assert "Making .venv" in moved.run("setup").stderr  # its scripts pointed to where it was
+    assert "Creating .venv" in moved.run("setup").stderr  # its scripts pointed to where it was
     assert moved.run("wizard").returncode == 7
 
     pins = changed / "requirements" / "dev.txt"
@@ -346,7 +346,7 @@ def test_setup_recovers_from_what_may_happen_to_it(tmp_path: Path, installer: st
     assert moved.run("setup").stderr.count("Installing") == 2
 
     (moved.venv / "bin" / "python").unlink()
-    assert "Making .venv" in moved.run("setup").stderr
+    assert "Creating .venv" in moved.run("setup").stderr
 
     demo = changed / ".demo"
     (demo / "servers" / "one").mkdir(parents=True)

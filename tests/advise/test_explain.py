@@ -114,7 +114,7 @@ def test_every_number_of_every_choice_follows_from_its_formula(
 def test_the_cache_of_a_token_is_written_as_in_the_papers() -> None:
     choice, by_title = explained(host("4xA6000"), model("meta-llama/Llama-3.1-70B"), Constraints(tp=4))[0]
     figure = by_title["KV cache per token"]
-    assert figure.formula == "2 × 80 layers × ⌈8 ÷ 4⌉ kv heads × 128 × 2 bytes"
+    assert figure.formula == "2 × 80 layers × ⌈8 ÷ 4⌉ KV heads × 128 × 2 bytes"
     assert figure.result == "81,920 bytes (80 KiB)"
     assert choice.memory.kv_bytes_per_token == 81_920
 
@@ -135,7 +135,7 @@ def test_weights_that_are_quantised_already_or_known_by_their_headers() -> None:
 def test_on_the_cpu() -> None:
     ((choice, by_title),) = explained(CPU_HOST, GGUF, Constraints())
     check(choice, by_title)
-    assert by_title["KV cache per token"].formula == "2 × 4 layers × 2 kv heads × 64 × 2 bytes"
+    assert by_title["KV cache per token"].formula == "2 × 4 layers × 2 KV heads × 64 × 2 bytes"
     assert by_title["Total"].value == choice.memory.total_bytes
     assert by_title["Usable memory"].value == choice.memory.budget_bytes
 

@@ -75,7 +75,7 @@ BREAKS: dict[str, tuple[str, str, Setup, str, str]] = {
     "Phi is 16 bits in TensorRT-LLM": (PHI, "3xA100", setup("trtllm-llmapi", "int4_awq"), "model", "vllm"),
     "engines want like stages": (LLAMA_8B, "3xA100", setup("trtllm-engine", pp=3), "split", "--pp 2"),
     "heads": (QWEN_7B, "8xH100", setup("vllm", tp=8), "split", "--tp 4"),
-    "kv heads": (PHI_MEDIUM, "4xA10", setup("vllm", tp=4), "split", "--tp 2"),
+    "KV heads": (PHI_MEDIUM, "4xA10", setup("vllm", tp=4), "split", "--tp 2"),
     "groups": (QWEN_72B, "3xA100", setup("vllm", "int4_awq", tp=2), "group", "--tp 1"),
     "blocks": ("Qwen/Qwen3-235B-A22B", "8xH100", setup("vllm", "fp8_block", tp=8), "group", "--tp 4"),
 }

@@ -73,7 +73,7 @@ def test_models_for_the_cpu_are_offered_best_first_with_licence_and_source() -> 
         assert (ref.repo, ref.file) == (model.repo, model.file)
         assert model.licence in ("Apache-2.0", "MIT")
         assert "https://" in model.source
-        assert "licence" in model.source
+        assert "license" in model.source
         assert 10**8 < model.parameters < 10**9
         assert model.context >= 2048
 
@@ -115,7 +115,7 @@ def test_models_for_a_gpu_are_offered_with_their_facts() -> None:
     assert [model.order for model in models] == sorted({model.order for model in models})
     for model in models:
         assert model.ref == model.repo
-        assert "licence" in model.source
+        assert "license" in model.source
         facts = shipped(parse_ref(model.ref), "a test")
         if facts is not None:
             assert (facts.parameters, facts.max_context) == (model.parameters, model.context)

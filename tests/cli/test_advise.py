@@ -170,7 +170,7 @@ def test_explain_shows_formulas_with_their_numbers(model: str, capsys: pytest.Ca
     status, plain, _ = run(capsys, "advise", model, "--hardware", "1xH100")
     _, explained, _ = run(capsys, "advise", model, "--hardware", "1xH100", "--explain")
     assert status == 0
-    formula = "2 × 32 layers × 8 kv heads × 128 × 2 bytes"
+    formula = "2 × 32 layers × 8 KV heads × 128 × 2 bytes"
     assert formula in " ".join(explained.split())
     assert formula not in " ".join(plain.split())
 

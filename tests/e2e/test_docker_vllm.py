@@ -102,7 +102,7 @@ async def test_a_whole_journey(address: str, facts: ModelFacts, tmp_path: Path) 
     recorded = await events(made)
     assert isinstance(recorded[-1], Ready)
     assert "Pull" not in output_text(recorded)
-    assert "this vLLM knows all arguments" in output_text(recorded)
+    assert "this vLLM supports all arguments" in output_text(recorded)
     assert "bfloat16 8" in output_text(recorded)  # the first question was answered by what the plan gave to vLLM
     endpoint = recorded[-1].endpoint
 
@@ -130,7 +130,7 @@ async def test_an_argument_that_this_vllm_does_not_know_ends_before_the_model_is
     address: str, facts: ModelFacts, tmp_path: Path
 ) -> None:
     made = plan(facts, tmp_path, replace(IN_IMAGE, kv_cache_dtype="fp8"))
-    with pytest.raises(StepError, match="does not know: kv_cache_dtype"):
+    with pytest.raises(StepError, match="does not support: kv_cache_dtype"):
         await events(made)
     assert not any(Workspace.at(made.workspace).models.iterdir())
     assert ours(address) == []

@@ -108,7 +108,7 @@ def test_a_recipe_with_a_model_in_the_profiles(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "recipes" / "lost.toml").write_text(head + 'model = "models/lost/m.gguf"\n')
     monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(tmp_path))
     facts = find("mine")
-    assert (facts.ref, facts.source, facts.questions) == ("mine", "journey", ("What is Triton?",))
+    assert (facts.ref, facts.source, facts.questions) == ("mine", "recipe", ("What is Triton?",))
     assert Path(facts.location) == tmp_path / "models" / "m" / "m.gguf"
     with pytest.raises(UsageError) as caught:
         find("lost")

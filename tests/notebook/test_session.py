@@ -62,7 +62,7 @@ def test_stages_one_by_one(session: Journey, fake: FakeJourney) -> None:
     assert fake.constraints == [Constraints(users=2)]
     assert session.plan(advice.choices[1]).choice.max_seq_len == 512
     why = session.explain()
-    assert "2 × 4 layers × 2 kv heads × 64 × 2 bytes" in repr(why)
+    assert "2 × 4 layers × 2 KV heads × 64 × 2 bytes" in repr(why)
     assert "KV cache per token" in why._repr_html_()
     assert session.plan().choice == advice.choices[0]
     assert session.plan(CHOICE).choice == CHOICE

@@ -85,7 +85,7 @@ def test_wrong_answers_name_the_question(question: questions.Question, typed: st
         question.parse(typed)
     assert code(raised) == expected
     assert question.name in raised.value.what
-    assert raised.value.todo == question.help, "every interface asks with it; only one has flags"
+    assert raised.value.todo == f"Use another value. {question.help}".strip(), "for every interface; only one has flags"
 
 
 def test_a_wrong_secret_is_not_repeated() -> None:

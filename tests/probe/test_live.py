@@ -90,7 +90,7 @@ def test_a_gpu_at_work(read: Read) -> None:
         power_limit_watts=700.0,
         sm_clock_mhz=1980,
         processes=(GpuProcess(4711, "/usr/bin/python3", 38 * GIB),),
-        unknown={"nvlink": "it requires two readings", "pcie": "it requires two readings"},
+        unknown={"nvlink": "it needs a second reading", "pcie": "it needs a second reading"},
     )
 
 
@@ -108,7 +108,7 @@ def test_traffic_is_what_the_counters_grew_by(driver: FakeDriver, monitor: Monit
     driver.changed()
     (gpu,) = monitor.read().gpus
     assert gpu.pcie is None
-    assert "two readings" in gpu.unknown["pcie"]
+    assert "second reading" in gpu.unknown["pcie"]
     assert gpu.nvlink == Traffic(0.0, 0.0)
 
 
@@ -143,7 +143,7 @@ def test_a_counter_that_this_gpu_has_not_leaves_the_other(driver: FakeDriver, mo
 def test_a_counter_that_cannot_be_leaves_the_other(read: Read) -> None:
     gpu = read(active(Fields={"138": 1 << 63, "139": 0, "197": 0, "198": 0}))
     assert "invalid number" in gpu.unknown["nvlink"]
-    assert gpu.unknown["pcie"] == "it requires two readings"
+    assert gpu.unknown["pcie"] == "it needs a second reading"
 
 
 def test_processes_whose_memory_and_name_are_hidden(read: Read) -> None:
@@ -274,7 +274,7 @@ def test_the_processor_is_as_busy_as_the_kernel_counted_between_two_readings(tmp
     tree(tmp_path, {"proc/stat": stat(100, 100), "proc/loadavg": "1.50 1.00 0.50 2/100 4711\n"})
     first = monitor.read().cpu
     assert first.utilisation is None
-    assert "two readings" in first.unknown["utilisation"]
+    assert "second reading" in first.unknown["utilisation"]
     assert first.load == 1.5
     assert "no processor sensor" in first.unknown["temperature_c"]
     tree(tmp_path, {"proc/stat": stat(130, 170)})

@@ -30,7 +30,7 @@ def test_eight_gpus(driver: FakeDriver) -> None:
     report = text(h200s(driver, 8))
     assert "0: NVIDIA H200, 140 GiB, 140 GiB free, compute capability 9.0" in report
     assert "links NV18: all pairs" in report
-    assert "NVIDIA driver 580.159.04, runs CUDA up to 13.0" in report
+    assert "NVIDIA driver 580.159.04, supports CUDA up to 13.0" in report
 
 
 def test_mixed_links_are_listed_by_kind() -> None:

@@ -156,7 +156,7 @@ def test_a_server_that_was_started_again_on_other_ports_is_found_there(
     piped(monkeypatch, "one\n/questions\n/compare demo\n")
     with pytest.raises(UsageError) as raised:
         run_chat(ENDPOINT, journey=journey)
-    assert "demo is already answering" in raised.value.what
+    assert "demo already answers in this chat" in raised.value.what
     out, err = capsys.readouterr()
     assert out == "You asked: one\n"
     assert err.startswith("demo was restarted elsewhere; its address is now http://127.0.0.1:9000.\n")

@@ -243,7 +243,7 @@ def test_a_plan_for_another_machine_is_only_shown(flow: Flow) -> None:
     terminal = flow("model=demo", "hardware=cpu")
     terminal.accepts(ADVICE)
     terminal.sees("Made for cpu, not for this machine")
-    terminal.sees("Done: this plan cannot run on this machine")
+    terminal.sees("Finish; this plan cannot run on this machine")
     terminal.types(ENTER)
     assert terminal.ends() == 0
 
@@ -253,7 +253,7 @@ def test_the_numbers_are_explained_and_asked_for_again(flow: Flow) -> None:
     terminal.sees(ADVICE)
     terminal.types("5" + ENTER)
     terminal.sees("Explanation of these figures:")
-    terminal.sees("2 × 4 layers × 2 kv heads × 64 × 2 bytes")
+    terminal.sees("2 × 4 layers × 2 KV heads × 64 × 2 bytes")
     terminal.sees(ADVICE)
     terminal.leaves()
 

@@ -74,7 +74,7 @@ def test_models_missing_for_the_same_reason_share_a_line(tmp_path: Path) -> None
     )
     assert not_here([large, *silent]) == [
         "Not possible with Model 0: it needs 40 GiB",
-        "Not possible with 4 more models: the Hub does not respond",
+        "Not possible with 4 models: the Hub does not respond",
     ]
 
 

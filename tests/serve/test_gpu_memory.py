@@ -51,7 +51,7 @@ async def test_what_is_never_freed_is_named(driver: FakeDriver) -> None:
         with pytest.raises(ServerError) as caught:
             await gpu_memory.freed("demo", memory, 0.0)
     assert caught.value.code == "TW-S10"
-    assert "process 4711 2.0 GiB on GPU 0" in caught.value.what
+    assert "process 4711: 2.0 GiB on GPU 0" in caught.value.what
 
 
 async def test_without_a_driver_there_is_nothing_to_wait_for() -> None:
@@ -71,6 +71,6 @@ def test_a_stopped_server_whose_memory_stays_is_reported(
         process.stdout.readline()
         holding(driver, process.pid)
         monkeypatch.setattr(gpu_memory.freed, "__defaults__", (0.0,))
-        with pytest.raises(ServerError, match=f"process {process.pid} "):
+        with pytest.raises(ServerError, match=f"process {process.pid}: "):
             asyncio.run(stop(server))
         assert proctable.read(process.pid) is None

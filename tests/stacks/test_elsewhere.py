@@ -78,7 +78,7 @@ def test_a_stage_that_it_does_without(site: Path) -> None:
 def test_its_plan_is_made(site: Path, tmp_path: Path) -> None:
     plan = planned(tmp_path, Options(max_num_seqs=3))
     assert [step.id for step in plan.steps] == ["environment", "model", "repository", "start", "ready", "question"]
-    with pytest.raises(UsageError, match="tiny does not support the option bls") as caught:
+    with pytest.raises(UsageError, match="tiny does not support bls") as caught:
         planned(tmp_path, Options(bls=True))
     assert caught.value.code == "TW-L09"
 

@@ -67,7 +67,7 @@ async def test_every_number_of_the_choice_is_explained() -> None:
         await pilot.press("e")
         shown = text_of(await screen(pilot, ReaderScreen), "Static")
         assert "KV cache per token = 131,072 bytes (128 KiB)\n" in shown
-        assert "\n  = 2 × 32 layers × 8 kv heads × 128 × 2 bytes\n" in shown
+        assert "\n  = 2 × 32 layers × 8 KV heads × 128 × 2 bytes\n" in shown
 
 
 async def test_numbers_without_a_formula_say_so() -> None:

@@ -155,7 +155,7 @@ async def test_settings_are_checked_and_used_and_the_system_prompt_stays_after_c
         chat = await to_chat(pilot)
         await pilot.press("ctrl+t")
         form = await screen(pilot, FormScreen)
-        assert form.query_one("#temperature", Input).placeholder == "0, the model's own"
+        assert form.query_one("#temperature", Input).placeholder == "0, the model's default"
         await pilot.press(*"Be [brief]", "down", "9", "enter")
         await pilot.pause()
         await pilot.pause()

@@ -105,7 +105,7 @@ async def test_a_model_is_not_compared_with_itself() -> None:
         await pilot.press("enter")
         await screen(pilot, FormScreen)
         await pilot.press(*ENDPOINT.http, "down", *ENDPOINT.model, "enter")
-        await wait_for(pilot, lambda: "is already answering" in notes(pilot))
+        await wait_for(pilot, lambda: "already answers in this chat" in notes(pilot))
         await screen(pilot, FormScreen)
         assert chat.talks.second is None
 
@@ -192,8 +192,8 @@ async def test_find_copy_and_save_mean_the_model_that_was_gone_to() -> None:
         await pilot.press("alt+right")
         await pilot.pause()
         assert words(chat, "#found") == "1 of 1"
-        assert "log here" in words(chat, "#second .name")
-        assert "log here" not in words(chat, "#first .name")
+        assert "log: here" in words(chat, "#second .name")
+        assert "log: here" not in words(chat, "#first .name")
         await pilot.press("escape", "ctrl+y")
         assert pilot.app.clipboard.startswith("Apples.")
         await pilot.press("ctrl+b")
@@ -220,12 +220,12 @@ def test_what_cannot_be_compared_is_not() -> None:
     silent = ChatView(asked_both, stats=Stats(None, 0.1, 2.5, "stop"))
     text = comparison(("a", measured), ("b", silent)).plain
     assert "as fast" not in text
-    assert "a takes 2.0 s in total · b takes 2.5 s in total · a starts after 90 ms" in text
+    assert "a: 2.0 s in total · b: 2.5 s in total · a: TTFT 90 ms" in text
     short = [
         (name, ChatView(asked_both, stats=Stats(24, ttft, 1.1 * ttft, "stop")))
         for name, ttft in (("a", 0.07), ("b", 0.18))
     ]
-    assert comparison(*short).plain.startswith("a takes 77 ms in total · b takes 198 ms in total")
+    assert comparison(*short).plain.startswith("a: 77 ms in total · b: 198 ms in total")
     assert "Both are about equally fast" in comparison(("a", measured), ("b", measured)).plain
     assert "answer of b is not complete" in comparison(("a", measured), ("b", ChatView(asked_both))).plain
     for early in (ChatView(Conversation()), ChatView(asked_both, busy="answering")):
@@ -246,8 +246,8 @@ async def test_a_model_that_joins_later_is_asked_the_last_question_again_and_its
         await pilot.press("ctrl+r")
         await wait_for(pilot, lambda: len(made.asked) == 3 and not chat.talks.busy)
         assert [[message.content for message in each.messages] for each in made.asked[1:]] == [["First"], ["First"]]
-        assert "find, copy, save, log here" in words(chat, "#first .name")
-        assert "log here" not in words(chat, "#second .name")
+        assert "find, copy, save, log: here" in words(chat, "#first .name")
+        assert "log: here" not in words(chat, "#second .name")
         await pilot.press("f7")
         await wait_for(pilot, lambda: [*chat.query(LogPanel)] and chat.query_one(LogPanel).is_mounted)
         await pilot.pause()

@@ -106,7 +106,7 @@ SUGGESTIONS = (
 )
 FACTS = ModelFacts(
     ref="demo",
-    source="journey",
+    source="recipe",
     location="/opt/wizard/models/demo.gguf",
     name="triton-wizard-demo",
     architecture="llama",

@@ -41,7 +41,9 @@ def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise _no_file(path, tr("cannot read it: {error}", error=str(error)[:200])) from error
+        raise _no_file(
+            path, tr("cannot read it: {error}", error=(getattr(error, "strerror", None) or str(error))[:200])
+        ) from error
     listed = data.get("cases") if isinstance(data, dict) else None
     if not isinstance(listed, list):
         raise _no_file(path, tr("no `cases` list"))

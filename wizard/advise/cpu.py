@@ -158,7 +158,7 @@ def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str
         barriers.append(Obstacle("runtime", why, (change(runtime="native"),)))
     for name, value in (("tp", constraints.tp), ("pp", constraints.pp)):
         if value not in (None, 1):
-            why = because("cpu-split", name=stack, option=name, value=value)
+            why = because("cpu-split", stack=stack, option=name, value=value)
             barriers.append(Obstacle(name, why, (change(**{name: 1}),)))
     if constraints.kv_dtype not in (None, kept):
         why = because("cpu-cache", kept=kept, asked=constraints.kv_dtype)
@@ -182,7 +182,7 @@ def beyond_training(most: int, tokens: int) -> Reason:
 def _against_model(facts: ModelFacts, stack: str) -> list[Obstacle]:
     known = on_cpu(stack)
     if not any(file.format == known.file for file in facts.weights):
-        return [Obstacle("format", because("no-gguf", name=stack, model=facts.name), (do("give-gguf"),))]
+        return [Obstacle("format", because("no-gguf", stack=stack, model=facts.name), (do("give-gguf"),))]
     if facts.weight_bytes is None or kv_bytes_per_token(facts, known.cache) is None:
         whys = tuple(facts.unknown.values()) or (because("silent-header"),)
         return [Obstacle("shape", because("unknown-memory", model=facts.name, whys=whys), (do("other-gguf"),))]

@@ -247,7 +247,7 @@ def _with_nearest(
                 ]
             best = min(choices, key=_key(facts, others))
             shape = (best.stack, best.quantization or "none", best.tp, best.pp)
-            return [Rejection(*shape, "wishes", because("not-at-once", option=name), remedies), *rejections]
+            return [Rejection(*shape, "constraints", because("not-at-once", option=name), remedies), *rejections]
     return rejections
 
 

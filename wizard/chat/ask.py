@@ -70,6 +70,7 @@ class PromptTooLong(Exception):  # noqa: N818 - caught where the oldest turn can
     """The prompt has more tokens than the server gives to a request; the text has the numbers."""
 
 
+_ERRNO = re.compile(r"\[Errno -?\d+\] ")
 _TOO_LONG = re.compile(
     r"prompt too long: (?P<tokens>\d+) tokens, and a request may have (?P<most>\d+)"
     r"|[Pp]rompt length.*exceeds max"
@@ -105,7 +106,7 @@ def unreachable(where: str, cause: object) -> ServerError:
     """Nobody listens at ``where``."""
     return ServerError(
         "TW-C01",
-        tr("no server responds at {where}: {cause}", where=where, cause=plain(str(cause))),
+        tr("no server responds at {where}: {cause}", where=where, cause=_ERRNO.sub("", plain(str(cause)))),
         tr("For a local server, run `triton-wizard status`; otherwise, check the address."),
     )
 
@@ -126,7 +127,7 @@ def lost(where: str, cause: object) -> ServerError:
         tr(
             "the connection to the server at {where} was lost during the answer: {cause}",
             where=where,
-            cause=plain(str(cause)),
+            cause=_ERRNO.sub("", plain(str(cause))),
         ),
         tr("Check `triton-wizard logs` for the cause; run `triton-wizard status` to see how to start it again."),
     )

@@ -13,7 +13,7 @@ COMPARABLE_S = 0.2
 """Seconds of an answer from which its rate means enough to be compared."""
 ENDS = {
     "length": mark("cut off at max_tokens"),
-    "gate": mark("the model was not confident, so it said that it does not know"),
+    "gate": mark("the model was not confident, so it answered that it does not know"),
 }
 """Ends of an answer that deserve a word (`Stats.finish`)."""
 
@@ -55,7 +55,7 @@ def faster(measured: Sequence[tuple[str, Stats]]) -> str:
         if stats.tokens_per_s is not None and stats.total_s - (stats.ttft_s or 0.0) >= COMPARABLE_S
     ]
     if len(rates) < len(measured):
-        every = (tr("{name} takes {time} in total", name=name, time=short(stats.total_s)) for name, stats in measured)
+        every = (tr("{name}: {time} in total", name=name, time=short(stats.total_s)) for name, stats in measured)
         return " · ".join(every)
     (fast, rate), (slow, least) = sorted(rates, key=lambda each: each[1], reverse=True)
     if rate < 1.05 * least:

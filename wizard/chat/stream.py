@@ -134,7 +134,12 @@ def _note(conversation: Conversation, kept: Conversation, served: ServedModel, a
         notes.append(_left_out(dropped, served.max_seq_len))
     if lacks := served.wire.lacks(ask):
         notes.append(
-            tr("This model does not support {names}; the answer is generated without them.", names=", ".join(lacks))
+            ntr(
+                "This model does not support {names}; the answer is generated without it.",
+                "This model does not support {names}; the answer is generated without them.",
+                len(lacks),
+                names=", ".join(lacks),
+            )
         )
     return "\n".join(notes) or None
 

@@ -235,7 +235,7 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
         (STACK, STACK.options[0]),
         (TP, "1"),
         (PP, "1"),
-        (QUANTIZATION, tr("the model's own")),
+        (QUANTIZATION, tr("the model's default")),
         (KV_DTYPE, "auto"),
     ):
         _add_flag(speed, question, lower=lower)
@@ -264,9 +264,7 @@ def _add_run(commands: Commands) -> None:
         help=tr("rerun this step and every step that uses its results; repeatable"),
     )
     run.add_argument("--skip", action="append", metavar="STEP", help=tr("skip this step; repeatable"))
-    run.add_argument(
-        "--yes", action="store_true", help=tr("same as for `up`; a saved plan is accepted without it, too")
-    )
+    run.add_argument("--yes", action="store_true", help=tr("has no effect: a saved plan runs without confirmation"))
     up = _command(
         commands,
         "up",
@@ -288,7 +286,7 @@ def _add_server(commands: Commands) -> None:
     _command(commands, "status", tr("show the servers and whether they are ready"), "status\nstatus --json")
     logs = _command(commands, "logs", tr("show a server's log"), "logs\nlogs demo -n 500 --raw")
     logs.add_argument("name", nargs="?", metavar="NAME", help=which)
-    logs.add_argument("-n", "--lines", type=whole, default=100, metavar="N", help=tr("the last N lines (100)"))
+    logs.add_argument("-n", "--lines", type=whole, default=100, metavar="N", help=tr("show the last N lines (100)"))
     logs.add_argument(
         "--step", metavar="STEP", help=tr("show the log of a step instead (environment, model, question …)")
     )
@@ -305,14 +303,18 @@ def _add_server(commands: Commands) -> None:
     )
     chat.add_argument("name", nargs="?", metavar="NAME", help=which)
     chat.add_argument(
-        "--url", metavar="URL", help=tr("use an OpenAI-compatible server instead: trtllm-serve, vLLM, Triton's")
+        "--url",
+        metavar="URL",
+        help=tr("use an OpenAI-compatible server instead: trtllm-serve, vLLM, Triton's OpenAI frontend"),
     )
-    chat.add_argument("--model", metavar="NAME", help=tr("the model's name there, if not the only or usual one"))
+    chat.add_argument(
+        "--model", metavar="NAME", help=tr("the model's name on that server; needed if it serves several")
+    )
     chat.add_argument(
         "--tokenizer", metavar="FOLDER", help=tr("the model's folder with tokenizer.json and chat template, if needed")
     )
     chat.add_argument(
-        "-m", "--message", metavar="TEXT", help=tr("send this (- for all of standard input), print the answer and exit")
+        "-m", "--message", metavar="TEXT", help=tr("send TEXT (- for all of standard input), print the answer and exit")
     )
     chat.add_argument("--system", metavar="TEXT", help=tr("system prompt"))
     for question in (TEMPERATURE, TOP_P, MAX_TOKENS, SEED):
@@ -393,7 +395,7 @@ def _add_lint(commands: Commands) -> None:
         "lint ./model_repository --server-version 24.09-trtllm-python-py3 --hardware 1xL4 --json\n"
         "lint ./model_repository --mount /data/engines:/engines",
     )
-    lint.add_argument("repository", metavar="DIR", help=tr("the folder with one folder per model"))
+    lint.add_argument("repository", metavar="DIR", help=tr("the model repository: a folder with one folder per model"))
     lint.add_argument("--server-version", metavar="V", help=tr("tag of NVIDIA's image: 24.09, 24.09-trtllm-python-py3"))
     lint.add_argument("--backends", metavar="B,B", help=tr("the server's backends, if they differ from the image's"))
     lint.add_argument(

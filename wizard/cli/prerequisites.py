@@ -84,7 +84,7 @@ def _bring(host: Host, item: Prerequisite, *, yes: bool) -> None:
         print(f"\n$ {line}", file=sys.stderr, flush=True)
         # In the foreground of this terminal, unlike a plan's steps: sudo asks for the password there.
         if status := subprocess.run(("sh", "-c", line), check=False).returncode:
-            todo = tr("Fix the problem above and run this again; completed commands are kept.")
+            todo = tr("Fix the problem above and run this again.")
             raise HostError("TW-U39", tr("`{command}` exited with status {status}", command=line, status=status), todo)
     for line in item.commands:
         if line.startswith(BY_HAND):

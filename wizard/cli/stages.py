@@ -103,7 +103,7 @@ def advise(arguments: argparse.Namespace) -> int:
     from wizard.kernel.errors import InfeasibleError
 
     if (arguments.cases is None) == (arguments.ref is None):
-        both, neither = tr("both a model and a cases file were given"), tr("no model and no cases file was given")
+        both, neither = tr("both a model and a cases file were given"), tr("neither a model nor a cases file was given")
         todo = tr("Pass one: `triton-wizard advise MODEL`, or --cases FILE.yaml.")
         raise UsageError("TW-U08", both if arguments.ref else neither, todo)
     if arguments.cases:

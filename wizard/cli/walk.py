@@ -39,7 +39,7 @@ def walked(arguments: argparse.Namespace, until: type[Effect]) -> State:
     state = State(given, hardware=arguments.hardware, offline=arguments.offline, at="machine")
     state, following = unattended(journey, Workspace.at(arguments.workspace), state, until)
     if isinstance(following, Ask) and following.stage == "model":
-        todo = tr("Pass one: `triton-wizard up MODEL`.")
+        todo = tr("Pass a model: `triton-wizard up MODEL`.")
         raise UsageError("TW-U04", tr("no model can be recommended for this machine"), todo)
     return state
 

@@ -62,10 +62,10 @@ class ModelFacts:
     """A model. ``layers`` … ``max_context`` are as the config or GGUF header states them, unscaled."""
 
     ref: str
-    """What the user named: a hub id, a folder, a .gguf file or a recipe."""
-    source: Literal["hub", "folder", "gguf", "journey"]
+    """What the user named: a Hub model ID, a folder, a .gguf file or a recipe."""
+    source: Literal["hub", "folder", "gguf", "recipe"]
     location: str
-    """Folder or file on disk, or the hub repository's id."""
+    """Folder or file on disk, or the Hub repository's ID."""
     name: str
     """Short name for people."""
     architecture: str | None

@@ -54,7 +54,7 @@ FIELDS = {
     "hidden_size": mark("hidden size"),
     "hub": mark("Hub"),
     "intermediate_size": mark("intermediate size"),
-    "kv_heads": mark("kv heads"),
+    "kv_heads": mark("KV heads"),
     "layers": mark("layers"),
     "max_context": mark("max context"),
     "parameters": mark("parameters"),
@@ -83,14 +83,14 @@ SOURCES = {
     "hub": mark("the Hub"),
     "folder": mark("folder"),
     "gguf": mark("file"),
-    "journey": mark("bundled with the wizard"),
+    "recipe": mark("bundled with the wizard"),
 }
 """Where a model is from, by `ModelFacts.source`."""
 
 
 def _licence(facts: ModelFacts) -> str:
     licence = facts.licence or tr("not stated")
-    return licence + " " + tr("(gated: accept it on its page)") if facts.gated else licence
+    return licence + " " + tr("(gated: accept it on the model's page)") if facts.gated else licence
 
 
 def _parameters(facts: ModelFacts) -> str | None:
@@ -205,7 +205,8 @@ def _shape(facts: ModelFacts) -> str | None:
 
 def _chat(facts: ModelFacts) -> str:
     if facts.chat is None:
-        return tr("no template: the model continues text")
+        known = facts.local or "chat" in facts.unknown
+        return tr("no template: the model continues text") if known else tr("unknown")
     ends = " ".join(facts.chat.stop)
     if not ends:
         return tr("included")

@@ -39,7 +39,7 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
         if known.name == ref:
             if not known.model_in_profiles:
                 return replace(_outside(known.model, offline), ref=ref)
-            return replace(local.of_path(profiles.find(known.model), ref), source="journey")
+            return replace(local.of_path(profiles.find(known.model), ref), source="recipe")
     try:
         return _outside(ref, offline)
     except UsageError as error:

@@ -68,7 +68,7 @@ def _check_split(choice: Choice, facts: ModelFacts) -> None:
     if facts.layers and choice.pp > facts.layers:
         raise InfeasibleError(
             "TW-L32",
-            tr("{layers} layers cannot be split across {pp} pipeline stages", layers=facts.layers, pp=choice.pp),
+            tr("{layers} layers cannot be split into {pp} pipeline stages", layers=facts.layers, pp=choice.pp),
             tr("Choose a smaller --pp, or use --tp."),
         )
 

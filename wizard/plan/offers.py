@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from wizard.kernel.errors import WizardError
-from wizard.kernel.language import tr
+from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line
 from wizard.kernel.units import count, size
 
@@ -225,7 +225,14 @@ def details(suggestion: Suggestion) -> list[str]:
         if suggestion.needs_network:  # as everything that is to be downloaded
             where = "" if suggestion.download_bytes else tr("needs the network")
     popular = (
-        "" if suggestion.downloads is None else tr("{count} downloads in 30 days", count=count(suggestion.downloads))
+        ""
+        if suggestion.downloads is None
+        else ntr(
+            "{count} download in 30 days",
+            "{count} downloads in 30 days",
+            suggestion.downloads,
+            count=count(suggestion.downloads),
+        )
     )
     return [
         part

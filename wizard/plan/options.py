@@ -53,7 +53,7 @@ def check(options: Options, stack: str, reads: Set[str], context: int | None) ->
         known = ", ".join(sorted(reads)) or "none"
         raise UsageError(
             "TW-L09",
-            tr("the stack {stack} does not support the option {unread}", stack=stack, unread=", ".join(unread)),
+            tr("the stack {stack} does not support {unread}", stack=stack, unread=", ".join(unread)),
             tr("Supported options: {known}.", known=known),
         )
     if options.max_num_seqs is not None and options.max_num_seqs < 1:

@@ -100,7 +100,7 @@ class Question:
             raise UsageError(
                 "TW-U31",
                 tr("{name} must be {words}, not {shown}", name=self.name, words=tr(words), shown=_shown(self, value)),
-                tr(self.help),
+                self._fix(),
             )
         wrong = self.validate(value)
         if self.options and value not in self.options:
@@ -109,9 +109,13 @@ class Question:
             raise UsageError(
                 "TW-U32",
                 tr("{name} cannot be {shown}: {wrong}", name=self.name, shown=_shown(self, value), wrong=wrong),
-                tr(self.help),
+                self._fix(),
             )
         return value
+
+    def _fix(self) -> str:
+        """What to do about an invalid answer."""
+        return " ".join(filter(None, (tr("Use another value."), self.help and tr(self.help))))
 
     def parse(self, text: str) -> Value | None:
         """What the typed ``text`` answers; the default if it is empty.
@@ -319,7 +323,7 @@ TEMPERATURE = Question(
     "float",
     mark("Temperature"),
     "--temperature",
-    otherwise=mark("the model's own"),
+    otherwise=mark("the model's default"),
     validate=between(0, 2),
     help=mark("0 always picks the most likely token; above 1, answers become erratic."),
 )

@@ -71,7 +71,7 @@ def _recorded(name: str) -> Host:
         raise UsageError(
             "TW-P06",
             tr("cannot read the recorded host {name!r}: {reason}", name=name, reason=unreadable(error)),
-            tr("Record one with `triton-wizard probe --save`."),
+            tr("Record one with `triton-wizard probe --save FILE`."),
         ) from error
     if len(data) > _LARGEST_FILE:
         what = tr("{name!r} is too large for a recorded host", name=name)

@@ -35,7 +35,16 @@ def brief(host: Host) -> list[tuple[str, str]]:
     why = f"{tr('none')} ({host.gpu_problem.what})" if host.gpu_problem else tr("none")
     return [
         ("GPU", "; ".join(gpus) or why),
-        ("CPU", tr("{cpu}, {cores} cores", cpu=host.cpu.model or host.cpu.architecture, cores=host.cpu.cores)),
+        (
+            "CPU",
+            ntr(
+                "{model}, {count} core",
+                "{model}, {count} cores",
+                host.cpu.cores,
+                model=host.cpu.model or host.cpu.architecture,
+                count=host.cpu.cores,
+            ),
+        ),
         (tr("Memory"), summary.free_of(host.memory_available_bytes, host.memory_total_bytes)),
         (tr("Disk"), tr("{free} free at {path}", free=size(host.disk.free_bytes), path=host.disk.path)),
         (tr("System"), host.system.name),
@@ -112,7 +121,7 @@ def _gpus(host: Host) -> Iterator[str]:
         yield tr("none")
         return
     driver, cuda = host.driver_version or tr("unknown"), host.cuda_driver_version or tr("unknown")
-    yield tr("NVIDIA driver {driver}, runs CUDA up to {cuda}", driver=driver, cuda=cuda)
+    yield tr("NVIDIA driver {driver}, supports CUDA up to {cuda}", driver=driver, cuda=cuda)
     for gpu in host.gpus:
         yield from _gpu(gpu)
     kinds: dict[str, list[str]] = {}

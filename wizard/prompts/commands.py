@@ -147,13 +147,13 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
     "/compare": (
         "/compare [NAME]",
         compare,
-        mark("have a second server answer too: NAME, or URL and MODEL; without a name it stops"),
+        mark("have a second server answer, too: NAME, or URL and MODEL; without a name, stop comparing"),
     ),
     "/context": ("/context", inspect_commands.context, mark("show how much of the model's context is used")),
     "/logprobs": (
         "/logprobs [N]",
         inspect_commands.logprobs,
-        mark("show how confident the model was of each token, with N alternatives; off"),
+        mark("show how confident the model was in each token, with N alternatives; off stops it"),
     ),
     "/snippet": (
         "/snippet [KIND]",

@@ -22,7 +22,7 @@ def compare(talk: ChatSession, argument: str) -> Outcome:
     rival = talk.other(name, model.strip() or None)
     if rival.endpoint.answers_as(talk.endpoint):
         todo = tr("Choose another server; run `triton-wizard status` to list them.")
-        raise UsageError("TW-U24", tr("{name} is already answering", name=one_line(name)), todo)
+        raise UsageError("TW-U24", tr("{name} already answers in this chat", name=one_line(name)), todo)
     talk.rival = rival
     lines = [tr("Both get the same questions from now on."), tr("Type /compare without a name to end the comparison.")]
     if talk.keeps:

@@ -231,7 +231,7 @@ class Flow:
             return Answer(plan)
         here = plan.is_for_here
         options: list[tuple[str, Reviewed]] = [
-            (tr("Start") if here else tr("Done: this plan cannot run on this machine"), "go"),
+            (tr("Start") if here else tr("Finish; this plan cannot run on this machine"), "go"),
             (tr("Show every command"), "show"),
             (tr("Change the name or the port"), "change"),
             (tr("Back to the recommendations"), "back"),

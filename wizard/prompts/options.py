@@ -60,7 +60,7 @@ def not_here(suggestions: Iterable[Any]) -> list[str]:
     return [
         tr("Not possible with {model}: {why}", model=whose[0], why=why)
         if len(whose) == 1
-        else tr("Not possible with {count} more models: {why}", count=len(whose), why=why)
+        else tr("Not possible with {count} models: {why}", count=len(whose), why=why)
         for why, whose in titles.items()
     ]
 

@@ -161,14 +161,16 @@ def prompt_ids(tokenizer: Any, ask: dict[str, Any], context: int) -> list[int]:
     text = ask["text"]
     if ask["chat"]:
         if not tokenizer.chat_template:
-            raise Refused("this model has no chat template: send the prompt itself, with apply_chat_template false")
+            raise Refused(
+                "this model has no chat template: send the complete prompt, with apply_chat_template set to false"
+            )
         messages = [{"role": "user", "content": text}]
         text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     ids = list(tokenizer(text)["input_ids"])
     if len(ids) > 1 and ids[0] == ids[1] == tokenizer.bos_token_id:
         ids = ids[1:]  # a rendered template has the begin token, and the tokenizer puts one before every text
     if not ids:
-        raise Refused("text_input has no token")
+        raise Refused("text_input contains no tokens")
     if len(ids) >= context:
         raise Refused(f"prompt too long: {len(ids)} tokens, and a request may have {context}")
     return ids

@@ -61,7 +61,7 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
     if re.search(r"\s", str(repository.resolve())) and any(
         each.config and each.name not in broken and each.backend == "python" for each in models.values()
     ):
-        what = tr("the repository's path contains a space; the Python backend cannot start with it")
+        what = tr("the repository's path contains a space, which Triton's Python backend does not support")
         findings.append(Finding("R209", "error", "", "", what, tr("Move the repository.")))
     if not models:
         what = tr("the repository contains no model; a server starts on it but serves nothing")

@@ -134,7 +134,7 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
         if alive:
             raise UsageError(
                 "TW-R05",
-                tr("{names} still running", names=", ".join(alive)),
+                tr("still running: {names}", names=", ".join(alive)),
                 tr("Stop it first: `triton-wizard down {name}`; then clean again.", name=alive[0]),
             )
         for item in sorted(chosen, key=lambda item: not item.remove):  # a container may still use the files

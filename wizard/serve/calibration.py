@@ -65,7 +65,7 @@ def kept(workspace: Workspace) -> Calibration:
     bad = len(lines) - len(measurements)
     damage = (
         tr(
-            "Skipped {bad} of the {count} lines of {path}: they cannot be read.",
+            "Skipped {bad} of the {count} lines of {path}: unreadable.",
             bad=bad,
             count=len(lines),
             path=path,

@@ -9,7 +9,7 @@ from typing import Any
 
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError, UsageError
-from wizard.kernel.language import tr
+from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import to_json
 from wizard.plan.ports import Ports
@@ -100,7 +100,8 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
             if name
             else tr("no server is running in {folder}", folder=workspace.root)
         )
-        raise ServerError("TW-S02", what, tr("Start it: `triton-wizard up {name}`.", name=next(iter(names), "demo")))
+        fix = mark("Start it: `triton-wizard up {name}`.") if name else mark("Start one: `triton-wizard up {name}`.")
+        raise ServerError("TW-S02", what, tr(fix, name=next(iter(names), "demo")))
     return servers[0]
 
 
@@ -111,9 +112,14 @@ def known(workspace: Workspace, name: str | None) -> None:
         UsageError: TW-S09 if it is not, TW-U01 if it cannot be one.
     """
     if name is not None and not workspace.server(name).root.is_dir():
-        there = ", ".join(workspace.names()) or tr("none")
+        there = ", ".join(workspace.names())
+        fix = (
+            tr("Available: {there}.", there=there)
+            if there
+            else tr("Start one: `triton-wizard up {name}`.", name="demo")
+        )
         raise UsageError(
             "TW-S09",
             tr("no server {name} in {root}", name=name, root=workspace.root),
-            tr("Available: {there}.", there=there),
+            fix,
         )

@@ -62,7 +62,7 @@ async def freed(server: str, held: Held, seconds: float = SECONDS) -> None:
         if held.gpus and time.monotonic() > until:
             parts = [
                 tr(
-                    "process {pid} {bytes} on GPU {index}",
+                    "process {pid}: {bytes} on GPU {index}",
                     pid=process.pid,
                     bytes=size(process.used_bytes or 0),
                     index=index,

@@ -77,7 +77,12 @@ def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None
             if names
             else tr("no server in {root}", root=workspace.root)
         )
-        raise UsageError("TW-S08", what, tr("Use a name that `triton-wizard status` lists."))
+        fix = (
+            tr("Use a name that `triton-wizard status` lists.")
+            if names
+            else tr("Start one: `triton-wizard up {name}`.", name="demo")
+        )
+        raise UsageError("TW-S08", what, fix)
     folder = workspace.server(names[0]).logs
     path = folder / f"{step or 'triton'}.log"
     if not path.is_file() or path.parent != folder:

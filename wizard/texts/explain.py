@@ -22,7 +22,7 @@ from wizard.kernel.units import GIB, MIB, size
 from wizard.model.anatomy import Anatomy, Attention, Parts
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
-from wizard.texts import explain_speed
+from wizard.texts import explain_speed, units
 from wizard.texts.figure import Figure
 
 __all__ = ["Figure", "figures"]
@@ -37,9 +37,9 @@ PARTS = {
     "embedding": mark("{amount} embedding"),
     "head": mark("{amount} head"),
     "attention": mark("{amount} attention"),
-    "key_value": mark("{amount} key value"),
+    "key_value": mark("{amount} key and value"),
     "latent": mark("{amount} latent"),
-    "mlp": mark("{amount} mlp"),
+    "mlp": mark("{amount} MLP"),
     "experts": mark("{amount} experts"),
     "shared": mark("{amount} shared"),
     "router": mark("{amount} router"),
@@ -175,8 +175,8 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
     yield Figure(tr("KV cache per token"), bill.kv_bytes_per_token, "bytes", formula, source)
     needed = users * length * bill.kv_bytes_per_token
     formula = tr(
-        "{users:,} users × {tokens:,} tokens × {bytes:,} bytes",
-        users=users,
+        "{users} × {tokens:,} tokens × {bytes:,} bytes",
+        users=units.users(users),
         tokens=length,
         bytes=bill.kv_bytes_per_token,
     )
@@ -204,10 +204,10 @@ def _group(group: Attention, setup: Setup, length: int, step: int, block: int) -
     else:
         heads = f"⌈{group.kv_heads} ÷ {setup.tp}⌉" if setup.tp > 1 else str(group.kv_heads)
         dims = f"{group.key_dim} + {group.value_dim}"
-        row = tr("{layers} layers × {heads} kv heads × {width}", layers=group.layers, heads=heads, width=f"({dims})")
+        row = tr("{layers} layers × {heads} KV heads × {width}", layers=group.layers, heads=heads, width=f"({dims})")
         if group.key_dim == group.value_dim:
             row = "2 × " + tr(
-                "{layers} layers × {heads} kv heads × {width}", layers=group.layers, heads=heads, width=group.key_dim
+                "{layers} layers × {heads} KV heads × {width}", layers=group.layers, heads=heads, width=group.key_dim
             )
     return tr("{row} × {bytes} bytes", row=row, bytes=setup.kv_bytes), memory.kept_tokens(
         group, setup, length, step, block
@@ -293,11 +293,11 @@ def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
         yield Figure(tr("Weights"), bill.weights_bytes, "bytes", formula, tr("size of the memory-mapped files"))
     element = cpu.KV_BYTES[engine.cache]
     row = "2 × " + tr(
-        "{layers} layers × {heads} kv heads × {width}", layers=facts.layers, heads=facts.kv_heads, width=facts.head_dim
+        "{layers} layers × {heads} KV heads × {width}", layers=facts.layers, heads=facts.kv_heads, width=facts.head_dim
     )
     formula = tr("{row} × {bytes} bytes", row=row, bytes=element)
     yield Figure(tr("KV cache per token"), bill.kv_bytes_per_token, "bytes", formula, tr("the file's header"))
-    formula = tr("{users:,} users × {tokens:,} tokens", users=users, tokens=length)
+    formula = tr("{users} × {tokens:,} tokens", users=units.users(users), tokens=length)
     yield Figure(
         tr("KV cache"),
         bill.kv_capacity_tokens,
@@ -307,12 +307,11 @@ def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
     )
     row = f"(3 × {cpu.feed_forward(facts):,} + 5 × {facts.hidden_size or 0:,})"
     formula = tr(
-        "{piece} tokens × {row} × 4 bytes + {piece} tokens × {tokens:,} × 2 bytes + {users:,} users × {vocabulary:,} "
-        "× 4 bytes",
+        "{piece} tokens × {row} × 4 bytes + {piece} tokens × {tokens:,} × 2 bytes + {users} × {vocabulary:,} × 4 bytes",
         piece=engine.piece_tokens,
         row=row,
         tokens=length,
-        users=users,
+        users=units.users(users),
         vocabulary=facts.vocabulary or 0,
     )
     source = tr(

@@ -12,6 +12,7 @@ from wizard.catalog.speed import fit
 from wizard.catalog.stacks import facts as stack_facts
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
+from wizard.texts import units
 from wizard.texts.figure import Figure
 
 
@@ -47,8 +48,8 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
     others = tr("{ms:.3f} ms for new prompts of other users", ms=meanwhile)
     formula = f"{setup.pp} × ({plain.seconds * 1e3:.3f} ms + {others})"
     source = tr(
-        "{users:,} users, {isl:,} tokens in and {osl:,} out: one step of each pipeline stage",
-        users=users,
+        "{users}, {isl:,} tokens in and {osl:,} out: one step of each pipeline stage",
+        users=units.users(users),
         isl=load.isl,
         osl=load.osl,
     )
@@ -60,7 +61,7 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
         formula = f"{start:.3f} ms + " + tr("{ms:.3f} ms to read the prompt", ms=work)
         source = tr("a {tokens:,}-token prompt", tokens=load.isl)
         yield Figure(tr("TTFT, one user"), estimate.ttft_low_ms, "ms", formula, f"{source}; {fitted}")
-        formula = tr("{start:.3f} ms + {users:,} users × {work:.3f} ms", start=start, users=users, work=work)
+        formula = tr("{start:.3f} ms + {users} × {work:.3f} ms", start=start, users=units.users(users), work=work)
         yield Figure(tr("TTFT, all users at once"), estimate.ttft_high_ms, "ms", formula, fitted)
 
 
@@ -89,5 +90,5 @@ def _rates(choice: Choice, users: int, spread: float, source: str) -> Iterator[F
         yield Figure(tr("… at worst"), estimate.high, "ms", f"{tpot} × (1 + {spread:g})", between)
     yield Figure(tr("Tokens per user"), 1000 / estimate.tpot_ms, "tokens/s", f"1,000 ÷ {tpot}", tr("the time above"))
     if estimate.throughput_tokens_per_s:
-        formula = tr("{users:,} users × 1,000 ÷ {time}", users=users, time=tpot)
+        formula = tr("{users} × 1,000 ÷ {time}", users=units.users(users), time=tpot)
         yield Figure(tr("Tokens in total"), estimate.throughput_tokens_per_s, "tokens/s", formula, tr("the time above"))

@@ -10,7 +10,7 @@ from wizard.advise.reasons import Param, Reason
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.units import count, size
 from wizard.texts.table import Fields, Text
-from wizard.texts.units import gpus, rate
+from wizard.texts.units import gpus, rate, users
 
 LINKS = {"nvlink": "NVLink", "bridge": mark("NVLink bridges between pairs"), "pcie": "PCIe"}
 """How GPUs are joined, by `Device.link`."""
@@ -132,14 +132,15 @@ _PCIE = mark(
 
 def _cpu(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
     only = mark(
-        "llama.cpp loads GGUF files, so the model runs on the CPU: {cores} cores for llama.cpp behind Triton's Python "
+        "llama.cpp loads GGUF files, so the model runs on the CPU: {cores} for llama.cpp behind Triton's Python "
         "backend."
     )
     none = mark(
-        "No NVIDIA GPU was detected, so the model runs on the CPU: {cores} cores for llama.cpp behind Triton's Python "
+        "No NVIDIA GPU was detected, so the model runs on the CPU: {cores} for llama.cpp behind Triton's Python "
         "backend."
     )
-    return (tr(only if params["gpus"] else none, cores=params["cores"]),)
+    cores = ntr("{count} core", "{count} cores", _whole(params["cores"]), count=params["cores"])
+    return (tr(only if params["gpus"] else none, cores=cores),)
 
 
 def _behind(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
@@ -178,7 +179,14 @@ NOTES: dict[str, Text] = {
             parameters=count(params["parameters"] if isinstance(params["parameters"], int) else None),
         ),
     ),
-    "users": mark("{users:,} concurrent requests, {context:,} tokens of prompt plus answer each."),
+    "users": lambda params, fields: (
+        ntr(
+            "One request at a time, with {context:,} tokens of prompt plus answer.",
+            "{users:,} concurrent requests, with {context:,} tokens of prompt plus answer each.",
+            _whole(params["users"]),
+            **fields,
+        ),
+    ),
     "context-cut": mark("The context was reduced from {wanted:,} to {context:,} tokens to fit."),
     "gpu-unused": mark("GGUF files are served on the CPU; this machine's {gpu} is not used."),
     "no-gpu-used": mark("No GPU is used: --max-gpus and --gpu-memory-utilization have no effect."),
@@ -215,7 +223,7 @@ NOTES: dict[str, Text] = {
 SOURCES = {
     "behind": mark("order for --goal {goal}"),
     "weights": mark("parameters × bits ÷ 8 ÷ ranks"),
-    "context": mark("2 × layers × kv heads × head dimension × bytes, per token"),
+    "context": mark("2 × layers × KV heads × head dimension × bytes, per token"),
     "format": "https://github.com/ggml-org/ggml/blob/master/docs/gguf.md",
     rules.PCIE: mark(
         "aiconfigurator-core 0.12: all-reduce on PCIe 4 falls from 19 to 2 GB/s between 2 and 8 GPUs; vLLM "
@@ -241,7 +249,7 @@ def _in_image(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     if params["driver"]:
         runs = tr("Driver {driver} runs {what}", what=serving, **fields)
         if params["minor"]:
-            runs = tr("{runs} (CUDA minor-version compatibility)", runs=runs)
+            runs = tr("With CUDA minor-version compatibility, driver {driver} runs {what}", what=serving, **fields)
     else:
         runs = tr("The driver is unknown; assuming it runs {what}", what=serving)
     has = tr("includes {engine}", engine=f"{fields['engine']} {fields['version']}")
@@ -270,7 +278,7 @@ def _in_own(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 
 def _paces(params: Mapping[str, Param]) -> str:
     mine, theirs = (
-        rate(1000 / ms) if isinstance(ms := params[name], (int, float)) and ms else tr("an unknown rate of")
+        rate(1000 / ms) if isinstance(ms := params[name], (int, float)) and ms else tr("unknown")
         for name in ("mine_ms", "theirs_ms")
     )
     return tr("{mine} instead of {theirs} tokens/s per user", mine=mine, theirs=theirs)
@@ -279,7 +287,7 @@ def _paces(params: Mapping[str, Param]) -> str:
 def _tokens(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
     per_s, copies = params["per_s"], _whole(params["copies"])
     if not isinstance(per_s, (int, float)) or not per_s:
-        return (tr("an unknown number"),)
+        return (tr("unknown"),)
     if copies > 1:
         return (tr("{rate} tokens/s with {copies} replicas", rate=rate(per_s), copies=copies),)
     return (tr("{rate} tokens/s", rate=rate(per_s)),)
@@ -296,10 +304,6 @@ def _served(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
     return (tr("{where}, about {rate} tokens/s", where=where, rate=shown),)
 
 
-def _people(params: Mapping[str, Param]) -> str:
-    return ntr("{count} user", "{count} users", _whole(params["users"]), count=params["users"])
-
-
 REASONS: dict[str, Text] = {
     # -- what serves
     "in-image": _in_image,
@@ -314,9 +318,14 @@ REASONS: dict[str, Text] = {
         ),
     ),
     # -- what limits it
-    "limit-room": mark(
-        "Memory is the limit: next to {weights} of weights, there is room for {tokens:,} tokens of conversation, "
-        "{each:,} for each of {users:,} users."
+    "limit-room": lambda params, fields: (
+        ntr(
+            "Memory is the limit: next to {weights} of weights, there is room for {tokens:,} tokens of conversation.",
+            "Memory is the limit: next to {weights} of weights, there is room for {tokens:,} tokens of conversation, "
+            "{each:,} for each of {users:,} users.",
+            _whole(params["users"]),
+            **fields,
+        ),
     ),
     "limit-memory": mark(
         "Bottleneck: memory bandwidth. For every token, the GPU reads all active weights and the KV cache."
@@ -329,7 +338,14 @@ REASONS: dict[str, Text] = {
         "Bottleneck: the links between the GPUs. They combine their results twice in every layer."
     ),
     "limit-model": mark("The model is the limit: it was trained for {tokens:,} tokens of context."),
-    "no-limit": mark("Memory is not a limit here: there is room for {each:,} tokens for each of {users:,} users."),
+    "no-limit": lambda params, fields: (
+        ntr(
+            "Memory is not a limit here: there is room for {each:,} tokens of conversation.",
+            "Memory is not a limit here: there is room for {each:,} tokens for each of {users:,} users.",
+            _whole(params["users"]),
+            **fields,
+        ),
+    ),
     # -- why it comes after the first
     "equal": mark("It is equal in every comparison"),
     "not-tested": mark("Not tested with the real engine"),
@@ -353,7 +369,9 @@ REASONS: dict[str, Text] = {
     # -- whether a model fits
     "served": _served,
     "only-as": mark("only as {format}: another, less precise checkpoint"),
-    "at-most": lambda params, fields: (tr("{people} with up to {tokens:,} tokens", people=_people(params), **fields),),
+    "at-most": lambda params, fields: (
+        tr("{people} with up to {tokens:,} tokens", people=users(params["users"]), **fields),
+    ),
     "weights-and-free": mark("{weights} of weights, {free} free"),
 }
 """What notes and verdicts are made of, by code."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from wizard.advise.reasons import Param
 from wizard.kernel.language import mark, tr
+from wizard.texts import units
 from wizard.texts.table import Fields, Text
 
 
@@ -61,14 +62,14 @@ def _wanted(params: Mapping[str, Param]) -> str:
 
 
 _BUSY = mark(
-    "{share:.2f} of {total} requested, but {free} is free{holders}; the CUDA context and CUDA graphs take {context} "
-    "of that."
+    "{share:.2f} of {total} requested, but only {free} is free{holders}; the CUDA context and CUDA "
+    "graphs take {context} of that."
 )
 _GPU_MEMORY = mark(
     "{weights} of weights, {working} of working memory and {cache} of KV cache for {users:,} × {length:,} tokens "
     "exceed the {budget} available on one {gpu}."
 )
-_NO_GPU = mark("vLLM, TensorRT-LLM and transformers require an NVIDIA GPU, and none was detected: {why}.")
+_NO_GPU = mark("An NVIDIA GPU is required, and none was detected: {why}.")
 _NEEDS = mark("{what} needs compute capability {wanted}; the {gpu} has {capability}.")
 _MULTIPLY = mark("Tensor cores support {format} from compute capability {wanted}; the {gpu} has {capability}.")
 
@@ -101,7 +102,7 @@ TEXTS: dict[str, Text] = {
     "no-stack-image": mark("NVIDIA has no Triton image with {stack}"),
     "is-image": mark("{release} is a container image, but {why}."),
     "and": mark("{problem} Also, {why}."),
-    "cpu-runtime": mark("{stack} runs natively; --runtime {runtime} is not supported."),
+    "cpu-runtime": mark("{stack} runs only natively; --runtime {runtime} is not supported."),
     # -- releases
     "no-image-will-do": lambda _, fields: (
         tr("no image is compatible. {problem}", problem=str(fields["problem"]).rstrip(".")),
@@ -156,15 +157,13 @@ TEXTS: dict[str, Text] = {
     "own-gpu-capability": mark(
         "PyTorch in {path} (CUDA {has}) needs compute capability {wanted}; the {gpu} has {capability}."
     ),
-    "own-and-runtime": mark("--engine-python runs natively; {runtime} uses the image's engine."),
-    "own-and-release": mark("--engine-python runs natively; --release {release} selects an image."),
+    "own-and-runtime": mark("--engine-python requires the native runtime; {runtime} uses the image's engine."),
+    "own-and-release": mark("--engine-python requires the native runtime; --release {release} selects an image."),
     "own-stack": mark("{stack} does not support --engine-python."),
     "own-unknown": mark("The engine in {path} on that machine is unknown."),
     # -- the model
     "gguf": mark("llama.cpp serves GGUF files on the CPU; GPU stacks load safetensors repositories."),
-    "no-gguf": lambda _, fields: (
-        tr("{model} is not a GGUF file, which {stack} requires.", stack=fields["name"], **fields),
-    ),
+    "no-gguf": mark("{model} is not a GGUF file, which {stack} requires."),
     "unknown-method": mark("The wizard does not support the checkpoint's quantization method, {method}."),
     "unknown-memory": lambda _, fields: (
         tr("The memory needed for {model} is unknown: {why}.", why=fields["whys"], **fields),
@@ -175,7 +174,7 @@ TEXTS: dict[str, Text] = {
     # -- formats
     "stack-capability": lambda _, fields: (tr(_NEEDS, what=fields["stack"], **fields),),
     "no-bfloat16": lambda _, fields: (tr(_NEEDS, what="bfloat16", **fields),),
-    "only-unpacked": lambda _, fields: (tr(_MULTIPLY, **fields), tr("vLLM would only unpack it.")),
+    "only-unpacked": lambda _, fields: (tr(_MULTIPLY, **fields), tr("vLLM would only unpack the weights to 16 bits.")),
     "not-multiplied": _MULTIPLY,
     "sixteen-only": mark("The transformers baseline runs 16-bit weights, not {format}."),
     "no-kernels": mark("vLLM has no kernels for {format}."),
@@ -205,7 +204,7 @@ TEXTS: dict[str, Text] = {
     "stages": mark("{layers} layers cannot be split into {stages} stages."),
     "like-stages": mark("Engines need stages of equal size: {layers} layers are not divisible by pp {pp}."),
     "heads": mark("{heads} attention heads are not divisible by tp {tp}."),
-    "kv-heads": mark("{heads} kv heads and tp {tp}: neither is divisible by the other."),
+    "kv-heads": mark("{heads} KV heads and tp {tp}: neither is divisible by the other."),
     "width": lambda params, fields: (
         tr("The {part}'s width {width} is not divisible by tp {tp}.", **{**fields, "part": tr(str(params["part"]))}),
     ),
@@ -218,7 +217,8 @@ TEXTS: dict[str, Text] = {
     "cpu-split": lambda _, fields: (
         tr(
             "{stack} runs in one process on the CPU; {name} {value} would need that many GPUs.",
-            **{**fields, "stack": fields["name"], "name": fields["option"]},
+            name=fields["option"],
+            **fields,
         ),
     ),
     # -- memory
@@ -226,8 +226,11 @@ TEXTS: dict[str, Text] = {
     "busy": _busy,
     "holder": _holder,
     "hidden-holders": lambda params, fields: _on_gpu(tr("processes that are not visible from here"), params, fields),
-    "host-memory": mark(
-        "{model} needs {size} of memory for {users:,} users × {tokens:,} tokens; {budget} is available."
+    "host-memory": lambda params, fields: (
+        tr(
+            "{model} needs {size} of memory for {users} × {tokens:,} tokens; {budget} is available.",
+            **{**fields, "users": units.users(params["users"])},
+        ),
     ),
     # -- speed
     "no-figure": mark("{provider} has no estimate: {why}"),

@@ -14,3 +14,9 @@ def rate(per_s: float) -> str:
 def gpus(count: Param) -> str:
     """``2 GPUs``."""
     return ntr("{count} GPU", "{count} GPUs", count if isinstance(count, int) else 0, count=count)
+
+
+def users(count: Param) -> str:
+    """``2 users``."""
+    number = count if isinstance(count, int) else 0
+    return ntr("{count:,} user", "{count:,} users", number, count=number)

@@ -33,7 +33,7 @@ def commands(app: WizardApp, screen: Screen[Any]) -> Iterator[SystemCommand]:
     for row in key_rows(screen):
         if row.binding.key not in ARROWS and row.binding.action != "command_palette":
             yield SystemCommand(row.about, row.keys, partial(_do, app, row.binding, row.node))
-    about = tr("Choose the colors: {theme} now", theme=app.settings.theme)
+    about = tr("Change the colors (now {theme})", theme=app.settings.theme)
     yield SystemCommand(tr("Theme"), about, partial(_themes, app))
     for name in app.available_themes:
         yield SystemCommand(name, about, partial(app.change_settings, theme=name), discover=False)

@@ -149,7 +149,7 @@ def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
         triton.process.wait(60)
         log = triton.wait_for_log(lambda text: "failed to load all models" in text)
     assert triton.process.returncode != 0
-    assert f"missing: there is no file {tmp_path}/nope.gguf" in log
+    assert f"missing: file not found: {tmp_path}/nope.gguf" in log
     assert f"text: {text} is not a GGUF file" in log
     assert f"broken: llama.cpp cannot load {broken}" in log
 

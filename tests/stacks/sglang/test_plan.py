@@ -135,9 +135,9 @@ def test_the_arguments_are_compared_with_those_that_the_engine_knows(tmp_path: P
         env = {**os.environ, "PYTHONPATH": str(tmp_path)}
         return subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
 
-    assert asked(sorted(full())).stdout.strip() == "this SGLang knows all arguments"
+    assert asked(sorted(full())).stdout.strip() == "this SGLang supports all arguments"
     wrong = asked(["max_model_len", "model_path"])
-    assert (wrong.returncode, wrong.stderr.strip()) == (1, "this SGLang does not know: max_model_len")
+    assert (wrong.returncode, wrong.stderr.strip()) == (1, "this SGLang does not support: max_model_len")
     *_, command = commands(named(steps(), "check"))
     assert command.argv[1:3] == ("-c", CHECK)
 

@@ -73,7 +73,7 @@ def test_the_arguments_are_compared_with_those_that_the_engine_knows(release: st
 
     assert asked(command.argv[3]).returncode == 0, asked(command.argv[3]).stderr
     wrong = asked('["max_model_len", "model"]')
-    assert (wrong.returncode, wrong.stderr.strip()) == (1, "this TensorRT-LLM does not know: max_model_len")
+    assert (wrong.returncode, wrong.stderr.strip()) == (1, "this TensorRT-LLM does not support: max_model_len")
 
 
 def test_what_it_cannot_load_is_refused_as_in_an_image() -> None:

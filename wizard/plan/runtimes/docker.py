@@ -84,8 +84,8 @@ class Docker:
         size = self.image_bytes or 0
         counted = (
             tr(
-                " NVIDIA states its size but not whether it is compressed, so both download and disk use are counted "
-                "with it."
+                " NVIDIA states its size but not whether it is compressed, so that size counts as both the "
+                "download and the disk space."
             )
             if size
             else ""
@@ -97,7 +97,7 @@ class Docker:
                 why=(
                     tr(
                         "NVIDIA's image contains Triton, the engine, and all libraries in matching versions. Other "
-                        "programs that the setup needs also run in the image that serves.{counted}",
+                        "programs that the setup needs run in the same image.{counted}",
                         counted=counted,
                     )
                 ),

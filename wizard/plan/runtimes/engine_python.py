@@ -15,7 +15,7 @@ from wizard.probe.host import EnginePython
 SEES_GPUS = """
 import sys, torch
 if not torch.cuda.is_available():
-    sys.exit(f"PyTorch {torch.__version__} (CUDA {torch.version.cuda}) sees no GPU here")
+    sys.exit(f"PyTorch {torch.__version__} (CUDA {torch.version.cuda}) detects no GPU here")
 major, minor = torch.cuda.get_device_capability()
 built = torch.cuda.get_arch_list()
 if not any(name.startswith((f"sm_{major}", "compute_")) for name in built):

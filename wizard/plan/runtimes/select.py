@@ -91,7 +91,7 @@ def _engine(host: Host, preferred: str, *, gpus: bool) -> str:
     if gpus and not engine.nvidia_runtime:
         raise HostError(
             "TW-L22",
-            tr("{name} gives containers no GPUs: {found}", name=engine.name, found=toolkit.found),
+            tr("{name} does not give containers access to GPUs: {found}", name=engine.name, found=toolkit.found),
             _remedy(toolkit),
         )
     return engine.name

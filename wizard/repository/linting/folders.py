@@ -19,7 +19,7 @@ def names(model: Model) -> list[Finding]:
         what = tr("the folder is {name!r}, but the model's name is {said!r}", name=model.name, said=name)
         findings.append(model.finding("R201", what, tr("Use the same name for both."), at=f'"{name}"'))
     if re.search(r"\s", model.name):
-        what = tr("the name {name!r} contains a space; the Python backend cannot start with it", name=model.name)
+        what = tr("the name {name!r} contains a space, which Triton's Python backend does not support", name=model.name)
         findings.append(model.finding("R202", what, tr("Rename the folder and the model in it."), file=""))
     elif not URL_SAFE.fullmatch(model.name):
         what = tr("the name {name!r} must be escaped in every URL", name=model.name)

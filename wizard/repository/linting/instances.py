@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wizard.kernel.language import tr
+from wizard.kernel.language import ntr, tr
 from wizard.repository.linting.finding import Finding, Server
 from wizard.repository.linting.model import Model
 
@@ -28,8 +28,10 @@ def instances(model: Model, server: Server) -> list[Finding]:
             findings.append(model.finding("R401", what, fix, at="KIND_GPU"))
         missing = [number for number in group.gpus if number >= server.gpus]
         if group.kind in (GPU, AUTO) and server.gpus and missing:
-            what = tr(
-                "the instance group requires GPU {missing}, but there are only {gpus}, starting at 0",
+            what = ntr(
+                "the instance group requires GPU {missing}, but there is only GPU 0",
+                "the instance group requires GPU {missing}, but there are only {gpus} GPUs, numbered from 0",
+                server.gpus,
                 missing=missing[0],
                 gpus=server.gpus,
             )

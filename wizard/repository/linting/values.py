@@ -59,7 +59,9 @@ def values(model: Model) -> list[Finding]:
     config = model.config
     findings = [*_tensors(model, "input", config.input), *_tensors(model, "output", config.output)]
     if config.max_batch_size < 0:
-        findings.append(_refused(model, tr("max_batch_size is negative"), tr("Use 0 for none."), "max_batch_size"))
+        findings.append(
+            _refused(model, tr("max_batch_size is negative"), tr("Use 0 for no batching."), "max_batch_size")
+        )
     too_large = [size for size in config.dynamic_batching.preferred_batch_size if size > config.max_batch_size]
     if any(size < 1 for size in config.dynamic_batching.preferred_batch_size):
         findings.append(
@@ -112,7 +114,7 @@ def _tensors(model: Model, kind: str, tensors: Any) -> list[Finding]:
                 )
             )
         if any(size < 1 and size != -1 for size in tensor.dims):
-            what = tr("dims of the {kind} {name!r} are {dims}", kind=kind, name=name, dims=list(tensor.dims))
+            what = tr("the {kind} {name!r} has invalid dims: {dims}", kind=kind, name=name, dims=list(tensor.dims))
             findings.append(_refused(model, what, tr("Each must be 1 or more, or -1 for any."), at))
         elif tensor.HasField("reshape") and not _same_size(tensor.dims, tensor.reshape.shape):
             what = tr(

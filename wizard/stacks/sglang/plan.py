@@ -38,8 +38,8 @@ CHECK = """
 import inspect, json, sys
 from sglang.srt.server_args import ServerArgs
 if wrong := sorted(set(json.loads(sys.argv[1])) - set(inspect.signature(ServerArgs).parameters)):
-    sys.exit("this SGLang does not know: " + ", ".join(wrong))
-print("this SGLang knows all arguments")
+    sys.exit("this SGLang does not support: " + ", ".join(wrong))
+print("this SGLang supports all arguments")
 """
 WHY = mark(
     "The wizard's repository contains model.py, a thin engine proxy that starts SGLang in its own environment and "

@@ -1,4 +1,4 @@
-"""Runs in the serving image: asks each tool for its --help and compares it with the flags that the plan will use.
+"""Runs in the serving image: compares each tool's --help with the flags that the plan uses.
 
     python3 check_tools.py EXPECTED.json
 
@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 REMEDY = (
-    "What to do: choose another release with --release, or correct profiles/releases/trtllm-tools.toml in a folder of "
-    "your own that --profiles names. Nothing long was started."
+    "What to do: choose another release with --release, or correct releases/trtllm-tools.toml in your own profiles "
+    "folder (--profiles DIR). No long step was started."
 )
 
 
 def flags_in(text: str) -> dict[str, list[str] | None]:
-    """Flag → choices (None: any value) of what argparse prints: options are the lines that two blanks begin."""
+    """Flag → choices (None: any value) of what argparse prints: options are the lines indented by two spaces."""
     flags: dict[str, list[str] | None] = {}
     for line in re.findall(r"^ {2}(-.*)$", text, re.MULTILINE):
         shown = re.split(r" {2,}", line)[0]
@@ -35,7 +35,7 @@ def flags_in(text: str) -> dict[str, list[str] | None]:
 
 
 def problems(tool: str, text: str, arguments: list[tuple[str, str | None]]) -> list[str]:
-    """What ``tool``, whose help is ``text``, would not understand of ``arguments``."""
+    """The ``arguments`` that ``tool``, whose help is ``text``, does not support."""
     known = flags_in(text)
     if not known:
         return [f"{tool} --help shows no options; its last line: {(text.strip().splitlines() or [''])[-1]}"]
@@ -43,17 +43,17 @@ def problems(tool: str, text: str, arguments: list[tuple[str, str | None]]) -> l
     for flag, value in arguments:
         if flag not in known:
             near = difflib.get_close_matches(flag, known, n=2)
-            hint = f"; it has {' and '.join(near)}" if near else ""
-            messages.append(f"{tool} knows no {flag}{hint}")
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            messages.append(f"{tool} does not support {flag}{hint}")
         else:
             choices = known[flag]
             if choices and value is not None and value not in choices:
-                messages.append(f"{tool} takes {', '.join(choices)} for {flag}, not {value}")
+                messages.append(f"{tool}: {flag} must be one of {', '.join(choices)}, not {value}")
     return messages
 
 
 def help_process(program: list[str]) -> subprocess.Popen[str] | OSError:
-    """``program --help``, started, or why it cannot be."""
+    """``program --help``, started, or why it cannot start."""
     pipe, none = subprocess.PIPE, subprocess.DEVNULL
     try:
         return subprocess.Popen([*program, "--help"], stdin=none, stdout=pipe, stderr=subprocess.STDOUT, text=True)
@@ -62,24 +62,25 @@ def help_process(program: list[str]) -> subprocess.Popen[str] | OSError:
 
 
 def disagreements(each: dict[str, Any], helping: subprocess.Popen[str] | OSError) -> list[str]:
-    """What is wrong with the tool ``each``, which was asked for its help."""
+    """What is wrong with the tool ``each``, from the help that it printed."""
     text = str(helping) if isinstance(helping, OSError) else helping.communicate()[0]
     status = 127 if isinstance(helping, OSError) else helping.returncode
     if not status:
         return problems(each["tool"], text, each["arguments"])
     print(text, flush=True)
-    return [f"{each['tool']} --help ends with status {status}; what it said is above"]
+    return [f"{each['tool']} --help exited with status {status}; see its output above"]
 
 
 def main(path: str) -> int:
     """Check everything that the file ``path`` expects."""
     expected = json.loads(Path(path).read_text(encoding="utf-8"))
-    messages = [f"{name} is not there" for name in expected["programs"] if not shutil.which(name)]
+    messages = [f"{name} was not found" for name in expected["programs"] if not shutil.which(name)]
     # All at once: importing tensorrt_llm takes most of the time.
     for each, helping in [(each, help_process(each["program"])) for each in expected["tools"]]:
         wrong = disagreements(each, helping)
         messages += wrong
-        print(f"{each['tool']}: {'not as planned' if wrong else str(len(each['arguments'])) + ' flags, all known'}")
+        checked = "does not match the plan" if wrong else f"all {len(each['arguments'])} flags are supported"
+        print(f"{each['tool']}: {checked}")
     for problem in messages:
         print(f"{expected['image']}: {problem}", file=sys.stderr)
     if messages:

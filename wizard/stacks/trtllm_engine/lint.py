@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import mark, ntr, tr
 from wizard.repository.linting.finding import Finding, Server
 from wizard.repository.linting.model import Model, contents
 from wizard.repository.linting.rules import StackRules
@@ -130,7 +130,13 @@ def _version(model: Model, path: str, version: str | None, server: Server) -> It
 
 def _limits(model: Model, path: str, server: Server, world: int, batch: int | None) -> Iterator[Finding]:
     if server.gpus is not None and 0 < server.gpus < world:
-        what = tr("the engine needs {count} GPUs, but there are {gpus}", count=world, gpus=server.gpus)
+        what = ntr(
+            "the engine needs {count} GPUs, but there is only {gpus}",
+            "the engine needs {count} GPUs, but there are only {gpus}",
+            server.gpus,
+            count=world,
+            gpus=server.gpus,
+        )
         yield model.finding("R402", what, tr("Build it for fewer GPUs, or use another machine."), at=path)
     if batch is not None and batch < model.config.max_batch_size:
         what = tr(

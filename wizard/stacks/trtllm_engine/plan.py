@@ -96,7 +96,7 @@ def _beside(job: Job, host: Host) -> Second | None:
         raise UsageError(
             "TW-L09",
             tr("the stack {stack} cannot serve a second model in another stack's repository", stack=job.options.beside),
-            tr("Omit the option beside."),
+            tr("Omit the option `beside`."),
         )
     return stack.beside(job.choice, host, job.facts, job.runtime, job.options, job.model)
 

@@ -44,8 +44,8 @@ CHECK = """
 import json, sys
 from tensorrt_llm.llmapi.llm_args import TorchLlmArgs
 if wrong := sorted(set(json.loads(sys.argv[1])) - set(TorchLlmArgs.model_fields)):
-    sys.exit("this TensorRT-LLM does not know: " + ", ".join(wrong))
-print("this TensorRT-LLM knows all arguments")
+    sys.exit("this TensorRT-LLM does not support: " + ", ".join(wrong))
+print("this TensorRT-LLM supports all arguments")
 """
 LIMITS, FP8_CACHE = (0, 20), (1, 0)
 """First releases whose LLM takes its limits, and its KV cache's dtype, as arguments (docs/source/features of 1.0)."""

@@ -52,8 +52,8 @@ import dataclasses, json, sys
 from vllm.engine.arg_utils import AsyncEngineArgs
 known = {field.name for field in dataclasses.fields(AsyncEngineArgs)}
 if wrong := sorted(set(json.loads(sys.argv[1])) - known):
-    sys.exit("this vLLM does not know: " + ", ".join(wrong))
-print("this vLLM knows all arguments")
+    sys.exit("this vLLM does not support: " + ", ".join(wrong))
+print("this vLLM supports all arguments")
 """
 WHILE_LOADING = ("fp8",)
 """Formats that vLLM makes of 16-bit weights while it loads them."""

@@ -45,14 +45,13 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     STAGE = 4
     HELP = mark(
-        "The steps of the plan run one after another. You can stop at any time: completed steps are kept, and the "
-        "next run resumes from there. b keeps it running in the background; its row on the first screen brings you "
-        "back.\n"
-        "The output follows its end until you scroll up; f or End follows again. / searches it, n and N go to the "
-        "next and previous match, w wraps long lines, c copies the visible or selected text. The full output is in "
-        "the files that l shows.\n"
-        "Tab moves to the steps: R reruns the selected one and every step that uses its results; s skips it, unless "
-        "the server requires it."
+        "The steps of the plan run one after another. You can stop at any time: completed steps are kept, "
+        "and the next run resumes from there. b keeps it running in the background; its row on the first "
+        "screen brings you back.\nThe output scrolls along until you scroll up; press f or End to follow "
+        "it again. / searches it, n and N go to the next and previous match, w wraps long lines, c copies "
+        "the visible or selected text. The full output is in the files that l shows.\nTab moves to the "
+        "steps: R reruns the selected one and every step that uses its results; s skips it, unless the "
+        "server requires it."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Chat with it"), priority=True, key_display="⏎", id="build.accept"),

@@ -177,7 +177,7 @@ class ChatScreen(StageScreen[ChatEnd]):
             preset = await windows.ask_preset(self.app, self.calls.presets, self.view.conversation)
             if preset is not None:
                 self._change(with_preset(self.view.conversation, preset))
-                self.notify(tr("Answers now use the preset “{name}”", name=preset.name), markup=False)
+                self.notify(tr("Answers now use the preset '{name}'", name=preset.name), markup=False)
 
     def action_logprobs(self) -> None:
         """Show how probable the last answer's tokens were; ask for that from here on if nobody has."""

@@ -30,7 +30,7 @@ from wizard.tui.widgets.model_chat import ModelChat
 NAME = Question("name", "text", mark("Name"), "", required=True, help=mark("Letters, digits, '_' and '-'."))
 URL = Question("url", "text", mark("Address"), "", required=True, help=mark("For example: http://127.0.0.1:9000/v1"))
 MODEL = Question(
-    "model", "text", mark("Model"), "", otherwise=mark("the only one there"), help=mark("Its name on that server.")
+    "model", "text", mark("Model"), "", otherwise=mark("the server's only model"), help=mark("Its name on that server.")
 )
 ALTERNATIVES = 5
 """Tokens beside the chosen one whose probabilities are asked for."""
@@ -51,7 +51,7 @@ async def ask_settings(app: App[Any], view: ChatView, pinned: Mapping[str, objec
     """
     known = {setting.name: setting for setting in SETTINGS}
     if view.served and view.served.default_temperature is not None:
-        own = tr("{value:g}, the model's own", value=view.served.default_temperature)
+        own = tr("{value:g}, the model's default", value=view.served.default_temperature)
         known["temperature"] = replace(known["temperature"], otherwise=own)
     form = FormScreen(
         tr("Answer settings"),
@@ -135,7 +135,7 @@ async def ask_second(app: App[Any], calls: ChatPort, first: Endpoint) -> Endpoin
                 there = await background.call(partial(calls.at, str(given["url"]), str(model) if model else None))
                 if not there.answers_as(first):
                     return there
-                app.notify(tr("{name} is already answering", name=one_line(there.name)), severity="warning")
+                app.notify(tr("{name} already answers in this chat", name=one_line(there.name)), severity="warning")
     return None
 
 

@@ -204,7 +204,7 @@ def comparison(left: tuple[str, ChatView], right: tuple[str, ChatView]) -> Conte
         text = tr("No comparison: the answer of {name} is not complete.", name=without)
         return Content.assemble((text, "$text-muted"))
     begins = [
-        tr("{name} starts after {time}", name=name, time=report.short(stats.ttft_s))
+        tr("{name}: TTFT {time}", name=name, time=report.short(stats.ttft_s))
         for name, stats in measured
         if stats.ttft_s is not None
     ]

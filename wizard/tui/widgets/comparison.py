@@ -59,7 +59,7 @@ class Comparison(Container):
     def relabel(self) -> None:
         """Say in the present language which one is read."""
         for talk in self.every:
-            talk.say_name(tr("find, copy, save, log here") if talk is self.here else "")
+            talk.say_name(tr("find, copy, save, log: here") if talk is self.here else "")
 
     # Who is asked
 

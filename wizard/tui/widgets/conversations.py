@@ -131,7 +131,7 @@ class Conversations(Vertical):
     async def action_delete(self) -> None:
         """Delete the one under the cursor after a question."""
         entry = self._entry
-        question = tr("Delete “{title}”? You cannot undo this.", title=one_line(entry.title))
+        question = tr("Delete '{title}'? You cannot undo this.", title=one_line(entry.title))
         choices = [("keep", tr("Keep it")), ("delete", tr("Delete it"))]
         if await self.app.push_screen_wait(AskScreen(question, choices)) == "delete":
             with errors_shown(self.app):

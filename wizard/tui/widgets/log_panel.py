@@ -54,7 +54,7 @@ class LogPanel(Vertical):
     async def _follow(self) -> None:
         log, wrong = self.query_one(LiveLog), ""
         if not self._path:
-            log.write_line(tr("This server runs elsewhere; so is its log."))
+            log.write_line(tr("This server runs on another machine, and its log is there, too."))
             return
         while True:
             try:

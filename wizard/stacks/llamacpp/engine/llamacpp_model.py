@@ -187,7 +187,7 @@ class Engine:
         check_cpu(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"), platform.machine())
         path = Path(settings.gguf)
         if not path.is_file():
-            raise RuntimeError(f"there is no file {path}")
+            raise RuntimeError(f"file not found: {path}")
         with path.open("rb") as file:
             if file.read(4) != b"GGUF":
                 raise RuntimeError(f"{path} is not a GGUF file")
@@ -197,7 +197,7 @@ class Engine:
         try:
             self._server = xllamacpp.Server(_common_params(xllamacpp.CommonParams(), settings, self._key))
         except RuntimeError as error:
-            raise RuntimeError(f"llama.cpp cannot load {path}; the lines before this one say why ({error})") from error
+            raise RuntimeError(f"llama.cpp cannot load {path}; see the lines above for the cause ({error})") from error
         with contextlib.suppress(ValueError):  # it has logged what it took, and would log every request
             library = ctypes.CDLL(xllamacpp.xllamacpp.__file__)
             ctypes.c_int.in_dll(library, "common_log_verbosity_thold").value = 0
