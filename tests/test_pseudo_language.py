@@ -94,7 +94,7 @@ def about(host: Host, facts: ModelFacts, constraints: Constraints) -> Iterator[s
     for why in advice.rejections:
         yield reasons.text(why.reason)
         yield from (remedies.text(why.remedies), remedies.text(why.remedies, flags=False))
-    yield from (texts.ways(refusal) for refusal in refusals.grouped(advice.rejections))
+    yield from (texts.setups(refusal) for refusal in refusals.grouped(advice.rejections))
 
 
 def _choice(one: Choice, first: Choice) -> Iterator[str]:

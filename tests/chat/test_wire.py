@@ -58,7 +58,7 @@ def test_tensorrt_llm_of_every_release(release: str, streams: bool) -> None:
         wire = wire_of(models[name], None if form is TOKEN_IDS else behind)
         assert wire is not None
         assert (wire.format, wire.batched, wire.streams, wire.echoes) == (form, True, streams, False)
-        assert wire.way == ("cumulative" if name == "tensorrt_llm_bls" else "delta")
+        assert wire.mode == ("cumulative" if name == "tensorrt_llm_bls" else "delta")
         sent = {tensor.name: tensor for tensor in wire.tensors(ASK, 2)}
         assert wire.required <= set(sent)
         assert wire.lacks(ASK) == []
@@ -90,7 +90,7 @@ def test_the_llm_api() -> None:
     (config,) = configs(trtllm_llmapi.repository("m", model="/m", facts=GGUF, choice=CHOICE, limits=True)).values()
     wire = wire_of(config)
     assert wire is not None
-    assert (wire.format, wire.batched, wire.streams, wire.way) == (LLM_API, False, True, "either")
+    assert (wire.format, wire.batched, wire.streams, wire.mode) == (LLM_API, False, True, "either")
     sent = {tensor.name: tensor.values for tensor in wire.tensors(ASK)}
     assert sent["sampling_param_stop"] == ("END",)
     assert sent["sampling_param_exclude_input_from_output"] == (True,)

@@ -48,6 +48,6 @@ def _no_interpreter(host: Host, environment: Environment) -> Obstacle:
         if interpreter.why_not
     )
     low, high = environment.python_min, environment.python_max
-    ways = tuple(way for way in (installed_by(host.system.name), f"uv python install {high}") if way)
+    commands = tuple(command for command in (installed_by(host.system.name), f"uv python install {high}") if command)
     why = because("no-python", low=low, high=high, unusable=unusable)
-    return Obstacle("python", why, (do("install-python-by", ways=ways),))
+    return Obstacle("python", why, (do("install-python-by", ways=commands),))

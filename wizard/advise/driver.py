@@ -24,7 +24,7 @@ from wizard.catalog.environments import Environment, engines
 from wizard.catalog.releases import Drivers, GpuFloors, Release, architectures, drivers, version
 from wizard.probe.host import Host
 
-Way = Literal["as-is", "minor", "forward"]
+Mode = Literal["as-is", "minor", "forward"]
 EVERYWHERE = "12"
 """The CUDA whose minor versions all supported drivers run, each of them."""
 
@@ -35,7 +35,7 @@ def branch(host: Host) -> int | None:
     return int(match.group()) if match else None
 
 
-def way(host: Host, device: Device, release: Release, known: Drivers) -> Way | None:
+def mode(host: Host, device: Device, release: Release, known: Drivers) -> Mode | None:
     """How the driver runs ``release`` by what is ``known``; None if it does not."""
     have = branch(host)
     if have is None or release.driver <= have:
@@ -60,13 +60,13 @@ def cuda(release: Release) -> str:
 def chosen(host: Host, device: Device, suiting: Sequence[Release]) -> Release | None:
     """The image of ``suiting``, which come newest first, that the driver gets; None if it runs none."""
     have, known = branch(host), drivers()
-    ways = [(release, way(host, device, release, known)) for release in suiting]
-    first = [release for release, how in ways if how == "as-is" or (how == "minor" and cuda(release) == EVERYWHERE)]
+    modes = [(release, mode(host, device, release, known)) for release in suiting]
+    first = [release for release, how in modes if how == "as-is" or (how == "minor" and cuda(release) == EVERYWHERE)]
     if first:
         return first[0]
-    if further := [release for release, how in ways if how == "minor"]:
+    if further := [release for release, how in modes if how == "minor"]:
         return further[-1]
-    forward = [release for release, how in ways if how == "forward"]
+    forward = [release for release, how in modes if how == "forward"]
     if len(suiting) > 1:  # one alone was asked for
         newest = max(known.branches.values())
         forward = [release for release in forward if release.driver <= newest]

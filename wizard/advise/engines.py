@@ -101,7 +101,7 @@ def ended(ref: str, hardware: str, first: str, *others: str) -> str:
     return end(tr("`triton-wizard plan {ref} --stack {stack}`", **named), *others)
 
 
-def end(way: str, *others: str) -> str:
+def end(command: str, *others: str) -> str:
     """That engines have ended, and the ``way`` that serves without one; ``others`` are stacks that would do too."""
     last = tools().engines
     text = tr(
@@ -110,6 +110,6 @@ def end(way: str, *others: str) -> str:
         date=last.removed,
         version=last.last,
         tag=next(release.tag for release in _releases() if obstacle(release) is None),
-        way=way,
+        way=command,
     )
     return join(", ", text, *(tr("or --stack {stack}", stack=other) for other in others)) + "."

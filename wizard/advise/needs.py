@@ -22,13 +22,13 @@ class Need:
 
     Attributes:
         code: Of the obstacle if it is not met.
-        what: Needs it.
+        subject: What needs it.
         first: The version; `NONE` if there is none.
         without: Why it cannot be, if there is none.
     """
 
     code: str
-    what: Reason
+    subject: Reason
     first: str
     without: Reason
 
@@ -54,10 +54,10 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
         ),
     ]
     if rules.weight_only(device, setup):
-        what = because("needs-unpacked", name=setup.quantization, capability=device.compute_capability)
-        firsts.append(("format", what, rules.unpacks(device, setup)))
+        subject = because("needs-unpacked", name=setup.quantization, capability=device.compute_capability)
+        firsts.append(("format", subject, rules.unpacks(device, setup)))
     listed = because("not-listed", engine=engine(setup), model=name)
-    needs = [Need(code, what, first, listed) for code, what, first in firsts if first]
+    needs = [Need(code, subject, first, listed) for code, subject, first in firsts if first]
     if first := _converted(facts, setup):
         made = because("no-conversion", model=name)
         needs.append(Need("architecture", because("needs-conversion", model=name), first, made))
@@ -71,7 +71,12 @@ def too_old(needs: tuple[Need, ...], setup: Setup, has: str, release: Release | 
         if need.first == NONE:
             yield Obstacle(need.code, need.without, others or (do("another-stack"),))
         elif version(has) < version(need.first):
-            values: dict[str, Param] = {"what": need.what, "engine": engine(setup), "version": need.first, "has": has}
+            values: dict[str, Param] = {
+                "what": need.subject,
+                "engine": engine(setup),
+                "version": need.first,
+                "has": has,
+            }
             why = because("release-too-old", release=release.tag, **values) if release else because("too-old", **values)
             yield Obstacle(need.code, why, (do("newer-release"), *others))
 

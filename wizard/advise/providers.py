@@ -182,16 +182,16 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
         stored = facts.quantization
         if stored and stored.format == setup.quantization:  # nobody has to have asked for it
             name = one_line(stored.detail or stored.method)
-            what = tr("there is no speed estimate for weights stored as {format}", format=name)
-            raise InfeasibleError("TW-A10", what, tr("Use the model's safetensors repository."))
+            message = tr("there is no speed estimate for weights stored as {format}", format=name)
+            raise InfeasibleError("TW-A10", message, tr("Use the model's safetensors repository."))
         text = tr("unknown weight format: {name!r}", name=setup.quantization[:40])
         raise UsageError("TW-A08", text, tr("Use one of {names}.", names=", ".join(FORMATS)))
     groups = [device for device in devices(host) if setup.gpus <= (1 if device.mig else len(device.indices))]
     if not groups:
-        what = tr("speed estimates require a GPU, and {machine} has none", machine=tr(host.source))
+        message = tr("speed estimates require a GPU, and {machine} has none", machine=tr(host.source))
         todo = tr("Choose a machine with GPUs, e.g. --hardware 8xH100.")
         if host.gpus:
-            what = tr(
+            message = tr(
                 "tp {tp} × pp {pp} needs {gpus} identical GPUs; {machine} has no such group",
                 tp=setup.tp,
                 pp=setup.pp,
@@ -199,7 +199,7 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
                 machine=tr(host.source),
             )
             todo = tr("Choose a machine with enough GPUs, e.g. --hardware 8xH100, or lower --tp and --pp.")
-        raise UsageError("TW-A08", what, todo)
+        raise UsageError("TW-A08", message, todo)
     _possible(facts, groups[0], setup, load)
     estimate = PROVIDERS[provider]().estimate(facts, groups[0], setup, load)
     if not isinstance(estimate, Speed):

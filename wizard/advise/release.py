@@ -106,17 +106,17 @@ def _other_runtime(host: Host, setup: Setup, requested: str | None, runtime: str
         for container_engine in host.engines
         if container_engine.name != runtime and not no_containers(host, container_engine.name)
     ]
-    ways = [change(runtime=name) for name in usable[:1]]
+    remedies = [change(runtime=name) for name in usable[:1]]
     if runtime != "native":
         native = stacks.facts(setup.stack).native and not requested
-        ways += [change(runtime="native")] if native else []
-        ways.append(do("prerequisites"))
-        return Obstacle("runtime", because("no-runtime", runtime=runtime, why=why), tuple(ways))
+        remedies += [change(runtime="native")] if native else []
+        remedies.append(do("prerequisites"))
+        return Obstacle("runtime", because("no-runtime", runtime=runtime, why=why), tuple(remedies))
     if stacks.facts(setup.stack).native is None:
-        return Obstacle("runtime", because("no-native", stack=setup.stack, why=why), (*ways, *instead(setup.stack)))
+        return Obstacle("runtime", because("no-native", stack=setup.stack, why=why), (*remedies, *instead(setup.stack)))
     if not requested:
         return None
-    return Obstacle("runtime", because("is-image", release=requested, why=why), (without("release"), *ways))
+    return Obstacle("runtime", because("is-image", release=requested, why=why), (without("release"), *remedies))
 
 
 def _in_containers(
@@ -278,20 +278,20 @@ def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
 def _resolved(
     host: Host, facts: ModelFacts, device: Device, setup: Setup, release: Release, own: Environment | None
 ) -> Resolved:
-    known, way = _images(setup), driver.way(host, device, release, drivers())
+    known, mode = _images(setup), driver.mode(host, device, release, drivers())
     reason = because(
         "in-image",
         driver=host.driver_version,
         release=release.tag,
         cuda=_short(release.cuda) if release.cuda else None,
-        minor=way == "minor",
+        minor=mode == "minor",
         engine=engine(setup),
         version=release.engine,
         environment=own.engine if own else None,
         serves=_serves(facts, device, setup),
     )
     warnings: tuple[Note, ...] = ()
-    if way == "forward":
+    if mode == "forward":
         about: dict[str, Param] = {"release": release.tag, "wanted": release.driver, "driver": host.driver_version}
         warnings = (Note("forward-compatibility", about, drivers().source),)
     note = Note("release", {"why": reason}, _source(known, facts))

@@ -46,11 +46,11 @@ def presets() -> list[Preset]:
         UsageError: TW-D02 or TW-K01 if a file cannot be read or does not fit.
     """
     mine = _folder()
-    every = [
+    known = [
         from_data(Preset, {**load_toml(path), "name": name, "own": path.parent == mine}, where=str(path))
         for name, path in files("presets").items()
     ]
-    return sorted(every, key=lambda preset: (not preset.own, preset.name))
+    return sorted(known, key=lambda preset: (not preset.own, preset.name))
 
 
 def preset(name: str) -> Preset:

@@ -78,11 +78,11 @@ def load_toml(path: Path) -> dict[str, Any]:
     try:
         return toml.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        what = tr("cannot read {path}: {error}", path=path, error=unreadable(error))
-        raise UsageError("TW-D02", what, tr("Check the path and its read permissions.")) from error
+        message = tr("cannot read {path}: {error}", path=path, error=unreadable(error))
+        raise UsageError("TW-D02", message, tr("Check the path and its read permissions.")) from error
     except (UnicodeDecodeError, toml.TOMLDecodeError, RecursionError) as error:
-        what = tr("cannot parse {path} as TOML: {error}", path=path, error=unreadable(error))
-        raise UsageError("TW-D02", what, tr("Fix or remove the file.")) from error
+        message = tr("cannot parse {path} as TOML: {error}", path=path, error=unreadable(error))
+        raise UsageError("TW-D02", message, tr("Fix or remove the file.")) from error
 
 
 def load(kind: type[T], path: Path) -> T:

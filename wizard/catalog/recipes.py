@@ -51,10 +51,10 @@ def recipes() -> list[Recipe]:
     Raises:
         UsageError: TW-D02 or TW-K01 if a file cannot be read or does not fit.
     """
-    every = [
+    known = [
         from_data(Recipe, {**load_toml(path), "name": name}, where=str(path)) for name, path in files("recipes").items()
     ]
-    return sorted(every, key=lambda recipe: (recipe.needs_network, recipe.name))
+    return sorted(known, key=lambda recipe: (recipe.needs_network, recipe.name))
 
 
 def recipe(name: str) -> Recipe:

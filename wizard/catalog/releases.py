@@ -159,8 +159,8 @@ def families() -> tuple[str, ...]:
 
 def image_bytes(tag: str) -> int | None:
     """Size of the image with the whole tag ``tag`` (``26.07-vllm-python-py3``); None if it is not known."""
-    every = map(images, families())
-    known = {f"{release.tag}-{each.suffix}": release.image_bytes for each in every for release in each.releases}
+    stacks = map(images, families())
+    known = {f"{release.tag}-{each.suffix}": release.image_bytes for each in stacks for release in each.releases}
     return known.get(tag)
 
 
@@ -184,11 +184,11 @@ def drivers() -> Drivers:
 
 def unknown(requested: str) -> str:
     """What is wrong with ``requested`` as a release, with similar ones; empty if an image has that tag or engine."""
-    every = [images(family) for family in families()]
-    if any(stack.named(requested) for stack in every):
+    stacks = [images(family) for family in families()]
+    if any(stack.named(requested) for stack in stacks):
         return ""
     names = list(
-        dict.fromkeys(name for stack in every for release in stack.releases for name in (release.tag, release.engine))
+        dict.fromkeys(name for stack in stacks for release in stack.releases for name in (release.tag, release.engine))
     )
     near = difflib.get_close_matches(requested.removeprefix("v"), names, 3, 0.5)
     if not near:

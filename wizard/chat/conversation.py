@@ -203,8 +203,8 @@ class Conversation:
         now = Version(last.content, *((answer[0].content, answer[0].stats, answer[0].at) if answer else ("",)))
         if not answer:
             return (*sorted(last.versions, key=lambda version: version.at), now), len(last.versions)
-        every = sorted((*last.versions, now), key=lambda version: version.at)
-        return tuple(every), next(index for index, version in enumerate(every) if version is now)
+        versions = sorted((*last.versions, now), key=lambda version: version.at)
+        return tuple(versions), next(index for index, version in enumerate(versions) if version is now)
 
     def chosen(self, index: int) -> Conversation:
         """With version ``index`` of `versions` as how the last turn went; the others stay versions.
@@ -212,15 +212,15 @@ class Conversation:
         Raises:
             UsageError: TW-C18 if nothing was asked yet, or there is no such version.
         """
-        every, now = self.versions()
-        if not 0 <= index < len(every):
+        versions, now = self.versions()
+        if not 0 <= index < len(versions):
             raise UsageError(
                 "TW-C18",
                 tr("the last turn has no version {number}", number=index + 1),
-                tr("Enter a number from 1 to {count}.", count=len(every)),
+                tr("Enter a number from 1 to {count}.", count=len(versions)),
             )
-        version = every[index]
-        others = tuple(each for place, each in enumerate(every) if place != index and (each.answer or place != now))
+        version = versions[index]
+        others = tuple(each for place, each in enumerate(versions) if place != index and (each.answer or place != now))
         place = self._last_question()
         question = replace(self.messages[place], content=version.question, versions=others)
         answer = (Message("assistant", version.answer, version.stats, version.at),) if version.answer else ()

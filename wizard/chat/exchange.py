@@ -39,7 +39,7 @@ class Exchange:
         self._tokens: int | None = None
         self._end = tokenizer.ends[0] if tokenizer and tokenizer.ends else None
         self._ids = _Ids(ask, wire.echoes, tokenizer) if tokenizer else None
-        self._pieces = DeltaFilter(wire.way)
+        self._pieces = DeltaFilter(wire.mode)
         self._prompt = EchoFilter(ask.prompt if wire.echoes and not tokenizer else "", special)
         self._stop = StopFilter(() if wire.format is WIZARD else ask.stop)
 

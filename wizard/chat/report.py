@@ -55,8 +55,8 @@ def faster(measured: Sequence[tuple[str, Stats]]) -> str:
         if stats.tokens_per_s is not None and stats.total_s - (stats.ttft_s or 0.0) >= COMPARABLE_S
     ]
     if len(rates) < len(measured):
-        every = (tr("{name} takes {time} in total", name=name, time=short(stats.total_s)) for name, stats in measured)
-        return " · ".join(every)
+        times = (tr("{name} takes {time} in total", name=name, time=short(stats.total_s)) for name, stats in measured)
+        return " · ".join(times)
     (fast, rate), (slow, least) = sorted(rates, key=lambda each: each[1], reverse=True)
     if rate < 1.05 * least:
         return tr("Both are about equally fast: {rate:.1f} and {least:.1f} tokens/s", rate=rate, least=least)

@@ -107,7 +107,7 @@ def parsed(pairs: Iterable[str]) -> dict[str, Any]:
 
 def untaken(served: ServedModel) -> list[str]:
     """Names of settings that the model has no input for."""
-    every = Ask(
+    request = Ask(
         served.name,
         "",
         1,
@@ -120,7 +120,7 @@ def untaken(served: ServedModel) -> list[str]:
         presence_penalty=0.0,
         frequency_penalty=0.0,
     )
-    return served.wire.lacks(every)
+    return served.wire.lacks(request)
 
 
 def answers_of(conversation: Conversation) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 REPLACEMENT = "\ufffd"
 """What a decoder writes for bytes that are no whole character (yet)."""
 
-Way: TypeAlias = Literal["delta", "cumulative", "either"]
+ResponseMode: TypeAlias = Literal["delta", "cumulative", "either"]
 
 
 class DeltaFilter:
@@ -25,8 +25,8 @@ class DeltaFilter:
     so far and is not is taken as new.
     """
 
-    def __init__(self, way: Way) -> None:
-        self._way = way
+    def __init__(self, mode: ResponseMode) -> None:
+        self._mode = mode
         self._last = ""  # the last response that had a text
         self._joined = ""  # all responses one after the other
         self._given = 0  # characters given
@@ -34,32 +34,32 @@ class DeltaFilter:
 
     def feed(self, text: str) -> str:
         """What is new in the response ``text``, as far as it is sure."""
-        if self._way == "delta":
+        if self._mode == "delta":
             return text
-        if self._way == "either" and text:
+        if self._mode == "either" and text:
             self._judge(text)
-        if self._way != "cumulative":
+        if self._mode != "cumulative":
             self._joined += text
         elif not self._goes_on(text):
             text = self._last + text
         self._last = text or self._last
-        if self._way == "either":
+        if self._mode == "either":
             return self._give(_common(self._last, self._joined).rstrip(REPLACEMENT))
         # The character at the end may be half: engines that decode everything anew fix it in the next response.
-        return self._give(self._last.rstrip(REPLACEMENT) if self._way == "cumulative" else self._joined)
+        return self._give(self._last.rstrip(REPLACEMENT) if self._mode == "cumulative" else self._joined)
 
     def rest(self) -> str:
         """What was held back."""
-        return self._give(self._joined if self._way == "delta" else self._last)
+        return self._give(self._joined if self._mode == "delta" else self._last)
 
     def _judge(self, text: str) -> None:
         before = self._last.rstrip(REPLACEMENT)
         if not text.startswith(before):
-            self._way = "delta"
+            self._mode = "delta"
         elif before and len(text) > len(before):
             self._growths += 1
             if self._growths == 2:
-                self._way = "cumulative"
+                self._mode = "cumulative"
 
     def _goes_on(self, text: str) -> bool:
         """Whether ``text`` is the last response and more; a tokenizer that cleans up may have fixed its end."""

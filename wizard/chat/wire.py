@@ -18,7 +18,7 @@ from wizard.catalog import plugins
 from wizard.chat.ask import Ask
 from wizard.chat.conversation import TokenLogprob
 from wizard.chat.logprobs import of_own
-from wizard.chat.text_filters import Way
+from wizard.chat.text_filters import ResponseMode
 
 MOST_LOGPROBS = 20
 """vLLM's default limit (``max_logprobs``) and OpenAI's, and what the wizard's own models take."""
@@ -60,7 +60,7 @@ class Format:
         ids: It is asked and answers in token ids; the tokenizer is needed here.
         begins: The server's tokenizer writes the begin token in front of every prompt.
         echoes: The prompt comes in front of the answer where it was not excluded.
-        way: What the responses hold, unless the model's description says that they accumulate.
+        mode: What the responses hold, unless the model's description says that they accumulate.
         alternatives: Most alternatives that come with a token's log-probability.
         read_logprobs: Reads the text of the output ``logprobs``; not needed with ``ids``.
         pack: Puts all settings of a request into one text, which the key ``packed`` of `inputs` carries; None: each
@@ -80,7 +80,7 @@ class Format:
     ids: bool = False
     begins: bool = False
     echoes: bool = False
-    way: Way = "delta"
+    mode: ResponseMode = "delta"
     alternatives: int = MOST_LOGPROBS
     read_logprobs: Callable[[str], tuple[TokenLogprob, ...]] = of_own
     pack: Callable[[Ask], str] | None = None
@@ -147,7 +147,7 @@ class Wire:
         batched: Tensors have a batch's dimension in front.
         streams: The model answers in several responses.
         echoes: The prompt comes in front of the answer.
-        way: What the responses hold.
+        mode: What the responses hold.
     """
 
     format: Format = WIZARD
@@ -157,7 +157,7 @@ class Wire:
     batched: bool = False
     streams: bool = True
     echoes: bool = False
-    way: Way = "delta"
+    mode: ResponseMode = "delta"
 
     def tensors(self, ask: Ask, end: int | None = None) -> list[Tensor]:
         """The inputs of the request ``ask``; ``end`` is the end token's id for a format in token ids."""
@@ -281,7 +281,7 @@ def wire_of(config: Mapping[str, Any], engine: Mapping[str, Any] | None = None) 
     behind = {**(parameters(engine) if engine else {}), **own}
     streams = any(bool((each or {}).get("model_transaction_policy", {}).get("decoupled")) for each in (config, engine))
     excluded = "exclude_input_in_output" in inputs or _true(behind.get("exclude_input_in_output"))
-    way: Way = "cumulative" if form.way == "delta" and _true(own.get("accumulate_tokens")) else form.way
+    mode: ResponseMode = "cumulative" if form.mode == "delta" and _true(own.get("accumulate_tokens")) else form.mode
     return Wire(
         form,
         tuple((name, _kind(each["data_type"])) for name, each in inputs.items()),
@@ -290,7 +290,7 @@ def wire_of(config: Mapping[str, Any], engine: Mapping[str, Any] | None = None) 
         int(config.get("max_batch_size", 0)) > 0,
         streams,
         form.echoes and not excluded,
-        way,
+        mode,
     )
 
 

@@ -56,8 +56,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         _drop_output()
-        what = tr("cannot write any more output: {reason}", reason=unreadable(error))
-        full = HostError("TW-U63", what, tr("Free some disk space, or write the output elsewhere."))
+        message = tr("cannot write any more output: {reason}", reason=unreadable(error))
+        full = HostError("TW-U63", message, tr("Free some disk space, or write the output elsewhere."))
         arguments.json = False  # standard output takes nothing any more
         with suppress(OSError):  # nor may standard error
             _tell(full, arguments)
@@ -74,8 +74,8 @@ def _done(arguments: Namespace) -> int:
         from wizard.catalog.profiles import PROFILES_VARIABLE
 
         if not Path(arguments.profiles).expanduser().is_dir():
-            what = tr("{path} is not a folder", path=arguments.profiles)
-            raise UsageError("TW-U64", what, tr("Pass the profiles folder: --profiles DIR."))
+            message = tr("{path} is not a folder", path=arguments.profiles)
+            raise UsageError("TW-U64", message, tr("Pass the profiles folder: --profiles DIR."))
         os.environ[PROFILES_VARIABLE] = arguments.profiles
         stacks.forget()  # the parser has asked for their names
     from wizard.cli.workshop import attend

@@ -68,14 +68,14 @@ def _bring(host: Host, item: Prerequisite, *, yes: bool) -> None:
         CancelledError: TW-U42 if the user does not want it.
     """
     if not host.is_here:
-        what = tr("{host} is not this machine", host=host.source)
-        raise UsageError("TW-U40", what, tr("Omit --hardware to change this machine."))
+        message = tr("{host} is not this machine", host=host.source)
+        raise UsageError("TW-U40", message, tr("Omit --hardware to change this machine."))
     if item.met or not item.needed:
         print(_text(item, here=True), file=sys.stderr)
         return
     if not item.commands:
-        what = tr("no commands are known for this system: {found}", found=item.found)
-        raise HostError("TW-U41", what, tr("Follow {source}.", source=item.source))
+        message = tr("no commands are known for this system: {found}", found=item.found)
+        raise HostError("TW-U41", message, tr("Follow {source}.", source=item.source))
     mine = [line for line in item.commands if not line.startswith(BY_HAND)]
     print("\n".join([f"{item.title}: {item.found}. {item.why}", *(f"  $ {line}" for line in mine)]), file=sys.stderr)
     if not yes:
@@ -95,8 +95,8 @@ def _ask() -> None:
     from wizard.kernel.text import is_terminal
 
     if not is_terminal(sys.stdin):
-        what = tr("confirmation required, but no terminal is attached")
-        raise UsageError("TW-U38", what, tr("Pass --yes to run them."))
+        message = tr("confirmation required, but no terminal is attached")
+        raise UsageError("TW-U38", message, tr("Pass --yes to run them."))
     print(f"\n{tr('Run them?')} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise CancelledError(

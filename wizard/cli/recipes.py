@@ -22,12 +22,12 @@ def recipes(arguments: argparse.Namespace) -> int:
         recipe = named(arguments.name)
         print_json(recipe) if arguments.json else print(_whole(recipe, arguments))
         return 0
-    every = journey.recipes()
+    recipes = journey.recipes()
     if arguments.json:
-        print_json(every)
+        print_json(recipes)
         return 0
-    width = max((len(recipe.name) for recipe in every), default=0) + 2
-    for recipe in every:
+    width = max((len(recipe.name) for recipe in recipes), default=0) + 2
+    for recipe in recipes:
         print(f"{recipe.name:<{width}}{_plain(tr(recipe.title))}")
         model = recipe.model.rpartition("/")[2] if recipe.model_in_profiles else recipe.model
         print(f"{'':<{width}}{_plain(model)}{_fits(recipe)}")

@@ -129,8 +129,8 @@ def _ask_to_go(plan: Plan, arguments: argparse.Namespace) -> None:
     from wizard.prompts.value_text import plan_text
 
     if not is_terminal():
-        what = tr("the plan requires confirmation, but no terminal is attached")
-        raise UsageError("TW-U03", what, tr("Pass --yes to accept it."))
+        message = tr("the plan requires confirmation, but no terminal is attached")
+        raise UsageError("TW-U03", message, tr("Pass --yes to accept it."))
     print(plan_text(plan, fit=fit(arguments)), file=sys.stderr)
     forget_typed()  # whoever was impatient has not read the plan
     print(f"\n{tr('Start?')} [Y/n] ", end="", file=sys.stderr, flush=True)

@@ -67,8 +67,8 @@ def _watch(arguments: argparse.Namespace) -> int:
     from wizard.prompts.speech import say
 
     if arguments.hardware or arguments.save:
-        what = tr("--watch monitors only this machine")
-        raise UsageError("TW-U10", what, tr("Omit --hardware and --save."))
+        message = tr("--watch monitors only this machine")
+        raise UsageError("TW-U10", message, tr("Omit --hardware and --save."))
     for reading in readings(journey.monitor(), arguments.watch):
         if arguments.json:
             print_json(reading)

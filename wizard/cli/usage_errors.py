@@ -45,10 +45,10 @@ class Parser(argparse.ArgumentParser):
             self._refuse(tr("unknown command: {name}", name=plain(value)[:40]), value, list(action.choices or ()))
         super()._check_value(action, value)
 
-    def _refuse(self, what: str, typed: str = "", known: Collection[str] = ()) -> NoReturn:
+    def _refuse(self, message: str, typed: str = "", known: Collection[str] = ()) -> NoReturn:
         near = difflib.get_close_matches(typed, known, 1)
         todo = tr("Run `{command} --help` for usage.", command=self.prog)
-        raise UsageError("TW-U09", what, join(" ", tr("Did you mean {name}?", name=near[0]), todo) if near else todo)
+        raise UsageError("TW-U09", message, join(" ", tr("Did you mean {name}?", name=near[0]), todo) if near else todo)
 
 
 def _unknown(words: str) -> str:

@@ -249,11 +249,11 @@ def _gguf_file(ref: HubRef, sizes: dict[str, int | None]) -> str | None:
     raise _nothing(ref, tr("{repo} contains no usable weights", repo=ref.repo), sizes)
 
 
-def _nothing(ref: HubRef, what: str, sizes: dict[str, int | None]) -> ModelError:
+def _nothing(ref: HubRef, message: str, sizes: dict[str, int | None]) -> ModelError:
     names = [name[:80] for name in sorted(sizes) if local.weight_format(name) == "gguf"][:6]
     refs = ", ".join(f"{ref.repo}:{name}" for name in names)
     todo = tr("Choose one of its files: {names}.", names=refs) if names else tr("Choose another one.")
-    return ModelError("TW-M16", what, todo)
+    return ModelError("TW-M16", message, todo)
 
 
 def _safetensors_facts(

@@ -123,10 +123,10 @@ def _digits(number: int) -> str:
     return str(number) if number.bit_length() <= 128 else tr("a {bits}-bit number", bits=number.bit_length())
 
 
-def _impossible(where: str, name: str, what: str) -> ModelError:
+def _impossible(where: str, name: str, value: str) -> ModelError:
     return ModelError(
         "TW-M05",
-        tr("in {where}, {field} is {what}", where=where, field=name, what=what),
+        tr("in {where}, {field} is {what}", where=where, field=name, what=value),
         tr("The file is damaged or contains made-up values: download the model again, or correct that value."),
     )
 

@@ -109,7 +109,7 @@ def _choice(choice: Choice, *, best: bool, recommended: bool = True) -> str:
 
 def _refusal(refusal: refusals.Refusal) -> str:
     remedy = remedies.text(refusal.remedies, flags=False)
-    head = f"<b>{text(tr('Not possible: {ways}', ways=advise.ways(refusal)))}</b>"
+    head = f"<b>{text(tr('Not possible: {ways}', ways=advise.setups(refusal)))}</b>"
     return f'<div style="{APART}">{head}<br>{text(reasons.text(refusal.reason))}<br>→ {text(remedy)}</div>'
 
 
@@ -150,8 +150,8 @@ def figures_html(figures: Sequence[Figure]) -> str:
 def plan_html(plan: Plan) -> str:
     """The steps as a table, each with its reason, its estimate and its commands."""
     lines = (model_line(plan.facts), *takes(plan))
-    way = report.choice_title(plan.choice)
-    head = tr("Serve {model} as {name} with {way}", model=plan.facts.name, name=plan.name, way=way)
+    setup = report.choice_title(plan.choice)
+    head = tr("Serve {model} as {name} with {way}", model=plan.facts.name, name=plan.name, way=setup)
     rows = "".join(_step(number, step) for number, step in enumerate(plan.steps, 1))
     notes = f"{text(tr('Before you start:'))}{_list(plan.notes)}" if plan.notes else ""
     return f"<div><b>{text(head)}</b><br>{'<br>'.join(map(text, lines))}{_grid(rows)}{notes}</div>"

@@ -92,10 +92,10 @@ class LiveRun:
             self._end("", "\n".join(self._tail))
         self._head = ""
 
-    def _end(self, what: str, how: str) -> None:
-        self._done.append((what, how))
+    def _end(self, title: str, how: str) -> None:
+        self._done.append((title, how))
         if self._display is None:
-            print(f"{plain(what)} … {plain(how)}" if what else plain(how), flush=True)
+            print(f"{plain(title)} … {plain(how)}" if title else plain(how), flush=True)
 
 
 def _outcome(event: StepFinished) -> str:

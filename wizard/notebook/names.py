@@ -22,7 +22,7 @@ def options_checked(given: Mapping[str, Any]) -> dict[str, Any]:
     return answers
 
 
-def check_names(given: Mapping[str, Any], known: Iterable[str], what: str) -> None:
+def check_names(given: Mapping[str, Any], known: Iterable[str], message: str) -> None:
     """Refuse a name of ``given`` that is none of those ``known``, with ``what`` is wrong and the nearest name."""
     known = list(known)
     for name in given:
@@ -32,4 +32,4 @@ def check_names(given: Mapping[str, Any], known: Iterable[str], what: str) -> No
             todo = tr("Available: {names}.", names=names)
             if near:
                 todo = tr("Did you mean {near}? Available: {names}.", near=near[0], names=names)
-            raise UsageError("TW-U36", tr(what, name=name), todo)
+            raise UsageError("TW-U36", tr(message, name=name), todo)

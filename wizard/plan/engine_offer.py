@@ -26,11 +26,11 @@ class Offer:
 
     Attributes:
         question: What is asked.
-        ways: Answers to `wizard.plan.questions.ENGINE_PYTHON`, each with its text.
+        options: Answers to `wizard.plan.questions.ENGINE_PYTHON`, each with its text.
     """
 
     question: str
-    ways: tuple[tuple[str, str], ...]
+    options: tuple[tuple[str, str], ...]
 
 
 def offer(host: Host, facts: ModelFacts, known: Mapping[str, object]) -> Offer | None:

@@ -47,7 +47,7 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
     size = facts.weight_bytes or 0
     # config.json alone is there after a download that was cut off.
     whole = (gguf,) if gguf else ("config.json", *(file.name for file in facts.weights))
-    what = (
+    contents = (
         tr("one GGUF file that includes tokenizer and chat template")
         if gguf
         else tr("safetensors, configuration and tokenizer, but no pickle files, which can run code when loaded")
@@ -55,7 +55,7 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
     step = Step(
         "model",
         tr("Get the model"),
-        tr("The weights are downloaded from the Hugging Face Hub: {what}.", what=what),
+        tr("The weights are downloaded from the Hugging Face Hub: {what}.", what=contents),
         (Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
         Done(files=tuple(str(folder / name) for name in whole)),
         Estimate(5 + size / LINK_BYTES_PER_S, size, size),

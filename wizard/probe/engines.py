@@ -84,8 +84,8 @@ def images_folder(engine: str) -> Path | None:
 
 def is_rootless(engine: str) -> bool:
     """Whether ``engine`` runs without root's rights, so that root in a container is this user (≤ 3 s)."""
-    what = "{{.SecurityOptions}}" if engine == "docker" else "rootless={{.Host.Security.Rootless}}"
-    with asking({"info": (engine, "info", "--format", what)}) as running:
+    template = "{{.SecurityOptions}}" if engine == "docker" else "rootless={{.Host.Security.Rootless}}"
+    with asking({"info": (engine, "info", "--format", template)}) as running:
         return re.search(r"name=rootless|rootless=true", running["info"].answer().out) is not None
 
 

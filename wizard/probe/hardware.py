@@ -58,8 +58,8 @@ def save(host: Host, path: Path) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             unfinished.unlink()
-        what = tr("cannot write {path}: {error}", path=path, error=error.strerror or error)
-        raise WorkspaceError("TW-P08", what, tr("Choose another path for --save.")) from error
+        message = tr("cannot write {path}: {error}", path=path, error=error.strerror or error)
+        raise WorkspaceError("TW-P08", message, tr("Choose another path for --save.")) from error
 
 
 def _recorded(name: str) -> Host:
@@ -74,13 +74,13 @@ def _recorded(name: str) -> Host:
             tr("Record one with `triton-wizard probe --save`."),
         ) from error
     if len(data) > _LARGEST_FILE:
-        what = tr("{name!r} is too large for a recorded host", name=name)
-        raise UsageError("TW-P06", what, tr("Use a file written by --save."))
+        message = tr("{name!r} is too large for a recorded host", name=name)
+        raise UsageError("TW-P06", message, tr("Use a file written by --save."))
     host = dataclasses.replace(from_json(Host, data, where=name), source=path.name)
     fault = _impossible(to_data(host), "host") or _inconsistent(host)
     if fault:
-        what = tr("{name} is not a valid machine description: {fault}", name=name, fault=fault)
-        raise UsageError("TW-P07", what, tr("Fix that field, or record the machine again."))
+        message = tr("{name} is not a valid machine description: {fault}", name=name, fault=fault)
+        raise UsageError("TW-P07", message, tr("Fix that field, or record the machine again."))
     return host
 
 

@@ -100,8 +100,8 @@ class Nvml:
         if not isinstance(count, Unknown) and count > MOST_DEVICES:
             count = Unknown(tr("it reports {count} GPUs", count=count))
         if isinstance(count, Unknown):
-            what = tr("NVIDIA's driver library does not list the GPUs: {error}", error=count.because)
-            raise HostError("TW-P04", what, tr("`nvidia-smi` should report the same."))
+            message = tr("NVIDIA's driver library does not list the GPUs: {error}", error=count.because)
+            raise HostError("TW-P04", message, tr("`nvidia-smi` should report the same."))
         devices = (self._handle("nvmlDeviceGetHandleByIndex", Device(index)) for index in range(count))
         return list(devices)
 

@@ -23,8 +23,8 @@ _KILLED_S = 1.0
 class FailedError(Exception):
     """The process gave no answer in time, or ended."""
 
-    def __init__(self, what: str, *, crashed: bool) -> None:
-        super().__init__(what)
+    def __init__(self, message: str, *, crashed: bool) -> None:
+        super().__init__(message)
         self.crashed = crashed
 
 
@@ -49,8 +49,8 @@ class Process:
         except TimeoutError:
             failure = FailedError(tr("no response within {seconds:g} s", seconds=patience), crashed=False)
         except OSError as error:
-            what = tr("cannot start {program}: {error}", program=_PROGRAM, error=error)
-            failure = FailedError(what, crashed=True)
+            message = tr("cannot start {program}: {error}", program=_PROGRAM, error=error)
+            failure = FailedError(message, crashed=True)
         except EOFError:
             failure = FailedError(self._last_words(), crashed=True)
         except ValueError:

@@ -31,8 +31,8 @@ def host(text: str) -> Host:
         return _around((), (), cores=8, memory=32 * GIB, architecture="x86_64", source=text)
     count, profile = _parse(text)
     if not 1 <= count <= MOST_GPUS:
-        what = tr("{text!r} requests {count} GPUs in one machine", text=text[:60], count=count)
-        raise UsageError("TW-P10", what, tr("Use 1 to {most}.", most=MOST_GPUS))
+        message = tr("{text!r} requests {count} GPUs in one machine", text=text[:60], count=count)
+        raise UsageError("TW-P10", message, tr("Use 1 to {most}.", most=MOST_GPUS))
     devices = tuple(_gpu(index, profile) for index in range(count))
     links = tuple(GpuLink(a, b, _kind(profile, a, b)) for a, b in combinations(range(count), 2))
     shared = profile.memory.shared_with_host

@@ -31,7 +31,7 @@ from wizard.prompts.answers import asked_all, changed
 from wizard.prompts.chat import run_chat
 from wizard.prompts.chat_session import wanted
 from wizard.prompts.model_search import which
-from wizard.prompts.options import as_value, ways
+from wizard.prompts.options import as_value, setup_options
 from wizard.prompts.question_input import tolerate_odd_encodings
 from wizard.prompts.run import Run, save
 from wizard.prompts.speech import fitted, say, say_command
@@ -190,7 +190,7 @@ class Flow:
 
     def _engine(self, _ask: Ask) -> Answer:
         offer = there(engine_offer(self.state))
-        return Answer(self.ask.choose(offer.question, [(text, value) for value, text in offer.ways]))
+        return Answer(self.ask.choose(offer.question, [(text, value) for value, text in offer.options]))
 
     def _advice(self, ask: Ask) -> Answer | Back:
         """How to serve it."""
@@ -199,7 +199,7 @@ class Flow:
             self._say(str(ask.error))
         while True:
             self._say(value_text.advice_text(advice, facts, top=self._top, fit=value_text.aloud))
-            options = ways(advice, self._top, pinned="model" in self.state.workshop.pin)
+            options = setup_options(advice, self._top, pinned="model" in self.state.workshop.pin)
             picked = self.ask.choose(tr("How should {model} run on this machine?", model=one_line(facts.name)), options)
             if picked == "model":
                 return Back("model")

@@ -93,15 +93,15 @@ def private(talk: ChatSession, argument: str) -> Outcome:
 
 def versions(talk: ChatSession, argument: str) -> Outcome:
     """Show the ways in which the last turn went, or go on with another one."""
-    every, now = talk.conversation.versions()
+    known, now = talk.conversation.versions()
     if argument:
-        chosen = number(argument, len(every), tr("unknown version: {text}", text=argument[:20]))
+        chosen = number(argument, len(known), tr("unknown version: {text}", text=argument[:20]))
         talk.conversation = talk.conversation.chosen(chosen - 1)
         talk.keep()
-        return Outcome(f"{plain(every[chosen - 1].answer)}\n{tr('Continuing with version {number}.', number=chosen)}")
+        return Outcome(f"{plain(known[chosen - 1].answer)}\n{tr('Continuing with version {number}.', number=chosen)}")
     parts = []
-    for place, version in enumerate(every):
-        head = tr("Version {number} of {count}", number=place + 1, count=len(every))
+    for place, version in enumerate(known):
+        head = tr("Version {number} of {count}", number=place + 1, count=len(known))
         here = f" ({tr('current')})" if place == now else ""
         measured = f"\n{for_stderr(figures(version.stats))}" if version.stats else ""
         parts.append(f"{head}{here}: {one_line(version.question)}\n{plain(version.answer)}{measured}")

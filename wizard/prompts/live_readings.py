@@ -15,7 +15,7 @@ FIRST_S = 1.0
 
 
 def readings(
-    monitor: Monitor, every: float, sleep: Callable[[float], None] = time.sleep
+    monitor: Monitor, interval_s: float, sleep: Callable[[float], None] = time.sleep
 ) -> Generator[Reading, None, None]:
     """A reading after `FIRST_S` and then one each ``every`` seconds, without end; ``monitor`` is closed with it."""
     try:
@@ -23,7 +23,7 @@ def readings(
         sleep(FIRST_S)
         while True:
             yield monitor.read()
-            sleep(every)
+            sleep(interval_s)
     finally:
         monitor.close()
 

@@ -19,7 +19,7 @@ Other: TypeAlias = Literal["all", "why", "nearest", "change", "model"]
 """What can be picked instead of a choice."""
 
 
-def ways(advice: Advice, top: int, *, pinned: bool = False) -> list[tuple[str, Choice | Other]]:
+def setup_options(advice: Advice, top: int, *, pinned: bool = False) -> list[tuple[str, Choice | Other]]:
     """What can be chosen: the first ``top`` ways, and what else can be done; no other model if it is ``pinned``."""
     choices = report.ordered(advice.choices)
     options: list[tuple[str, Choice | Other]] = [
@@ -31,8 +31,8 @@ def ways(advice: Advice, top: int, *, pinned: bool = False) -> list[tuple[str, C
         options.append((ntr("Show {count} alternative", "Show all {count} alternatives", count, count=count), "all"))
     nearest = advice.rejections[0].remedies if not choices and advice.rejections else ()
     if refusals.changes(nearest):
-        way = remedies.text(nearest, flags=False)
-        options.append((tr("Use the closest possible setup: {way}", way=way), "nearest"))
+        remedy = remedies.text(nearest, flags=False)
+        options.append((tr("Use the closest possible setup: {way}", way=remedy), "nearest"))
     options.append((tr("Change constraints: users, context length, format, GPUs ..."), "change"))
     if not pinned:
         options.append((tr("Another model"), "model"))
@@ -58,10 +58,10 @@ def not_here(suggestions: Iterable[Any]) -> list[str]:
     for offer in suggestions:
         titles[one_line(reasons.text(offer.why_not or ""))].append(one_line(offer.title))
     return [
-        tr("Not possible with {model}: {why}", model=whose[0], why=why)
-        if len(whose) == 1
-        else tr("Not possible with {count} more models: {why}", count=len(whose), why=why)
-        for why, whose in titles.items()
+        tr("Not possible with {model}: {why}", model=models[0], why=why)
+        if len(models) == 1
+        else tr("Not possible with {count} more models: {why}", count=len(models), why=why)
+        for why, models in titles.items()
     ]
 
 

@@ -121,9 +121,9 @@ def say(text: str = "") -> None:
     print(fitted(text), flush=True)
 
 
-def say_command(what: str, command: str) -> None:
+def say_command(label: str, command: str) -> None:
     """Print what a command is for, and the command in a line of its own, where it can be copied whole."""
-    print(f"{fitted(what)}\n  $ {command}", flush=True)
+    print(f"{fitted(label)}\n  $ {command}", flush=True)
 
 
 def for_stderr(text: str) -> str:

@@ -98,7 +98,7 @@ def advice_text(
     if not advice.feasible:
         parts += ["", fit(tr("No supported configuration can serve this model on this machine as requested."))]
     for refusal in refusals.grouped(advice.rejections) if top != 1 or not advice.feasible else ():
-        parts += ["", fit(tr("Not possible: {ways}", ways=advise.ways(refusal)), "  ", first="")]
+        parts += ["", fit(tr("Not possible: {ways}", ways=advise.setups(refusal)), "  ", first="")]
         remedy = remedies.text(refusal.remedies, flags=not interactive)
         parts += [fit(reasons.text(refusal.reason), "  "), fit(f"→ {remedy}", "    ", first="  ")]
     return "\n".join(parts)

@@ -61,12 +61,12 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
     if re.search(r"\s", str(repository.resolve())) and any(
         each.config and each.name not in broken and each.backend == "python" for each in models.values()
     ):
-        what = tr("the repository's path contains a space; the Python backend cannot start with it")
-        findings.append(Finding("R209", "error", "", "", what, tr("Move the repository.")))
+        message = tr("the repository's path contains a space; the Python backend cannot start with it")
+        findings.append(Finding("R209", "error", "", "", message, tr("Move the repository.")))
     if not models:
-        what = tr("the repository contains no model; a server starts on it but serves nothing")
+        message = tr("the repository contains no model; a server starts on it but serves nothing")
         findings.append(
-            Finding("R207", "warning", "", "", what, tr("Pass the folder that contains the models' folders."))
+            Finding("R207", "warning", "", "", message, tr("Pass the folder that contains the models' folders."))
         )
     findings = list(dict.fromkeys(findings))  # two steps may have the same mistake
     findings.sort(key=lambda each: (each.model, each.severity, each.code, each.file, each.line or 0, each.column or 0))

@@ -324,11 +324,11 @@ class TritonPythonModel:
 
     def _listen(self) -> None:
         """Take in the engine's messages until it ends."""
-        whose = {"client": pb_utils.TritonError.INVALID_ARG, "engine": pb_utils.TritonError.INTERNAL}
+        status = {"client": pb_utils.TritonError.INVALID_ARG, "engine": pb_utils.TritonError.INTERNAL}
         while message := self._engine.receive():
             self._delivery.add(message.get("deltas", ()))
             for number, text, who in message.get("errors", ()):
-                self._delivery.fail(number, text, whose[who])
+                self._delivery.fail(number, text, status[who])
         end = self._engine.end()
         pb_utils.Logger.log_error(end)
         self._delivery.fail_all(end)

@@ -124,8 +124,8 @@ class Failure:
 class CommandError(StepError):
     """A command of a step failed (TW-R03)."""
 
-    def __init__(self, what: str, todo: str, failure: Failure) -> None:
-        super().__init__("TW-R03", what, todo)
+    def __init__(self, message: str, todo: str, failure: Failure) -> None:
+        super().__init__("TW-R03", message, todo)
         self.failure = failure
 
 

@@ -250,13 +250,13 @@ class _Run:
         await _clean_up(start.command())
         self.started, changes = launch.launch(start, self.server)
         endpoint = self.started
-        what = tr(
+        message = tr(
             "tritonserver is running as process {pid}; HTTP {http}, gRPC {grpc}",
             pid=endpoint.pid,
             http=endpoint.http,
             grpc=endpoint.grpc,
         )
-        yield Output(step.id, (*changes, what), time.time())
+        yield Output(step.id, (*changes, message), time.time())
 
     async def _wait(self, step: Step, action: Wait) -> AsyncGenerator[Event, None]:
         endpoint = self.started or find.endpoint(self.workspace, self.plan.name)

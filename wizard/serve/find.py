@@ -79,12 +79,12 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
         which = ", ".join(server.name for server in servers)
         raise UsageError("TW-S01", tr("several servers are running: {which}", which=which), tr("Choose one of them."))
     if not servers:
-        what = (
+        message = (
             tr("the server {name} is not running in {folder}", name=name, folder=workspace.root)
             if name
             else tr("no server is running in {folder}", folder=workspace.root)
         )
-        raise ServerError("TW-S02", what, tr("Start it: `triton-wizard up {name}`.", name=next(iter(names), "demo")))
+        raise ServerError("TW-S02", message, tr("Start it: `triton-wizard up {name}`.", name=next(iter(names), "demo")))
     return servers[0]
 
 

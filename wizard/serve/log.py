@@ -72,12 +72,12 @@ def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None
     """
     names = [name] if name else workspace.names()
     if len(names) != 1:
-        what = (
+        message = (
             tr("several servers exist: {names}", names=", ".join(names))
             if names
             else tr("no server in {root}", root=workspace.root)
         )
-        raise UsageError("TW-S08", what, tr("Use a name that `triton-wizard status` lists."))
+        raise UsageError("TW-S08", message, tr("Use a name that `triton-wizard status` lists."))
     folder = workspace.server(names[0]).logs
     path = folder / f"{step or 'triton'}.log"
     if not path.is_file() or path.parent != folder:

@@ -36,7 +36,7 @@ def verdict(verdict: Verdict) -> tuple[str, str]:
 # -- what does not work ------------------------------------------------------------------------------------------------
 
 
-def ways(refusal: Refusal) -> str:
+def setups(refusal: Refusal) -> str:
     """``vLLM, TensorRT-LLM · FP8; Transformers · INT4 AWQ``; with the split where that fails: ``… with tp 2``."""
     group = refusal.rejections
     splits = {
@@ -57,8 +57,8 @@ def ways(refusal: Refusal) -> str:
     for name, titles in formats.items():
         stacks.setdefault(", ".join(titles), []).append(name)
     each = (f"{', '.join(names)} · {titles}" if titles else ", ".join(names) for titles, names in stacks.items())
-    ways = "; ".join(each)
-    return tr("{ways} with {split}", ways=ways, split=next(iter(splits.values()))) if common else ways
+    setups = "; ".join(each)
+    return tr("{ways} with {split}", ways=setups, split=next(iter(splits.values()))) if common else setups
 
 
 def _split(rejection: Rejection) -> str:

@@ -109,21 +109,21 @@ def remedy(remedy: Remedy, *, flags: bool = True) -> str:
     values = fields(remedy.params)
     if remedy.code == "install-package":
         values["what"] = f"`{remedy.params['requirement']}`"
-    if remedy.code == "install-python-by" and isinstance(ways := remedy.params["ways"], tuple):
-        values["ways"] = tr(OR).join(f"`{way}`" for way in ways)
+    if remedy.code == "install-python-by" and isinstance(commands := remedy.params["ways"], tuple):
+        values["ways"] = tr(OR).join(f"`{command}`" for command in commands)
     return tr(REMEDIES.get(remedy.code, remedy.code), **values)
 
 
 def _options(remedy: Remedy, *, flags: bool) -> str:
     back = [name for name, value in remedy.changes.items() if value is None or value is False]
-    ways = [(_flag if flags else _word)(name, value) for name, value in remedy.changes.items() if name not in back]
-    way = (" " if flags else " · ").join(ways)
+    parts = [(_flag if flags else _word)(name, value) for name, value in remedy.changes.items() if name not in back]
+    setup = (" " if flags else " · ").join(parts)
     if not back:
-        return way
-    if not way and not flags and back[0] in _GIVEN_UP:
+        return setup
+    if not setup and not flags and back[0] in _GIVEN_UP:
         return tr(_GIVEN_UP[back[0]])
     flag = _dashed(back[0])
-    return tr("{way} without {flag}", way=way, flag=flag) if way else tr("omit {flag}", flag=flag)
+    return tr("{way} without {flag}", way=setup, flag=flag) if setup else tr("omit {flag}", flag=flag)
 
 
 def _dashed(name: str) -> str:

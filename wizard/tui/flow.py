@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from wizard.plan.plan import Plan
     from wizard.serve.endpoint import Endpoint
     from wizard.tui.app import WizardApp
-    from wizard.tui.screens.welcome import Way
+    from wizard.tui.screens.welcome import Selection
 
 T = TypeVar("T")
 
@@ -92,20 +92,20 @@ class Flow:
             partial(servers, self._app, self._journey, self._workspace, state),
             replace(self._seen, explanations=self._app.guide.shown),
         )
-        way = await self._show(screen)
+        selection = await self._show(screen)
         self._seen = replace(screen.view, error=None, servers=None)
-        chosen = None if way is None else self._way(way)
+        chosen = None if selection is None else self._chosen(selection)
         return Back() if chosen is None else Answer(chosen, host=self._seen.host)
 
-    def _way(self, way: Way) -> object:
+    def _chosen(self, selection: Selection) -> object:
         """The way that the user chose, as the walk calls it; None if its server has gone meanwhile."""
-        if way.server is None:
-            return {"recipes": "recipes", "machine": "machine"}.get(way.row, Serve(way.model))
-        if way.server.plan is not None:
-            return Resume(way.server.plan)
-        if way.server.endpoint is not None:
-            return Talk(way.server.endpoint)
-        run = self._app.runs.get(way.server.name)
+        if selection.server is None:
+            return {"recipes": "recipes", "machine": "machine"}.get(selection.row, Serve(selection.model))
+        if selection.server.plan is not None:
+            return Resume(selection.server.plan)
+        if selection.server.endpoint is not None:
+            return Talk(selection.server.endpoint)
+        run = self._app.runs.get(selection.server.name)
         return Watch(run.plan) if run else None
 
     async def _recipes(self, state: State, _ask: Ask) -> Answer | Back:
@@ -148,7 +148,7 @@ class Flow:
 
     async def _engine(self, state: State, _ask: Ask) -> Answer:
         offer = there(engine_offer(state))
-        return Answer(await self._app.push_screen_wait(AskScreen(offer.question, offer.ways)))
+        return Answer(await self._app.push_screen_wait(AskScreen(offer.question, offer.options)))
 
     async def _advice(self, state: State, _ask: Ask) -> Answer | Back:
         """How to serve it, with the cursor on the way that was chosen before."""

@@ -143,8 +143,10 @@ def refusal(target: Key, key: str, changed: Mapping[str, str]) -> str:
         if other.id == target.id or shadowed or not together(target.owner, other.owner):
             continue
         if key in other.keys(changed):
-            what = tr(other.binding.description)
-            return tr("{key} is already used there: {what} ({where}).", key=shown([key]), what=what, where=other.where)
+            action = tr(other.binding.description)
+            return tr(
+                "{key} is already used there: {what} ({where}).", key=shown([key]), what=action, where=other.where
+            )
     return ""
 
 

@@ -87,7 +87,7 @@ class Model:
     def finding(
         self,
         code: str,
-        what: str,
+        message: str,
         fix: str,
         *,
         severity: Severity = "error",
@@ -105,7 +105,7 @@ class Model:
             at: Line and column; or a text of config.pbtxt, whose first occurrence is the place.
         """
         line, column = at if isinstance(at, tuple) else self._place(at) if at and file == CONFIG else (None, None)
-        return Finding(code, severity, self.name, f"{self.name}/{file}", what, fix, line, column)
+        return Finding(code, severity, self.name, f"{self.name}/{file}", message, fix, line, column)
 
     def _place(self, text: str) -> tuple[int | None, int | None]:
         offset = (self.text or "").find(text)

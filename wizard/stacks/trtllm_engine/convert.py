@@ -37,7 +37,7 @@ def call(job: Job) -> Call:
 
 def step(job: Job) -> Step:
     """Convert."""
-    what = {
+    rounding = {
         "int8_wo": tr(" The weights are rounded to 8 bits here; this needs no calibration."),
         "int4_wo": tr(" The weights are rounded to 4 bits here; this needs no calibration."),
     }.get(job.quantization, "")
@@ -60,7 +60,7 @@ def step(job: Job) -> Step:
                 "renames, fuses and splits the weights into TensorRT-LLM's own format.{split}{ranks}{what}",
                 split=split,
                 ranks=ranks,
-                what=what,
+                what=rounding,
             )
         ),
         actions=whole(job.checkpoint, job.command("checkpoint", call(job).argv, gpus=1)),

@@ -42,16 +42,16 @@ def defaults(models: Iterable[Model]) -> list[Finding]:
         of.setdefault(model.name, []).append(key)
     model, key, variable = left[0]
     if len(left) == 1:
-        what = tr("the parameter {key!r} is still {match}; the backend uses its default", key=key, match=variable)
+        message = tr("the parameter {key!r} is still {match}; the backend uses its default", key=key, match=variable)
     else:
-        what = tr(
+        message = tr(
             "{count} optional parameters are still placeholders, so the backend uses its defaults: {names}",
             count=len(left),
             names="; ".join(f"{name}: {', '.join(keys)}" for name, keys in of.items()),
         )
     if len(of) == 1:
-        return [model.finding("R103", what, tr(FILL), severity="warning", at=variable)]
-    return [Finding("R103", "warning", "", "", what, tr(FILL))]
+        return [model.finding("R103", message, tr(FILL), severity="warning", at=variable)]
+    return [Finding("R103", "warning", "", "", message, tr(FILL))]
 
 
 def _variables(model: Model) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ LLM_API = Format(
     ),
     finish="finish_reason",
     begins=True,
-    way="either",
+    mode="either",
 )
 
 PORT = StackWire((LLM_API,))

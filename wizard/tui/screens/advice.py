@@ -203,8 +203,10 @@ class AdviceScreen(StageScreen[Choice]):
 
     def action_succeed(self) -> None:
         """Serve the same model without an engine: by the first successor that can, or show why none can."""
-        ways = [engines.succeeded(self.view.constraints, stack) for stack in engines.successors(self._facts)]
-        self._what_if(next((way for way in ways if self._advise(way).feasible), ways[0]), None)
+        candidates = [engines.succeeded(self.view.constraints, stack) for stack in engines.successors(self._facts)]
+        self._what_if(
+            next((candidate for candidate in candidates if self._advise(candidate).feasible), candidates[0]), None
+        )
 
     def action_remedy(self) -> None:
         """Change the constraints as the first refusal's remedy says."""
@@ -232,7 +234,7 @@ class AdviceScreen(StageScreen[Choice]):
         """Everything that does not work here, with what would help."""
         groups = refusals.grouped(self.view.advice.rejections if self.view.advice else ())
         text = "\n\n".join(
-            f"✗ {advise.ways(each)}\n{reasons.text(each.reason)}\n→ {remedies.text(each.remedies, flags=False)}"
+            f"✗ {advise.setups(each)}\n{reasons.text(each.reason)}\n→ {remedies.text(each.remedies, flags=False)}"
             for each in groups
         )
         self.app.push_screen(ReaderScreen(tr("Not possible on this machine"), text))
@@ -314,19 +316,19 @@ def _headline(choice: Choice) -> Content:
 
 def _impossible(view: AdviceView, *, remedy: bool) -> Content:
     fixed = view.constraints != Constraints()
-    what = (
+    heading = (
         tr("Not possible with the constraints that you set.")
         if fixed
         else tr("This model cannot be served on this machine as is.")
     )
-    ways = (
+    steps = (
         tr("t: apply the fix.") if remedy else "",
         tr("r: reset.") if view.constraints != view.given else "",
         tr("Esc: another model."),
         tr("w: relax constraints."),
         tr("Or follow the steps below."),
     )
-    return Content.assemble((f"✗ {what}", "bold $error"), "\n" + " ".join(filter(None, ways)))
+    return Content.assemble((f"✗ {heading}", "bold $error"), "\n" + " ".join(filter(None, steps)))
 
 
 GOOD, MIND, BAD = (("✓", "$success"), ("!", "bold $warning"), ("✗", "$error"))
@@ -380,7 +382,7 @@ def _rejections(rejections: Sequence[Rejection]) -> Iterable[Note]:
         yield (
             Content.assemble(BAD),
             Content.assemble(
-                (f"{advise.ways(refusal)}: ", "bold"),
+                (f"{advise.setups(refusal)}: ", "bold"),
                 plain(reasons.text(refusal.reason)),
                 "\n",
                 ("→ ", "$accent"),

@@ -200,7 +200,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     def action_mean(self, at: int) -> None:
         """Let the keys that read mean the first model's answers (0) or the second's (1)."""
-        self.talks.mean(self.talks.every[at])
+        self.talks.mean(self.talks.chats[at])
 
     def on_comparison_meant(self) -> None:
         """What is sought is sought there."""
@@ -377,7 +377,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         if message.new.note and message.new.note != message.old.note:
             title = plain(message.talk.endpoint.name) if self.talks.second is not None else ""
             self.notify(message.new.note, title=title, markup=False)
-        if message.talk in self.talks.every and message.old.busy == "answering" and not message.new.busy:
+        if message.talk in self.talks.chats and message.old.busy == "answering" and not message.new.busy:
             self._keep(message.talk)
         self.show_state()
 

@@ -71,17 +71,17 @@ async def ask_preset(app: App[Any], presets: Callable[[], list[Preset]], present
     Raises:
         WizardError: See `wizard.catalog.presets`.
     """
-    every = await background.call(presets)
+    known = await background.call(presets)
     choices = [
-        (preset.name, ": ".join(filter(None, (preset.name, preset.about and tr(preset.about))))) for preset in every
+        (preset.name, ": ".join(filter(None, (preset.name, preset.about and tr(preset.about))))) for preset in known
     ]
     choices.append(("+", tr("Save the current system prompt and settings as a preset")))
-    own = [(preset.name, preset.name) for preset in every if preset.own]
+    own = [(preset.name, preset.name) for preset in known if preset.own]
     if own:
         choices.append(("-", tr("Remove one of your presets")))
     answer = await app.push_screen_wait(AskScreen(tr("How should the model answer?"), choices))
     if answer not in ("+", "-"):
-        return next((preset for preset in every if preset.name == answer), None)
+        return next((preset for preset in known if preset.name == answer), None)
     if answer == "+":
         answers = await app.push_screen_wait(FormScreen(tr("Save as a preset"), [NAME], {}))
         if answers:

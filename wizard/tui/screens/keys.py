@@ -43,8 +43,8 @@ class PressScreen(ModalScreen["str | None"]):
         """What is waited for."""
         with Vertical(classes="window") as window:
             window.border_title = Content(tr("Press the new key"))
-            what, where = tr(self._wanted.binding.description), self._wanted.where
-            yield Static(Content(f"{what} ({where})"))
+            action, where = tr(self._wanted.binding.description), self._wanted.where
+            yield Static(Content(f"{action} ({where})"))
             yield KeyBar()
 
     def on_key(self, event: events.Key) -> None:

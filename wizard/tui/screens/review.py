@@ -190,8 +190,8 @@ class ReviewScreen(StageScreen[Plan]):
         plan = view.plan
         self.query_one(ErrorPanel).show(view.error)
         self.query_one(".master-detail").display = plan is not None
-        what = tr("No plan for this setup") if view.error else tr("This is what will run")
-        self.query_one("#what", Static).update(what)
+        heading = tr("No plan for this setup") if view.error else tr("This is what will run")
+        self.query_one("#what", Static).update(heading)
         if plan is None:
             back = tr("Press Esc to return to the recommendations and choose an alternative.")
             self.query_one("#cost", Static).update(back if view.error else tr("◌ Planning …"))

@@ -32,7 +32,7 @@ ON_THE_SPOT = {"settings": "app.settings", "help": "app.help", "quit": "app.quit
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Selection:
     """How it goes on."""
 
     row: str
@@ -42,7 +42,7 @@ class Way:
     """The recommended model's reference, if that is to be served."""
 
 
-class WelcomeScreen(StageScreen[Way]):
+class WelcomeScreen(StageScreen[Selection]):
     """Dismissed with the way on. What must be looked for comes when it is known, and moves no cursor.
 
     Args:
@@ -169,7 +169,7 @@ class WelcomeScreen(StageScreen[Way]):
         recommended = best(self.view)
         name = row.partition(":")[2]
         server = next((row for row in self.view.servers or () if row.name == name), None)
-        self.dismiss(Way(row, server, recommended.ref if row == "serve" and recommended else ""))
+        self.dismiss(Selection(row, server, recommended.ref if row == "serve" and recommended else ""))
 
     def watch_view(self, view: WelcomeView) -> None:
         """Show what is known."""

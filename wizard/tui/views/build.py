@@ -141,6 +141,6 @@ def diagnosis(view: BuildView, logs: Path) -> Diagnosis | None:
     step = next((earlier for earlier in view.steps if earlier.state == "failed"), None)
     if isinstance(error, CommandError) and step is not None:
         failure = error.failure
-        what = tr("{title}: {how}", title=step.title, how=failure.how)
-        return Diagnosis(StepError(error.code, what, failure.todo + "."), failure.line, failure.log, failure.command)
+        message = tr("{title}: {how}", title=step.title, how=failure.how)
+        return Diagnosis(StepError(error.code, message, failure.todo + "."), failure.line, failure.log, failure.command)
     return Diagnosis(error, log=str(logs / f"{step.id}.log") if step else "")

@@ -118,8 +118,8 @@ def _version(conversation: Conversation) -> str:
     """Which of several answers to the last question is shown; empty if there is but one."""
     if not any(message.versions for message in conversation.messages[-2:]):
         return ""
-    every, now = conversation.versions()
-    return tr("answer {number} of {count}", number=now + 1, count=len(every))
+    versions, now = conversation.versions()
+    return tr("answer {number} of {count}", number=now + 1, count=len(versions))
 
 
 def _live(live: Live | None) -> list[str]:

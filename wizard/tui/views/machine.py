@@ -91,14 +91,15 @@ def links_text(host: Host) -> str:
         kinds.setdefault(link.kind, []).append(f"{link.a}–{link.b}")
     if len(kinds) < 2:
         return "".join(
-            tr("all pairs via {how}", how=_way(kind)) if len(host.gpus) > 2 else _way(kind) for kind in kinds
+            tr("all pairs via {how}", how=_link_title(kind)) if len(host.gpus) > 2 else _link_title(kind)
+            for kind in kinds
         )
     *some, most = sorted(kinds.items(), key=lambda item: len(item[1]))
-    parts = [tr("{pairs} via {how}", pairs=", ".join(pairs), how=_way(kind)) for kind, pairs in some]
-    return "; ".join([*parts, tr("all others via {how}", how=_way(most[0]))])
+    parts = [tr("{pairs} via {how}", pairs=", ".join(pairs), how=_link_title(kind)) for kind, pairs in some]
+    return "; ".join([*parts, tr("all others via {how}", how=_link_title(most[0]))])
 
 
-def _way(kind: str) -> str:
+def _link_title(kind: str) -> str:
     """What ``nvidia-smi topo -m`` means by its words (its own legend)."""
     if kind.startswith("NV"):
         return ntr("{count} NVLink", "{count} NVLinks", int(kind[2:]), count=int(kind[2:]))

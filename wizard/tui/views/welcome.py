@@ -75,18 +75,18 @@ def first(suggestions: Sequence[Suggestion]) -> str:
 
 def rows(view: WelcomeView) -> list[Row]:
     """The ways on; those that must be waited for have their place from the beginning, but for servers."""
-    servers = [Row(f"server:{server.name}", _way_to(server), server.about) for server in view.servers or ()]
-    ways = [
+    servers = [Row(f"server:{server.name}", _label(server), server.about) for server in view.servers or ()]
+    options = [
         _serve(view),
         Row("machine", tr("Check the machine"), tr("its hardware and what that means for models")),
         Row("model", tr("Choose another model"), tr("from a list, the Hub, a folder or a .gguf file")),
         Row("recipes", tr("Use a recipe"), tr("the tutorials, with all answers filled in")),
     ]
     rest = [Row("settings", tr("Settings")), Row("help", tr("Help")), Row("quit", tr("Quit"))]
-    return [*servers, *(way for way in ways if way.id not in view.without), *rest]
+    return [*servers, *(row for row in options if row.id not in view.without), *rest]
 
 
-def _way_to(server: Server) -> str:
+def _label(server: Server) -> str:
     name = one_line(server.name)
     if server.endpoint is not None:
         return tr("Chat with {name}", name=name)
@@ -180,8 +180,8 @@ def _parts(host: Host) -> Sequence[str]:
 def _can(host: Host) -> str:
     if not host.runs_triton:
         return tr("✗ No Python on this machine can run Triton's Python backend; see the machine screen for what to do.")
-    ways = [engine.name for engine in host.engines if engine.works]
+    options = [engine.name for engine in host.engines if engine.works]
     pythons = [interpreter for interpreter in host.interpreters if interpreter.usable]
     if pythons:
-        ways.append("Python " + ".".join(map(str, pythons[0].version[:2])))
-    return tr("✓ Triton can run here with {ways}", ways=tr(" or ").join(ways)) if ways else ""
+        options.append("Python " + ".".join(map(str, pythons[0].version[:2])))
+    return tr("✓ Triton can run here with {ways}", ways=tr(" or ").join(options)) if options else ""

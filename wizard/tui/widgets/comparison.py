@@ -58,25 +58,25 @@ class Comparison(Container):
 
     def relabel(self) -> None:
         """Say in the present language which one is read."""
-        for talk in self.every:
+        for talk in self.chats:
             talk.say_name(tr("find, copy, save, log here") if talk is self.here else "")
 
     # Who is asked
 
     @property
-    def every(self) -> list[ModelChat]:
+    def chats(self) -> list[ModelChat]:
         """Everyone who answers."""
         return [self.first, self.second] if self.second else [self.first]
 
     @property
     def answering(self) -> list[ModelChat]:
         """Those whose answer comes now."""
-        return [talk for talk in self.every if talk.view.busy == "answering"]
+        return [talk for talk in self.chats if talk.view.busy == "answering"]
 
     @property
     def busy(self) -> bool:
         """Whether somebody answers, or the server is stopped."""
-        return any(talk.view.busy for talk in self.every)
+        return any(talk.view.busy for talk in self.chats)
 
     def ask(self, text: str, *, again: bool = False) -> None:
         """Ask everybody the same question.
@@ -85,7 +85,7 @@ class Comparison(Container):
             text: The question.
             again: It takes the place of the last one, of those who were asked one.
         """
-        for talk in self.every:
+        for talk in self.chats:
             if again and talk.view.texts("user"):
                 talk.ask_again(text)
             else:
@@ -93,7 +93,7 @@ class Comparison(Container):
 
     def stop(self) -> None:
         """Stop the answers."""
-        for talk in self.every:
+        for talk in self.chats:
             talk.stop()
 
     def change(self, conversation: Conversation) -> None:
@@ -105,7 +105,7 @@ class Comparison(Container):
 
     def begin(self) -> None:
         """Begin anew; settings and system prompt stay."""
-        for talk in self.every:
+        for talk in self.chats:
             talk.show(_begun(talk.view.conversation))
 
     def go_on(self, conversation: Conversation) -> None:
@@ -148,7 +148,7 @@ class Comparison(Container):
     def on_click(self, event: events.Click) -> None:
         """Mean the one that is clicked."""
         inside = event.widget.ancestors_with_self if event.widget else []
-        self.mean(next((talk for talk in self.every if talk in inside), self.here))
+        self.mean(next((talk for talk in self.chats if talk in inside), self.here))
 
     def seek(self, text: str, by: int) -> tuple[int, int]:
         """Find in the one that is read: as `wizard.tui.widgets.transcript.Transcript.seek`."""

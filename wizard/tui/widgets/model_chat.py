@@ -138,8 +138,8 @@ class ModelChat(Vertical):
 
     def choose(self, by: int) -> bool:
         """Take the way before (-1) or after (1) in which the last turn went, if there is one; whether there is."""
-        every, now = self.view.conversation.versions()
-        if not 0 <= now + by < len(every):
+        versions, now = self.view.conversation.versions()
+        if not 0 <= now + by < len(versions):
             return False
         chosen = self.view.conversation.chosen(now + by)
         self.view = replace(self.view, conversation=chosen, stats=chosen.messages[-1].stats, stopped=False, error=None)
