@@ -1,7 +1,7 @@
-"""Cases: machine × model × request as one YAML file, for asking many questions at once (a fleet, a test set).
+"""Cases: machine × model × request in a YAML file, to get advice for many at once (a fleet, a test set).
 
-Only ``gpus``, ``model`` and ``request`` of a case are read. ``model`` states shapes and totals; what its parameters are
-made of is worked out from them: embeddings, attention and experts by their formulas, the feed-forward is the rest.
+Only ``gpus``, ``model`` and ``request`` of a case are read. ``model`` states shapes and totals; the parts of its
+parameters are derived from them: embeddings, attention and experts by their formulas, the feed-forward is the rest.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from wizard.model.quantization import of_config
 from wizard.probe.host import ContainerEngine, Cpu, Disk, Gpu, GpuLink, Host, System
 
 RESERVED_MIB = 450
-"""What the driver keeps of a data-centre GPU (seen: 0.42 to 0.47 GiB between NVML's total and CUDA's)."""
+"""Memory that the driver reserves on a data-center GPU (observed: 0.42 to 0.47 GiB between NVML's total and CUDA's)."""
 
 
 Case = tuple[Host, ModelFacts, Constraints]
 
 
 def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
-    """Read a file of cases: id, and machine, model and constraints of each; TW-A02 in their place if one is wrong.
+    """Read a cases file: ID, machine, model and constraints of each case; a TW-A02 error in place of an invalid case.
 
     Raises:
-        UsageError: TW-A02 if the file cannot be read or has no list of cases.
+        UsageError: TW-A02 if the file is not readable or has no list of cases.
     """
     import yaml
 
@@ -50,16 +50,16 @@ def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
         try:
             yield name, case(entry)
         except ValueError as error:
-            why = next(iter(error.args), "")  # a message, or what Python says
+            why = next(iter(error.args), "")  # a message, or Python's own words
             wrong = tr("error in case {name}: {error}", name=name[:80], error=why)
             yield name, UsageError("TW-A02", wrong, _format())
 
 
 def case(entry: Any) -> Case:
-    """Machine, model and constraints of one case.
+    """Machine, model and constraints of a case.
 
     Raises:
-        ValueError: If a field is wrong or missing, in words that name it.
+        ValueError: If a field is wrong or missing; the message names it.
     """
     fields = _mapping(entry, tr("the case"))
     machine = fields.get("gpus") or []
@@ -81,17 +81,17 @@ def _mapping(value: Any, name: str) -> dict[str, Any]:
 
 
 def _given(entry: dict[str, Any], field: str) -> Any:
-    """A field that must be stated."""
+    """A required field."""
     if entry.get(field) is None:
         raise ValueError(tr("`{field}` is missing", field=field))
     return entry[field]
 
 
 def _whole(entry: dict[str, Any], field: str, most: int = 10**15, *, least: int = 1, default: int | None = None) -> int:
-    """A number of a case; ``default`` where it is not stated or null.
+    """A number of a case; ``default`` if it is missing or null.
 
     Raises:
-        ValueError: If it is no whole number from ``least`` to ``most``, or not stated and there is no default.
+        ValueError: If it is not an integer from ``least`` to ``most``, or it is missing and there is no default.
     """
     value = _given(entry, field) if default is None else entry.get(field)
     if value is None and default is not None:
@@ -110,7 +110,7 @@ def _whole(entry: dict[str, Any], field: str, most: int = 10**15, *, least: int 
 
 
 def _format() -> str:
-    """What explains the fields: a file that every install has."""
+    """Path of the documentation of the fields: a file that every installation has."""
     return tr("See {path} for the fields; copy and edit it.", path=profiles.find("examples/fleet.yaml"))
 
 
@@ -119,13 +119,13 @@ def _no_file(path: Path, why: str) -> UsageError:
 
 
 MEMINFO = "memory_total_kib_meminfo"
-"""What /proc/meminfo says where NVML says nothing: the memory is the host's."""
+"""The contents of /proc/meminfo if NVML reports no memory: it is the host's."""
 MOST_GPUS = 64
-"""In one machine; more is a slip of the pen."""
+"""Maximum in one machine; more is a typing error."""
 
 
 def host(gpus: list[dict[str, Any]]) -> Host:
-    """A machine with ``gpus``, of which everything else is unknown."""
+    """A machine with ``gpus``, whose other properties are unknown."""
     made: list[Gpu] = []
     links: list[GpuLink] = []
     for kind in gpus:
@@ -181,7 +181,7 @@ def _capability(text: str) -> tuple[int, int]:
 
 
 def model(entry: dict[str, Any]) -> ModelFacts:
-    """A model from its stated shape and totals."""
+    """A model derived from its stated shape and totals."""
     layers, hidden, heads = (
         _whole(entry, "layers", 10_000),
         _whole(entry, "hidden", 10**6),
@@ -231,7 +231,7 @@ def _anatomy(entry: dict[str, Any], facts: ModelFacts) -> Anatomy:
 
 
 def _attention(entry: dict[str, Any], facts: ModelFacts) -> Iterator[Attention]:
-    """Layers that keep everything, and those with a window that is shorter than the context."""
+    """Layers with full attention, and those with a window that is shorter than the context."""
     layers, kv_heads, head = facts.layers or 0, facts.kv_heads or 0, facts.head_dim or 0
     if mla := _mapping(entry.get("mla") or {}, "`mla`"):
         row = _whole(mla, "kv_lora_rank", 10**6) + _whole(mla, "qk_rope_head_dim", 10**6)
@@ -281,7 +281,7 @@ GOALS = ("chat", "throughput", "quality", "smallest")
 
 
 def constraints(request: dict[str, Any]) -> Constraints:
-    """What the case asks for, in the words of the case."""
+    """The constraints of the case, in its own vocabulary."""
 
     def number(*names: str) -> int | None:
         given = next((name for name in names if request.get(name) is not None), None)

@@ -1,4 +1,4 @@
-"""Which version of an engine a model, its format and the GPU need, and what is too old for them. Pure."""
+"""The engine versions that a model, its format and the GPU need, and which are too old for them. Pure."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from wizard.model.facts import ModelFacts
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A version of the engine that something needs.
+    """A minimum version of the engine.
 
     Attributes:
-        code: Of the obstacle if it is not met.
+        code: Code of the obstacle if it is not met.
         subject: What needs it.
-        first: The version; `NONE` if there is none.
-        without: Why it cannot be, if there is none.
+        first: The first such version; `NONE` if there is none.
+        without: The reason if there is no such version.
     """
 
     code: str
@@ -34,7 +34,7 @@ class Need:
 
 
 def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
-    """Everything that asks for a version of the engine: the model, its format, the GPU."""
+    """All minimum versions of the engine: for the model, its format, and the GPU."""
     table, name = architectures(), facts.architecture
     have = dots(device.compute_capability)
     gpu = next((gpu_needs for gpu_needs in table.gpus if gpu_needs.name == have), None)
@@ -65,7 +65,7 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
 
 
 def too_old(needs: tuple[Need, ...], setup: Setup, has: str, release: Release | None) -> Iterator[Obstacle]:
-    """What the engine's version ``has`` is too old for, which ``release`` has, or the environment without one."""
+    """Obstacles of the engine's version ``has``, which is in ``release``, or in the environment without one."""
     others = instead(setup.stack)
     for need in needs:
         if need.first == NONE:
@@ -82,19 +82,19 @@ def too_old(needs: tuple[Need, ...], setup: Setup, has: str, release: Release | 
 
 
 def floor(table: tuple[Floors, ...], name: str | None, setup: Setup) -> str | None:
-    """The first version of the stack's engine that has ``name``; None if nobody says."""
+    """The first version of the stack's engine that supports ``name``; None if unknown."""
     row = next((entry for entry in table if entry.name == name), None)
     return row.first.get(stack_facts(setup.stack).floors) if row else None
 
 
 def _family(setup: Setup) -> str:
-    """The family of images that has the stack's engine; empty if there is none."""
+    """The family of images that contain the stack's engine; empty if there is none."""
     image = stack_facts(setup.stack).image
     return image.family if image and not image.own_packages else ""
 
 
 def _converted(facts: ModelFacts, setup: Setup) -> str | None:
-    """First TensorRT-LLM whose conversion the wizard knows for the model; `NONE` if it knows none."""
+    """First TensorRT-LLM with a known conversion of the model; `NONE` if no conversion is known."""
     if not stack_facts(setup.stack).builds_engine or facts.architecture is None:
         return None
     family = tools().family(facts.architecture)
@@ -102,7 +102,7 @@ def _converted(facts: ModelFacts, setup: Setup) -> str | None:
 
 
 def _quantised(facts: ModelFacts, setup: Setup) -> str | None:
-    """First TensorRT-LLM that makes the format."""
+    """First TensorRT-LLM that produces the format."""
     if not stack_facts(setup.stack).builds_engine or facts.quantization:
         return None
     made = tools().format(setup.quantization)
@@ -110,11 +110,11 @@ def _quantised(facts: ModelFacts, setup: Setup) -> str | None:
 
 
 def engine(setup: Setup) -> Reason:
-    """The engine of a stack."""
+    """Name of a stack's engine."""
     known = stack_facts(setup.stack)
     return because("pytorch-backend" if known.pytorch_backend else "engine", engine=known.engine or known.title)
 
 
 def dots(parts: tuple[int, ...]) -> str:
-    """A version in words: ``8.9``."""
+    """A version as text: ``8.9``."""
     return ".".join(map(str, parts))
