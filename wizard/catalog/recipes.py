@@ -1,4 +1,4 @@
-"""Ready-made setups: each file of ``profiles/recipes`` is a recipe with its model and its choices."""
+"""Ready-made setups: each file of ``profiles/recipes`` is a recipe with its model and its answers."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from wizard.kernel.values import from_data
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A recipe whose answers are given beforehand; any of them can still be changed."""
+    """A setup with predefined answers; any of them can be changed."""
 
     name: str
-    """The file's name without ``.toml``, and what the user types."""
+    """The file's name without ``.toml``, which the user types."""
     title: str
     about: str
     model: str
-    """A path inside ``profiles/`` (it begins with ``models/``) or a hub id."""
+    """A path inside ``profiles/`` (it begins with ``models/``) or a model ID."""
     source: str
-    """Where the recipe comes from: a tutorial, the wizard itself."""
+    """Origin of the recipe: a tutorial, or the wizard itself."""
     answers: dict[str, str | int | float | bool] = field(default_factory=dict)
     """Name of a question → its answer."""
     machines: tuple[str, ...] = ()
-    """Machines that it fits, as ``--hardware`` takes them."""
+    """Machines that it fits, in the syntax of ``--hardware``."""
     options: dict[str, object] = field(default_factory=dict)
-    """How the stack is built and served beyond the questions: the fields of `wizard.plan.options.Options`."""
+    """Further options for building and serving: the fields of `wizard.plan.options.Options`."""
     repaired: tuple[str, ...] = ()
-    """What is wrong in the tutorial that the recipe replaces, and what is done instead; a sentence each."""
+    """Errors in the tutorial that the recipe replaces, and their fixes; a sentence each."""
     later: tuple[str, ...] = ()
-    """What the tutorial does afterwards and the recipe does not; a sentence each."""
+    """Later parts of the tutorial that the recipe does not include; a sentence each."""
     first_question: str | None = None
-    """Asked as soon as the model is ready."""
+    """Sent as soon as the model is ready."""
     needs_network: bool = True
-    """Whether anything beyond the package index must be reachable."""
+    """Whether it needs network access beyond the package index."""
 
     @property
     def model_in_profiles(self) -> bool:
-        """Whether the model is shipped with the wizard."""
+        """Whether the model is bundled with the wizard."""
         return self.model.startswith("models/")
 
 
@@ -49,7 +49,7 @@ def recipes() -> list[Recipe]:
     """All recipes, those that need no network first, then by name.
 
     Raises:
-        UsageError: TW-D02 or TW-K01 if a file cannot be read or does not fit.
+        UsageError: TW-D02 or TW-K01 if a file is not readable or does not fit.
     """
     known = [
         from_data(Recipe, {**load_toml(path), "name": name}, where=str(path)) for name, path in files("recipes").items()
@@ -61,7 +61,7 @@ def recipe(name: str) -> Recipe:
     """The recipe ``name``.
 
     Raises:
-        UsageError: TW-D03 if there is none of that name.
+        UsageError: TW-D03 if it is unknown.
     """
     known = {item.name: item for item in recipes()}
     if name not in known:
@@ -73,15 +73,14 @@ def recipe(name: str) -> Recipe:
 
 
 TIED = ("release", "quantization", "kv_dtype")
-"""Answers that mean something for one stack only: its images and its formats."""
+"""Answers that apply to a single stack only: its images and its formats."""
 
 
 def answered(ref: str, given: Mapping[str, object], known: Iterable[Recipe]) -> dict[str, object]:
-    """All answers for ``ref``: those of the recipe of that name, beneath what was ``given``.
+    """All answers for ``ref``: those of its recipe, overridden by the ``given`` ones.
 
-    With another stack than the recipe's, what it says of that stack's images and formats is left out: 24.09 has the
-    TensorRT-LLM of a tutorial, and an old vLLM that nothing here asks for. Its image is left out too where the stack is
-    to be served without one.
+    With a different stack than the recipe's, the recipe's images and formats are dropped: 24.09 has the TensorRT-LLM of
+    a tutorial, and an old vLLM that no constraint asks for. The image is also dropped if the stack is to run natively.
     """
     preset = next((model.answers for model in known if model.name == ref), {})
     stack = given.get("stack", preset.get("stack"))

@@ -1,4 +1,4 @@
-"""`triton-wizard recipes`: the ready-made recipes, or one of them with what was repaired and what comes later."""
+"""`triton-wizard recipes`: the ready-made recipes, or one of them with its fixes and what comes later."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def recipes(arguments: argparse.Namespace) -> int:
-    """List them in two lines each, or show the one that is named."""
+    """List them with two lines each, or show the named one."""
     from wizard import journey
     from wizard.catalog.recipes import recipe as named
 
