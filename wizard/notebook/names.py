@@ -1,4 +1,4 @@
-"""Names of keyword arguments, checked with the nearest one that there is."""
+"""Validation of keyword argument names, with a suggestion for typing errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNKNOWN_OPTION, NO_SETTING = mark("unknown option: {name!r}"), mark("unknown set
 
 
 def options_checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of ``given`` that say something, checked."""
+    """The ``given`` options that are not None, validated."""
     from wizard.plan.questions import CONSTRAINTS, SETUP, constraints
 
     check_names(given, (question.name for question in (*CONSTRAINTS, *SETUP)), UNKNOWN_OPTION)
@@ -23,7 +23,7 @@ def options_checked(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_names(given: Mapping[str, Any], known: Iterable[str], message: str) -> None:
-    """Refuse a name of ``given`` that is none of those ``known``, with ``what`` is wrong and the nearest name."""
+    """Reject a name in ``given`` that is not in ``known``, with the error ``message`` and the nearest name."""
     known = list(known)
     for name in given:
         if name not in known:

@@ -49,7 +49,7 @@ class Walk:
         return Background()
 
     def _walk(self, stage: Stage, until: type[Effect], **changes: Any) -> State:
-        """Walk on from ``stage``, or from the first one before it that was not passed yet."""
+        """Run the flow from ``stage``, or from the first earlier stage that was not passed yet."""
         state = replace(self._state, at=stage, **changes)
         if state.facts is None and stage != "machine":
             state = replace(state, at="machine" if state.host is None else "model")

@@ -1,4 +1,4 @@
-"""What would help, in words: code → message, options as flags or without."""
+"""Texts of remedies: code → message, with options as flags or in words."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ REMEDIES = {
     "try-another": mark("Try another --stack, --hardware or model."),
     "try-roofline": mark("Try --provider roofline."),
 }
-"""What would help, by the code of the remedy."""
+"""Texts of remedies, by code."""
 OR = mark(", or ")
-"""Stands between alternatives."""
+"""Separates alternatives."""
 ANYWAY, CONTAINERS = "all-the-same", "containers-need"
-"""Codes of remedies that other words go with: the options, or the alternatives."""
+"""Codes of remedies with a special text: the options, or the alternatives."""
 INSIDE = ("give-unquantized", "give-gguf")
-"""Codes of sentences that go on after other alternatives."""
+"""Codes of sentences that follow other alternatives."""
 _WORDS = {
     "max_len": mark("context {value}"),
     "users": mark("{value} users"),
@@ -80,7 +80,7 @@ _GIVEN_UP = {
     "runtime": mark("the runtime chosen by the wizard"),
     "engine_python": mark("an engine installed by the wizard"),
 }
-"""Option that is taken back → what there is then."""
+"""Removed option → its effect."""
 
 
 def text(remedies: Sequence[Remedy], *, flags: bool = True) -> str:
@@ -88,7 +88,7 @@ def text(remedies: Sequence[Remedy], *, flags: bool = True) -> str:
 
     Args:
         remedies: All of them.
-        flags: Options as the command line takes them: ``--max-len 8192``; without, for people: ``context 8,192``.
+        flags: Whether options are flags, ``--max-len 8192``, or words, ``context 8,192``.
     """
     if remedies and remedies[0].code == CONTAINERS:
         rest = text(remedies[1:], flags=flags)

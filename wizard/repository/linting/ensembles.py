@@ -1,6 +1,6 @@
-"""How an ensemble wires its members: names, types, dimensions, and that everything is made before it is used.
+"""How an ensemble connects its members: names, types, dimensions, and that every tensor is produced before it is used.
 
-Each rule is one that tritonserver 2.51.0 applies when it polls the repository (its words are in docs/repositories.md).
+Each rule is one that tritonserver 2.51.0 applies when it polls the repository (docs/repositories.md quotes it).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from wizard.repository.linting.finding import Finding
 from wizard.repository.linting.model import Model
 
 Shape: TypeAlias = tuple[int, tuple[int, ...], bool]
-"""Type, dimensions without the batch's, and whether there is a batch's dimension."""
+"""Type, dimensions without the batch dimension, and whether there is one."""
 
 
 def ensemble(model: Model, models: Mapping[str, Model]) -> list[Finding]:
-    """Everything about one ensemble; nothing of what is none."""
+    """All checks of an ensemble; none for other models."""
     config = model.config
     if config.HasField("ensemble_scheduling") and (not model.is_ensemble or config.backend):
         fix = tr('Use platform: "ensemble" and no backend, or remove ensemble_scheduling.')
@@ -84,7 +84,7 @@ def _names(model: Model, where: str, step: Any, member: Model) -> Iterator[Findi
 
 
 def _flow(model: Model) -> Iterator[Finding]:
-    """Every tensor is made once, and used."""
+    """Every tensor is produced once, and used."""
     config = model.config
     steps = config.ensemble_scheduling.step
     inputs = [tensor.name for tensor in config.input]
@@ -116,7 +116,7 @@ def _flow(model: Model) -> Iterator[Finding]:
 
 
 def _consistent(model: Model, models: Mapping[str, Model]) -> Iterator[Finding]:
-    """Types and dimensions of each tensor are the same wherever it goes."""
+    """Types and dimensions of each tensor match wherever it is connected."""
     first: dict[str, tuple[str, Shape]] = {}
     for name, where, shape in _uses(model, models):
         before, other = first.setdefault(name, (where, shape))
@@ -175,7 +175,7 @@ def _type(number: int) -> str:
 
 
 def dependents(models: Mapping[str, Model], broken: set[str]) -> list[Finding]:
-    """Ensembles that cannot be loaded because a member cannot be, directly or through another ensemble."""
+    """Ensembles that cannot load because a member cannot, directly or through another ensemble."""
     findings: list[Finding] = []
     while True:
         before = len(findings)

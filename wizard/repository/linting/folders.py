@@ -1,4 +1,4 @@
-"""Names, versions and the files that must be in them."""
+"""Names, versions and the required files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ URL_SAFE = re.compile(r"[A-Za-z0-9._~-]+")
 
 
 def names(model: Model) -> list[Finding]:
-    """The folder's name against the configuration's, and against what can be asked for."""
+    """The folder's name must match the configuration's, and be valid in requests."""
     findings = []
     name = model.config.name if model.config else ""
     if name and name != model.name:
@@ -41,13 +41,13 @@ def configuration(model: Model) -> list[Finding]:
 
 
 def versions(model: Model) -> list[Finding]:
-    """The folders of versions."""
+    """The version folders."""
     findings = []
     numbers = {str(number) for number in model.versions}
     for name in model.subfolders:
         if name not in numbers and re.fullmatch(r"-?\d+", name):
             message = tr("{name!r} is not a version: use a number without sign or leading zero", name=name)
-            negative = name.startswith("-")  # Triton 2.51.0 takes it for 2**64 - 1 and never comes up
+            negative = name.startswith("-")  # Triton 2.51.0 reads it as 2**64 - 1 and never becomes ready
             fix = tr("Name the folder 1, 2, …")
             findings.append(
                 model.finding("R204", message, fix, severity="error" if negative else "warning", file=f"{name}/")
@@ -77,7 +77,7 @@ def versions(model: Model) -> list[Finding]:
 
 
 def loaded(model: Model) -> list[int]:
-    """The versions that Triton loads (``version_policy``; without one, the newest)."""
+    """The versions that Triton loads (``version_policy``; by default the newest)."""
     policy = model.config.version_policy
     chosen = policy.WhichOneof("policy_choice")
     ordered = sorted(model.versions)
@@ -89,7 +89,7 @@ def loaded(model: Model) -> list[int]:
 
 
 def files(model: Model, file: str = "") -> list[Finding]:
-    """The file that the backend looks for in each version that is loaded; ``wanted`` where only its stack knows it."""
+    """The backend's file in each loaded version; ``file`` if only its stack knows the name."""
     file = file or model.config.default_model_filename or MODEL_FILES.get(model.backend, "")
     if model.is_ensemble or not file:
         return []

@@ -1,4 +1,4 @@
-"""Instance groups: on which processor a model's copies run."""
+"""Instance groups: the hardware of a model's instances."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ AUTO, GPU, CPU, MODEL = range(4)
 
 
 def instances(model: Model, server: Server) -> list[Finding]:
-    """Kinds of instances against the GPUs that there are."""
+    """The kinds of instances must match the available GPUs."""
     groups = model.config.instance_group
     if model.is_ensemble:
         return []  # see ensembles

@@ -1,4 +1,4 @@
-"""Values of a configuration that Triton refuses before it loads anything (seen with 2.51.0)."""
+"""Values of a configuration that Triton rejects before it loads anything (seen with 2.51.0)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ PLAIN = {
         | {"tensorflow"}
     ),
 }  # fmt: skip
-"""Suffix of a tag of the image without an engine of ours → backends in it (names in triton-inference-server/server,
-build.py; no image was opened)."""
+"""Tag suffix of images without a supported engine → their backends (names in triton-inference-server/server,
+build.py; no image was opened).
+"""
 
 
 def backends() -> dict[str, frozenset[str]]:
-    """Suffix of an image's tag → backends in it."""
+    """Suffix of an image's tag → its backends."""
     return {each.suffix: frozenset(each.backends) for each in map(images, families())} | PLAIN
 
 
 def backend(model: Model, server: Server) -> list[Finding]:
-    """The backend's name against those that there are."""
+    """The backend's name must be an available one."""
     config = model.config
     if config.platform and config.platform not in PLATFORMS:
         message = tr("unknown Triton platform: {platform!r}", platform=config.platform)
