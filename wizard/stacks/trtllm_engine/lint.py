@@ -16,16 +16,16 @@ from wizard.repository.linting.text import unreadable
 from wizard.stacks.trtllm_engine import templates
 
 FAMILY = "trtllm"
-"""Of the images with this engine."""
+"""Family of the images with this engine."""
 STRATEGIES = ("v1", "V1", "inflight_batching", "inflight_fused_batching")
-"""Values of gpt_model_type (tensorrtllm_backend, docs/model_config.md); the third was a name of the last."""
+"""Values of gpt_model_type (tensorrtllm_backend, docs/model_config.md); the third is an old name of the last."""
 
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+|[\w.-]+")
 SEEN = mark("If the server's folders differ from this machine's, map them with --mount HERE:THERE.")
 
 
 def paths(model: Model, server: Server) -> list[Finding]:
-    """The folders that parameters name."""
+    """The folders in the parameters."""
     findings = []
     tokenizer = model.parameter("tokenizer_dir")
     if tokenizer and "${" not in tokenizer and model.backend != "tensorrtllm":
@@ -49,7 +49,7 @@ def paths(model: Model, server: Server) -> list[Finding]:
 
 
 def here(path: str, server: Server) -> Path:
-    """Where this machine has what the server sees as ``path``."""
+    """The path on this machine of the server's ``path``."""
     for local, seen in server.mounts:
         if PurePosixPath(path).is_relative_to(seen):
             return Path(local) / PurePosixPath(path).relative_to(seen)
@@ -57,15 +57,15 @@ def here(path: str, server: Server) -> Path:
 
 
 def built_for(engine: Path) -> Path:
-    """The note beside an engine's folder of the GPUs that it was built for: compute capability → name."""
+    """The file beside an engine's folder that records its GPUs: compute capability → name."""
     return engine.with_name(f"{engine.name}.gpus.json")
 
 
 def _gpus(model: Model, path: str, note: Path, server: Server) -> list[Finding]:
-    """An engine runs only on GPUs of the compute capability that it was built on (TensorRT support matrix)."""
+    """An engine only runs on GPUs with the compute capability that it was built on (TensorRT support matrix)."""
     try:
         known = json.loads(contents(note))
-    except (OSError, ValueError, RecursionError):  # others' engines have none
+    except (OSError, ValueError, RecursionError):  # engines built elsewhere have none
         return []
     if not isinstance(known, dict) or not known or not server.capabilities or server.capabilities & set(known):
         return []
@@ -143,7 +143,7 @@ def _limits(model: Model, path: str, server: Server, world: int, batch: int | No
 
 
 def _facts(config: dict[str, Any]) -> tuple[int, int, str | None, int | None]:
-    """Tensor and pipeline parallel size, TensorRT-LLM's version and largest batch of an engine's config.json.
+    """Tensor and pipeline parallel size, TensorRT-LLM's version and maximum batch size in an engine's config.json.
 
     From 0.8 on they are in ``pretrained_config.mapping`` and ``build_config``; 0.7's build.py wrote ``builder_config``.
     """
@@ -159,7 +159,7 @@ def _facts(config: dict[str, Any]) -> tuple[int, int, str | None, int | None]:
 
 
 def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
-    """What can only be streamed by a decoupled model."""
+    """Features that only a decoupled model can stream."""
     config = model.config
     if model.is_ensemble or config.model_transaction_policy.decoupled:
         return []
@@ -194,12 +194,12 @@ def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
 
 
 def findings(model: Model, models: Mapping[str, Model], server: Server) -> list[Finding]:
-    """Everything about one model."""
+    """All findings about a model."""
     return [*templates.unfilled(model), *paths(model, server), *streaming(model, models)]
 
 
 def of_all(models: Mapping[str, Model]) -> list[Finding]:
-    """Everything about all models together."""
+    """All findings about all models together."""
     return templates.defaults(models.values())
 
 

@@ -1,4 +1,4 @@
-"""Models of Triton's vLLM backend: ``model.json`` holds the engine's arguments."""
+"""Models of Triton's vLLM backend: ``model.json`` contains the engine's arguments."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ KNOWN = frozenset(
     otlp_traces_endpoint reasoning_parser task runner convert attention_backend async_scheduling additional_config
     """.split()  # noqa: SIM905 - one word each, for reading
 )
-"""Arguments of vLLM's engine in some release (docs.vllm.ai, "Engine Arguments"); each release takes only its own."""
+"""Arguments of vLLM's engine in any release (docs.vllm.ai, "Engine Arguments"); each release accepts only its own."""
 
 
 def findings(model: Model, models: Mapping[str, Model], server: Server) -> list[Finding]:
-    """The engine's arguments, and what the backend asks of config.pbtxt."""
+    """The engine's arguments, and the backend's requirements for config.pbtxt."""
     if model.backend != BACKEND:
         return []
     problems = folders.files(model, model.config.default_model_filename or FILE)
@@ -80,12 +80,12 @@ def _arguments(model: Model, version: int) -> list[Finding]:
 
 
 def _several_gpus(model: Model, engine: dict[str, Any]) -> list[Finding]:
-    """vLLM over several GPUs must choose them itself."""
+    """vLLM over several GPUs must select them itself."""
     world = 1
     for key in ("tensor_parallel_size", "pipeline_parallel_size"):
         value = engine.get(key, 1)
         world *= value if isinstance(value, int) and value > 0 else 1
-    # Triton's default where there are GPUs is KIND_GPU, but the backend's own is completed before.
+    # Triton's default with GPUs is KIND_GPU, but the backend's own default is set before.
     if world == 1 or not any(group.kind == GPU for group in model.config.instance_group):
         return []
     message = tr(
