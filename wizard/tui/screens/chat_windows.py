@@ -1,4 +1,4 @@
-"""What the chat asks and shows in windows. What was decided is returned; None stands for "never mind"."""
+"""The windows of the chat. They return the decision; None means cancelled."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ MODEL = Question(
     "model", "text", mark("Model"), "", otherwise=mark("the only one there"), help=mark("Its name on that server.")
 )
 ALTERNATIVES = 5
-"""Tokens beside the chosen one whose probabilities are asked for."""
+"""Number of alternatives per token to request."""
 GROUPS = (
     (mark("Role"), ("system",)),
     (mark("Token sampling"), ("temperature", "top_p", "top_k", "min_p", "seed")),
     (mark("Repetition"), ("repetition_penalty", "presence_penalty", "frequency_penalty")),
     (mark("Stopping"), ("max_tokens", "stop")),
 )
-"""All settings, as they stand together."""
+"""All settings, in groups."""
 
 
 async def ask_settings(app: App[Any], view: ChatView, pinned: Mapping[str, object]) -> Conversation | None:
-    """Change how the model answers.
+    """Change the sampling settings.
 
     Raises:
         UsageError: TW-C08 if a value is out of its range.
@@ -66,7 +66,7 @@ async def ask_settings(app: App[Any], view: ChatView, pinned: Mapping[str, objec
 
 
 async def ask_preset(app: App[Any], presets: Callable[[], list[Preset]], present: Conversation) -> Preset | None:
-    """Choose a system prompt with settings; or keep the ``present`` ones under a name, or remove a kept one.
+    """Choose a preset; or save the ``present`` settings as one, or remove a saved one.
 
     Raises:
         WizardError: See `wizard.catalog.presets`.
@@ -94,10 +94,10 @@ async def ask_preset(app: App[Any], presets: Callable[[], list[Preset]], present
 
 
 async def ask_file(app: App[Any], name: str, endpoint: Endpoint, conversation: Conversation) -> str | None:
-    """Write the conversation to a file, at first offered as ``name``; one that is there only after a question.
+    """Save the conversation to a file, with the default ``name``; an existing file only after confirmation.
 
     Returns:
-        What the file was called, whether or not it could be written.
+        The file's name, whether or not it could be written.
     """
     answers = await app.push_screen_wait(FormScreen(tr("Save the conversation"), [FILE], {FILE.name: name}))
     if not answers:
@@ -116,7 +116,7 @@ async def ask_file(app: App[Any], name: str, endpoint: Endpoint, conversation: C
 
 
 async def ask_second(app: App[Any], calls: ChatPort, first: Endpoint) -> Endpoint | None:
-    """Choose the server that answers beside the ``first``: one of this workspace, or one elsewhere."""
+    """Choose the server to compare with the ``first``: one of this workspace, or another one."""
     endpoints: list[Endpoint] = []
     with errors_shown(app):
         endpoints = await background.call(calls.others)
@@ -140,7 +140,7 @@ async def ask_second(app: App[Any], calls: ChatPort, first: Endpoint) -> Endpoin
 
 
 async def ask_leaving(app: App[Any], server: str, now: Endpoint | None) -> str | None:
-    """Ask what becomes of the ``server`` that runs ``now``, or what next after its end.
+    """Ask what to do with the ``server`` that is running ``now``, or what to do after its exit.
 
     Returns:
         ``leave``, ``stop``, ``restart``, ``another`` or ``stay``.
@@ -162,10 +162,10 @@ async def ask_leaving(app: App[Any], server: str, now: Endpoint | None) -> str |
 
 
 def show_probabilities(app: App[Any], talk: ModelChat, present: Conversation) -> Conversation | None:
-    """Show how probable the tokens of the last answer of ``talk`` were, or say why that is not known.
+    """Show the token probabilities of the last answer of ``talk``, or why they are unknown.
 
     Returns:
-        The ``present`` conversation asking for them from here on, if it has not.
+        The ``present`` conversation with log probabilities turned on, if they were off.
     """
     if talk.logprobs:
         app.push_screen(LogprobsScreen(talk.logprobs))

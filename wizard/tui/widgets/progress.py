@@ -1,4 +1,4 @@
-"""How far the running step is: a bar as wide as there is room for, and below it the time and what the tool says."""
+"""Progress of the running step: a bar of the available width, and below it the time and the tool's message."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from wizard.run.events import Progress
 from wizard.tui.widgets.lines import LEAST_WIDTH, Lines
 
 _DRAWN = re.compile(r"[|]?[─-▟][─-▟ ]*[|]?|[|]\s+[|]")
-"""A bar that a tool draws itself (pip, uv, tqdm): box drawing and block elements; tqdm's is empty at first."""
+"""Bars that tools draw (pip, uv, tqdm): box drawing and block elements; tqdm's is empty at first."""
 
 _ALL = 0.995
-"""From here on it would be said to be 100 %."""
+"""From this value on it would be rounded to 100%."""
 
 
 class ProgressLines(Lines):
-    """The bar, while it is known how far the step is, and the words; at least two lines, so that nothing jumps.
+    """The bar, if the progress is known, and the text; at least two lines, so that the layout is stable.
 
-    A tool that has told of all that it fetches does not tell how long the rest of its step takes: no bar then.
+    A tool that has completed its downloads does not report how long the rest takes: no bar then.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class ProgressLines(Lines):
         self._stopping = False
 
     def show(self, progress: Progress | None, elapsed: float, *, stopping: bool) -> None:
-        """Show how far the step is after ``elapsed`` seconds, or that it was asked to stop."""
+        """Show the progress after ``elapsed`` seconds, or that the step is being stopped."""
         self._progress, self._elapsed, self._stopping = progress, elapsed, stopping
         self.changed()
 
