@@ -1,4 +1,4 @@
-"""``--hardware``: this machine, a recorded one, or one that exists only as a phrase; and recording it."""
+"""``--hardware``: this machine, a recorded one, or a shorthand; and recording a machine."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _LINK = re.compile(r"NV[1-9]\d?|PIX|PXB|PHB|NODE|SYS")
 
 
 def find(hardware: str | None, workspace: Path) -> Host:
-    """The machine that ``hardware`` names.
+    """The machine specified by ``hardware``.
 
     Args:
         hardware: None for this machine, the path of a recorded host (it has a ``/`` or ends in ``.json``), or a
             shorthand such as ``4xA6000``, ``A100`` or ``cpu``.
-        workspace: Where the disk of this machine is measured.
+        workspace: The workspace whose disk is measured on this machine.
 
     Raises:
-        UsageError: TW-P05 no such GPU, TW-P06 no such file, TW-P07 a recorded value that cannot be,
+        UsageError: TW-P05 unknown GPU, TW-P06 file not found, TW-P07 an invalid recorded value,
             TW-P10 too many GPUs, TW-K01 or TW-K02 if the file is not a recorded host.
     """
     if hardware is None:
@@ -41,10 +41,10 @@ def find(hardware: str | None, workspace: Path) -> Host:
 
 
 def save(host: Host, path: Path) -> None:
-    """Record ``host`` as JSON; a file is replaced whole or not at all, a device or pipe is written to.
+    """Record ``host`` as JSON; a file is replaced atomically, a device or pipe is written to directly.
 
     Raises:
-        WorkspaceError: TW-P08 if it cannot be written.
+        WorkspaceError: TW-P08 if it is not writable.
     """
     path = path.expanduser()
     text = to_json(host, indent=2) + "\n"
@@ -85,7 +85,7 @@ def _recorded(name: str) -> Host:
 
 
 def _impossible(data: Any, where: str) -> str | None:
-    """The first number that no machine can have (negative, not finite, beyond 2^60) and where it stands, or None."""
+    """The first impossible number (negative, not finite, beyond 2^60) and its location, or None."""
     if isinstance(data, (int, float)):
         return None if 0 <= data < _LARGEST_NUMBER else tr("{field} is {value}", field=where, value=str(data)[:40])
     items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()

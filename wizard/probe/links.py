@@ -1,4 +1,4 @@
-"""The links between the GPUs of a machine, as NVML describes them, in the words of ``nvidia-smi topo -m``."""
+"""The links between the GPUs of a machine, from NVML, in the words of ``nvidia-smi topo -m``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wizard.probe.host import GpuLink
 from wizard.probe.nvml import Device, Nvml, Unknown
 
 TOPOLOGY = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
-"""``nvmlGpuTopologyLevel_t`` → the word of ``nvidia-smi topo -m``; two GPUs of one board (0) are at least that near."""
+"""``nvmlGpuTopologyLevel_t`` → the word of ``nvidia-smi topo -m``; two GPUs on a board (0) are at least that close."""
 
 Address = tuple[int, int, int, int]
 """PCI domain, bus, device, function."""
@@ -28,16 +28,16 @@ class _Ends:
 
     gpus: tuple[Address, ...]
     switches: int
-    """Links to switches; all GPUs behind them are reached."""
+    """Links to switches, which connect all GPUs behind them."""
     untold: int
-    """Links of which NVML does not say which GPU of this machine is at the other end."""
+    """Links without a known GPU at the other end."""
 
 
 def find(session: Nvml, devices: list[Device], unknown: dict[str, str]) -> tuple[GpuLink, ...]:
-    """The link of each pair of ``devices``, the best one that it has.
+    """The best link of each pair of ``devices``.
 
     Raises:
-        HostError: As `Nvml.query`.
+        HostError: See `Nvml.query`.
     """
     if len(devices) < 2:
         return ()
@@ -89,7 +89,9 @@ def _ends(session: Nvml, device: Device, addresses: set[Any]) -> _Ends:
 def _partners(
     session: Nvml, pairs: list[tuple[Device, Device]], ends: dict[Device, _Ends], unknown: dict[str, str]
 ) -> dict[tuple[Device, Device], int]:
-    """Pairs of GPUs that reach each other, and no third GPU, by NVLinks whose far ends are not told; how many."""
+    """Pairs of GPUs that are only connected to each other by NVLinks with unknown far ends; with the number of
+    links.
+    """
     joined = [
         (a, b)
         for a, b in pairs

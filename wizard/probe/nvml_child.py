@@ -1,4 +1,4 @@
-"""The wizard's end of `nvml_process`: starts it, asks it, waits no longer than it should, and ends it."""
+"""The wizard's side of `nvml_process`: starts it, queries it with time limits, and ends it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KILLED_S = 1.0
 
 
 class FailedError(Exception):
-    """The process gave no answer in time, or ended."""
+    """The process did not respond in time, or exited."""
 
     def __init__(self, message: str, *, crashed: bool) -> None:
         super().__init__(message)
@@ -29,21 +29,23 @@ class FailedError(Exception):
 
 
 class Process:
-    """A process that answers; it is started by the first question, and again by the next one after a failure."""
+    """A query process; started by the first query, and again by the next one after a failure."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._ours: socket.socket | None = None
 
     def ask(self, patience: float, function: str, arguments: list[Any], options: dict[str, Any]) -> dict[str, Any]:
-        """Its answer, see `nvml_process`.
+        """The response, see `nvml_process`.
 
         Raises:
-            FailedError: There was none within ``patience`` seconds, or it cannot be started; it has been ended.
+            FailedError: There was none within ``patience`` seconds, or it cannot start; the process has been ended.
         """
         try:
             ours = self._ours or self._start()
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it ended; hearing nothing says so
+            with contextlib.suppress(
+                BrokenPipeError, ConnectionResetError
+            ):  # it exited; the missing response reports it
                 ours.sendall(json.dumps([function, arguments, options]).encode() + b"\n")
             answer: dict[str, Any] = json.loads(_received(ours, patience))
         except TimeoutError:
@@ -61,13 +63,13 @@ class Process:
         raise failure
 
     def kill(self) -> None:
-        """End it from any thread and without waiting; a question under way fails."""
+        """Kill it from any thread and without waiting; a running query fails."""
         process = self._process
         if process is not None:
             process.kill()
 
     def end(self) -> None:
-        """End it, and wait for that; not long: the kernel's part of a driver may hold it."""
+        """End it, and wait briefly: the kernel's part of a driver may delay it."""
         if self._ours is not None:
             self._ours.close()
         if self._process is not None:
@@ -105,8 +107,8 @@ def _received(ours: socket.socket, patience: float) -> bytes:
     """The next line.
 
     Raises:
-        EOFError: The process ended, or says more than can be meant.
-        TimeoutError: It says nothing.
+        EOFError: The process exited, or its response is too long.
+        TimeoutError: There is no response.
     """
     until = time.monotonic() + patience
     line = b""
@@ -114,7 +116,7 @@ def _received(ours: socket.socket, patience: float) -> bytes:
         ours.settimeout(max(0.001, until - time.monotonic()))
         try:
             piece = ours.recv(1 << 16)
-        except ConnectionResetError:  # it ended with a question unread
+        except ConnectionResetError:  # it exited with an unread query
             piece = b""
         line += piece
         if not piece or len(line) > _LONGEST_ANSWER:

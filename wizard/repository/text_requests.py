@@ -9,29 +9,29 @@ Inputs (all but the first are optional):
 
 ===================== ======= ================================================================================
 text_input            STRING  One user message, or a ready prompt (see ``apply_chat_template``).
-max_tokens            INT32   Longest answer in tokens, 512; the end of the context ends it earlier.
-temperature           FP32    0 takes the likeliest token each time; the default is the model's ``default_temperature``.
-top_p                 FP32    Choose among the likeliest tokens that make up this share, over 0 up to 1 (0.95).
-top_k                 INT32   Choose among this many, 0 for all (40).
-random_seed           UINT64  The same seed, prompt and settings give the same answer where the engine can do that.
-stop_words            STRING  Texts that end the answer, beside the model's own.
-stream                BOOL    True (default): responses as the text comes. False: one response with all of it.
-apply_chat_template   BOOL    True (default if the model has a template): the engine makes the prompt of it.
-                              False: ``text_input`` is the prompt, its special tokens count as such.
+max_tokens            INT32   Maximum tokens of the answer, 512; the end of the context ends it earlier.
+temperature           FP32    0 selects the most likely token; the default is the model's ``default_temperature``.
+top_p                 FP32    Sample from the most likely tokens with this total share, over 0 up to 1 (0.95).
+top_k                 INT32   Sample from this many tokens, 0 for all (40).
+random_seed           UINT64  The same seed, prompt and settings give the same answer if the engine supports it.
+stop_words            STRING  Stop strings, in addition to the model's own.
+stream                BOOL    True (default): streamed responses. False: a single response.
+apply_chat_template   BOOL    True (default if the model has a template): the engine renders the prompt with it.
+                              False: ``text_input`` is the prompt; its special tokens are recognized.
 ===================== ======= ================================================================================
 
 Where ``config.pbtxt`` declares them:
 
 ===================== ======= ================================================================================
-min_p                 FP32    Leave out what is less probable than this share of the likeliest (the engine's default).
-repetition_penalty    FP32    Divides the scores of tokens that were there before, 1 for none (1).
-presence_penalty      FP32    Taken off the scores of tokens that were there before, -2 to 2 (0).
-frequency_penalty     FP32    The same for each time that they were there, -2 to 2 (0).
-logprobs              INT32   Give the output ``logprobs`` with as many alternatives for each token, 0 to 20.
+min_p                 FP32    Exclude tokens below this share of the highest probability (the engine's default).
+repetition_penalty    FP32    Divides the scores of repeated tokens, 1 for none (1).
+presence_penalty      FP32    Subtracted from the scores of repeated tokens, -2 to 2 (0).
+frequency_penalty     FP32    The same for each repetition, -2 to 2 (0).
+logprobs              INT32   Return the output ``logprobs`` with this number of alternatives per token, 0 to 20.
 ===================== ======= ================================================================================
 
-Outputs: ``text_output`` (never a part of a character), ``finish_reason`` (empty until the last response: ``stop`` or
-``length``), ``completion_tokens`` (so far, counted by the engine). Where they were asked for, ``logprobs``: JSON,
+Outputs: ``text_output`` (never a partial character), ``finish_reason`` (empty until the last response: ``stop`` or
+``length``), ``completion_tokens`` (so far, counted by the engine). If requested, ``logprobs``: JSON,
 ``[[token, logprob, [[token, logprob], ...]], ...]`` for the tokens since the last response, natural logarithms.
 """
 

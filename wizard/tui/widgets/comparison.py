@@ -63,7 +63,7 @@ class Comparison(Container):
         for talk in self.chats:
             talk.say_name(tr("find, copy, save, log here") if talk is self.here else "")
 
-    # Who is asked
+    # The answering models
 
     @property
     def chats(self) -> list[ModelChat]:
