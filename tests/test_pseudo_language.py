@@ -40,7 +40,7 @@ from wizard.probe.ask import Asked
 from wizard.probe.host import ContainerEngine, Host
 from wizard.texts import advise as texts
 from wizard.texts import explain, reasons, remedies, report
-from wizard.texts.errors import worded
+from wizard.texts.errors import user_errors
 
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "wizard"
@@ -283,7 +283,7 @@ def _of_hub(name: str) -> Exception:
 
 
 def _raised(work: Callable[[], object]) -> WizardError:
-    with pytest.raises(WizardError) as caught, worded():
+    with pytest.raises(WizardError) as caught, user_errors():
         work()
     return caught.value
 

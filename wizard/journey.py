@@ -95,7 +95,7 @@ def latest_plan(workspace: Workspace, names: Iterable[str]) -> Plan | None:
     return latest_plan(workspace, names)
 
 
-def served_before(workspace: Workspace, name: str) -> str | None:
+def previous_plan(workspace: Workspace, name: str) -> str | None:
     """The plan that the server ``name`` was created from, if ``name`` is a server of the workspace rather than a
     recipe.
     """
@@ -165,10 +165,10 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
     from wizard.advise.calibration import NOTHING
     from wizard.advise.ranking import advise as rank
     from wizard.probe.engine_python import with_python
-    from wizard.texts.errors import worded
+    from wizard.texts.errors import user_errors
 
     host = with_python(host, constraints.engine_python)
-    with worded():
+    with user_errors():
         engine_python.check(host, constraints)
     return rank(host, facts, constraints, past or NOTHING)
 
@@ -180,9 +180,9 @@ def recommended(advice: Advice) -> Choice:
         InfeasibleError: TW-A01 if there is none, with the first rejection's reason and remedies.
     """
     from wizard.advise.ranking import recommended as first
-    from wizard.texts.errors import worded
+    from wizard.texts.errors import user_errors
 
-    with worded():
+    with user_errors():
         return first(advice)
 
 
@@ -206,9 +206,9 @@ def speed(host: Host, facts: ModelFacts, setup: Setup, load: Load, *, provider: 
         InfeasibleError: TW-A10 if the provider has no figure.
     """
     from wizard.advise.providers import ask
-    from wizard.texts.errors import worded
+    from wizard.texts.errors import user_errors
 
-    with worded():
+    with user_errors():
         return ask(host, facts, setup, load, provider)
 
 
@@ -230,11 +230,11 @@ def plan(
     from wizard.kernel.paths import suggest_name
     from wizard.plan.server_plan import replan as make
     from wizard.serve.find import running
-    from wizard.texts.errors import worded
+    from wizard.texts.errors import user_errors
 
     called = name or suggest_name(facts.ref)
     mine = running(workspace.server(called))
-    with worded():
+    with user_errors():
         return make(
             host,
             facts,

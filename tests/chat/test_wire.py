@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.values import CHOICE, GGUF
-from wizard.chat.ask import Ask, PromptTooLong, server_said
+from wizard.chat.ask import Ask, PromptTooLong, server_error
 from wizard.chat.wire import OWN, OWN_KINDS, WIZARD, Wire, engine_of, wire_of
 from wizard.repository.repository import Repository
 from wizard.stacks.llamacpp import repository as llamacpp
@@ -215,9 +215,9 @@ def test_required_words_are_sent_empty() -> None:
     ],
 )
 def test_a_prompt_that_does_not_fit_in_the_words_of_every_engine(text: str) -> None:
-    assert isinstance(server_said(text, "m"), PromptTooLong)
+    assert isinstance(server_error(text, "m"), PromptTooLong)
 
 
 def test_how_much_too_long_a_prompt_is_reads_as_all_counts_do() -> None:
-    said = server_said("in ensemble 'm': prompt too long: 33335 tokens, and a request may have 1024", "m")
+    said = server_error("in ensemble 'm': prompt too long: 33335 tokens, and a request may have 1024", "m")
     assert str(said) == "33,335 tokens; a request can have at most 1,024"

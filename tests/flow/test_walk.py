@@ -62,7 +62,7 @@ VALUES: dict[type, Any] = {
     effects.Recipe: None,
     effects.Advise: ADVICE,
     effects.MakePlan: PLAN,
-    effects.Carry: ENDPOINT,
+    effects.RunPlan: ENDPOINT,
     effects.Recall: PLAN,
     effects.Find: ENDPOINT,
 }
@@ -292,11 +292,11 @@ def test_a_plan_for_another_machine_is_the_end() -> None:
 
 
 def test_after_a_failure_a_step_is_repeated_left_out_or_another_way_chosen() -> None:
-    walk = Walk(State({"model": "demo", "accept": True}), Carry=[ERROR, ERROR, ERROR, ERROR])(None)(CHOICE)(PLAN)
+    walk = Walk(State({"model": "demo", "accept": True}), RunPlan=[ERROR, ERROR, ERROR, ERROR])(None)(CHOICE)(PLAN)
     assert (walk.asks, walk.error) == ("build", "TW-S03")
     walk(Skip("ready"))(Redo("ready"))("again")
-    carried = [(effect.redo, effect.skip) for effect in walk.done if isinstance(effect, effects.Carry)]
-    assert carried == [((), ()), ((), ("ready",)), (("ready",), ()), ((), ())]
+    plan_run = [(effect.redo, effect.skip) for effect in walk.done if isinstance(effect, effects.RunPlan)]
+    assert plan_run == [((), ()), ((), ("ready",)), (("ready",), ()), ((), ())]
     assert walk.back("advice").asks == "advice"
     assert "accept" not in walk.state.given
 

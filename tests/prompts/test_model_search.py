@@ -9,7 +9,7 @@ from tests.prompts.fake_journey import FakeJourney
 from tests.prompts.terminal import ADVICE, ENTER, MODEL, Flow
 from tests.values import CPU_HOST
 from wizard.kernel.paths import Workspace
-from wizard.prompts.options import not_here
+from wizard.prompts.options import unavailable
 
 
 def test_a_wrong_model_is_told_and_asked_again(flow: Flow) -> None:
@@ -72,7 +72,7 @@ def test_models_that_are_missing_for_one_reason_are_one_line(tmp_path: Path) -> 
         replace(FakeJourney(tmp_path).suggestions(CPU_HOST)[-1], title=f"Model {number}", why_not=why)
         for number, why in enumerate(("it needs 40 GiB", *["the Hub does not respond"] * 4))
     )
-    assert not_here([large, *silent]) == [
+    assert unavailable([large, *silent]) == [
         "Not possible with Model 0: it needs 40 GiB",
         "Not possible with 4 more models: the Hub does not respond",
     ]

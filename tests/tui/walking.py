@@ -121,7 +121,7 @@ async def to_machine(pilot: Pilot[Any]) -> MachineScreen:
     if isinstance(pilot.app.screen, WelcomeScreen):
         await choose(pilot, "machine")
     found = await screen(pilot, MachineScreen)
-    await wait_for(pilot, lambda: (found.view.host or found.view.error) and not found.awaits_reading)
+    await wait_for(pilot, lambda: (found.view.host or found.view.error) and not found.is_waiting)
     await pilot.pause()
     return found
 

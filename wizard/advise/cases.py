@@ -66,7 +66,7 @@ def case(entry: Any) -> Case:
     if not isinstance(machine, list):
         raise ValueError(tr("`gpus` must be a list, not {value}", value=_shown(machine)))
     gpus = [_mapping(entry, tr("entry {number} of `gpus`", number=number)) for number, entry in enumerate(machine, 1)]
-    named = _mapping(_given(fields, "model"), "`model`")
+    named = _mapping(_required(fields, "model"), "`model`")
     return host(gpus), model(named), constraints(_mapping(fields.get("request") or {}, "`request`"))
 
 
@@ -80,20 +80,22 @@ def _mapping(value: Any, name: str) -> dict[str, Any]:
     return value
 
 
-def _given(entry: dict[str, Any], field: str) -> Any:
+def _required(entry: dict[str, Any], field: str) -> Any:
     """A required field."""
     if entry.get(field) is None:
         raise ValueError(tr("`{field}` is missing", field=field))
     return entry[field]
 
 
-def _whole(entry: dict[str, Any], field: str, most: int = 10**15, *, least: int = 1, default: int | None = None) -> int:
+def _integer(
+    entry: dict[str, Any], field: str, most: int = 10**15, *, least: int = 1, default: int | None = None
+) -> int:
     """A number of a case; ``default`` if it is missing or null.
 
     Raises:
         ValueError: If it is not an integer from ``least`` to ``most``, or it is missing and there is no default.
     """
-    value = _given(entry, field) if default is None else entry.get(field)
+    value = _required(entry, field) if default is None else entry.get(field)
     if value is None and default is not None:
         return default
     if type(value) is not int or not least <= value <= most:
@@ -130,13 +132,13 @@ def host(gpus: list[dict[str, Any]]) -> Host:
     links: list[GpuLink] = []
     for kind in gpus:
         first = len(made)
-        made += [_gpu(first + number, kind) for number in range(_whole(kind, "count", MOST_GPUS, default=1))]
-        profile = match(str(_given(kind, "name")))
+        made += [_gpu(first + number, kind) for number in range(_integer(kind, "count", MOST_GPUS, default=1))]
+        profile = match(str(_required(kind, "name")))
         if kind.get("nvlink") == "y":
             bonds = (profile.link.nvlinks if profile else 0) or 4
             here = range(first, len(made))
             links += [GpuLink(a, b, f"NV{bonds}") for a in here for b in here if a < b]
-    meminfo = next((_whole(kind, MEMINFO) for kind in gpus if kind.get(MEMINFO)), None)
+    meminfo = next((_integer(kind, MEMINFO) for kind in gpus if kind.get(MEMINFO)), None)
     return Host(
         cpu=Cpu(None, "x86_64", 16, ("avx2", "bmi2", "f16c", "fma")),
         memory_total_bytes=meminfo * 1024 if meminfo else 64 * GIB,
@@ -153,11 +155,11 @@ def host(gpus: list[dict[str, Any]]) -> Host:
 
 
 def _gpu(index: int, kind: dict[str, Any]) -> Gpu:
-    mib, name = _whole(kind, "memory_mib", default=0), str(_given(kind, "name"))
+    mib, name = _integer(kind, "memory_mib", default=0), str(_required(kind, "name"))
     profile = match(name)
-    total = mib * MIB or _whole(kind, MEMINFO, default=0) * 1024
+    total = mib * MIB or _integer(kind, MEMINFO, default=0) * 1024
     idle = max(0, total - (RESERVED_MIB * MIB if mib else 4 * GIB))
-    free = _whole(kind, "free_mib", max(1, total // MIB), least=0, default=idle // MIB) * MIB
+    free = _integer(kind, "free_mib", max(1, total // MIB), least=0, default=idle // MIB) * MIB
     if kind.get("mig") and " MIG " not in name:
         name += " MIG slice"
     return Gpu(
@@ -166,7 +168,7 @@ def _gpu(index: int, kind: dict[str, Any]) -> Gpu:
         memory_total_bytes=total or None,
         memory_free_bytes=free if total else None,
         memory_is_shared_with_host=not mib,
-        compute_capability=_capability(str(_given(kind, "cc"))),
+        compute_capability=_capability(str(_required(kind, "cc"))),
         pcie_generation=profile.link.pcie_generation if profile else None,
         pcie_width=16,
         mig_enabled=False,
@@ -183,29 +185,29 @@ def _capability(text: str) -> tuple[int, int]:
 def model(entry: dict[str, Any]) -> ModelFacts:
     """A model derived from its stated shape and totals."""
     layers, hidden, heads = (
-        _whole(entry, "layers", 10_000),
-        _whole(entry, "hidden", 10**6),
-        _whole(entry, "heads", 10**5),
+        _integer(entry, "layers", 10_000),
+        _integer(entry, "hidden", 10**6),
+        _integer(entry, "heads", 10**5),
     )
-    ref = str(_given(entry, "id"))
-    experts = _whole(entry, "experts", 10**5, least=0, default=0)
+    ref = str(_required(entry, "id"))
+    experts = _integer(entry, "experts", 10**5, least=0, default=0)
     facts = ModelFacts(
         ref=ref,
         source="hub",
         location=ref,
         name=re.split(r"[/\\]", ref)[-1],
         architecture=None,
-        parameters=_whole(entry, "params"),
+        parameters=_integer(entry, "params"),
         layers=layers,
         hidden_size=hidden,
         heads=heads,
-        kv_heads=_whole(entry, "kv_heads", default=heads),
-        head_dim=_whole(entry, "head_dim", 10**5, default=max(1, hidden // heads)),
-        intermediate_size=_whole(entry, "ffn", 10**8, least=0, default=0),
-        vocabulary=_whole(entry, "vocab", 10**8),
+        kv_heads=_integer(entry, "kv_heads", default=heads),
+        head_dim=_integer(entry, "head_dim", 10**5, default=max(1, hidden // heads)),
+        intermediate_size=_integer(entry, "ffn", 10**8, least=0, default=0),
+        vocabulary=_integer(entry, "vocab", 10**8),
         experts=experts or None,
-        experts_per_token=_whole(entry, "experts_per_token", experts, least=0, default=0) or None,
-        max_context=_whole(entry, "max_position", 10**9),
+        experts_per_token=_integer(entry, "experts_per_token", experts, least=0, default=0) or None,
+        max_context=_integer(entry, "max_position", 10**9),
         dtype=str(entry.get("dtype") or "bfloat16"),
         quantization=_stored(entry),
     )
@@ -213,7 +215,7 @@ def model(entry: dict[str, Any]) -> ModelFacts:
 
 
 def _anatomy(entry: dict[str, Any], facts: ModelFacts) -> Anatomy:
-    layers, moe = facts.layers or 0, _whole(entry, "moe_layers", 10_000, least=0, default=0)
+    layers, moe = facts.layers or 0, _integer(entry, "moe_layers", 10_000, least=0, default=0)
     return Anatomy(
         _parts(entry, facts, moe),
         tuple(_attention(entry, facts)),
@@ -225,8 +227,8 @@ def _anatomy(entry: dict[str, Any], facts: ModelFacts) -> Anatomy:
         facts.experts or 0,
         facts.experts_per_token or 0,
         moe,
-        _whole(entry, "moe_ffn", 10**8, least=0, default=0),
-        _whole(entry, "shared_expert_ffn", 10**8, least=0, default=0),
+        _integer(entry, "moe_ffn", 10**8, least=0, default=0),
+        _integer(entry, "shared_expert_ffn", 10**8, least=0, default=0),
     )
 
 
@@ -234,12 +236,12 @@ def _attention(entry: dict[str, Any], facts: ModelFacts) -> Iterator[Attention]:
     """Layers with full attention, and those with a window that is shorter than the context."""
     layers, kv_heads, head = facts.layers or 0, facts.kv_heads or 0, facts.head_dim or 0
     if mla := _mapping(entry.get("mla") or {}, "`mla`"):
-        row = _whole(mla, "kv_lora_rank", 10**6) + _whole(mla, "qk_rope_head_dim", 10**6)
+        row = _integer(mla, "kv_lora_rank", 10**6) + _integer(mla, "qk_rope_head_dim", 10**6)
         yield Attention(layers, 1, row, 0, latent=row)
         return
     window = _mapping(entry.get("sliding_window") or {}, "`sliding_window`")
-    width = _whole(window, "window", default=10**9) if window else 10**9
-    windowed = _whole(window, "layers", layers, least=0, default=layers) if width < (facts.max_context or 0) else 0
+    width = _integer(window, "window", default=10**9) if window else 10**9
+    windowed = _integer(window, "layers", layers, least=0, default=layers) if width < (facts.max_context or 0) else 0
     if layers > windowed:
         yield Attention(layers - windowed, kv_heads, head, head)
     if windowed:
@@ -261,14 +263,14 @@ def _parts(entry: dict[str, Any], facts: ModelFacts, moe: int) -> Parts:
         head=0 if entry.get("tied_embeddings") else embedding,
         attention=attention * (facts.heads or 0),
         key_value=attention * (facts.kv_heads or 0),
-        experts=each * (facts.experts or 0) * _whole(entry, "moe_ffn", 10**8, least=0, default=0),
-        shared=each * _whole(entry, "shared_expert_ffn", 10**8, least=0, default=0),
+        experts=each * (facts.experts or 0) * _integer(entry, "moe_ffn", 10**8, least=0, default=0),
+        shared=each * _integer(entry, "shared_expert_ffn", 10**8, least=0, default=0),
         router=moe * (facts.experts or 0) * hidden,
         norms=2 * layers * hidden + hidden,
     )
     mla = _mapping(entry.get("mla") or {}, "`mla`")
     if mla:
-        ranks = [_whole(mla, name, 10**6, least=0, default=0) for name in LATENT]
+        ranks = [_integer(mla, name, 10**6, least=0, default=0) for name in LATENT]
         dense = max(0, layers - moe) * 3 * hidden * (facts.intermediate_size or 0)
         known = replace(known, attention=0, key_value=0, latent=layers * hidden * sum(ranks), mlp=dense)
     rest = max(0, (facts.parameters or 0) - known.total)
@@ -285,7 +287,7 @@ def constraints(request: dict[str, Any]) -> Constraints:
 
     def number(*names: str) -> int | None:
         given = next((name for name in names if request.get(name) is not None), None)
-        return None if given is None else _whole(request, given, 10**9)
+        return None if given is None else _integer(request, given, 10**9)
 
     def text(name: str) -> str | None:
         return None if request.get(name) is None else str(request[name])

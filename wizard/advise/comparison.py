@@ -37,7 +37,7 @@ def behind(goal: str, criterion: str | None, choice: Choice, first: Choice) -> N
     """Why ``choice`` comes after ``first``; ``criterion`` (see `wizard.advise.ranking`) decided for ``goal``."""
     compare = WHY.get(criterion or "")
     why = compare(choice, first) if compare else because("equal")
-    return Note(BEHIND, {"goal": goal, "why": why, "though": _though(criterion, choice, first)})
+    return Note(BEHIND, {"goal": goal, "why": why, "though": _advantage(criterion, choice, first)})
 
 
 def _precision(choice: Choice, first: Choice) -> Reason:
@@ -67,7 +67,7 @@ WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
 """Why a choice comes after the first, by criterion."""
 
 
-def _though(criterion: str | None, choice: Choice, first: Choice) -> Reason | None:
+def _advantage(criterion: str | None, choice: Choice, first: Choice) -> Reason | None:
     """The advantage that ``choice`` still has over ``first``; None if it has none."""
     mine, theirs = _tpot(choice), _tpot(first)
     if criterion not in ("pace", "speed") and mine and theirs and mine * 1.05 < theirs:

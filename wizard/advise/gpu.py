@@ -49,7 +49,7 @@ def candidates(
         for setup in _setups(facts, device, constraints, stacks):
             kind = (setup.stack, setup.quantization)
             if kind not in releases:  # the same for every split
-                releases[kind] = _barred(constraints, setup, python) or resolve(
+                releases[kind] = _python_conflict(constraints, setup, python) or resolve(
                     host, facts, device, setup, constraints.release, constraints.runtime, python
                 )
             made = _choice(facts, device, setup, constraints, past, releases[kind])
@@ -68,7 +68,7 @@ def candidates(
     return _worthwhile(choices, constraints), list(rejected.values())
 
 
-def _barred(constraints: Constraints, setup: Setup, python: EnginePython | None) -> Obstacle | None:
+def _python_conflict(constraints: Constraints, setup: Setup, python: EnginePython | None) -> Obstacle | None:
     """What conflicts with serving from the requested Python, whatever it has."""
     if constraints.engine_python and python is None:
         return engine_python.unknown(constraints.engine_python)

@@ -71,7 +71,7 @@ class Obstacle:
 
 
 class Refused(Exception):  # noqa: N818 - it becomes one of the errors
-    """Something is not possible because of an obstacle; `wizard.texts.errors.worded` turns it into the user's error.
+    """Something is not possible because of an obstacle; `wizard.texts.errors.user_errors` renders it for the user.
 
     Args:
         code: Of the error (``TW-…``).

@@ -12,7 +12,7 @@ from wizard.probe.host import Host
 
 COMFORTABLE = 4096
 """Tokens of prompt and answer per user for a comfortable chat: a long conversation (llama.cpp's own default here)."""
-_OF_ROOM = ("memory", "context", "users")
+_MEMORY_CODES = ("memory", "context", "users")
 """Codes of rejections for lack of memory."""
 
 
@@ -61,7 +61,7 @@ def _pace(choice: Choice) -> Reason:
 
 def _refused(host: Host, facts: ModelFacts, why: Rejection) -> Reason:
     """Why it does not fit; for memory, with both figures."""
-    if why.code not in _OF_ROOM or facts.weight_bytes is None:
+    if why.code not in _MEMORY_CODES or facts.weight_bytes is None:
         return why.reason
     free = sum(gpu.memory_free_bytes or 0 for gpu in host.gpus) if host.gpus else host.memory_available_bytes
     return because("weights-and-free", weights_bytes=facts.weight_bytes, free_bytes=free)

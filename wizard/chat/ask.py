@@ -86,7 +86,7 @@ _TOO_LONG = re.compile(
 """
 
 
-def server_said(text: str, model: str) -> WizardError | PromptTooLong:
+def server_error(text: str, model: str) -> WizardError | PromptTooLong:
     """The exception for an error text from the server, or from the engine behind it."""
     if long := _TOO_LONG.search(text):
         if long["tokens"]:

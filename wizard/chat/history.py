@@ -40,7 +40,7 @@ _TABLES = (
 _ENTRIES = (
     "SELECT id, title, model, endpoint, created, updated, (SELECT count(*) FROM message WHERE chat = chat.id) FROM chat"
 )
-_FOUND = (
+_MATCHES = (
     "WITH first AS (SELECT chat, min(id) AS message FROM message WHERE has(content, ?1) GROUP BY chat) "
     "SELECT chat.id, title, model, endpoint, created, updated, (SELECT count(*) FROM message WHERE chat = chat.id), "
     "(SELECT content FROM message WHERE id = first.message) FROM chat LEFT JOIN first ON first.chat = chat.id "
@@ -177,7 +177,7 @@ class History:
             return self.entries(limit=limit)
         with self._open() as store:
             store.create_function("has", 2, lambda text, part: part in text.casefold(), deterministic=True)
-            rows = store.execute(_FOUND, (text.casefold(), limit)).fetchall()
+            rows = store.execute(_MATCHES, (text.casefold(), limit)).fetchall()
         return [replace(Entry(*row[:7]), excerpt=_around(row[7] or "", text)) for row in rows]
 
     def rename(self, number: int, title: str) -> None:

@@ -26,7 +26,7 @@ from wizard.chat.ask import (
     lost,
     no_model,
     not_openai,
-    server_said,
+    server_error,
     unreachable,
 )
 from wizard.chat.logprobs import of_openai as logprobs_of
@@ -172,7 +172,7 @@ class _Events:
         try:
             event = json.loads(data)
             if error := event.get("error"):
-                raise server_said(_message(error), self._ask.model)
+                raise server_error(_message(error), self._ask.model)
             if usage := event.get("usage"):
                 self._tokens = int(usage["completion_tokens"])
             if not event["choices"]:
@@ -211,7 +211,7 @@ def _refused(status: int, body: bytes, model: str, base: str) -> Exception:
         return key_wanted(base, text)
     if status == 404:
         return no_model(model, text)
-    return server_said(text, model)
+    return server_error(text, model)
 
 
 def _message(error: Any) -> str:

@@ -105,7 +105,7 @@ def parsed(pairs: Iterable[str]) -> dict[str, Any]:
     return {name: setting(name).parse(value) for name, _, value in split}
 
 
-def untaken(served: ServedModel) -> list[str]:
+def unsupported(served: ServedModel) -> list[str]:
     """Names of settings that the model does not support."""
     request = Ask(
         served.name,

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from wizard.chat.ask import Ask, Piece, lost, not_triton, server_said, unreachable
+from wizard.chat.ask import Ask, Piece, lost, not_triton, server_error, unreachable
 from wizard.chat.exchange import Exchange
 from wizard.chat.triton_stubs import stubs
 from wizard.chat.wire import Tensor
@@ -78,7 +78,7 @@ async def stream(
             async for response in responses:
                 if response.error_message:
                     await _ended(responses)
-                    raise server_said(response.error_message, ask.model)
+                    raise server_error(response.error_message, ask.model)
                 started = True
                 if piece := _piece(exchange, response.infer_response, address):
                     yield piece

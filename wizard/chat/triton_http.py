@@ -18,7 +18,7 @@ from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
-from wizard.chat.ask import Ask, Piece, connection_errors, lost, not_triton, server_said
+from wizard.chat.ask import Ask, Piece, connection_errors, lost, not_triton, server_error
 from wizard.chat.exchange import Exchange
 from wizard.kernel import http
 from wizard.kernel.language import tr
@@ -65,4 +65,4 @@ def _piece(data: bytes, ask: Ask, exchange: Exchange, url: str) -> Piece | None:
         text = str(event["error"])
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
         raise not_triton(url, repr(error)) from error
-    raise server_said(text, ask.model)
+    raise server_error(text, ask.model)

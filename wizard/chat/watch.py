@@ -2,7 +2,7 @@
 
 When the process of a Python-backend model ends (killed, crashed, out of memory), Triton 2.51.0 still reports the model
 as ready and never ends the requests of that process (measured with SIGKILL, over both protocols). A later request is
-rejected after a second; `wizard.chat.ask.server_said` recognizes the text.
+rejected after a second; `wizard.chat.ask.server_error` recognizes the text.
 """
 
 from __future__ import annotations

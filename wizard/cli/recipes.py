@@ -20,7 +20,7 @@ def recipes(arguments: argparse.Namespace) -> int:
 
     if arguments.name:
         recipe = named(arguments.name)
-        print_json(recipe) if arguments.json else print(_whole(recipe, arguments))
+        print_json(recipe) if arguments.json else print(_details(recipe, arguments))
         return 0
     recipes = journey.recipes()
     if arguments.json:
@@ -34,7 +34,7 @@ def recipes(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _whole(recipe: Recipe, arguments: argparse.Namespace) -> str:
+def _details(recipe: Recipe, arguments: argparse.Namespace) -> str:
     from wizard.advise import engines
     from wizard.catalog.stacks import facts
     from wizard.prompts.value_text import wrapped

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def print_json(data: Any) -> None:
     """Print a value on a single line of standard output, the same in every language."""
     from wizard.kernel.values import to_json
-    from wizard.texts.data import data as worded
+    from wizard.texts.data import data as user_errors
 
-    print(to_json(worded(data)), flush=True)
+    print(to_json(user_errors(data)), flush=True)
 
 
 def workspace_of(arguments: argparse.Namespace) -> Workspace:

@@ -52,7 +52,7 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
         WizardError: See `walked` and the stages.
     """
     from wizard import journey
-    from wizard.flow.effects import Carry
+    from wizard.flow.effects import RunPlan
     from wizard.flow.known import there
     from wizard.kernel.paths import Workspace
 
@@ -64,9 +64,9 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
             if not getattr(arguments, flag, None):  # a flag overrides the file
                 setattr(arguments, flag, value)
     answers_of(arguments)
-    if arguments.ref and (earlier := journey.served_before(Workspace.at(arguments.workspace), arguments.ref)):
+    if arguments.ref and (earlier := journey.previous_plan(Workspace.at(arguments.workspace), arguments.ref)):
         arguments.name, arguments.ref = arguments.name or arguments.ref, earlier
-    state = walked(arguments, Carry)
+    state = walked(arguments, RunPlan)
     if state.plan is None:
         journey.recommended(there(state.advice))
     return there(state.plan)

@@ -47,10 +47,10 @@ def attend(arguments: argparse.Namespace) -> Workshop | None:
     from wizard.catalog.workshops import workshop
     from wizard.kernel import language
     from wizard.kernel.paths import default_workspace
-    from wizard.plan.workshop import seated
+    from wizard.plan.workshop import with_seat
 
     seat = _seat(arguments)
-    attended = seated(workshop(named), seat)
+    attended = with_seat(workshop(named), seat)
     if attended.language and not arguments.language:
         language.use(attended.language)
     if attended.shared_workspace and not arguments.workspace:
@@ -95,9 +95,9 @@ def pinned_answers(arguments: argparse.Namespace, given: dict[str, object]) -> d
     Raises:
         UsageError: TW-U50 if a given answer conflicts with a pinned one.
     """
-    from wizard.plan.workshop import agreed
+    from wizard.plan.workshop import with_pins
 
-    return agreed(arguments.attended, given) if arguments.attended else given
+    return with_pins(arguments.attended, given) if arguments.attended else given
 
 
 def answers_of(arguments: argparse.Namespace) -> None:
@@ -106,14 +106,14 @@ def answers_of(arguments: argparse.Namespace) -> None:
     Raises:
         UsageError: TW-U50 if a flag conflicts with one.
     """
-    from wizard.plan.workshop import agreed
+    from wizard.plan.workshop import with_pins
 
     workshop: Workshop | None = getattr(arguments, "attended", None)
     if workshop is None:
         return
     flags = {name: {"model": "ref", "accept": "yes"}.get(name, name) for name in workshop.pin}
     given = {name: getattr(arguments, flag, None) for name, flag in flags.items()}
-    answers = agreed(workshop, {name: value for name, value in given.items() if value not in (None, False)})
+    answers = with_pins(workshop, {name: value for name, value in given.items() if value not in (None, False)})
     for name, flag in flags.items():
         setattr(arguments, flag, answers[name])
 
@@ -154,9 +154,9 @@ class Pinned:
         Raises:
             UsageError: TW-U50 for another one.
         """
-        from wizard.plan.workshop import agreed
+        from wizard.plan.workshop import with_pins
 
-        agreed(self._workshop, {"model": ref})
+        with_pins(self._workshop, {"model": ref})
         facts: ModelFacts = self._journey.model(ref, offline=offline)
         return facts
 

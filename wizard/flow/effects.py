@@ -69,7 +69,7 @@ class MakePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Carry:
+class RunPlan:
     """Run the ``plan`` and show its events: the `Endpoint` that is ready."""
 
     plan: Plan
@@ -91,4 +91,4 @@ class Find:
     name: str
 
 
-Effect: TypeAlias = "Probe | Look | Suggest | Inspect | Recipe | Advise | MakePlan | Carry | Recall | Find"
+Effect: TypeAlias = "Probe | Look | Suggest | Inspect | Recipe | Advise | MakePlan | RunPlan | Recall | Find"

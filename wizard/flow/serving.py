@@ -52,11 +52,13 @@ def reviewed(state: State, answer: Answer) -> Move:
 def to_build(state: State) -> Move:
     """Run the plan, unless the screen does."""
     return (
-        ask(state) if state.manner == "screens" else (state, Do(effects.Carry(there(state.plan), skip=state.left_out)))
+        ask(state)
+        if state.manner == "screens"
+        else (state, Do(effects.RunPlan(there(state.plan), skip=state.left_out)))
     )
 
 
-def carried(state: State, outcome: Outcome) -> Move:
+def plan_run(state: State, outcome: Outcome) -> Move:
     """The server is ready, or the user is asked what to do."""
     if not isinstance(outcome.value, WizardError):
         return go(replace(state, endpoint=outcome.value), "chat")
@@ -74,7 +76,7 @@ def build_seen(state: State, answer: Answer) -> Move:
         state = replace(state, left_out=(*state.left_out, how.step))
     redo = (how.step,) if isinstance(how, Redo) else ()
     state = replace(state, left_out=tuple(step for step in state.left_out if step not in redo))
-    return state, Do(effects.Carry(there(state.plan), redo, state.left_out))
+    return state, Do(effects.RunPlan(there(state.plan), redo, state.left_out))
 
 
 def talk(state: State, endpoint: Endpoint) -> Move:

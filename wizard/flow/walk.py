@@ -84,7 +84,7 @@ OUTCOMES: Mapping[type, Callable[[State, Outcome], Move]] = {
     effects.Recipe: choosing.settled,
     effects.Advise: choosing.advised,
     effects.MakePlan: serving.planned,
-    effects.Carry: serving.carried,
+    effects.RunPlan: serving.plan_run,
     effects.Recall: serving.recalled,
     effects.Find: serving.restarted,
 }

@@ -31,7 +31,7 @@ _KINDS = {
     "dataclass": mark("a table"),
 }
 """First part of a pydantic error's type → what was expected."""
-_LONGEST = 60
+_MAX_LENGTH = 60
 """Maximum number of characters of a value to quote."""
 
 
@@ -77,4 +77,4 @@ def _at(place: Mapping[str, Any], problem: str) -> str:
 
 def _quoted(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + " …"
+    return text if len(text) <= _MAX_LENGTH else text[:_MAX_LENGTH] + " …"

@@ -15,7 +15,7 @@ from wizard.model.anatomy import Attention
 from wizard.model.families import Family
 from wizard.model.untrusted import whole
 
-_MOST_TOKENS = 1_000_000_000
+_MAX_TOKENS = 1_000_000_000
 _STATEFUL = ("linear_attention", "mamba", "conv", "recurrent", "linear")
 _FULL, _SLIDING, _NOTHING = "full", "sliding", "nothing"
 
@@ -54,7 +54,7 @@ def _window(family: Family, config: Mapping[str, Any], where: str) -> int | None
     name = "attention_chunk_size" if family.window == "llama4" else "sliding_window"
     if family.window.startswith("qwen") and not config.get("use_sliding_window"):
         return None
-    return whole(config, name, _MOST_TOKENS, where, low=0) or None
+    return whole(config, name, _MAX_TOKENS, where, low=0) or None
 
 
 def _kinds(family: Family, layers: int, config: Mapping[str, Any], where: str) -> list[str]:

@@ -72,10 +72,10 @@ FILE_TYPES = {
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-_LONGEST_KEY = 65_535  # docs/gguf.md: a key is at most 2^16 - 1 bytes
-_LONGEST_TEXT = 10_000_000  # a chat template has some kilobytes
+_MAX_KEY = 65_535  # docs/gguf.md: a key is at most 2^16 - 1 bytes
+_MAX_TEXT = 10_000_000  # a chat template has some kilobytes
 _KEPT_ITEMS = 10_000  # arrays with a number per layer are kept; merges, scores and token types are not
-_MOST_ENTRIES = 2_000_000  # vocabularies have up to 260,000 tokens and twice as many merges; this takes 2 s
+_MAX_ENTRIES = 2_000_000  # vocabularies have up to 260,000 tokens and twice as many merges; this takes 2 s
 _TOKENS = "tokenizer.ggml.tokens"
 _ALIGNMENT = 32
 
@@ -132,7 +132,7 @@ def parse(file: BinaryIO, total: int, where: str, *, partial: bool = False) -> H
     try:
         tensor_count, pair_count = _counts(reader)
         for _ in range(pair_count):
-            key = reader.text(_LONGEST_KEY)
+            key = reader.text(_MAX_KEY)
             metadata[key] = reader.value(reader.number("I"), keep_texts=key == _TOKENS)
         tensors = _Tensors.read(reader, tensor_count, metadata)
     except _TooShortError as error:
@@ -198,7 +198,7 @@ class _Reader:
     def number(self, code: str) -> Any:
         return struct.unpack("<" + code, self.take(struct.calcsize(code)))[0]
 
-    def text(self, limit: int = _LONGEST_TEXT) -> str:
+    def text(self, limit: int = _MAX_TEXT) -> str:
         length = self.number("Q")
         if length > limit:
             raise refused(self.where, tr("a string in its header claims a length of {length} bytes", length=length))
@@ -238,7 +238,7 @@ class _Reader:
 
     def expect(self, count: int, least_bytes: int) -> None:
         """Reject a count that cannot fit in the rest of the file, or that is implausible."""
-        if count > _MOST_ENTRIES:
+        if count > _MAX_ENTRIES:
             raise refused(self.where, tr("its header claims {count} entries in one list", count=count))
         if count * least_bytes > self.total - self.position:
             raise _TooShortError(tr("its header claims {count} entries, more than the file can hold", count=count))
@@ -263,7 +263,7 @@ class _Tensors:
         spans: list[tuple[int, int]] = []
         tensors: list[Tensor] = []
         for _ in range(count):
-            name = reader.text(_LONGEST_KEY)
+            name = reader.text(_MAX_KEY)
             dimensions = reader.number("I")
             if dimensions > 8:  # GGML_MAX_DIMS is 4 today
                 raise refused(

@@ -43,7 +43,7 @@ BEGINNING_SECONDS = 4.0
 """After this time the received part of a GGUF header must be sufficient: the model's shape is at its very beginning."""
 HEADER_SECONDS = 3.0
 """Headers of a model's shards that have not arrived by then are skipped."""
-_HEADERS_AT_ONCE = 8
+_PARALLEL_HEADERS = 8
 
 
 def find(ref: HubRef, *, offline: bool = False) -> ModelFacts:
@@ -56,7 +56,7 @@ def find(ref: HubRef, *, offline: bool = False) -> ModelFacts:
     """
     if facts := cache.complete(ref):
         return facts
-    variable = _told_to_be_offline()
+    variable = _offline_variable()
     if offline or variable:
         if facts := cache.kept(ref, tr("offline mode is on, so the Hub was not contacted")):
             return facts
@@ -73,7 +73,7 @@ def find(ref: HubRef, *, offline: bool = False) -> ModelFacts:
 
 def reachable(timeout: float = 3.0) -> bool:
     """Whether the Hub responds within ``timeout`` seconds; False in offline mode."""
-    if _told_to_be_offline():
+    if _offline_variable():
         return False
     from huggingface_hub.utils import get_session  # half a second for the first import, unrelated to the Hub
 
@@ -106,7 +106,7 @@ def search(text: str, *, offline: bool = False, limit: int = 20) -> list[Hit]:
     Raises:
         NetworkError: TW-M13 the Hub does not respond in time, or offline mode is on; TW-M14 it responds with an error.
     """
-    if offline or _told_to_be_offline():
+    if offline or _offline_variable():
         raise NetworkError(
             "TW-M13",
             tr("offline mode is on, so the Hub is not contacted"),
@@ -173,7 +173,7 @@ def download_command(repo: str, file: str | None, revision: str | None, folder: 
     return (*command, "--local-dir", folder)
 
 
-def _told_to_be_offline() -> str | None:
+def _offline_variable() -> str | None:
     """The variable that sets offline mode."""
     names = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
     return next((name for name in names if os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE")), None)
@@ -328,7 +328,7 @@ def _headers(api: HfApi, ref: HubRef, names: list[str]) -> list[Tensor] | None:
             failed.append(error)
             done.set()
 
-    for _ in range(min(_HEADERS_AT_ONCE, len(names))):
+    for _ in range(min(_PARALLEL_HEADERS, len(names))):
         threading.Thread(target=fetch, name="hub-headers", daemon=True).start()
     complete = done.wait(HEADER_SECONDS)
     done.set()

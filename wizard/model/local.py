@@ -21,7 +21,7 @@ _SUFFIXES = {
 }
 _FRONT_MATTER = 20_000  # maximum number of bytes of a model card to search for fields
 _NO_WEIGHTS = mark("no weights next to config.json")
-_UNQUANTISED = ("F32", "F16", "BF16", "F64")
+_UNQUANTIZED = ("F32", "F16", "BF16", "F64")
 _GGUF_FIELDS = {
     "layers": ("block_count", 10_000),
     "hidden_size": ("embedding_length", 1_000_000),
@@ -185,7 +185,7 @@ def only_pickle(where: str) -> ModelError:
 
 
 def _gguf_quantization(header: gguf.Header) -> Quantization | None:
-    if header.file_type is None or header.file_type in _UNQUANTISED:
+    if header.file_type is None or header.file_type in _UNQUANTIZED:
         return None
     bits = None
     if header.parameters and header.weight_bytes:

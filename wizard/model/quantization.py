@@ -57,7 +57,7 @@ def of_config(config: Mapping[str, Any]) -> Quantization | None:
     if _groups(stored) and method in ("compressed-tensors", "modelopt"):
         return _compressed(method, stored)
     name, bits = _simple(method, stored)
-    group = _whole(stored.get("group_size", stored.get("q_group_size")))
+    group = _group_size(stored.get("group_size", stored.get("q_group_size")))
     if method == "bitsandbytes" and bits == 4:
         group = 64  # bitsandbytes' block size for 4 bits, which no config states
     if method in ("mxfp4", "nvfp4"):
@@ -88,7 +88,7 @@ def _modelopt(method: str, algorithm: str, config: Mapping[str, Any]) -> Quantiz
     name, bits, group = _MODELOPT.get(algorithm.upper(), (None, None, None))
     if name == "fp8" and _block(config):
         name = "fp8_block"
-    group_size = _whole(config.get("group_size")) if group or name is None else None
+    group_size = _group_size(config.get("group_size")) if group or name is None else None
     return Quantization(
         method, bits and float(bits), algorithm, format=name, group_size=group_size or group, kv_dtype=_kv_dtype(config)
     )
@@ -150,7 +150,7 @@ def _compressed(method: str, config: Mapping[str, Any]) -> Quantization:
     names = {_scheme(group, config) for group in groups}
     weights = groups[0]["weights"]
     name = names.pop() if len(names) == 1 else None
-    group = _whole(weights.get("group_size"))
+    group = _group_size(weights.get("group_size"))
     if name == "fp8_block":
         group = _block({"weight_block_size": weights.get("block_structure")})
     return Quantization(
@@ -199,7 +199,7 @@ def _kv_dtype(config: Mapping[str, Any]) -> str | None:
 def _block(config: Mapping[str, Any]) -> int | None:
     """Rows of a block of weights that share a scale; all blocks in use are square."""
     shape = config.get("weight_block_size")
-    return _whole(shape[0]) if isinstance(shape, (list, tuple)) and len(shape) == 2 else None
+    return _group_size(shape[0]) if isinstance(shape, (list, tuple)) and len(shape) == 2 else None
 
 
 def _bits(*candidates: object) -> float | None:
@@ -208,6 +208,6 @@ def _bits(*candidates: object) -> float | None:
     return next(numbers, None)
 
 
-def _whole(value: object) -> int | None:
+def _group_size(value: object) -> int | None:
     """A group size; None for -1, which means no groups, and for invalid values."""
     return value if type(value) is int and 0 < value < 1_000_000 else None

@@ -14,7 +14,7 @@ from wizard.model import hub, local
 from wizard.model.facts import ModelFacts
 from wizard.model.refs import FORMS, parse_ref
 
-_LONGEST = 1024
+_MAX_LENGTH = 1024
 
 
 def find(ref: str, *, offline: bool = False) -> ModelFacts:
@@ -31,7 +31,7 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
         WorkspaceError: TW-M18 if the Hub's cache is not writable.
         NetworkError: The Hub did not respond in time (TW-M13) or responded with an error (TW-M14).
     """
-    if not ref or len(ref) > _LONGEST or not ref.isprintable() or ref != ref.strip():
+    if not ref or len(ref) > _MAX_LENGTH or not ref.isprintable() or ref != ref.strip():
         shown = f"{ref[:40]!r}" + (" …" if len(ref) > 40 else "")
         text = tr("{ref} ({length} characters) is not a model name", ref=shown, length=len(ref))
         raise UsageError("TW-M01", text, tr(FORMS))

@@ -99,7 +99,12 @@ def _choice(choice: Choice, *, best: bool, recommended: bool = True) -> str:
         report.reason(choice, BEHIND),
     )
     lines = "".join(f"<div>{text(line)}</div>" for line in details if line)
-    body = memory_html(choice) + lines + _notes(tr("Why:"), report.whys(choice)) + _notes(tr("Note:"), choice.warnings)
+    body = (
+        memory_html(choice)
+        + lines
+        + _notes(tr("Why:"), report.choice_reasons(choice))
+        + _notes(tr("Note:"), choice.warnings)
+    )
     if best:
         heading = tr("Recommended: {way}", way=title) if recommended else title
         return f"<div><b>{text(heading)}</b>{body}</div>"

@@ -92,13 +92,13 @@ def _plan(
         facts=facts,
         choice=choice,
         steps=tuple(map(_remaining, steps)) if host.is_here else steps,
-        notes=(*runtime.notes, *_there_already(host, choice), *notes),
+        notes=(*runtime.notes, *_existing_engine(host, choice), *notes),
         host=host.source,
         machine=machine(host, choice),
     )
 
 
-def _there_already(host: Host, choice: Choice) -> tuple[str, ...]:
+def _existing_engine(host: Host, choice: Choice) -> tuple[str, ...]:
     """A note about an existing engine that was not requested, if another would be installed."""
     return hint(host, choice.stack) if choice.runtime == "native" and not choice.engine_python else ()
 

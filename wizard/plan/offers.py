@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wizard.model.facts import ModelFacts
     from wizard.probe.host import Host
 
-_AT_ONCE = 8
+_PARALLEL = 8
 """Number of models that the Hub is queried for at the same time."""
 _RANK = {"fits": 0, None: 1, "tight": 2, "no": 3}
 
@@ -86,7 +86,7 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
 
     usable_models = [model for model in curated() if model.on == "cpu" or host.gpus]
     usable_models.sort(key=lambda model: model.on != "gpu")  # with a GPU its own models first
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+    with ThreadPoolExecutor(max_workers=_PARALLEL) as pool:
         famous = list(pool.map(look, usable_models))
     own = [recipe for recipe in recipes() if recipe.model_in_profiles]
     ready = [

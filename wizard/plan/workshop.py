@@ -26,7 +26,7 @@ LAST_PORT = 65_533
 """The highest first port: two more follow it."""
 
 
-def seated(workshop: Workshop, seat: int = 0) -> Workshop:
+def with_seat(workshop: Workshop, seat: int = 0) -> Workshop:
     """The workshop with every pin validated, and with the port of the seat among them if seats have separate ports.
 
     Args:
@@ -51,7 +51,7 @@ def seated(workshop: Workshop, seat: int = 0) -> Workshop:
     return replace(workshop, pin=pins)
 
 
-def agreed(workshop: Workshop, given: Mapping[str, object]) -> Answers:
+def with_pins(workshop: Workshop, given: Mapping[str, object]) -> Answers:
     """The ``given`` answers with the workshop's pinned ones.
 
     Raises:

@@ -17,7 +17,7 @@ from wizard.kernel.secrets import environment_for
 SECONDS = 3.0
 """Time limit of a program; a healthy one responds in well under half a second."""
 
-_HEARD_S = 0.2
+_READ_S = 0.2
 """Time for reading existing output; a busy machine needs more than an instant for it."""
 
 K = TypeVar("K")
@@ -62,7 +62,7 @@ class Asked:
         if self._process is None:
             return Answer(None, "", self._failure)
         try:
-            out, err = self._process.communicate(timeout=max(_HEARD_S, self._until - time.monotonic()))
+            out, err = self._process.communicate(timeout=max(_READ_S, self._until - time.monotonic()))
         except subprocess.TimeoutExpired:
             self.stop()
             return Answer(None, "", tr("no response within {seconds:g} s", seconds=self._seconds))

@@ -13,7 +13,7 @@ from wizard.probe import links, nvml
 from wizard.probe.host import Gpu, GpuLink, GpuProcess, MigSlice, Problem
 from wizard.probe.nvml import Device, Nvml, Unknown
 
-_MOST_SLOTS, _MOST_PROCESSES = 64, 4096
+_MAX_SLOTS, _MAX_PROCESSES = 64, 4096
 """More than any GPU has: 7 MIG instances, and a process for each of its 2^12 channels."""
 
 
@@ -185,7 +185,7 @@ def _slices(session: Nvml, device: Device, unknown: dict[str, str]) -> tuple[Mig
 
 def mig_devices(session: Nvml, device: Device, unknown: dict[str, str]) -> list[Device]:
     """The MIG instances of a GPU."""
-    slots = session.query("nvmlDeviceGetMaxMigDeviceCount", device, read=lambda count: _at_most(_MOST_SLOTS, count))
+    slots = session.query("nvmlDeviceGetMaxMigDeviceCount", device, read=lambda count: _at_most(_MAX_SLOTS, count))
     return session.mig_devices(device, known(slots, "mig_slices", unknown) or 0)
 
 
@@ -208,7 +208,7 @@ def processes(session: Nvml, device: Device, unknown: dict[str, str]) -> tuple[G
 
 def _holders(answer: list[dict[str, Any]]) -> list[tuple[int, int | None]]:
     """(process ID, bytes). nvidia-ml-py 12.535.77 has a longer structure than NVML since driver 535.98."""
-    _at_most(_MOST_PROCESSES, len(answer))
+    _at_most(_MAX_PROCESSES, len(answer))
     if any("usedGpuCcProtectedMemory" in each for each in answer):
         raise ValueError(tr("nvidia-ml-py 12.535.77 misreads it: install a newer one"))
     return [(int(each["pid"]), each["usedGpuMemory"]) for each in answer]

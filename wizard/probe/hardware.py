@@ -16,8 +16,8 @@ from wizard.kernel.values import from_json, to_data, to_json
 from wizard.probe import machine, shorthand
 from wizard.probe.host import Host
 
-_LARGEST_FILE = 4 << 20
-_LARGEST_NUMBER = 1 << 60
+_MAX_FILE = 4 << 20
+_MAX_NUMBER = 1 << 60
 _LINK = re.compile(r"NV[1-9]\d?|PIX|PXB|PHB|NODE|SYS")
 
 
@@ -66,14 +66,14 @@ def _recorded(name: str) -> Host:
     path = Path(name).expanduser()
     try:
         with path.open("rb") as file:
-            data = file.read(_LARGEST_FILE + 1)
+            data = file.read(_MAX_FILE + 1)
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
         raise UsageError(
             "TW-P06",
             tr("cannot read the recorded host {name!r}: {reason}", name=name, reason=unreadable(error)),
             tr("Record one with `triton-wizard probe --save`."),
         ) from error
-    if len(data) > _LARGEST_FILE:
+    if len(data) > _MAX_FILE:
         message = tr("{name!r} is too large for a recorded host", name=name)
         raise UsageError("TW-P06", message, tr("Use a file written by --save."))
     host = dataclasses.replace(from_json(Host, data, where=name), source=path.name)
@@ -87,7 +87,7 @@ def _recorded(name: str) -> Host:
 def _impossible(data: Any, where: str) -> str | None:
     """The first impossible number (negative, not finite, beyond 2^60) and its location, or None."""
     if isinstance(data, (int, float)):
-        return None if 0 <= data < _LARGEST_NUMBER else tr("{field} is {value}", field=where, value=str(data)[:40])
+        return None if 0 <= data < _MAX_NUMBER else tr("{field} is {value}", field=where, value=str(data)[:40])
     items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     return next((fault for key, item in items if (fault := _impossible(item, f"{where}.{key}"))), None)
 

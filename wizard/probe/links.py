@@ -29,7 +29,7 @@ class _Ends:
     gpus: tuple[Address, ...]
     switches: int
     """Links to switches, which connect all GPUs behind them."""
-    untold: int
+    unknown_ends: int
     """Links without a known GPU at the other end."""
 
 
@@ -67,7 +67,7 @@ def _links(session: Nvml, devices: list[Device], unknown: dict[str, str]) -> tup
 
 def _ends(session: Nvml, device: Device, addresses: set[Any]) -> _Ends:
     gpus: list[Address] = []
-    switches = untold = 0
+    switches = unknown_ends = 0
     for link in range(nvml.NVLINK_MAX_LINKS):
         state = session.query("nvmlDeviceGetNvLinkState", device, link)
         if isinstance(state, Unknown) and not state.not_supported:
@@ -80,10 +80,10 @@ def _ends(session: Nvml, device: Device, addresses: set[Any]) -> _Ends:
         elif kind != nvml.NVLINK_TO_NPU:
             far = session.query("nvmlDeviceGetNvLinkRemotePciInfo", device, link, read=_address)
             if isinstance(far, Unknown) or far not in addresses:
-                untold += 1
+                unknown_ends += 1
             else:
                 gpus.append(far)
-    return _Ends(tuple(gpus), switches, untold)
+    return _Ends(tuple(gpus), switches, unknown_ends)
 
 
 def _partners(
@@ -95,12 +95,12 @@ def _partners(
     joined = [
         (a, b)
         for a, b in pairs
-        if ends[a].untold
-        and ends[b].untold
+        if ends[a].unknown_ends
+        and ends[b].unknown_ends
         and session.query("nvmlDeviceGetP2PStatus", a, b, nvml.P2P_NVLINK) == nvml.P2P_OK
     ]
     met = Counter(device for pair in joined for device in pair)
-    alone = {(a, b): min(ends[a].untold, ends[b].untold) for a, b in joined if met[a] == met[b] == 1}
+    alone = {(a, b): min(ends[a].unknown_ends, ends[b].unknown_ends) for a, b in joined if met[a] == met[b] == 1}
     if len(alone) < len(joined):
         unknown["gpu_links"] = tr(
             "the GPUs are connected by NVLink, but NVML does not report how many links connect each pair"

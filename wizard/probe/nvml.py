@@ -38,8 +38,8 @@ STARTS_S = 6.0
 ANSWERS_S = 2.0
 """Time limit for other queries, which take microseconds."""
 MOST_DEVICES = 64
-_MOST_FAILURES = 3
-_LARGEST_NUMBER = 1 << 60
+_MAX_FAILURES = 3
+_MAX_NUMBER = 1 << 60
 
 _NOT_SUPPORTED = 3
 _FATAL = (nvml_library.DRIVER_NOT_LOADED, nvml_library.VERSION_MISMATCH)
@@ -88,7 +88,7 @@ class Nvml:
     @property
     def spent(self) -> bool:
         """Whether the library failed so often that this session sends no more queries."""
-        return self._failures[()] >= _MOST_FAILURES
+        return self._failures[()] >= _MAX_FAILURES
 
     def devices(self) -> list[Device | Unknown]:
         """The GPUs by index; `Unknown` for one that fell off the bus or is not accessible to this user.
@@ -231,6 +231,6 @@ def _possible(value: Any) -> Any:
         return {name: _possible(each) for name, each in value.items()}
     if isinstance(value, list):
         return [_possible(each) for each in value]
-    if value == "" or (isinstance(value, (int, float)) and not 0 <= value < _LARGEST_NUMBER):
+    if value == "" or (isinstance(value, (int, float)) and not 0 <= value < _MAX_NUMBER):
         return None
     return value

@@ -16,8 +16,8 @@ from wizard.kernel.language import tr
 from wizard.kernel.secrets import environment_for
 
 _PROGRAM = Path(__file__).with_name("nvml_process.py")
-_LONGEST_ANSWER = 16 << 20
-_KILLED_S = 1.0
+_MAX_ANSWER = 16 << 20
+_KILL_TIMEOUT_S = 1.0
 
 
 class FailedError(Exception):
@@ -75,7 +75,7 @@ class Process:
         if self._process is not None:
             self._process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_KILLED_S)
+                self._process.wait(_KILL_TIMEOUT_S)
         self._ours = self._process = None
 
     def _start(self) -> socket.socket:
@@ -98,7 +98,7 @@ class Process:
         if self._process is not None:
             self._process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                status = self._process.wait(_KILLED_S)
+                status = self._process.wait(_KILL_TIMEOUT_S)
         name = next((each.name for each in signal.Signals if status == -each), status)
         return tr("it crashed ({status})", status=name)
 
@@ -119,6 +119,6 @@ def _received(ours: socket.socket, patience: float) -> bytes:
         except ConnectionResetError:  # it exited with an unread query
             piece = b""
         line += piece
-        if not piece or len(line) > _LONGEST_ANSWER:
+        if not piece or len(line) > _MAX_ANSWER:
             raise EOFError
     return line

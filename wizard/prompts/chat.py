@@ -22,7 +22,7 @@ from wizard.kernel.values import to_data, to_json
 from wizard.prompts import history_commands
 from wizard.prompts.chat_session import ChatSession, Outcome, begin
 from wizard.prompts.commands import command, is_command
-from wizard.prompts.compare import brought_along
+from wizard.prompts.compare import prepared_rival
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.question_input import line_reader, read_question, tolerate_odd_encodings
 from wizard.prompts.speech import for_stderr, tell
@@ -226,7 +226,7 @@ class _Asker:
             _tell(tr("{name} was not queried.", name=one_line(rival.endpoint.name)))
             return reply
         self._say_who(rival)
-        second = self._answer(rival, question, again=brought_along(talk, rival, question, again=again))
+        second = self._answer(rival, question, again=prepared_rival(talk, rival, question, again=again))
         if second.stats and not self.json_output:
             both = [(one_line(talk.endpoint.name), reply.stats), (one_line(rival.endpoint.name), second.stats)]
             _tell(f"\n{faster(both)}")

@@ -31,7 +31,7 @@ def compare(talk: ChatSession, argument: str) -> Outcome:
     return Outcome(" ".join(lines))
 
 
-def brought_along(talk: ChatSession, rival: ChatSession, question: str, *, again: bool) -> bool:
+def prepared_rival(talk: ChatSession, rival: ChatSession, question: str, *, again: bool) -> bool:
     """Prepare ``rival`` for the same ``question``; return whether it already has the turn.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import conversation
-from wizard.flow.effects import Carry, Probe, Suggest
+from wizard.flow.effects import Probe, RunPlan, Suggest
 from wizard.flow.known import accepted, engine_offer, hides, known, there
 from wizard.flow.perform import perform
 from wizard.flow.port import JourneyPort
@@ -133,7 +133,7 @@ class Flow:
     def _perform(self, do: Do) -> Outcome:
         if do.error is not None:
             self._say(str(do.error))
-        if isinstance(do.effect, Carry):
+        if isinstance(do.effect, RunPlan):
             plan, shown = do.effect.plan, self.explain
             return self._run.carry(
                 do.effect, value_text.step_explanations(plan, self.state.workshop, value_text.aloud) if shown else None

@@ -13,7 +13,7 @@ from wizard.kernel.text import one_line
 from wizard.plan.offers import Suggestion
 from wizard.plan.questions import MODEL, Value
 from wizard.prompts.ask import Ask, ask_question
-from wizard.prompts.options import not_here, suggestion
+from wizard.prompts.options import suggestion, unavailable
 from wizard.prompts.speech import say
 
 READY = "/"
@@ -24,7 +24,7 @@ def which(ask: Ask, journey: JourneyPort, models: Iterable[Suggestion], kept: Va
     """The chosen model; Enter selects ``kept``, an answer from an earlier run."""
     models = list(models)
     usable = [model for model in models if model.usable]
-    for line in not_here(model for model in models if not model.usable):
+    for line in unavailable(model for model in models if not model.usable):
         say(line)
     options: list[tuple[str, str | None]] = [(suggestion(model), model.ref) for model in usable]
     another = tr("Another: a model ID, a path, or a search term for the Hub; you can type it here too")

@@ -52,7 +52,7 @@ def as_value(value: object) -> Value | None:
     return value if isinstance(value, (str, int, float, bool)) else None
 
 
-def not_here(suggestions: Iterable[Any]) -> list[str]:
+def unavailable(suggestions: Iterable[Any]) -> list[str]:
     """A line per reason why models are not available here."""
     titles: dict[str, list[str]] = defaultdict(list)
     for offer in suggestions:

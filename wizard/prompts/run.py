@@ -9,7 +9,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from wizard.flow.effects import Carry
+from wizard.flow.effects import RunPlan
 from wizard.flow.port import JourneyPort
 from wizard.flow.values import Answer, Back, Outcome, Redo, Skip
 from wizard.kernel.errors import UsageError, WizardError
@@ -48,7 +48,7 @@ class Run:
         self._failed = ""
         """Id of the step that failed last."""
 
-    def carry(self, effect: Carry, explanation: Callable[[str], str] | None) -> Outcome:
+    def carry(self, effect: RunPlan, explanation: Callable[[str], str] | None) -> Outcome:
         """Run the plan; ``explanation`` returns the explanation of a step ID, if explanations are on.
 
         Raises:

@@ -118,7 +118,7 @@ def choice_text(choice: Choice, fit: Fit = wrapped) -> str:
         parts.append(fit(tr("Expected: {speed}", speed=speed), "  ", first=""))
     if limit := report.reason(choice, LIMIT):
         parts.append(fit(limit, "  ", first=""))
-    if why := report.whys(choice):
+    if why := report.choice_reasons(choice):
         parts.append(f"{tr('Why:')}\n{_notes(why, fit)}")
     if choice.warnings:
         parts.append(f"{tr('Note:')}\n{_notes(choice.warnings, fit)}")

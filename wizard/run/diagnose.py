@@ -18,7 +18,7 @@ FIX_THE_CAUSE = mark("Fix the cause")
 """The remedy for an unknown cause."""
 _FULL = ("no space left on device", "disk quota exceeded")
 _GPU_FULL = r"\bcuda\b.*out of memory"
-_BROKEN = "after connection broken by"
+_PIP_WARNING = "after connection broken by"
 """pip warns about this, and in the end only reports that it found nothing."""
 _SYSTEM = re.compile(r"[\w ]+: \[Errno -?\d+\] [^']+")
 """The system's message within such a warning."""
@@ -28,7 +28,7 @@ _LOGIN = mark(
     "(https://catalog.ngc.nvidia.com/orgs/nvidia/containers/tritonserver), or log in with `docker login nvcr.io` as "
     "$oauthtoken"
 )
-_UNREACHED = mark("Check this machine's network: DNS, proxy (including the container engine's), firewall")
+_UNREACHABLE = mark("Check this machine's network: DNS, proxy (including the container engine's), firewall")
 _INDEX = mark(
     "Check that this machine can reach the package index: DNS, proxy, firewall, and the index configured for pip or uv"
 )
@@ -50,7 +50,7 @@ _REMEDIES = {
     "response from daemon: denied": _LOGIN,
     "access to the resource is denied": _LOGIN,
     "unexpected http status: 5": mark("The registry has a problem: try again in a few minutes"),
-    _BROKEN: _INDEX,
+    _PIP_WARNING: _INDEX,
     r"(?:no matching distribution found for|no version of) torch==[\d.]+\+cu": mark(
         "PyTorch's own package index has the build for this CUDA: set PIP_EXTRA_INDEX_URL (for uv: UV_INDEX) to the "
         "address listed for this version at https://pytorch.org/get-started/previous-versions"
@@ -60,13 +60,13 @@ _REMEDIES = {
         "whether it has everything that the public index has"
     ),
     "error: failed to fetch: ": _INDEX,
-    "no such host": _UNREACHED,
-    "temporary failure in name resolution": _UNREACHED,
-    "could not resolve host": _UNREACHED,
-    "i/o timeout": _UNREACHED,
-    "tls handshake timeout": _UNREACHED,
-    "network is unreachable": _UNREACHED,
-    "connection refused": _UNREACHED,
+    "no such host": _UNREACHABLE,
+    "temporary failure in name resolution": _UNREACHABLE,
+    "could not resolve host": _UNREACHABLE,
+    "i/o timeout": _UNREACHABLE,
+    "tls handshake timeout": _UNREACHABLE,
+    "network is unreachable": _UNREACHABLE,
+    "connection refused": _UNREACHABLE,
     "cannot connect to the docker daemon": mark("Start the container engine (`sudo systemctl start docker`)"),
     "requires approval": mark("Accept the model's license on its page with the account that the token belongs to"),
     "invalid user token": mark("Log in with a valid token: `hf auth login`, or HF_TOKEN"),
@@ -140,10 +140,12 @@ def diagnose(status: int, lines: list[str]) -> Cause:
     how = tr("killed by signal {number}", number=-status) if status < 0 else tr("exit status {status}", status=status)
     errors = [line for line in output if line.lower().startswith(_ERRORS)]
     full = [line for line in output if any(re.search(part, line.lower()) for part in (*_FULL, _GPU_FULL))]
-    broken = [line for line in output if _BROKEN in line.lower()] if _NOT_FOUND in "".join(errors[-1:]).lower() else []
+    broken = (
+        [line for line in output if _PIP_WARNING in line.lower()] if _NOT_FOUND in "".join(errors[-1:]).lower() else []
+    )
     line = (full or broken or errors or output or [tr("no output")])[-1]  # of the first two, other errors come as well
     other = _KILLED if status in _SIGKILL else FIX_THE_CAUSE
     todo = next((todo for part, todo in _REMEDIES.items() if re.search(part, line.lower())), other)
-    if _BROKEN in line.lower() and (within := _SYSTEM.search(line)):
+    if _PIP_WARNING in line.lower() and (within := _SYSTEM.search(line)):
         line = within[0].strip()
     return Cause(how, line, tr(todo))

@@ -20,7 +20,7 @@ needs no work.
 """
 _FETCHED = 0.5
 """Fraction of a layer that is downloaded and not yet unpacked."""
-_LEAST = 0.02
+_MIN_GROWTH = 0.02
 """Minimum increase of the fraction before the remaining time is estimated from it."""
 
 
@@ -83,7 +83,7 @@ class Meter:
         """Seconds left: by the fraction's growth, else by the estimate; None when even that has run out."""
         now = time.monotonic()
         since, done = self._first or (self.began, 0.0)
-        if fraction is not None and fraction - done > _LEAST:
+        if fraction is not None and fraction - done > _MIN_GROWTH:
             return (now - since) * (1 - fraction) / (fraction - done)
         rest = self.estimate.seconds - (now - self.began)
         return rest if rest > 0 else None

@@ -19,7 +19,7 @@ TODO = {
 
 
 @contextmanager
-def worded() -> Iterator[None]:
+def user_errors() -> Iterator[None]:
     """Raise refusals inside as the user's error of their kind, in the current language."""
     try:
         yield

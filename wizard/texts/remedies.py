@@ -75,7 +75,7 @@ _WORDS = {
     "kv_dtype": mark("KV cache {value}"),
     "gpu_memory_utilization": mark("{value} of GPU memory"),
 }
-_GIVEN_UP = {
+_REMOVED = {
     "release": mark("the newest release"),
     "runtime": mark("the runtime chosen by the wizard"),
     "engine_python": mark("an engine installed by the wizard"),
@@ -120,8 +120,8 @@ def _options(remedy: Remedy, *, flags: bool) -> str:
     setup = (" " if flags else " · ").join(parts)
     if not back:
         return setup
-    if not setup and not flags and back[0] in _GIVEN_UP:
-        return tr(_GIVEN_UP[back[0]])
+    if not setup and not flags and back[0] in _REMOVED:
+        return tr(_REMOVED[back[0]])
     flag = _dashed(back[0])
     return tr("{way} without {flag}", way=setup, flag=flag) if setup else tr("omit {flag}", flag=flag)
 

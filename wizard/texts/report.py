@@ -78,7 +78,7 @@ def runner_up(choices: Sequence[Choice]) -> str:
     return tr("Alternative: {way}. {why}", way=choice_title(second), why=why) if second and why else ""
 
 
-def whys(choice: Choice) -> tuple[Note, ...]:
+def choice_reasons(choice: Choice) -> tuple[Note, ...]:
     """The reasons for the choice; its limit and its rank are shown separately (`reason`)."""
     return tuple(note for note in choice.reasons if note.code not in (LIMIT, BEHIND))
 

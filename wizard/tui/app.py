@@ -137,7 +137,7 @@ class WizardApp(App[int]):
         self._apply()
         self.set_keymap(self.settings.keys)
         if self._damaged is not None:
-            self.tell(self._damaged)
+            self.report_error(self._damaged)
         if self.settings.keys:
             self.call_after_refresh(self._check_keys)  # imports all screens, and so runs after the first frame
         loop = asyncio.get_running_loop()
@@ -155,7 +155,7 @@ class WizardApp(App[int]):
             self.settings, aside = change(**changes)
         except WizardError as error:
             self.settings = replace(self.settings, **changes)
-            self.tell(error)
+            self.report_error(error)
         else:
             if aside is not None:
                 text = tr("Could not read your settings. The file was kept as {path}.", path=aside)
@@ -197,7 +197,7 @@ class WizardApp(App[int]):
         for problem in self._take_keys():
             self.notify(problem, severity="warning", markup=False)
 
-    def tell(self, error: WizardError) -> None:
+    def report_error(self, error: WizardError) -> None:
         """Report an error with which the workflow can continue."""
         self.notify(f"{error.what}\n{error.todo}", title=error.code, severity="warning", markup=False)
 

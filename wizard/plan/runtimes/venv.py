@@ -115,7 +115,7 @@ def visible(devices: Sequence[int]) -> dict[str, str]:
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, devices))}
 
 
-def of_its_own(python: str, choice: Choice) -> dict[str, str | None]:
+def environment_changes(python: str, choice: Choice) -> dict[str, str | None]:
     """The differences between the environment of the engine process for ``choice`` and that of the server that starts
     it.
 

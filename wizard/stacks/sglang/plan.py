@@ -20,7 +20,7 @@ from wizard.plan.options import Options
 from wizard.plan.plan import Estimate, Step
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
-from wizard.plan.runtimes.venv import of_its_own
+from wizard.plan.runtimes.venv import environment_changes
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import StackPlan
 from wizard.probe.host import Host
@@ -108,7 +108,7 @@ def steps(
         engine=ENGINE,
         python=runtime.python,
         settings=settings,
-        env={**of_its_own(runtime.python, choice), **NATIVELY},
+        env={**environment_changes(runtime.python, choice), **NATIVELY},
         facts=facts,
         choice=choice,
     )

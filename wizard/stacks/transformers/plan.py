@@ -23,7 +23,7 @@ from wizard.plan.options import Options
 from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step, Write
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
-from wizard.plan.runtimes.venv import check_driver, of_its_own
+from wizard.plan.runtimes.venv import check_driver, environment_changes
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import Second, StackPlan
 from wizard.probe.host import Host
@@ -165,7 +165,7 @@ def _repository(
 
 def _engine(choice: Choice, host: Host, runtime: Runtime) -> Engine:
     if choice.runtime == "native":  # the runtime has created it
-        return Engine((), runtime.python, {**of_its_own(runtime.python, choice), **OFFLINE})
+        return Engine((), runtime.python, {**environment_changes(runtime.python, choice), **OFFLINE})
     env = environment(choice.environment or "transformers")
     if choice.devices:
         check_driver(host, env)

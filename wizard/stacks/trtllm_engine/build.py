@@ -13,7 +13,7 @@ from wizard.stacks.trtllm_engine.lint import built_for
 
 STEP_TOKENS = 8192
 """Default of ``--max_num_tokens``, from 0.11 on: a longer prompt would not fit into a single engine step."""
-_STRONG = ("fp8", "w4a8_awq")
+_STRONGLY_TYPED = ("fp8", "w4a8_awq")
 """Formats with strongly typed networks (llama and mixtral READMEs, 0.8 to 0.10)."""
 
 
@@ -40,7 +40,7 @@ def call(job: Job) -> Call:
         "output_dir": partial(job.engine),
         "attention_plugin": plugin,
         "gemm_plugin": plugin,
-        "strongly_typed": job.quantization in _STRONG,
+        "strongly_typed": job.quantization in _STRONGLY_TYPED,
         "max_batch_size": job.choice.max_batch_size,
         "max_input_len": prompt,
         "max_output_len": answer,

@@ -24,7 +24,7 @@ from wizard.plan.options import Options
 from wizard.plan.plan import Command, Done, Estimate, Step
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
-from wizard.plan.runtimes.venv import of_its_own
+from wizard.plan.runtimes.venv import environment_changes
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import StackPlan
 from wizard.probe.host import Host
@@ -155,7 +155,7 @@ def _native(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, mod
         engine=repository.ENGINE,
         python=runtime.python,
         settings=settings,
-        env={**of_its_own(runtime.python, choice), **dict(SETTINGS), **NATIVELY},
+        env={**environment_changes(runtime.python, choice), **dict(SETTINGS), **NATIVELY},
         facts=facts,
         choice=choice,
     )

@@ -364,7 +364,7 @@ def _notes(choice: Choice, second: Choice | None, refused: int) -> Iterable[Note
         yield listed(SECOND, text)
     for note in choice.warnings:
         yield listed(MIND, advise.note(note), advise.source(note))
-    for note in report.whys(choice):
+    for note in report.choice_reasons(choice):
         yield listed(GOOD, advise.note(note), advise.source(note))
     if refused:
         count = ntr(

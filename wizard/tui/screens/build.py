@@ -266,7 +266,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         """End the search."""
         self.query_one(SearchBar).action_close()
 
-    def on_search_bar_sought(self, message: SearchBar.Sought) -> None:
+    def on_search_bar_searched(self, message: SearchBar.Searched) -> None:
         """Search while the user types; the typed text is shown first."""
         self.call_after_refresh(self.query_one(LiveLog).seek, message.text)
 
@@ -281,7 +281,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
             self.query_one(SearchBar).display = False
         self.query_one(LiveLog).focus()
 
-    def on_live_log_looked(self) -> None:
+    def on_live_log_scrolled(self) -> None:
         """Show the position."""
         self._look()
 

@@ -13,7 +13,7 @@ from wizard.catalog.presets import Preset, remove
 from wizard.catalog.presets import save as keep_preset
 from wizard.chat.conversation import Conversation
 from wizard.chat.saving import FILE, save, target
-from wizard.chat.settings import SETTINGS, answers_of, preset_of, untaken, with_answers
+from wizard.chat.settings import SETTINGS, answers_of, preset_of, unsupported, with_answers
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
 from wizard.plan.questions import Question
@@ -59,7 +59,7 @@ async def ask_settings(app: App[Any], view: ChatView, pinned: Mapping[str, objec
         answers_of(view.conversation),
         pinned,
         {names[0]: tr(heading) for heading, names in GROUPS},
-        dict.fromkeys(untaken(view.served) if view.served else (), tr("not supported here")),
+        dict.fromkeys(unsupported(view.served) if view.served else (), tr("not supported here")),
     )
     answers = await app.push_screen_wait(form)
     return None if answers is None else with_answers(view.conversation, {name: answers.get(name) for name in known})

@@ -90,7 +90,7 @@ class MachineScreen(StageScreen[Host]):
         self.set_reactive(MachineScreen.view, MachineView(host))
 
     @property
-    def awaits_reading(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether the first reading is still missing."""
         return self._read is not None and self.view.reading is None and self.view.silent is None
 

@@ -14,7 +14,7 @@ from wizard.run.diagnose import CommandError
 from wizard.run.events import Event, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.endpoint import Endpoint
 
-_LEAST_S = 0.5
+_MIN_S = 0.5
 """Minimum seconds that each step counts."""
 
 
@@ -89,7 +89,7 @@ def ended(view: BuildView, error: WizardError | None) -> BuildView:
 
 def share(view: BuildView, plan: Plan) -> float:
     """Progress of the build, 0 to 1, by the steps' estimates; the running step counts by its progress."""
-    weights = [max(step.estimate.seconds, _LEAST_S) for step in plan.steps]
+    weights = [max(step.estimate.seconds, _MIN_S) for step in plan.steps]
     fraction = (view.progress.fraction if view.progress else None) or 0.0
     done = {"done": 1.0, "skipped": 1.0, "omitted": 1.0, "running": fraction}
     parts = [done.get(step.state, 0.0) * weight for step, weight in zip(view.steps, weights, strict=True)]

@@ -51,7 +51,7 @@ class LiveLog(ScrollView, can_focus=True):
         Binding("end", "follow", mark("Follow"), show=False, id="log.follow"),
     ]
 
-    class Looked(Message):
+    class Scrolled(Message):
         """The visible part, the matches, or whether the end is followed has changed."""
 
     follows: reactive[bool] = reactive(True, repaint=False)
@@ -97,7 +97,7 @@ class LiveLog(ScrollView, can_focus=True):
             self.here = None
         self.refresh()
         if self.sought and (dropped or len(self._text.matches) != before):
-            self.post_message(self.Looked())
+            self.post_message(self.Scrolled())
 
     def write_line(self, line: str) -> None:
         """Add one line."""
@@ -111,7 +111,7 @@ class LiveLog(ScrollView, can_focus=True):
         self._measure()
         self.scroll_to(0, 0, animate=False)
         self.refresh()
-        self.post_message(self.Looked())
+        self.post_message(self.Scrolled())
 
     def point_at(self, words: str) -> None:
         """Mark the last line that contains ``words`` as the cause, and scroll to it."""
@@ -143,7 +143,7 @@ class LiveLog(ScrollView, can_focus=True):
     def watch_follows(self) -> None:
         """Show it in the title."""
         self.relabel()
-        self.post_message(self.Looked())
+        self.post_message(self.Scrolled())
 
     def relabel(self) -> None:
         """Render the title in the current language."""
@@ -174,7 +174,7 @@ class LiveLog(ScrollView, can_focus=True):
         elif top is not None:
             self.scroll_to(y=self._text.row_of(top.line, top.start), animate=False)
         self.refresh()
-        self.post_message(self.Looked())
+        self.post_message(self.Scrolled())
 
     def _width(self) -> int:
         return max(self.scrollable_content_region.width, LEAST_WIDTH)
@@ -232,7 +232,7 @@ class LiveLog(ScrollView, can_focus=True):
             self._show_row(row)
             self._show_columns(self._text.row(row), self.here)
         self.refresh()
-        self.post_message(self.Looked())
+        self.post_message(self.Scrolled())
 
     def _show_columns(self, row: Row, match: Match) -> None:
         """Scroll the cells of ``match`` into view."""

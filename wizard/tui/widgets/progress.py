@@ -12,10 +12,10 @@ from wizard.kernel.units import duration
 from wizard.run.events import Progress
 from wizard.tui.widgets.lines import LEAST_WIDTH, Lines
 
-_DRAWN = re.compile(r"[|]?[─-▟][─-▟ ]*[|]?|[|]\s+[|]")
+_BAR_CHARACTERS = re.compile(r"[|]?[─-▟][─-▟ ]*[|]?|[|]\s+[|]")
 """Bars that tools draw (pip, uv, tqdm): box drawing and block elements; tqdm's is empty at first."""
 
-_ALL = 0.995
+_ROUNDED_TO_ALL = 0.995
 """From this value on it would be rounded to 100%."""
 
 
@@ -47,8 +47,8 @@ class ProgressLines(Lines):
             return Content.assemble(("◌ ", "$warning"), tr("stopping the running step")).wrap(width)
         progress = self._progress
         words = [duration(float(int(self._elapsed))).replace(".0 s", " s")]
-        text = " ".join(_DRAWN.sub(" ", plain(progress.text)).split()) if progress else ""
-        if progress is None or progress.fraction is None or progress.fraction >= _ALL:
+        text = " ".join(_BAR_CHARACTERS.sub(" ", plain(progress.text)).split()) if progress else ""
+        if progress is None or progress.fraction is None or progress.fraction >= _ROUNDED_TO_ALL:
             words += [text] if progress and progress.fraction is None and text else []
             return Content.assemble(("◌ ", "$accent"), " · ".join(words)).wrap(width)
         words += (

@@ -22,7 +22,7 @@ class Words(Input):
 
 
 class SearchBar(Horizontal):
-    """Hidden until opened; posts the text as `Sought`, and `Done` when the log gets the focus again."""
+    """Hidden until opened; posts the text as `Searched`, and `Done` when the log gets the focus again."""
 
     DEFAULT_CSS = """
     SearchBar { display: none; height: 1; }
@@ -37,7 +37,7 @@ class SearchBar(Horizontal):
         Binding("escape", "close", mark("End the search"), priority=True, id="find.close"),
     ]
 
-    class Sought(Message):
+    class Searched(Message):
         """The search text has changed."""
 
         def __init__(self, text: str) -> None:
@@ -91,7 +91,7 @@ class SearchBar(Horizontal):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search while the user types."""
         event.stop()
-        self.post_message(self.Sought(event.value))
+        self.post_message(self.Searched(event.value))
 
     def action_step(self, by: int) -> None:
         """Go to another match."""

@@ -35,7 +35,7 @@ class TranscriptSearch(SearchBar, inherit_bindings=False):
         if self.display:
             self._go(0)
 
-    def on_search_bar_sought(self) -> None:
+    def on_search_bar_searched(self) -> None:
         """Show the last match."""
         self._go(0)
 

@@ -119,19 +119,19 @@ class Turn:
         return Content.assemble((tr("System: "), "bold"), text) if self.role == "system" else Content(text)
 
     def _laid_out(self, width: int) -> list[Content]:
-        return [Content(""), *self._barred(self._read(), width, 0)]
+        return [Content(""), *self._with_bar(self._read(), width, 0)]
 
     def _grown(self, width: int) -> list[Content]:
         done, offset, rest = growing(self._open)
         if not self._closed:
-            self._closed = [Content(""), *self._barred(self._done, width, 0)]
+            self._closed = [Content(""), *self._with_bar(self._done, width, 0)]
         if done:
-            self._closed += self._barred(done, width, len(self._done))
+            self._closed += self._with_bar(done, width, len(self._done))
             self._done += done
             self._open = self._open[offset:]
-        return self._closed + self._barred(rest, width, len(self._done))
+        return self._closed + self._with_bar(rest, width, len(self._done))
 
-    def _barred(self, some: list[Block], width: int, before: int) -> list[Content]:
+    def _with_bar(self, some: list[Block], width: int, before: int) -> list[Content]:
         """Lines of ``some`` blocks, with ``before`` blocks in front of them."""
         bar = Content.styled("┃ " if self.current else "▌ ", BARS[self.role])
         lines: list[Content] = []
