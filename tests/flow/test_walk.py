@@ -129,7 +129,7 @@ def test_questions_look_before_they_ask_and_end_with_the_chat() -> None:
         assert walk.asks == stage
         walk(answer)
     assert walk.following == Finished()
-    expected = ["Probe", "Look", "Suggest", "Inspect", "Recipe", "Advise", "MakePlan", "Carry"]
+    expected = ["Probe", "Look", "Suggest", "Inspect", "Recipe", "Advise", "MakePlan", "RunPlan"]
     assert walk.kinds() == expected
 
 
@@ -349,7 +349,7 @@ def test_a_recipe_is_chosen_from_their_list() -> None:
     assert walk.back().asks == "welcome"
 
 
-@pytest.mark.parametrize("outcome", ["Probe", "Suggest", "Inspect", "Advise", "MakePlan", "Carry"])
+@pytest.mark.parametrize("outcome", ["Probe", "Suggest", "Inspect", "Advise", "MakePlan", "RunPlan"])
 def test_where_nobody_can_answer_an_error_is_the_end(outcome: str) -> None:
     walk = Walk(State(manner="unattended", at="machine"), **{outcome: ERROR})
     assert isinstance(walk.following, Finished)
