@@ -26,7 +26,7 @@ TOKEN = "HF_TOKEN"  # noqa: S105 - the variable's name
 
 
 def perform(journey: JourneyPort, workspace: Workspace, effect: Effect) -> Outcome:
-    """Perform ``effect`` (blocking; see `wizard.journey` for how long): all except `RunPlan`, whose events are shown."""
+    """Perform ``effect`` (blocking; see `wizard.journey` for how long), except `RunPlan`, whose events are shown."""
     try:
         return Outcome(effect, PERFORMERS[type(effect)](journey, workspace, effect))
     except WizardError as error:
