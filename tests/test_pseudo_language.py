@@ -40,7 +40,7 @@ from wizard.probe.ask import Asked
 from wizard.probe.host import ContainerEngine, Host
 from wizard.texts import advise as texts
 from wizard.texts import explain, reasons, remedies, report
-from wizard.texts.errors import worded
+from wizard.texts.errors import user_errors
 
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "wizard"
@@ -94,7 +94,7 @@ def about(host: Host, facts: ModelFacts, constraints: Constraints) -> Iterator[s
     for why in advice.rejections:
         yield reasons.text(why.reason)
         yield from (remedies.text(why.remedies), remedies.text(why.remedies, flags=False))
-    yield from (texts.ways(refusal) for refusal in refusals.grouped(advice.rejections))
+    yield from (texts.setups(refusal) for refusal in refusals.grouped(advice.rejections))
 
 
 def _choice(choice: Choice, first: Choice) -> Iterator[str]:
@@ -285,7 +285,7 @@ def _of_hub(name: str) -> Exception:
 
 
 def _raised(work: Callable[[], object]) -> WizardError:
-    with pytest.raises(WizardError) as caught, worded():
+    with pytest.raises(WizardError) as caught, user_errors():
         work()
     return caught.value
 

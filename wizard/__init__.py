@@ -7,12 +7,12 @@ In a notebook or a script:
     >>> journey.up()                       # doctest: +SKIP
     >>> journey.chat("What is Triton?")    # doctest: +SKIP
 
-The name is resolved on first use (PEP 562), so that ``import wizard`` stays fast and drags nothing in.
+The name is resolved on first use (PEP 562), so that ``import wizard`` stays fast and imports no other module.
 """
 
 __version__ = "0.1.0"
 
-TYPE_CHECKING = False  # known to type checkers by its name; `wizard.__main__` wants no import before its own
+TYPE_CHECKING = False  # visible to type checkers by name; `wizard.__main__` must not import anything earlier
 if TYPE_CHECKING:
     from typing import Any
 

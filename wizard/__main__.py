@@ -1,6 +1,6 @@
-"""The program's entry: ``triton-wizard``, and ``python -m wizard``. Ctrl-C ends it with 130 from the first line on.
+"""The program's entry point: ``triton-wizard``, and ``python -m wizard``. Ctrl-C exits with 130 from the first line on.
 
-Until then Python is starting, and its own traceback shows. So nothing is imported here that it has not got anyway.
+Before that, Python is starting, and shows its own traceback. So no module is imported here that is not loaded already.
 """
 
 import _signal  # type: ignore[import-not-found]  # built in; `signal` would import enum
@@ -23,7 +23,7 @@ def main() -> "NoReturn":
         run()
     except KeyboardInterrupt:
         _leave()
-    finally:  # while Python takes itself apart
+    finally:  # while Python shuts down
         if ours:
             _signal.signal(_signal.SIGINT, _leave)
 
@@ -31,8 +31,8 @@ def main() -> "NoReturn":
 def _interrupted(_number: int, frame: "FrameType | None") -> "NoReturn":
     """Raise KeyboardInterrupt, but not into an import.
 
-    There it may arrive as another error: a class that is being made turns it into a RuntimeError (before Python 3.12),
-    a compiled module into an ImportError. And while Python imports nothing has begun that has to be cleaned up.
+    There it may surface as another error: a class being created turns it into a RuntimeError (before Python 3.12), a
+    compiled module into an ImportError. And while Python imports, there is nothing to clean up yet.
     """
     while frame:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":

@@ -1,8 +1,8 @@
-"""The façade that the interfaces share, and their only way to what a stage does. No user interface, no SDK.
+"""The facade that the interfaces share, and their only access to the stages. No user interface, no SDK.
 
-One function for each thing that a stage does, values in and values out.
+One function per operation of a stage, values in and values out.
 
-Blocking functions say how long they may take; asynchronous ones stream.
+Docstrings of blocking functions state how long they may take; asynchronous ones stream.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 
 def probe(workspace: Workspace, *, hardware: str | None = None) -> Host:
-    """Stage 1. Describe this machine, or the one that ``hardware`` names: ``host.json``, ``4xA6000`` (≤ 2 s)."""
+    """Stage 1. Describe this machine, or the one specified by ``hardware``: ``host.json``, ``4xA6000`` (≤ 2 s)."""
     from wizard.probe.hardware import find
 
     return find(hardware, workspace.root)
 
 
 def save_host(host: Host, path: Path) -> None:
-    """Stage 1. Write ``host`` to a file that `probe` reads as ``hardware``.
+    """Stage 1. Write ``host`` to a file that `probe` accepts as ``hardware``.
 
     Raises:
         WorkspaceError: TW-P08 if it cannot be written.
@@ -59,42 +59,46 @@ def save_host(host: Host, path: Path) -> None:
 
 
 def monitor() -> Monitor:
-    """Stage 1, while it is looked at: readings of what goes on on this machine (a few ms each). Close it afterwards."""
+    """Stage 1, continuous: live readings of this machine (a few ms each). Close it afterwards."""
     from wizard.probe.live import Monitor
 
     return Monitor()
 
 
 def recipes() -> list[Recipe]:
-    """Ready answers from ``profiles/recipes``, checked."""
+    """Ready-made recipes from ``profiles/recipes``, checked."""
     from wizard.plan.answers import ready_made
 
     return ready_made()
 
 
 def model(ref: str, *, offline: bool = False) -> ModelFacts:
-    """Stage 2. Describe the model ``ref``: a recipe, a folder, a .gguf file or a hub id. May ask the hub (≤ 10 s)."""
+    """Stage 2. Describe the model ``ref``: a recipe, a folder, a .gguf file or a model ID. May access the Hub (≤ 10
+    s).
+    """
     from wizard.model.source import find
 
     return find(ref, offline=offline)
 
 
 def earlier_plan(workspace: Workspace, name: str) -> Plan | None:
-    """The plan that the server ``name`` was last made from, if there is one that can be read."""
+    """The last plan of the server ``name``, if there is a readable one."""
     from wizard.plan.server_plan import earlier_plan
 
     return earlier_plan(workspace, name)
 
 
 def latest_plan(workspace: Workspace, names: Iterable[str]) -> Plan | None:
-    """Of the servers ``names`` the plan that was carried out last, if there is one that can be read."""
+    """The most recently run plan of the servers ``names``, if there is a readable one."""
     from wizard.plan.server_plan import latest_plan
 
     return latest_plan(workspace, names)
 
 
-def served_before(workspace: Workspace, name: str) -> str | None:
-    """What the server ``name`` was made from, if ``name`` is a server of the workspace rather than a recipe."""
+def previous_plan(workspace: Workspace, name: str) -> str | None:
+    """The plan that the server ``name`` was created from, if ``name`` is a server of the workspace rather than a
+    recipe.
+    """
     from wizard.plan.server_plan import model_origin
 
     earlier = None if name in {recipe.name for recipe in recipes()} else earlier_plan(workspace, name)
@@ -104,10 +108,11 @@ def served_before(workspace: Workspace, name: str) -> str | None:
 def suggestions(
     host: Host, workspace: Workspace | None = None, *, offline: bool = False, ask: bool = True
 ) -> list[Suggestion]:
-    """Models to offer on this machine, the recommended one first, and those that are on this disk.
+    """Models to offer on this machine, the recommended one first, including those on this disk.
 
-    Where the hub answers, the first is a real instruct model that fits; else the offline demo. The hub is asked about
-    what is not known here (≤ 10 s); without ``ask`` only this disk is, and the rest is listed as if the hub answered.
+    If the Hub responds, the first is a real instruct model that fits; otherwise the offline demo. Missing information
+    is requested from the Hub (≤ 10 s); without ``ask`` only this disk is read, and the rest is listed as if the Hub
+    responded.
     """
     from wizard.plan.offers import suggestions as offer
 
@@ -115,10 +120,10 @@ def suggestions(
 
 
 def search(text: str, *, offline: bool = False) -> list[Suggestion]:
-    """What the hub finds under ``text``, those first that are downloaded most (≤ 10 s).
+    """Hub search results for ``text``, the most downloaded first (≤ 10 s).
 
     Raises:
-        NetworkError: TW-M13, TW-M14 if the hub cannot be asked.
+        NetworkError: TW-M13, TW-M14 if the Hub is not reachable.
     """
     from wizard.plan.offers import search as find
 
@@ -126,43 +131,44 @@ def search(text: str, *, offline: bool = False) -> list[Suggestion]:
 
 
 def with_verdict(host: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion:
-    """``suggestion`` with what its files say and whether it fits (≤ 10 s); errors as `model`."""
+    """``suggestion`` completed from its files, with whether it fits (≤ 10 s); raises as `model` does."""
     from wizard.plan.offers import with_verdict as look
 
     return look(host, suggestion, offline=offline)
 
 
 def browse(text: str) -> list[Entry]:
-    """The folders and .gguf files that ``text``, the beginning of a path, may mean; immediate."""
+    """Folders and .gguf files that complete ``text``, the beginning of a path; immediate."""
     from wizard.model.on_disk import browse as look
 
     return look(text)
 
 
 def calibration(workspace: Workspace) -> Calibration:
-    """What servers on this machine really took, for `advise`: one measurement for each start, oldest first."""
+    """Measured memory of servers on this machine, for `advise`: one measurement per start, oldest first."""
     from wizard.serve.calibration import kept
 
     return kept(workspace)
 
 
 def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None) -> Advice:
-    """Stage 3. What to run here and why, corrected by what was measured here; immediate.
+    """Stage 3. What to run here and why, corrected by measurements on this machine; immediate.
 
-    A Python of the user's (``constraints.engine_python``) is asked what it has, unless ``host`` knows it (some 0.1 s).
+    The user's Python (``constraints.engine_python``) is inspected, unless ``host`` already describes it (some 0.1 s).
 
     Raises:
-        UsageError: TW-P15 if that is no Python, TW-A20 if it is asked for together with what it cannot serve.
-        HostError: TW-A21 to TW-A23 if its engine is missing, too old, or of a CUDA that the driver does not run.
+        UsageError: TW-P15 if that is not a Python, TW-A20 if other constraints conflict with it.
+        HostError: TW-A21 to TW-A23 if its engine is missing, too old, or built for a CUDA version that the driver does
+            not support.
     """
     from wizard.advise import engine_python
     from wizard.advise.calibration import NOTHING
     from wizard.advise.ranking import advise as rank
     from wizard.probe.engine_python import with_python
-    from wizard.texts.errors import worded
+    from wizard.texts.errors import user_errors
 
     host = with_python(host, constraints.engine_python)
-    with worded():
+    with user_errors():
         engine_python.check(host, constraints)
     return rank(host, facts, constraints, past or NOTHING)
 
@@ -174,17 +180,17 @@ def recommended(advice: Advice) -> Choice:
         InfeasibleError: TW-A01 if there is none, with the first rejection's reason and remedies.
     """
     from wizard.advise.ranking import recommended as first
-    from wizard.texts.errors import worded
+    from wizard.texts.errors import user_errors
 
-    with worded():
+    with user_errors():
         return first(advice)
 
 
 def cases(path: Path) -> Iterator[tuple[str, Advice | UsageError]]:
-    """Stage 3 for each case of a file: its id and the advice, or what is wrong with the case (TW-A02).
+    """Stage 3 for each case of a file: its ID and the advice, or the error in the case (TW-A02).
 
     Raises:
-        UsageError: TW-A02 if the file is no file of cases.
+        UsageError: TW-A02 if the file is not a valid cases file.
     """
     from wizard.advise.cases import cases as read
     from wizard.kernel.errors import UsageError
@@ -193,16 +199,16 @@ def cases(path: Path) -> Iterator[tuple[str, Advice | UsageError]]:
 
 
 def speed(host: Host, facts: ModelFacts, setup: Setup, load: Load, *, provider: str = "roofline") -> Speed:
-    """Stage 3 for one configuration. How fast it answers; ``aiconfigurator`` as the provider takes seconds.
+    """Stage 3 for one configuration. Its estimated speed; ``aiconfigurator`` as the provider takes seconds.
 
     Raises:
-        UsageError: TW-A08 or TW-A09 if the question cannot be asked here.
+        UsageError: TW-A08 or TW-A09 if the configuration or the provider is not supported here.
         InfeasibleError: TW-A10 if the provider has no figure.
     """
     from wizard.advise.providers import ask
-    from wizard.texts.errors import worded
+    from wizard.texts.errors import user_errors
 
-    with worded():
+    with user_errors():
         return ask(host, facts, setup, load, provider)
 
 
@@ -215,20 +221,20 @@ def plan(
     name: str | None = None,
     http_port: int | None = None,
 ) -> Plan:
-    """Stage 4. Everything that will be done; checks what can be checked beforehand and touches nothing (immediate).
+    """Stage 4. All steps to run, validated in advance; changes nothing (immediate).
 
     Raises:
-        UsageError: TW-L04 if another model is served under the name that this one would get.
-        InfeasibleError: TW-L05 if there is no such stack; others if it cannot serve the model so.
+        UsageError: TW-L04 if another model is served under the same name.
+        InfeasibleError: TW-L05 if the stack is unknown; others if it cannot serve the model this way.
     """
     from wizard.kernel.paths import suggest_name
     from wizard.plan.server_plan import replan as make
     from wizard.serve.find import running
-    from wizard.texts.errors import worded
+    from wizard.texts.errors import user_errors
 
     called = name or suggest_name(facts.ref)
     mine = running(workspace.server(called))
-    with worded():
+    with user_errors():
         return make(
             host,
             facts,
@@ -242,10 +248,10 @@ def plan(
 
 
 def lint(repository: Path, server: Server) -> Report:
-    """Stage 4, for a model repository whoever made it: what is wrong with it on ``server`` (reading its files).
+    """Stage 4, for any model repository: its problems on ``server`` (reads its files).
 
     Raises:
-        UsageError: As `wizard.repository.lint.lint` says.
+        UsageError: See `wizard.repository.lint.lint`.
     """
     from wizard.repository.lint import lint as check
 
@@ -253,17 +259,17 @@ def lint(repository: Path, server: Server) -> Report:
 
 
 def export(plan: Plan, name: str) -> str:
-    """Stage 4. The plan as another text: ``shell``, ``plan``, ``answers`` (see `wizard.export.formats.FORMATS`)."""
+    """Stage 4. The plan in another format: ``shell``, ``plan``, ``answers`` (see `wizard.export.formats.FORMATS`)."""
     from wizard.export.formats import FORMATS
 
     return next(export_format for export_format in FORMATS if export_format.name == name).text(plan)
 
 
 def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()) -> AsyncGenerator[Event, None]:
-    """Stage 5. Carry the plan out. Closing the generator (or cancelling its task) stops the running step.
+    """Stage 5. Run the plan. Closing the generator (or cancelling its task) stops the running step.
 
-    Steps with an id in ``redo`` are done again though they are done, with all that use what they make; those in
-    ``skip`` are left out.
+    Steps with an ID in ``redo`` run again even if completed, with all steps that depend on them; those in ``skip`` are
+    skipped.
     """
     from wizard.run.engine import run as carry_out
 
@@ -271,14 +277,14 @@ def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset(
 
 
 def statuses(workspace: Workspace) -> list[Status]:
-    """Stage 6. Every server of the workspace and whether it runs and is ready (≤ 2 s each)."""
+    """Stage 6. Every server of the workspace, with whether it is running and ready (≤ 2 s each)."""
     from wizard.serve.status import statuses as look
 
     return look(workspace)
 
 
 def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
-    """The running server ``name``, or the only one that runs."""
+    """The running server ``name``, or the only running one."""
     from wizard.serve.find import endpoint as find
 
     return find(workspace, name)
@@ -287,15 +293,15 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
 def stop(workspace: Workspace, name: str | None = None) -> Status:
     """Stop a server (the only one, if no name is given) and wait until its ports are free (a few seconds).
 
-    Refused while another wizard carries a plan out here: it might be starting that very server, whose note would be
-    removed under it.
+    Fails while another wizard runs a plan here: it might be starting the same server, whose endpoint file would be
+    removed.
 
-    Not to be called where an event loop runs: hand it to a thread there.
+    Do not call it in a running event loop: use a thread.
 
     Raises:
-        UsageError: TW-S01, TW-S09 if no server, or none of this workspace, is named.
-        ServerError: TW-S02 if no name is given and none runs, TW-S07 if it cannot be stopped.
-        WorkspaceError: TW-K03, TW-K04 if the workspace cannot be held.
+        UsageError: TW-S01 if the name is ambiguous, TW-S09 if no server of the workspace has it.
+        ServerError: TW-S02 if no name is given and none is running, TW-S07 if it cannot be stopped.
+        WorkspaceError: TW-K03, TW-K04 if the workspace cannot be locked.
     """
     import asyncio
 
@@ -320,45 +326,45 @@ def chat(endpoint: Endpoint, conversation: Conversation, *, protocol: str = "grp
 
 
 def served(endpoint: Endpoint) -> ServedModel:
-    """What the served model says of itself: the questions that it knows, its context, its settings (≤ 5 s)."""
+    """The served model's description: supported questions, context, settings (≤ 5 s)."""
     from wizard.chat.stream import described
 
     return described(endpoint)
 
 
 def history(workspace: Workspace) -> History:
-    """Conversations that are kept in the workspace; nothing is made before one is saved."""
+    """The workspace's saved conversations; creates no file before one is saved."""
     from wizard.chat.history import History
 
     return History.of(workspace)
 
 
 def presets() -> list[Preset]:
-    """System prompts with settings under a name, the user's own first; `wizard.catalog.presets` saves and removes."""
+    """Presets (system prompts with settings), the user's first; `wizard.catalog.presets` saves and removes them."""
     from wizard.catalog.presets import presets as read
 
     return read()
 
 
 def meter(served: ServedModel) -> Meter:
-    """What counts how much of the model's context a conversation takes (reading a tokenizer: ≤ 1 s)."""
+    """Counts how much of the model's context a conversation uses (reading a tokenizer: ≤ 1 s)."""
     from wizard.chat.meter import meter as make
 
     return make(served)
 
 
 def request(endpoint: Endpoint, conversation: Conversation, served: ServedModel) -> Request:
-    """What is sent for the conversation's last question, as it is now; `wizard.chat.snippet` makes commands of it."""
+    """The request for the conversation's last question; `wizard.chat.snippet` turns it into commands."""
     from wizard.chat.stream import request as make
 
     return make(endpoint, conversation, served)
 
 
 def at(url: str, model: str | None = None) -> Endpoint:
-    """The endpoint of a model on an OpenAI-compatible server that runs elsewhere (≤ 5 s); nothing is kept of it.
+    """The endpoint of a model on an OpenAI-compatible server that runs elsewhere (≤ 5 s); it is not stored.
 
     Raises:
-        UsageError, ServerError: As `wizard.chat.openai.at` says.
+        UsageError, ServerError: See `wizard.chat.openai.at`.
     """
     from wizard.chat.openai import at as find
 
@@ -368,10 +374,10 @@ def at(url: str, model: str | None = None) -> Endpoint:
 def logs(
     workspace: Workspace, name: str | None = None, *, lines: int = 100, step: str | None = None, raw: bool = False
 ) -> list[str]:
-    """The last lines of a server's own log, or of a step's; without ``raw`` also without Triton's noise.
+    """The last lines of a server's log, or of a step's; without ``raw``, Triton's noise is filtered.
 
     Raises:
-        UsageError: TW-S09 if ``name`` is no server of the workspace, TW-S08 if there is no such log.
+        UsageError: TW-S09 if ``name`` is not a server of the workspace, TW-S08 if the log does not exist.
     """
     from wizard.serve.find import known
     from wizard.serve.log import view
@@ -381,21 +387,21 @@ def logs(
 
 
 def made(workspace: Workspace) -> list[Item]:
-    """Everything that the wizard has made in the workspace, with sizes."""
+    """Everything that the wizard created in the workspace, with sizes."""
     from wizard.run.clean import items
 
     return items(workspace)
 
 
 def images(workspace: Workspace) -> list[Image]:
-    """Images that the workspace's servers run in (≤ 3 s); the wizard removes none of them."""
+    """Images that the workspace's servers use (≤ 3 s); the wizard does not remove them."""
     from wizard.run.clean import images as look
 
     return look(workspace)
 
 
 def clean(workspace: Workspace, items: list[Item]) -> None:
-    """Remove what was made; refused while a server runs."""
+    """Remove the items; fails while a server is running."""
     from wizard.run.clean import remove
 
     remove(workspace, items)

@@ -17,7 +17,7 @@ from wizard.kernel.errors import WizardError
 from wizard.probe.host import ContainerEngine, EnginePython, Host
 from wizard.texts import remedies
 from wizard.texts.advise import source
-from wizard.texts.errors import worded
+from wizard.texts.errors import user_errors
 
 LLAMA = facts_of(LLAMA_8B)
 BARE = replace(machine("2xH200"), engines=(), engine_pythons=(VENV,))
@@ -90,7 +90,7 @@ def test_what_cannot_serve_has_a_code_and_a_remedy(
 ) -> None:
     host = replace(BARE, engine_pythons=(python,), **changes)
     asked = Constraints(engine_python=VENV.path, **constraints)
-    with pytest.raises(WizardError) as caught, worded():
+    with pytest.raises(WizardError) as caught, user_errors():
         check(host, asked)
     assert caught.value.code == code
     assert phrase in caught.value.what
@@ -139,7 +139,7 @@ def test_by_its_branch_alone_no_older_pytorch_is_named() -> None:
 
 
 def test_a_stack_that_takes_no_python_is_reported_before_the_release_of_its_recipe() -> None:
-    with pytest.raises(WizardError, match=r"does not support --engine-python") as caught, worded():
+    with pytest.raises(WizardError, match=r"does not support --engine-python") as caught, user_errors():
         check(BARE, Constraints(stack="trtllm-engine", engine_python=VENV.path, release="24.09"))
     assert "--stack vllm" in caught.value.todo
 

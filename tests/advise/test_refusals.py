@@ -34,7 +34,7 @@ def test_refusals_are_grouped_by_reason_and_remedy() -> None:
             rejection("llamacpp", "gguf_q8_0", "memory", change(max_len=512)),
         ]
     )
-    assert [advise.ways(group) for group in groups] == [
+    assert [advise.setups(group) for group in groups] == [
         "vLLM, TensorRT-LLM · FP8, NVFP4; Transformers · INT4 AWQ",
         "vLLM, TensorRT-LLM · 16 bits with tp 2",
         "vLLM · 16 bits with tp 3, 16 bits with tp 5",

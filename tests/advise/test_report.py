@@ -175,7 +175,7 @@ def test_the_best_of_each_stack_and_format_comes_first_and_nothing_is_lost() -> 
 def test_reasons_are_selected_by_their_code() -> None:
     assert report.reason(replace(CHOICE, reasons=(noted("A"), limited("B"))), LIMIT) == "B"
     own = (limited("L"), noted("A"), behind("B"))
-    assert report.whys(replace(CHOICE, reasons=own)) == (noted("A"),)
+    assert report.choice_reasons(replace(CHOICE, reasons=own)) == (noted("A"),)
     assert report.reason(CHOICE, "b") == ""
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from wizard.chat.text_filters import DeltaFilter, EchoFilter, StopFilter, Way
+from wizard.chat.text_filters import DeltaFilter, EchoFilter, ResponseMode, StopFilter
 from wizard.model.special_tokens import SHAPES
 
 TEXT = st.text(alphabet="ab <|>é😀\n", max_size=30)
@@ -33,7 +33,7 @@ def test_deltas(text: str, places: list[int]) -> None:
 
 
 @given(TEXT, PLACES, st.sampled_from(["cumulative", "either"]))
-def test_everything_so_far_with_half_characters(text: str, places: list[int], kind: Way) -> None:
+def test_everything_so_far_with_half_characters(text: str, places: list[int], kind: ResponseMode) -> None:
     raw = text.encode()
     edges = itertools.accumulate(len(piece) for piece in cut(raw, places))
     responses = [raw[:edge].decode(errors="replace") for edge in edges]
@@ -119,5 +119,5 @@ def test_nothing_after_a_stop_text() -> None:
 
 
 @pytest.mark.parametrize("kind", ["delta", "cumulative", "either"])
-def test_no_response_is_no_text(kind: Way) -> None:
+def test_no_response_is_no_text(kind: ResponseMode) -> None:
     assert DeltaFilter(kind).rest() == ""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.values import CHOICE, GGUF
-from wizard.chat.ask import Ask, PromptTooLong, server_said
+from wizard.chat.ask import Ask, PromptTooLong, server_error
 from wizard.chat.wire import OWN, OWN_KINDS, WIZARD, Wire, engine_of, wire_of
 from wizard.repository.repository import Repository
 from wizard.stacks.llamacpp import repository as llamacpp
@@ -58,7 +58,7 @@ def test_tensorrt_llm_of_every_release(release: str, streams: bool) -> None:
         wire = wire_of(models[name], None if form is TOKEN_IDS else behind)
         assert wire is not None
         assert (wire.format, wire.batched, wire.streams, wire.echoes) == (form, True, streams, False)
-        assert wire.way == ("cumulative" if name == "tensorrt_llm_bls" else "delta")
+        assert wire.mode == ("cumulative" if name == "tensorrt_llm_bls" else "delta")
         sent = {tensor.name: tensor for tensor in wire.tensors(ASK, 2)}
         assert wire.required <= set(sent)
         assert wire.lacks(ASK) == []
@@ -90,7 +90,7 @@ def test_the_llm_api() -> None:
     (config,) = configs(trtllm_llmapi.repository("m", model="/m", facts=GGUF, choice=CHOICE, limits=True)).values()
     wire = wire_of(config)
     assert wire is not None
-    assert (wire.format, wire.batched, wire.streams, wire.way) == (LLM_API, False, True, "either")
+    assert (wire.format, wire.batched, wire.streams, wire.mode) == (LLM_API, False, True, "either")
     sent = {tensor.name: tensor.values for tensor in wire.tensors(ASK)}
     assert sent["sampling_param_stop"] == ("END",)
     assert sent["sampling_param_exclude_input_from_output"] == (True,)
@@ -215,9 +215,9 @@ def test_required_words_are_sent_empty() -> None:
     ],
 )
 def test_a_prompt_that_does_not_fit_in_the_words_of_every_engine(text: str) -> None:
-    assert isinstance(server_said(text, "m"), PromptTooLong)
+    assert isinstance(server_error(text, "m"), PromptTooLong)
 
 
 def test_how_much_too_long_a_prompt_is_reads_as_all_counts_do() -> None:
-    message = server_said("in ensemble 'm': prompt too long: 33335 tokens, and a request may have 1024", "m")
+    message = server_error("in ensemble 'm': prompt too long: 33335 tokens, and a request may have 1024", "m")
     assert str(message) == "33,335 tokens; a request can have at most 1,024"

@@ -190,7 +190,7 @@ async def test_a_whole_journey(address: str, facts: ModelFacts, tmp_path: Path) 
 
 
 async def when_begun(made: Plan, act: Callable[[], object]) -> None:
-    """Carry the plan out; once a stand-in has begun, ``act``."""
+    """Run the plan; once a stand-in has begun, ``act``."""
     async with aclosing(run(made)) as stream:
         async for event in stream:
             if isinstance(event, Output) and "begun" in event.lines:

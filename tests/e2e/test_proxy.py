@@ -25,7 +25,7 @@ from tritonclient.utils import InferenceServerException
 
 from tests.server_environment import RunningTriton, running_triton, write
 from tests.values import CHOICE, GGUF
-from wizard.chat.ask import server_said
+from wizard.chat.ask import server_error
 from wizard.chat.chunk import Chunk
 from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.stream import answer
@@ -291,7 +291,7 @@ def test_a_dead_engine_ends_running_requests_and_is_reported_from_then_on(tmp_pa
             for end in ends:
                 assert isinstance(end, InferenceServerException)
                 assert "the engine process has ended (killed by SIGKILL)" in str(end)
-                error = server_said(str(end), "demo")
+                error = server_error(str(end), "demo")
                 assert isinstance(error, WizardError)
                 assert error.code == "TW-C11"
 

@@ -62,7 +62,7 @@ VALUES: dict[type, Any] = {
     effects.Recipe: None,
     effects.Advise: ADVICE,
     effects.MakePlan: PLAN,
-    effects.Carry: ENDPOINT,
+    effects.RunPlan: ENDPOINT,
     effects.Recall: PLAN,
     effects.Find: ENDPOINT,
 }
@@ -129,7 +129,7 @@ def test_questions_look_before_they_ask_and_end_with_the_chat() -> None:
         assert walk.asks == stage
         walk(answer)
     assert walk.following == Finished()
-    expected = ["Probe", "Look", "Suggest", "Inspect", "Recipe", "Advise", "MakePlan", "Carry"]
+    expected = ["Probe", "Look", "Suggest", "Inspect", "Recipe", "Advise", "MakePlan", "RunPlan"]
     assert walk.kinds() == expected
 
 
@@ -292,11 +292,11 @@ def test_a_plan_for_another_machine_is_the_end() -> None:
 
 
 def test_after_a_failure_a_step_is_repeated_left_out_or_another_way_chosen() -> None:
-    walk = Walk(State({"model": "demo", "accept": True}), Carry=[ERROR, ERROR, ERROR, ERROR])(None)(CHOICE)(PLAN)
+    walk = Walk(State({"model": "demo", "accept": True}), RunPlan=[ERROR, ERROR, ERROR, ERROR])(None)(CHOICE)(PLAN)
     assert (walk.asks, walk.error) == ("build", "TW-S03")
     walk(Skip("ready"))(Redo("ready"))("again")
-    carried = [(effect.redo, effect.skip) for effect in walk.done if isinstance(effect, effects.Carry)]
-    assert carried == [((), ()), ((), ("ready",)), (("ready",), ()), ((), ())]
+    plan_run = [(effect.redo, effect.skip) for effect in walk.done if isinstance(effect, effects.RunPlan)]
+    assert plan_run == [((), ()), ((), ("ready",)), (("ready",), ()), ((), ())]
     assert walk.back("advice").asks == "advice"
     assert "accept" not in walk.state.given
 
@@ -349,7 +349,7 @@ def test_a_recipe_is_chosen_from_their_list() -> None:
     assert walk.back().asks == "welcome"
 
 
-@pytest.mark.parametrize("outcome", ["Probe", "Suggest", "Inspect", "Advise", "MakePlan", "Carry"])
+@pytest.mark.parametrize("outcome", ["Probe", "Suggest", "Inspect", "Advise", "MakePlan", "RunPlan"])
 def test_an_error_ends_an_unattended_walk(outcome: str) -> None:
     walk = Walk(State(manner="unattended", at="machine"), **{outcome: ERROR})
     assert isinstance(walk.following, Finished)

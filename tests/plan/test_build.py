@@ -21,7 +21,7 @@ from wizard.plan.build import build
 from wizard.plan.plan import Command, Plan, Start, Step, Write
 from wizard.plan.ports import Ports
 from wizard.probe.host import ContainerEngine
-from wizard.texts.errors import worded
+from wizard.texts.errors import user_errors
 
 HOSTILE = "/models/a;rm -rf ~ $(x) ${y} 'q' \"d\" ü.gguf"
 
@@ -109,7 +109,7 @@ def test_a_plan_can_be_written_and_read_back(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("name", ["a b", "a;b", "$(x)", "it's", 'say "x"', "a*b", "a:b"])
 def test_a_path_that_triton_cannot_be_given_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError) as caught, worded():
+    with pytest.raises(UsageError) as caught, user_errors():
         build(CPU_HOST, GGUF, CHOICE, Workspace(tmp_path / name))
     assert caught.value.code == "TW-L03"
 
@@ -196,7 +196,7 @@ def test_the_ports_of_the_server_itself_are_kept(workspace: Workspace) -> None:
 
 
 def test_a_machine_without_a_usable_interpreter_is_refused_before_anything(workspace: Workspace) -> None:
-    with pytest.raises(HostError) as caught, worded():
+    with pytest.raises(HostError) as caught, user_errors():
         build(replace(CPU_HOST, interpreters=()), GGUF, CHOICE, workspace)
     assert caught.value.code == "TW-L01"
 
@@ -210,7 +210,7 @@ def test_a_stack_that_cannot_be_set_up_is_refused_before_anything(
 ) -> None:
     known = {**plugins.packages(), **package}
     monkeypatch.setattr(plugins, "packages", lambda: known)
-    with pytest.raises(InfeasibleError, match=what) as caught, worded():
+    with pytest.raises(InfeasibleError, match=what) as caught, user_errors():
         build(CPU_HOST, GGUF, replace(CHOICE, stack="mlc", runtime="docker"), workspace)
     assert caught.value.code == "TW-L05"
     assert todo in caught.value.todo
@@ -220,13 +220,13 @@ def test_a_stack_that_cannot_be_set_up_is_refused_before_anything(
 
 def test_a_full_disk_is_detected_before_anything(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build_module, "HEADROOM_BYTES", 2**62)
-    with pytest.raises(WorkspaceError) as caught, worded():
+    with pytest.raises(WorkspaceError) as caught, user_errors():
         build(CPU_HOST, GGUF, CHOICE, workspace)
     assert caught.value.code == "TW-L02"
 
 
 def test_an_odd_name_is_refused(workspace: Workspace) -> None:
-    with pytest.raises(UsageError) as caught, worded():
+    with pytest.raises(UsageError) as caught, user_errors():
         build(CPU_HOST, GGUF, CHOICE, workspace, name="../up")
     assert caught.value.code == "TW-U01"
 
@@ -254,7 +254,7 @@ def test_a_gated_model_needs_a_token_before_anything_is_done(
     monkeypatch.setenv("HF_TOKEN", "")
     monkeypatch.setenv("HF_TOKEN_PATH", str(tmp_path / "none"))
     monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "none"))
-    with pytest.raises(ModelError) as caught, worded():
+    with pytest.raises(ModelError) as caught, user_errors():
         build(host, GATED, CHOICE, workspace)
     assert caught.value.code == "TW-L06"
     assert "https://huggingface.co/org/gated-GGUF" in caught.value.todo
@@ -318,11 +318,11 @@ def test_a_disk_without_room_for_the_image(
     monkeypatch.setattr(build_module.shutil, "disk_usage", lambda _: usage._replace(free=8_720_000_000))
     here = replace(CPU_HOST, engines=(DOCKER,), source="this machine")
     engine_that_has(tmp_path, monkeypatch=monkeypatch, root=str(tmp_path))
-    with pytest.raises(WorkspaceError) as caught, worded():
+    with pytest.raises(WorkspaceError) as caught, user_errors():
         build(here, LLAMA, IN_AN_IMAGE, workspace)
     assert caught.value.code == "TW-L02"
     assert "plus 200 MiB to keep free" in caught.value.what  # else what is needed would seem to be there
     engine_that_has(tmp_path, monkeypatch=monkeypatch, root="/dev/shm")  # a disk of its own
-    with pytest.raises(WorkspaceError) as caught, worded():
+    with pytest.raises(WorkspaceError) as caught, user_errors():
         build(here, LLAMA, IN_AN_IMAGE, workspace)
     assert "for the image in /dev/shm" in caught.value.what

@@ -14,7 +14,7 @@ from tests.stacks.trtllm_values import ARCHITECTURES, AWQ, GPTQ, LLAMA, TAGS, ch
 from wizard.catalog.trtllm_tools import tools, version_of
 from wizard.kernel.errors import InfeasibleError
 from wizard.plan.options import Options
-from wizard.texts.errors import worded
+from wizard.texts.errors import user_errors
 
 FORMATS = ("none", *(scheme.name for scheme in tools().formats))
 SPLITS = ((1, 1), (2, 1), (1, 2), (2, 2))
@@ -25,7 +25,7 @@ VERSIONS = sorted(TAGS, key=version_of)
 def wrong(version: str, facts: object, *args: object, **changes: object) -> list[str] | None:
     """What is wrong with the commands of a plan, or None where it was refused."""
     try:
-        with worded():
+        with user_errors():
             steps = planned(facts, choice(version, *args, **changes))  # type: ignore[arg-type]
     except InfeasibleError as error:
         return None if error.code in REFUSALS else [str(error)]

@@ -37,13 +37,13 @@ def test_it_is_offered_first_with_the_cost_of_the_alternative() -> None:
     offered = offer(HERE, FACTS, {"model": "m", "users": 2})
     assert offered is not None
     assert offered.question == "Found vLLM 0.26.0 in /opt/venv. Use it?"
-    (path, use), (none, new) = offered.ways
+    (path, use), (none, new) = offered.options
     assert (path, none) == (VENV.path, "none")
     assert use == "vLLM 0.26.0 in /opt/venv (no download)"
     assert new == "A new environment (3.7 GiB to download)"
     with_docker = offer(replace(host("1xH200"), engine_pythons=(VENV,)), FACTS, {})
     assert with_docker is not None
-    assert with_docker.ways[1][1] == "NVIDIA's image with its own engine"
+    assert with_docker.options[1][1] == "NVIDIA's image with its own engine"
 
 
 @pytest.mark.parametrize("answer", ["none", VENV.path])

@@ -22,10 +22,10 @@ from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.native import Native
 from wizard.plan.runtimes.runtime import Runtime
 from wizard.plan.runtimes.select import runtime_of
-from wizard.plan.runtimes.venv import SYSTEM_PATH, of_its_own
+from wizard.plan.runtimes.venv import SYSTEM_PATH, environment_changes
 from wizard.probe.host import ContainerEngine, EnginePython, Host
 from wizard.probe.shorthand import host as shorthand
-from wizard.texts.errors import worded
+from wizard.texts.errors import user_errors
 
 DOCKER = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=True)
 PODMAN = ContainerEngine("podman", "5.0", "5.0", nvidia_runtime=True)
@@ -68,7 +68,7 @@ def test_limits_and_user_are_those_that_the_engine_here_can_give(
 @pytest.mark.parametrize("address", ["ssh://me@gpu-box", "tcp://10.0.0.7:2375"])
 def test_an_engine_on_another_machine_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", address)
-    with pytest.raises(HostError) as caught, worded():
+    with pytest.raises(HostError) as caught, user_errors():
         selected(replace(CPU_HOST, engines=(DOCKER,)), IN_IMAGE)
     assert caught.value.code == "TW-L24"
     assert "me@" not in caught.value.what
@@ -106,7 +106,7 @@ def test_the_first_engine_that_can_give_gpus(engines: tuple[ContainerEngine, ...
 def test_what_an_engine_lacks_is_an_error_with_a_fix(
     engines: tuple[ContainerEngine, ...], code: str, problem: str, todo: str
 ) -> None:
-    with pytest.raises(HostError, match=problem) as caught, worded():
+    with pytest.raises(HostError, match=problem) as caught, user_errors():
         selected(replace(CPU_HOST, engines=engines, driver_version="580.95.05"), IN_IMAGE)
     assert caught.value.code == code
     assert todo in caught.value.todo
@@ -131,7 +131,7 @@ def test_the_engines_of_a_machine_that_is_only_described_count_as_usable() -> No
     ],
 )
 def test_what_has_no_image_or_no_wheel_is_tw_l23(choice: Choice) -> None:
-    with pytest.raises(InfeasibleError) as caught, worded():
+    with pytest.raises(InfeasibleError) as caught, user_errors():
         selected(replace(CPU_HOST, engines=(DOCKER,)), choice)
     assert caught.value.code == "TW-L23"
 
@@ -178,7 +178,7 @@ def test_llamacpp_lives_in_tritons_environment() -> None:
 
 
 def test_a_driver_that_is_too_old_is_an_error_while_planning() -> None:
-    with pytest.raises(HostError, match=r"NVIDIA driver 580 or newer; found 535\.1") as caught, worded():
+    with pytest.raises(HostError, match=r"NVIDIA driver 580 or newer; found 535\.1") as caught, user_errors():
         selected(replace(CPU_HOST, driver_version="535.1"), NATIVE)
     assert caught.value.code == "TW-L01"
     assert native(NATIVE, replace(CPU_HOST, driver_version="580.95.05"))
@@ -199,7 +199,7 @@ def test_an_engine_gets_a_python_that_its_wheels_are_for() -> None:
 
 
 def test_no_python_for_the_engines_wheels_is_an_error_while_planning() -> None:
-    with pytest.raises(HostError, match=r"only Python 3\.10 or 3\.12; found 3\.11") as caught, worded():
+    with pytest.raises(HostError, match=r"only Python 3\.10 or 3\.12; found 3\.11") as caught, user_errors():
         selected(CPU_HOST, replace(NATIVE, stack="trtllm-llmapi"))
     assert caught.value.code == "TW-L01"
     assert "uv python install 3.12" in caught.value.todo
@@ -296,13 +296,13 @@ def test_what_changed_since_the_advice_is_refused_while_planning(
     choice = replace(NATIVE, engine_python=make(tmp_path / "venv", packages))
     # What the machine's description says of it is old.
     recorded = EnginePython(choice.engine_python or "", (3, 11, 7), str(tmp_path / "venv"), VLLM, "12.8")
-    with pytest.raises(HostError) as caught, worded():
+    with pytest.raises(HostError) as caught, user_errors():
         native(choice, replace(GPU_HOST, driver_version=driver, cuda_driver_version=cuda, engine_pythons=(recorded,)))
     assert caught.value.code == code
 
 
 def test_a_python_that_is_gone_is_refused_while_planning(tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as caught, worded():
+    with pytest.raises(UsageError) as caught, user_errors():
         native(replace(NATIVE, engine_python=str(tmp_path / "gone")), GPU_HOST)
     assert caught.value.code == "TW-P15"
 
@@ -319,10 +319,10 @@ def test_an_engine_in_the_users_python_keeps_the_library_path_that_it_has_here(
     monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/libraries")
     monkeypatch.setenv("PATH", "/usr/local/cuda/bin:/usr/bin")
     python = own.engine_python or ""
-    env = of_its_own(python, own)
+    env = environment_changes(python, own)
     assert env["LD_LIBRARY_PATH"] == "/opt/libraries"
     assert env["PATH"] == f"{Path(python).parent}:{SYSTEM_PATH}"  # with its compiler FlashInfer compiles at each start
-    assert of_its_own(python, replace(own, engine_python=None))["LD_LIBRARY_PATH"] is None
+    assert environment_changes(python, replace(own, engine_python=None))["LD_LIBRARY_PATH"] is None
 
 
 def test_the_runtime_that_was_asked_for_is_the_engine_that_is_taken() -> None:

@@ -7,7 +7,7 @@ import pytest
 from wizard.advise.advice import Constraints
 from wizard.catalog.workshops import Workshop
 from wizard.kernel.errors import UsageError
-from wizard.plan.workshop import agreed, constraints_of, pinned_words, seated
+from wizard.plan.workshop import constraints_of, pinned_words, with_pins, with_seat
 
 
 @pytest.mark.parametrize(
@@ -22,38 +22,38 @@ from wizard.plan.workshop import agreed, constraints_of, pinned_words, seated
 )
 def test_a_pin_is_checked_by_its_question(pin: dict[str, object], code: str) -> None:
     with pytest.raises(UsageError) as caught:
-        seated(Workshop("Mine", pin=pin))
+        with_seat(Workshop("Mine", pin=pin))
     assert caught.value.code == code
 
 
 @pytest.mark.parametrize(("seat", "port"), [(0, 8000), (1, 8010), (12, 8120), (5753, 65_530)])
 def test_each_seat_has_its_ports(seat: int, port: int) -> None:
-    assert seated(Workshop("Mine", ports_per_seat=10), seat).pin == {"http_port": port}
+    assert with_seat(Workshop("Mine", ports_per_seat=10), seat).pin == {"http_port": port}
 
 
 def test_a_pinned_port_is_the_first_seats() -> None:
-    made = seated(Workshop("Mine", pin={"http_port": 9000}, ports_per_seat=3), 2)
+    made = with_seat(Workshop("Mine", pin={"http_port": 9000}, ports_per_seat=3), 2)
     assert made.pin == {"http_port": 9006}
 
 
 @pytest.mark.parametrize("seat", [-1, 5754])
 def test_a_seat_without_a_port_is_refused(seat: int) -> None:
     with pytest.raises(UsageError) as caught:
-        seated(Workshop("Mine", ports_per_seat=10), seat)
+        with_seat(Workshop("Mine", ports_per_seat=10), seat)
     assert caught.value.code == "TW-U51"
     assert f"seat {seat}" in caught.value.what
 
 
 def test_seats_of_their_own_machines_need_no_ports() -> None:
-    assert seated(Workshop("Mine", pin={"users": 2}), 3).pin == {"users": 2}
+    assert with_seat(Workshop("Mine", pin={"users": 2}), 3).pin == {"users": 2}
 
 
 def test_what_is_given_agrees_with_the_pins_or_is_refused() -> None:
     mine = Workshop("Mine", pin={"users": 2})
-    assert agreed(mine, {"users": 2, "tp": 1}) == {"users": 2, "tp": 1}
-    assert agreed(mine, {}) == {"users": 2}
+    assert with_pins(mine, {"users": 2, "tp": 1}) == {"users": 2, "tp": 1}
+    assert with_pins(mine, {}) == {"users": 2}
     with pytest.raises(UsageError) as caught:
-        agreed(mine, {"users": 4})
+        with_pins(mine, {"users": 4})
     assert caught.value.code == "TW-U50"
     assert "users cannot be 4" in caught.value.what
     assert "--users" in caught.value.todo

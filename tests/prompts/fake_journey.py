@@ -35,7 +35,7 @@ from wizard.plan.offers import Suggestion
 from wizard.plan.plan import Command, Done, Estimate, Plan, Step, Write
 from wizard.plan.ports import Ports
 from wizard.plan.questions import BY_NAME
-from wizard.plan.workshop import agreed, seated
+from wizard.plan.workshop import with_pins, with_seat
 from wizard.probe.host import Host
 from wizard.prompts.chat_session import ChatSession
 from wizard.run.diagnose import CommandError, Failure
@@ -290,12 +290,12 @@ def main() -> int:
             )
         from wizard.prompts.flow import run_prompts
 
-        attended = seated(workshop(options["workshop"])) if "workshop" in options else None
+        attended = with_seat(workshop(options["workshop"])) if "workshop" in options else None
         answers = {name: BY_NAME[name].parse(value) for name, value in options.items() if name in BY_NAME}
         return run_prompts(
             workspace,
             hardware=options.get("hardware"),
-            answers=agreed(attended, answers) if attended else answers,
+            answers=with_pins(attended, answers) if attended else answers,
             journey=Pinned(journey, attended) if attended else journey,
             workshop=attended,
             explain=attended.explain if attended else "explain" in options,

@@ -19,7 +19,7 @@ from wizard.plan.answers import load_answers, save_answers
 from wizard.plan.plan import Plan
 from wizard.plan.questions import BY_NAME
 from wizard.prompts.flow import run_prompts
-from wizard.prompts.options import ways
+from wizard.prompts.options import setup_options
 from wizard.prompts.speech import fitted
 from wizard.prompts.value_text import measured_text
 
@@ -260,7 +260,7 @@ def test_the_numbers_are_explained_and_asked_for_again(flow: Flow) -> None:
 
 def test_all_choices_are_shown_when_requested() -> None:
     advice = Advice(True, tuple(replace(CHOICE, max_batch_size=users) for users in range(1, 12)))
-    few, all_of_them = ways(advice, 8), ways(advice, 11)
+    few, all_of_them = setup_options(advice, 8), setup_options(advice, 11)
     assert [text for text, _ in few[8:]] == ["Show all 11 alternatives", *(text for text, _ in all_of_them[11:])]
     assert [choice for _, choice in all_of_them[:11]] == list(advice.choices)
 

@@ -9,7 +9,7 @@ from tests.prompts.fake_journey import FakeJourney
 from tests.prompts.terminal import ADVICE, ENTER, MODEL, Flow
 from tests.values import CPU_HOST
 from wizard.kernel.paths import Workspace
-from wizard.prompts.options import not_here
+from wizard.prompts.options import unavailable
 
 
 def test_an_invalid_model_is_reported_and_asked_for_again(flow: Flow) -> None:
@@ -72,7 +72,7 @@ def test_models_missing_for_the_same_reason_share_a_line(tmp_path: Path) -> None
         replace(FakeJourney(tmp_path).suggestions(CPU_HOST)[-1], title=f"Model {number}", why_not=why)
         for number, why in enumerate(("it needs 40 GiB", *["the Hub does not respond"] * 4))
     )
-    assert not_here([large, *silent]) == [
+    assert unavailable([large, *silent]) == [
         "Not possible with Model 0: it needs 40 GiB",
         "Not possible with 4 models: the Hub does not respond",
     ]

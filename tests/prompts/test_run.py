@@ -9,7 +9,7 @@ import pytest
 from tests.prompts.fake_journey import FAILURE, FakeJourney
 from tests.prompts.terminal import ADVICE, CTRL_D, PLAN, Flow
 from tests.values import plan_of
-from wizard.flow.effects import Carry
+from wizard.flow.effects import RunPlan
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import Workspace
 from wizard.plan.plan import Done, Estimate, Step, Wait
@@ -120,7 +120,7 @@ def test_of_a_server_that_does_not_get_ready_its_own_log_is_shown(
     monkeypatch.setattr("sys.stdin", io.StringIO("3\n"))
     wait = Step("ready", "Wait", "", (Wait("demo", Ports(), 1.0),), Done(), Estimate(0))
     run, plan = Run(Dying(workspace.root), workspace, Ask()), plan_of(workspace.root, wait, name="demo")
-    outcome = run.carry(Carry(plan), None)
+    outcome = run.carry(RunPlan(plan), None)
     assert outcome.value.code == "TW-S04"
     with pytest.raises(EOFError):
         run.what_now(plan, outcome.value)

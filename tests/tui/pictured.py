@@ -243,7 +243,7 @@ async def to_compared(pilot: Pilot[Any]) -> None:
     await wait_for(pilot, lambda: talks.second and talks.second.view.stats and chat.view.stats and not talks.busy)
     pilot.app.clear_notifications()
     await wait_for(pilot, lambda: "as fast" in words(chat, "#comparison"))
-    await wait_for(pilot, lambda: all(talk.transcript.is_vertical_scroll_end for talk in chat.talks.every))
+    await wait_for(pilot, lambda: all(talk.transcript.is_vertical_scroll_end for talk in chat.talks.chats))
     await pilot.pause()
 
 

@@ -34,7 +34,7 @@ from wizard.catalog.profiles import PROFILES_VARIABLE
 from wizard.catalog.workshops import Say, Workshop
 from wizard.cli.workshop import Pinned
 from wizard.kernel.errors import HostError
-from wizard.plan.workshop import seated
+from wizard.plan.workshop import with_seat
 from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.explanation import ExplanationScreen
@@ -76,7 +76,7 @@ async def attending(
     workshop: Workshop, journey: FakeJourney | None = None, size: tuple[int, int] = ROOMY
 ) -> AsyncIterator[Pilot[int]]:
     """The wizard as the command line begins it in a workshop."""
-    seat = seated(workshop)
+    seat = with_seat(workshop)
     pinned: Any = Pinned(journey or FakeJourney(), seat)
     app = StillApp(pinned, answers=dict(seat.pin), workshop=seat, explain=seat.explain)
     async with app.run_test(size=size) as pilot:

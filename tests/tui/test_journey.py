@@ -293,11 +293,11 @@ async def test_a_server_is_started_again_as_it_was_whenever_the_machine_is_known
         await choose_when_there(pilot, "server:mine")
         machine = await screen(pilot, MachineScreen)
         made.gate.set()
-        await wait_for(pilot, lambda: machine.view.host and not machine.awaits_reading)
+        await wait_for(pilot, lambda: machine.view.host and not machine.is_waiting)
         if host is not None:
             made.host = able
             await pilot.press("r")
-            await wait_for(pilot, lambda: machine.view.host == able and not machine.awaits_reading)
+            await wait_for(pilot, lambda: machine.view.host == able and not machine.is_waiting)
         await pilot.pause()
         await pilot.press("enter")
         review = await screen(pilot, ReviewScreen)

@@ -125,7 +125,7 @@ async def to_machine(pilot: Pilot[Any]) -> MachineScreen:
     if isinstance(pilot.app.screen, WelcomeScreen):
         await choose(pilot, "machine")
     machine = await screen(pilot, MachineScreen)
-    await wait_for(pilot, lambda: (machine.view.host or machine.view.error) and not machine.awaits_reading)
+    await wait_for(pilot, lambda: (machine.view.host or machine.view.error) and not machine.is_waiting)
     await pilot.pause()
     return machine
 

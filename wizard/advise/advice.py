@@ -1,4 +1,4 @@
-"""The value of the third stage: ranked choices with memory, speed and reasons, and rejections with their remedies."""
+"""The value of the third stage: ranked choices with memory, speed and reasons, and rejections with remedies."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from wizard.advise.reasons import Note, Reason, Remedy
 
 DEFAULT_USERS = 4
-"""People served at the same time unless asked otherwise."""
+"""Default number of concurrent users."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What the user asked for. None means "the wizard chooses"; a value given here is never changed, only refused."""
+    """The user's constraints. None means "the wizard chooses"; a given value is never overridden, only rejected."""
 
     goal: str = "chat"
     """``chat``, ``throughput``, ``quality``, ``smallest``."""
     users: int | None = None
-    """People served at the same time; None lets the wizard lower `DEFAULT_USERS` where they do not fit."""
+    """Concurrent users; None lets the wizard lower `DEFAULT_USERS` if they do not fit."""
     max_len: int | None = None
     """Tokens of prompt plus answer for each user."""
     max_gpus: int | None = None
@@ -28,9 +28,9 @@ class Constraints:
     pp: int | None = None
     kv_dtype: str | None = None
     as_published: bool = False
-    """Only this repository's own files, no other quantisation of the model."""
+    """Only the repository's own files, not another quantization of the model."""
     release: str | None = None
-    """A release of Triton's images (``24.09``), or a version of the engine in it (``0.13.0``)."""
+    """A Triton image release (``24.09``), or a version of the engine in it (``0.13.0``)."""
     runtime: str | None = None
     """``native``, ``docker`` or ``podman``."""
     engine_python: str | None = None
@@ -38,14 +38,14 @@ class Constraints:
 
 
 GATED = Note("gated")
-"""The warning of a model that has to be asked for."""
+"""The warning for a gated model."""
 NO_TEMPLATE = Note("no-template")
-"""The warning of a model that was not made for chats."""
+"""The warning for a model that was not trained for chat."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The memory bill of one choice, for each GPU, or for the host where the CPU serves. All bytes but the tokens."""
+    """The memory breakdown of a choice, per GPU, or for the host if the CPU serves. In bytes, except for the tokens."""
 
     weights_bytes: int
     kv_bytes_per_token: int
@@ -58,21 +58,21 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Expected speed with its range and who says so.
+    """Expected speed with its range and provider.
 
     Attributes:
-        tpot_ms: Milliseconds between two tokens of one user.
+        tpot_ms: Milliseconds between two tokens of a user.
         throughput_tokens_per_s: Tokens of all users together.
-        ttft_ms: Milliseconds from a request to its first token, as a benchmark measures it that begins with everybody
-            at once; None where users wait for one another.
-        low: Of ``tpot_ms``, the lower end of its range.
-        high: Of ``tpot_ms``, the upper end.
+        ttft_ms: Milliseconds from a request to its first token, as measured by a benchmark that starts with all users
+            at once; None if users wait for one another.
+        low: Lower end of the range of ``tpot_ms``.
+        high: Upper end of the range of ``tpot_ms``.
         provider: ``roofline`` (the wizard's own) or ``aiconfigurator-core`` with its version and data.
         confidence: ``good``, ``fair`` or ``rough``.
-        bound: What takes longest: ``memory``, ``compute``, ``launch`` or ``interconnect``; None if not said.
-        ttft_low_ms: The same as ``ttft_ms`` for a prompt that comes alone.
-        ttft_high_ms: For the last of all users' prompts that come together.
-        served: Users that the KV cache holds at once, to whom the figures belong; None if not said.
+        bound: What takes longest: ``memory``, ``compute``, ``launch`` or ``interconnect``; None if unknown.
+        ttft_low_ms: The same as ``ttft_ms`` for a single prompt.
+        ttft_high_ms: The same for the last of all users' simultaneous prompts.
+        served: Users that the KV cache holds at once, which the figures are for; None if unknown.
     """
 
     tpot_ms: float | None
@@ -90,7 +90,7 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One way to serve the model here."""
+    """A setup that can serve the model here."""
 
     stack: str
     runtime: str
@@ -101,38 +101,42 @@ class Choice:
     tp: int
     pp: int
     max_batch_size: int
-    """Requests that are worked on at the same time."""
+    """Requests that are processed at the same time."""
     max_seq_len: int
-    """Tokens of prompt plus answer for each of them."""
+    """Tokens of prompt plus answer for each request."""
     release: str
-    """What serves: the tag of Triton's image (``26.07-vllm-python-py3``); without one Triton and what
-    engine it has beside it (``triton 2.51.0``, ``triton 2.51.0, vLLM 0.31.0``)."""
+    """The tag of Triton's image (``26.07-vllm-python-py3``); without an image Triton and the engine beside it
+    (``triton 2.51.0``, ``triton 2.51.0, vLLM 0.31.0``).
+    """
     memory: Memory
     devices: tuple[int, ...] = ()
-    """Indices of the GPUs of one copy; empty where the CPU serves."""
+    """Indices of the GPUs of one replica; empty if the CPU serves."""
     replicas: int = 1
-    """Copies that the machine has room for, each on ``tp`` × ``pp`` GPUs of its own; one is started."""
+    """Replicas that fit on the machine, each on its own ``tp`` × ``pp`` GPUs; one is started."""
     gpu_memory_utilization: float | None = None
-    """Share of a GPU's total memory that the server may use (vLLM's meaning); None where the CPU serves."""
+    """Share of a GPU's total memory that the server may use (as in vLLM); None if the CPU serves."""
     kv_cache_fraction: float | None = None
-    """The same in TensorRT-LLM's meaning: of what is free after loading, for the KV cache; None for other stacks."""
+    """The same as TensorRT-LLM defines it: share of the memory free after loading, for the KV cache; None for other
+    stacks.
+    """
     speed: Speed | None = None
     correction_bytes: int = 0
-    """Of the overhead, what was added because servers on this machine took more than predicted (or less, < 0)."""
+    """Part of the overhead: the correction because servers on this machine used more than predicted (< 0: less)."""
     warnings: tuple[Note, ...] = ()
     reasons: tuple[Note, ...] = ()
     engine_python: str | None = None
-    """Path of the user's Python that has the engine; None where the wizard installs it or the image has it."""
+    """Path of the user's Python that has the engine; None if the wizard installs it or the image has it."""
     environment: str = ""
-    """Name of the environment that the engine gets (``profiles/environments``); empty where it has none of its own,
-    and in plans from when each stack had one only."""
+    """Name of the engine's environment (``profiles/environments``); empty if it has none, and in plans from when each
+    stack had only one.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A way that will not work here, why, and the smallest changes that would make it possible.
+    """A setup that does not work here, the reason, and the smallest changes that would make it possible.
 
-    The last three are those of an `Obstacle`.
+    The last three fields are those of an `Obstacle`.
     """
 
     stack: str
@@ -146,7 +150,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """All that the wizard can say about this model on this machine; ``choices[0]`` is the recommendation."""
+    """The complete advice for this model on this machine; ``choices[0]`` is the recommendation."""
 
     feasible: bool
     choices: tuple[Choice, ...] = ()

@@ -1,7 +1,7 @@
-"""The loop closed: what servers on this machine really took, and how that corrects later advice. Pure.
+"""Calibration: the measured memory of servers on this machine, and how it corrects later advice. Pure.
 
-A correction holds only for the machine, the stack and the engine that it was measured with (another GPU, image or
-llama.cpp takes other amounts), and for the formulas whose error it is.
+A correction applies only to the machine, the stack and the engine that it was measured with (another GPU, image or
+llama.cpp uses different amounts), and to the formulas whose error it is.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from wizard.kernel.units import size
 from wizard.probe.host import Host
 
 FORMULAS = 3
-"""To be raised when the formulas of `memory` or `cpu` change: what was wrong with the old ones says nothing then."""
+"""Version of the formulas of `memory` and `cpu`: raise it when they change, because old errors no longer apply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What an engine says that it took, in bytes on one GPU or on the host; None where it says nothing.
+    """The memory that an engine reports, in bytes on one GPU or on the host; None for what it does not report.
 
     Attributes:
-        weights_bytes: The model as it was loaded.
+        weights_bytes: The loaded model.
         kv_capacity_tokens: Tokens that the KV cache holds.
         kv_bytes: The KV cache.
-        activation_bytes: Peak of what computing needs: activations, compute buffers.
+        activation_bytes: Peak of the computation: activations, compute buffers.
         graphs_bytes: CUDA graphs.
-        runtime_bytes: What the server takes beside all of these; vLLM does not count CUDA context and links.
-        lines: The lines of the log that say so.
+        runtime_bytes: Memory of the server beyond these; vLLM does not count the CUDA context and links.
+        lines: The lines of the log with these figures.
     """
 
     weights_bytes: int | None = None
@@ -48,17 +48,17 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One start of a server: what was predicted and what it took.
+    """One start of a server: the predicted and the measured memory.
 
     Attributes:
         at: Date and time, ISO 8601, UTC.
         server: Its name in the workspace.
-        machine: What computed: the GPU's or the processor's name (see `machine`).
-        engine: What served, as exactly as it is known (see `engine`).
-        formulas: `FORMULAS` that predicted.
+        machine: The GPU's or the processor's name (see `machine`).
+        engine: The engine, as exactly as it is known (see `engine`).
+        formulas: `FORMULAS` of the prediction.
         model: The model's reference.
-        choice: The setup; its ``memory`` is what was predicted. Without speed, reasons and warnings.
-        measured: What the engine said.
+        choice: The setup; its ``memory`` is the prediction. Without speed, reasons and warnings.
+        measured: The engine's report.
     """
 
     at: str
@@ -73,30 +73,30 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Everything measured on this machine, oldest first, and what is wrong with the file that keeps it."""
+    """All measurements on this machine, oldest first, and the errors in the file that stores them."""
 
     measurements: tuple[Measurement, ...] = ()
     damage: str | None = None
 
     def latest_of(self, server: str) -> Measurement | None:
-        """The measurement of the last start of ``server``; None if its engine said nothing."""
+        """The measurement of the last start of ``server``; None if its engine reported nothing."""
         last = next((start for start in reversed(self.measurements) if start.server == server), None)
         return None if last is None or last.measured == Measured() else last
 
 
 UNKNOWN = mark("not measured")
-"""Said of what an engine did not say."""
+"""Shown for values that an engine did not report."""
 NOTHING = Calibration()
-"""Of a machine where nothing was measured yet."""
+"""Calibration of a machine without measurements."""
 
 
 def processor(host: Host) -> str:
-    """The name of the machine where its CPU serves."""
+    """The name of the machine if its CPU serves."""
     return host.cpu.model or host.cpu.architecture
 
 
 def machine(host: Host, choice: Choice) -> str:
-    """The name of what computes: the GPUs' if the choice has some, else the processor's."""
+    """The name of the hardware that computes: the GPUs' if the choice has any, else the processor's."""
     if not choice.devices:
         return processor(host)
     mine = set(choice.devices)
@@ -106,14 +106,15 @@ def machine(host: Host, choice: Choice) -> str:
 
 
 def engine(stack: str, release: str) -> str:
-    """What serves: the image's tag says it all; without an image it is Triton and the engine of the environment."""
+    """The engine: the image's tag is sufficient; without an image it is Triton and the engine of the environment."""
     return release if facts(stack).image else f"{release}, {environment_of(stack).engine}"
 
 
 def latest(calibration: Calibration, *, machine: str, stack: str, engine: str, model: str) -> Measurement | None:
-    """The measurement to go by: the last one of the same model, else of any model; None if there is none.
+    """The measurement to use: the last one of the same model, else of any model; None if there is none.
 
-    Only starts on ``machine`` with ``stack``, ``engine`` and these formulas count, and only if the engine said enough.
+    Only starts on ``machine`` with ``stack``, ``engine`` and these formulas count, and only if the engine's report is
+    sufficient.
     """
     fitting = [
         measurement
@@ -127,9 +128,9 @@ def latest(calibration: Calibration, *, machine: str, stack: str, engine: str, m
 
 
 def difference(measurement: Measurement) -> int:
-    """Bytes that working memory and server took more (or less, < 0) than the wizard predicts without calibration.
+    """Bytes that working memory and server used beyond (< 0: below) the prediction without calibration.
 
-    What the prediction contained of earlier corrections is taken out, so that corrections do not add up.
+    Earlier corrections in the prediction are subtracted, so that corrections do not add up.
     """
     measured, predicted = actual(measurement), measurement.choice.memory
     before = predicted.activation_bytes + predicted.overhead_bytes - measurement.choice.correction_bytes
@@ -137,7 +138,7 @@ def difference(measurement: Measurement) -> int:
 
 
 def actual(measurement: Measurement) -> Memory:
-    """The bill as it turned out; what the engine did not say is as predicted."""
+    """The memory breakdown as measured; what the engine did not report is as predicted."""
     predicted, measured = measurement.choice.memory, measurement.measured
     tokens = predicted.kv_capacity_tokens if measured.kv_capacity_tokens is None else measured.kv_capacity_tokens
     per_token = predicted.kv_bytes_per_token
@@ -152,7 +153,9 @@ def actual(measurement: Measurement) -> Memory:
 
 
 def _overhead(measurement: Measurement) -> int | None:
-    """What the prediction calls overhead; CUDA context and links, which vLLM does not count, are as predicted."""
+    """The measured counterpart of the predicted overhead; CUDA context and links, which vLLM does not count, are as
+    predicted.
+    """
     known = facts(measurement.choice.stack).gpu if measurement.choice.stack in names() else None
     measured = measurement.measured
     if measured.runtime_bytes is None or (known and known.memory.graphs and measured.graphs_bytes is None):
@@ -167,7 +170,7 @@ def _overhead(measurement: Measurement) -> int | None:
 
 
 def corrected(choice: Choice, measurement: Measurement, correction: int) -> Choice:
-    """``choice``, whose bill counts ``correction`` bytes because of ``one``, with a note that says so."""
+    """``choice`` with ``correction`` bytes added to its memory because of ``measurement``, and a note about it."""
     return replace(choice, correction_bytes=correction, reasons=(*choice.reasons, _note(measurement, correction)))
 
 
@@ -181,14 +184,14 @@ def _note(measurement: Measurement, correction: int) -> Note:
 
 
 def damaged(calibration: Calibration) -> tuple[Note, ...]:
-    """The warning to show where a part of what was measured cannot be read."""
+    """The warning to show if part of the measurements is not readable."""
     return (Note("calibration-damaged", {"damage": calibration.damage}),) if calibration.damage else ()
 
 
 def rows(measurement: Measurement) -> tuple[tuple[str, str, str], ...]:
-    """Predicted against measured in words, with a heading: the parts of the bill, the tokens, and all of it.
+    """Predicted and measured memory as rows, with a heading: the parts of the breakdown, the tokens, and the total.
 
-    What the engine did not say is not measured, and then neither is the sum.
+    A part that the engine did not report is not measured, and then neither is the total.
     """
     predicted, total, measured = measurement.choice.memory, actual(measurement), measurement.measured
     parts = (
@@ -205,7 +208,7 @@ def rows(measurement: Measurement) -> tuple[tuple[str, str, str], ...]:
 
 
 def whole(measurement: Measurement) -> bool:
-    """Whether the engine said all that the bill has."""
+    """Whether the engine reported all parts of the breakdown."""
     amounts = (
         measurement.measured.weights_bytes,
         measurement.measured.kv_bytes,
@@ -220,12 +223,12 @@ def _cache(memory: Memory) -> int:
 
 
 def text(measurement: Measurement) -> str:
-    """Predicted against measured, as a small table."""
+    """Predicted and measured memory as a small table."""
     return table(rows(measurement))
 
 
 def summary(measurement: Measurement) -> str:
-    """Predicted against measured in a few words."""
+    """Predicted and measured memory in a few words."""
     predicted = size(measurement.choice.memory.total_bytes)
     if not whole(measurement):
         return tr("memory partly measured, {predicted} predicted", predicted=predicted)

@@ -1,7 +1,7 @@
-"""Cases: machine × model × request as one YAML file, for asking many questions at once (a fleet, a test set).
+"""Cases: machine × model × request in a YAML file, to get advice for many at once (a fleet, a test set).
 
-Only ``gpus``, ``model`` and ``request`` of a case are read. ``model`` states shapes and totals; what its parameters are
-made of is worked out from them: embeddings, attention and experts by their formulas, the feed-forward is the rest.
+Only ``gpus``, ``model`` and ``request`` of a case are read. ``model`` states shapes and totals; the parts of its
+parameters are derived from them: embeddings, attention and experts by their formulas, the feed-forward is the rest.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from wizard.model.quantization import of_config
 from wizard.probe.host import ContainerEngine, Cpu, Disk, Gpu, GpuLink, Host, System
 
 RESERVED_MIB = 450
-"""What the driver keeps of a data-centre GPU (seen: 0.42 to 0.47 GiB between NVML's total and CUDA's)."""
+"""Memory that the driver reserves on a data-center GPU (observed: 0.42 to 0.47 GiB between NVML's total and CUDA's)."""
 
 
 Case = tuple[Host, ModelFacts, Constraints]
 
 
 def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
-    """Read a file of cases: id, and machine, model and constraints of each; TW-A02 in their place if one is wrong.
+    """Read a cases file: ID, machine, model and constraints of each case; a TW-A02 error in place of an invalid case.
 
     Raises:
-        UsageError: TW-A02 if the file cannot be read or has no list of cases.
+        UsageError: TW-A02 if the file is not readable or has no list of cases.
     """
     import yaml
 
@@ -52,23 +52,23 @@ def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
         try:
             yield name, case(entry)
         except ValueError as error:
-            why = next(iter(error.args), "")  # a message, or what Python says
+            why = next(iter(error.args), "")  # a message, or Python's own words
             wrong = tr("error in case {name}: {error}", name=name[:80], error=why)
             yield name, UsageError("TW-A02", wrong, _format())
 
 
 def case(entry: Any) -> Case:
-    """Machine, model and constraints of one case.
+    """Machine, model and constraints of a case.
 
     Raises:
-        ValueError: If a field is wrong or missing, in words that name it.
+        ValueError: If a field is wrong or missing; the message names it.
     """
     fields = _mapping(entry, tr("the case"))
     machine = fields.get("gpus") or []
     if not isinstance(machine, list):
         raise ValueError(tr("`gpus` must be a list, not {value}", value=_shown(machine)))
     gpus = [_mapping(entry, tr("entry {number} of `gpus`", number=number)) for number, entry in enumerate(machine, 1)]
-    named = _mapping(_given(fields, "model"), "`model`")
+    named = _mapping(_required(fields, "model"), "`model`")
     return host(gpus), model(named), constraints(_mapping(fields.get("request") or {}, "`request`"))
 
 
@@ -82,20 +82,22 @@ def _mapping(value: Any, name: str) -> dict[str, Any]:
     return value
 
 
-def _given(entry: dict[str, Any], field: str) -> Any:
-    """A field that must be stated."""
+def _required(entry: dict[str, Any], field: str) -> Any:
+    """A required field."""
     if entry.get(field) is None:
         raise ValueError(tr("`{field}` is missing", field=field))
     return entry[field]
 
 
-def _whole(entry: dict[str, Any], field: str, most: int = 10**15, *, least: int = 1, default: int | None = None) -> int:
-    """A number of a case; ``default`` where it is not stated or null.
+def _integer(
+    entry: dict[str, Any], field: str, most: int = 10**15, *, least: int = 1, default: int | None = None
+) -> int:
+    """A number of a case; ``default`` if it is missing or null.
 
     Raises:
-        ValueError: If it is no whole number from ``least`` to ``most``, or not stated and there is no default.
+        ValueError: If it is not an integer from ``least`` to ``most``, or it is missing and there is no default.
     """
-    value = _given(entry, field) if default is None else entry.get(field)
+    value = _required(entry, field) if default is None else entry.get(field)
     if value is None and default is not None:
         return default
     if type(value) is not int or not least <= value <= most:
@@ -112,7 +114,7 @@ def _whole(entry: dict[str, Any], field: str, most: int = 10**15, *, least: int 
 
 
 def _format() -> str:
-    """What explains the fields: a file that every install has."""
+    """Path of the documentation of the fields: a file that every installation has."""
     return tr("See {path} for the fields; copy and edit it.", path=profiles.find("examples/fleet.yaml"))
 
 
@@ -121,24 +123,24 @@ def _no_file(path: Path, why: str) -> UsageError:
 
 
 MEMINFO = "memory_total_kib_meminfo"
-"""What /proc/meminfo says where NVML says nothing: the memory is the host's."""
+"""The contents of /proc/meminfo if NVML reports no memory: it is the host's."""
 MOST_GPUS = 64
-"""In one machine; more is a slip of the pen."""
+"""Maximum in one machine; more is a typing error."""
 
 
 def host(gpus: list[dict[str, Any]]) -> Host:
-    """A machine with ``gpus``, of which everything else is unknown."""
+    """A machine with ``gpus``, whose other properties are unknown."""
     made: list[Gpu] = []
     links: list[GpuLink] = []
     for kind in gpus:
         first = len(made)
-        made += [_gpu(first + number, kind) for number in range(_whole(kind, "count", MOST_GPUS, default=1))]
-        profile = match(str(_given(kind, "name")))
+        made += [_gpu(first + number, kind) for number in range(_integer(kind, "count", MOST_GPUS, default=1))]
+        profile = match(str(_required(kind, "name")))
         if kind.get("nvlink") == "y":
             bonds = (profile.link.nvlinks if profile else 0) or 4
             here = range(first, len(made))
             links += [GpuLink(a, b, f"NV{bonds}") for a in here for b in here if a < b]
-    meminfo = next((_whole(kind, MEMINFO) for kind in gpus if kind.get(MEMINFO)), None)
+    meminfo = next((_integer(kind, MEMINFO) for kind in gpus if kind.get(MEMINFO)), None)
     return Host(
         cpu=Cpu(None, "x86_64", 16, ("avx2", "bmi2", "f16c", "fma")),
         memory_total_bytes=meminfo * 1024 if meminfo else 64 * GIB,
@@ -155,11 +157,11 @@ def host(gpus: list[dict[str, Any]]) -> Host:
 
 
 def _gpu(index: int, kind: dict[str, Any]) -> Gpu:
-    mib, name = _whole(kind, "memory_mib", default=0), str(_given(kind, "name"))
+    mib, name = _integer(kind, "memory_mib", default=0), str(_required(kind, "name"))
     profile = match(name)
-    total = mib * MIB or _whole(kind, MEMINFO, default=0) * 1024
+    total = mib * MIB or _integer(kind, MEMINFO, default=0) * 1024
     idle = max(0, total - (RESERVED_MIB * MIB if mib else 4 * GIB))
-    free = _whole(kind, "free_mib", max(1, total // MIB), least=0, default=idle // MIB) * MIB
+    free = _integer(kind, "free_mib", max(1, total // MIB), least=0, default=idle // MIB) * MIB
     if kind.get("mig") and " MIG " not in name:
         name += " MIG slice"
     return Gpu(
@@ -168,7 +170,7 @@ def _gpu(index: int, kind: dict[str, Any]) -> Gpu:
         memory_total_bytes=total or None,
         memory_free_bytes=free if total else None,
         memory_is_shared_with_host=not mib,
-        compute_capability=_capability(str(_given(kind, "cc"))),
+        compute_capability=_capability(str(_required(kind, "cc"))),
         pcie_generation=profile.link.pcie_generation if profile else None,
         pcie_width=16,
         mig_enabled=False,
@@ -183,31 +185,31 @@ def _capability(text: str) -> tuple[int, int]:
 
 
 def model(entry: dict[str, Any]) -> ModelFacts:
-    """A model from its stated shape and totals."""
+    """A model derived from its stated shape and totals."""
     layers, hidden, heads = (
-        _whole(entry, "layers", 10_000),
-        _whole(entry, "hidden", 10**6),
-        _whole(entry, "heads", 10**5),
+        _integer(entry, "layers", 10_000),
+        _integer(entry, "hidden", 10**6),
+        _integer(entry, "heads", 10**5),
     )
-    ref = str(_given(entry, "id"))
-    experts = _whole(entry, "experts", 10**5, least=0, default=0)
+    ref = str(_required(entry, "id"))
+    experts = _integer(entry, "experts", 10**5, least=0, default=0)
     facts = ModelFacts(
         ref=ref,
         source="hub",
         location=ref,
         name=re.split(r"[/\\]", ref)[-1],
         architecture=None,
-        parameters=_whole(entry, "params"),
+        parameters=_integer(entry, "params"),
         layers=layers,
         hidden_size=hidden,
         heads=heads,
-        kv_heads=_whole(entry, "kv_heads", default=heads),
-        head_dim=_whole(entry, "head_dim", 10**5, default=max(1, hidden // heads)),
-        intermediate_size=_whole(entry, "ffn", 10**8, least=0, default=0),
-        vocabulary=_whole(entry, "vocab", 10**8),
+        kv_heads=_integer(entry, "kv_heads", default=heads),
+        head_dim=_integer(entry, "head_dim", 10**5, default=max(1, hidden // heads)),
+        intermediate_size=_integer(entry, "ffn", 10**8, least=0, default=0),
+        vocabulary=_integer(entry, "vocab", 10**8),
         experts=experts or None,
-        experts_per_token=_whole(entry, "experts_per_token", experts, least=0, default=0) or None,
-        max_context=_whole(entry, "max_position", 10**9),
+        experts_per_token=_integer(entry, "experts_per_token", experts, least=0, default=0) or None,
+        max_context=_integer(entry, "max_position", 10**9),
         dtype=str(entry.get("dtype") or "bfloat16"),
         quantization=_stored(entry),
     )
@@ -215,7 +217,7 @@ def model(entry: dict[str, Any]) -> ModelFacts:
 
 
 def _anatomy(entry: dict[str, Any], facts: ModelFacts) -> Anatomy:
-    layers, moe = facts.layers or 0, _whole(entry, "moe_layers", 10_000, least=0, default=0)
+    layers, moe = facts.layers or 0, _integer(entry, "moe_layers", 10_000, least=0, default=0)
     return Anatomy(
         _parts(entry, facts, moe),
         tuple(_attention(entry, facts)),
@@ -227,21 +229,21 @@ def _anatomy(entry: dict[str, Any], facts: ModelFacts) -> Anatomy:
         facts.experts or 0,
         facts.experts_per_token or 0,
         moe,
-        _whole(entry, "moe_ffn", 10**8, least=0, default=0),
-        _whole(entry, "shared_expert_ffn", 10**8, least=0, default=0),
+        _integer(entry, "moe_ffn", 10**8, least=0, default=0),
+        _integer(entry, "shared_expert_ffn", 10**8, least=0, default=0),
     )
 
 
 def _attention(entry: dict[str, Any], facts: ModelFacts) -> Iterator[Attention]:
-    """Layers that keep everything, and those with a window that is shorter than the context."""
+    """Layers with full attention, and those with a window that is shorter than the context."""
     layers, kv_heads, head = facts.layers or 0, facts.kv_heads or 0, facts.head_dim or 0
     if mla := _mapping(entry.get("mla") or {}, "`mla`"):
-        row = _whole(mla, "kv_lora_rank", 10**6) + _whole(mla, "qk_rope_head_dim", 10**6)
+        row = _integer(mla, "kv_lora_rank", 10**6) + _integer(mla, "qk_rope_head_dim", 10**6)
         yield Attention(layers, 1, row, 0, latent=row)
         return
     window = _mapping(entry.get("sliding_window") or {}, "`sliding_window`")
-    width = _whole(window, "window", default=10**9) if window else 10**9
-    windowed = _whole(window, "layers", layers, least=0, default=layers) if width < (facts.max_context or 0) else 0
+    width = _integer(window, "window", default=10**9) if window else 10**9
+    windowed = _integer(window, "layers", layers, least=0, default=layers) if width < (facts.max_context or 0) else 0
     if layers > windowed:
         yield Attention(layers - windowed, kv_heads, head, head)
     if windowed:
@@ -263,14 +265,14 @@ def _parts(entry: dict[str, Any], facts: ModelFacts, moe: int) -> Parts:
         head=0 if entry.get("tied_embeddings") else embedding,
         attention=attention * (facts.heads or 0),
         key_value=attention * (facts.kv_heads or 0),
-        experts=each * (facts.experts or 0) * _whole(entry, "moe_ffn", 10**8, least=0, default=0),
-        shared=each * _whole(entry, "shared_expert_ffn", 10**8, least=0, default=0),
+        experts=each * (facts.experts or 0) * _integer(entry, "moe_ffn", 10**8, least=0, default=0),
+        shared=each * _integer(entry, "shared_expert_ffn", 10**8, least=0, default=0),
         router=moe * (facts.experts or 0) * hidden,
         norms=2 * layers * hidden + hidden,
     )
     mla = _mapping(entry.get("mla") or {}, "`mla`")
     if mla:
-        ranks = [_whole(mla, name, 10**6, least=0, default=0) for name in LATENT]
+        ranks = [_integer(mla, name, 10**6, least=0, default=0) for name in LATENT]
         dense = max(0, layers - moe) * 3 * hidden * (facts.intermediate_size or 0)
         known = replace(known, attention=0, key_value=0, latent=layers * hidden * sum(ranks), mlp=dense)
     rest = max(0, (facts.parameters or 0) - known.total)
@@ -283,11 +285,11 @@ GOALS = ("chat", "throughput", "quality", "smallest")
 
 
 def constraints(request: dict[str, Any]) -> Constraints:
-    """What the case asks for, in the words of the case."""
+    """The constraints of the case, in its own vocabulary."""
 
     def number(*names: str) -> int | None:
         given = next((name for name in names if request.get(name) is not None), None)
-        return None if given is None else _whole(request, given, 10**9)
+        return None if given is None else _integer(request, given, 10**9)
 
     def text(name: str) -> str | None:
         return None if request.get(name) is None else str(request[name])

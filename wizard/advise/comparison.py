@@ -1,4 +1,4 @@
-"""What limits a choice, and why it comes after the first. Pure."""
+"""The limit of a choice, and why it comes after the first. Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from wizard.advise.reasons import Note, Reason, because
 from wizard.model.facts import ModelFacts
 
 LIMIT, BEHIND = "limit", "behind"
-"""Codes of the reasons that say what limits a choice, and why it is not the first."""
+"""Codes of the reasons for a choice's limit, and for not being the first."""
 BOUNDS = ("memory", "compute", "launch", "interconnect")
-"""Values of `Speed.bound` that are a limit."""
+"""Values of `Speed.bound` that are limits."""
 
 
 def limit(choice: Choice, facts: ModelFacts) -> Note:
     """The binding constraint of ``choice``."""
     memory, users = choice.memory, choice.max_batch_size
     tokens = memory.kv_capacity_tokens
-    if not choice.devices:  # the CPU's cache is as large as is asked for, and could take what is left
+    if not choice.devices:  # the CPU's cache is as large as requested, and could use the rest
         tokens += max(0, memory.budget_bytes - memory.total_bytes) // max(1, memory.kv_bytes_per_token)
     each = tokens // users
     if each < min(facts.max_context or LONGEST, LONGEST):
@@ -34,10 +34,10 @@ def limit(choice: Choice, facts: ModelFacts) -> Note:
 
 
 def behind(goal: str, criterion: str | None, choice: Choice, first: Choice) -> Note:
-    """Why ``one`` comes after ``first``, of which ``criterion`` (see `wizard.advise.ranking`) decided for ``goal``."""
+    """Why ``choice`` comes after ``first``; ``criterion`` (see `wizard.advise.ranking`) decided for ``goal``."""
     compare = WHY.get(criterion or "")
     why = compare(choice, first) if compare else because("equal")
-    return Note(BEHIND, {"goal": goal, "why": why, "though": _though(criterion, choice, first)})
+    return Note(BEHIND, {"goal": goal, "why": why, "though": _advantage(criterion, choice, first)})
 
 
 def _precision(choice: Choice, first: Choice) -> Reason:
@@ -64,11 +64,11 @@ WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
     "tokens": lambda choice, first: because("fewer-tokens", mine=_tokens(choice), theirs=_tokens(first)),
     "size": lambda choice, first: because("more-bytes", mine_bytes=_stored(choice), theirs_bytes=_stored(first)),
 }
-"""Why a choice comes after the first, by what decided."""
+"""Why a choice comes after the first, by criterion."""
 
 
-def _though(criterion: str | None, choice: Choice, first: Choice) -> Reason | None:
-    """What speaks for ``one`` all the same; None if nothing does."""
+def _advantage(criterion: str | None, choice: Choice, first: Choice) -> Reason | None:
+    """The advantage that ``choice`` still has over ``first``; None if it has none."""
     mine, theirs = _tpot(choice), _tpot(first)
     if criterion not in ("pace", "speed") and mine and theirs and mine * 1.05 < theirs:
         return because("faster", mine_ms=mine, theirs_ms=theirs)
@@ -80,7 +80,7 @@ def _though(criterion: str | None, choice: Choice, first: Choice) -> Reason | No
 
 
 def _stored(choice: Choice) -> int:
-    """Bytes of weights on all GPUs of one copy."""
+    """Bytes of weights on all GPUs of one replica."""
     return choice.memory.weights_bytes * choice.tp * choice.pp
 
 

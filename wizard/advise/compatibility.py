@@ -1,4 +1,4 @@
-"""Whether a machine can run a server environment at all. Every "no" comes with its smallest remedy; pure."""
+"""Whether a machine can run a server environment at all. Every "no" has its smallest remedy. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def obstacles(host: Host, environment: Environment) -> list[Obstacle]:
-    """Everything that keeps ``environment`` from running on ``host``; empty if it can."""
+    """Everything that prevents ``environment`` from running on ``host``; empty if it can."""
     barriers: list[Obstacle] = []
     if host.cpu.architecture not in environment.machines:
         why = because("processor", wanted=environment.machines, machine=host.cpu.architecture)
@@ -48,6 +48,6 @@ def _no_interpreter(host: Host, environment: Environment) -> Obstacle:
         if interpreter.why_not
     )
     low, high = environment.python_min, environment.python_max
-    ways = tuple(way for way in (installed_by(host.system.name), f"uv python install {high}") if way)
+    commands = tuple(command for command in (installed_by(host.system.name), f"uv python install {high}") if command)
     why = because("no-python", low=low, high=high, unusable=unusable)
-    return Obstacle("python", why, (do("install-python-by", ways=ways),))
+    return Obstacle("python", why, (do("install-python-by", ways=commands),))

@@ -1,6 +1,6 @@
-"""The CPU's way: a GGUF file, served by llama.cpp behind Triton from the host's memory. Pure.
+"""Serving on the CPU: a GGUF file, served by llama.cpp behind Triton from the host's memory. Pure.
 
-The formulas are llama.cpp's; their constants and which stacks these are is in ``profiles/stacks``.
+The formulas are llama.cpp's; their constants and the stacks that use them are in ``profiles/stacks``.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
 DEFAULT_CONTEXT = 4096
-"""Tokens for each user unless asked otherwise: a long chat; more only costs memory."""
+"""Default tokens per user: a long chat; more only costs memory."""
 LEAST_CONTEXT = 256
 KV_BYTES = {"f16": 2}
 """Bytes of one element of the KV cache by its dtype."""
 RESERVE = 0.10
-"""Share of the free memory that is left to everybody else."""
+"""Share of the free memory that is left for other processes."""
 
 
 def kv_bytes_per_token(facts: ModelFacts, dtype: str) -> int | None:
     """Bytes of KV cache for one token: 2 (key and value) × layers × kv heads × head dimension × bytes per element.
 
-    None if the model does not say its shape. Source: the KV cache of grouped-query attention (Ainslie et al. 2023, §2).
+    None if the model's shape is unknown. Source: the KV cache of grouped-query attention (Ainslie et al. 2023, §2).
     """
     if not (facts.layers and facts.kv_heads and facts.head_dim):
         return None
@@ -37,7 +37,7 @@ def kv_bytes_per_token(facts: ModelFacts, dtype: str) -> int | None:
 
 
 def feed_forward(facts: ModelFacts) -> int:
-    """Elements between the two projections of the feed-forward that work on one token."""
+    """Elements between the two projections of the feed-forward that process one token."""
     experts = facts.anatomy.expert_intermediate * facts.anatomy.experts_per_token if facts.anatomy else 0
     return max(facts.intermediate_size or 0, experts)
 
@@ -45,10 +45,10 @@ def feed_forward(facts: ModelFacts) -> int:
 def activation_bytes(facts: ModelFacts, engine: OnCpu, *, users: int, context: int) -> int:
     """Compute and output buffers of llama.cpp, in bytes, for ``users`` slots of ``context`` tokens.
 
-    For one piece of the prompt three rows of the feed-forward and five of the residual stream live at once, in
-    float32, beside the attention mask in float16; and each slot has logits of its own. Within 1 % of what llama.cpp
-    (xllamacpp 2026.10.11549, flash attention) logs for dense models of 5 to 30 layers, hidden sizes 256 to 2,048,
-    vocabularies of 2,048 to 151,936 and 512 to 16,384 tokens; experts were not measured.
+    For a chunk of the prompt, three rows of the feed-forward and five of the residual stream exist at once, in float32,
+    besides the attention mask in float16; and each slot has its own logits. Within 1 % of what llama.cpp (xllamacpp
+    2026.10.11549, flash attention) logs for dense models of 5 to 30 layers, hidden sizes 256 to 2,048, vocabularies of
+    2,048 to 151,936 and 512 to 16,384 tokens; experts were not measured.
     """
     piece = engine.piece_tokens * (3 * feed_forward(facts) + 5 * (facts.hidden_size or 0)) * 4
     return piece + engine.piece_tokens * context * 2 + users * (facts.vocabulary or 0) * 4
@@ -57,15 +57,15 @@ def activation_bytes(facts: ModelFacts, engine: OnCpu, *, users: int, context: i
 def bill(
     facts: ModelFacts, engine: OnCpu, *, users: int, context: int, server_bytes: int, budget: int
 ) -> Memory | None:
-    """The memory bill on the host for ``users`` × ``context`` tokens; None if the model's shape is unknown.
+    """The memory breakdown on the host for ``users`` × ``context`` tokens; None if the model's shape is unknown.
 
     Args:
-        facts: The model; its weights count as their files' size, which llama.cpp maps into memory.
-        engine: What the engine takes; its `cache` is a key of `KV_BYTES`.
-        users: Requests at the same time.
-        context: Tokens of each.
+        facts: The model; its weights count with their files' size, which llama.cpp maps into memory.
+        engine: The engine's memory constants; its `cache` is a key of `KV_BYTES`.
+        users: Concurrent requests.
+        context: Tokens of each request.
         server_bytes: Memory of the server without a model.
-        budget: Bytes that may be used.
+        budget: Bytes available.
     """
     per_token = kv_bytes_per_token(facts, engine.cache)
     if per_token is None or facts.weight_bytes is None:
@@ -78,19 +78,19 @@ def bill(
 
 
 def longest_context(facts: ModelFacts, engine: OnCpu, *, users: int, server_bytes: int, budget: int) -> int:
-    """Tokens for each of ``users`` that fit into ``budget``, rounded down to 256 (0 if not even that fits)."""
+    """Tokens for each of ``users`` that fit into ``budget``, rounded down to 256 (0 if not even 256 fit)."""
     empty = bill(facts, engine, users=users, context=0, server_bytes=server_bytes, budget=budget)
     if empty is None or empty.kv_bytes_per_token == 0:
         return 0
     free = budget - empty.total_bytes
-    mask = engine.piece_tokens * 2  # of one token more, for all users
+    mask = engine.piece_tokens * 2  # of one more token, for all users
     return max(0, free // (empty.kv_bytes_per_token * users + mask) // 256 * 256)
 
 
 def candidates(
     host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration = calibration.NOTHING
 ) -> tuple[list[Choice], list[Rejection]]:
-    """The one choice that the CPU offers with each stack, or everything that keeps it from serving."""
+    """The single choice that the CPU has with each stack, or everything that prevents it."""
     made = [
         _candidates(host, facts, constraints, past, cpu_stack)
         for cpu_stack in stacks.cpu_stacks()
@@ -128,12 +128,12 @@ def _release(env: Environment) -> str:
 
 
 def _format(facts: ModelFacts) -> str:
-    """``gguf_q8_0``: the name of a file's format; ``none`` if the weights are not quantised."""
+    """The format of a GGUF file (``gguf_q8_0``); ``none`` if the weights are not quantized."""
     return (facts.quantization and facts.quantization.format) or "none"
 
 
 def on_cpu(stack: str) -> OnCpu:
-    """What is known of ``stack`` on the CPU.
+    """The memory constants of ``stack`` on the CPU.
 
     Raises:
         ValueError: It does not serve on the CPU.
@@ -175,7 +175,7 @@ def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str
 
 
 def beyond_training(most: int, tokens: int) -> Reason:
-    """Why ``asked`` tokens of context cannot be had of a model that was trained for ``most``."""
+    """Why a context of ``tokens`` tokens is not possible with a model that was trained for ``most``."""
     return because("trained-context", most=most, asked=tokens)
 
 

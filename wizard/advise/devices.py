@@ -1,4 +1,4 @@
-"""GPUs as the advice sees them: groups of like ones that may work together. Pure."""
+"""GPUs for the advice: groups of identical ones that can work together. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from wizard.probe.host import Gpu, GpuLink, Host, MigSlice
 from wizard.probe.shorthand import RESERVED_BYTES
 
 NVLINK_BYTES = 25e9
-"""One NVLink, one direction, of generations 2 to 4 (Volta to Hopper); Blackwell's fifth has twice that."""
+"""Bytes per second of an NVLink in one direction, generations 2 to 4 (Volta to Hopper); Blackwell's fifth has twice
+that.
+"""
 PCIE_LANE_BYTES = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.97e9, 5: 3.94e9, 6: 7.56e9}
-"""One PCIe lane, one direction, by generation, after encoding."""
+"""Bytes per second of a PCIe lane in one direction, by generation, after encoding."""
 OPERATIONS = {
     (7, 0): 16,
     (7, 5): 16,
@@ -26,15 +28,16 @@ OPERATIONS = {
     (10, 0): 64,
     (10, 3): 64,
 }
-"""16-bit tensor-core operations of one CUDA core in one clock, dense, by compute capability: what NVIDIA's datasheets
-divided by cores × boost clock give (T4, V100, A10, A30, A40, A100, L4, L40S, H100 SXM within 1.3 %)."""
+"""Dense 16-bit tensor-core operations per CUDA core and clock, by compute capability: rates of NVIDIA's datasheets
+divided by cores × boost clock (T4, V100, A10, A30, A40, A100, L4, L40S, H100 SXM within 1.3 %).
+"""
 BUSY = 0.1
-"""A GPU with more than this share of its memory taken is kept apart from like ones."""
+"""A GPU with more than this share of its memory in use is not grouped with idle ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Dense tensor-core rates in operations per second by what is multiplied; None where the GPU cannot.
+    """Dense tensor-core rates in operations per second by operand format; None if the GPU does not support it.
 
     Attributes:
         fp16: Both 16-bit formats, with fp32 accumulation.
@@ -42,7 +45,7 @@ class Rates:
         fp4: 4-bit floating point (NVFP4, MXFP4).
         int8: 8-bit integers.
         bandwidth: Memory bandwidth in bytes per second.
-        source: Who says so; a derived rate says what it is derived from.
+        source: The source of the figures; for a derived rate what it was derived from.
         known: True if they come from a table with sources, False if they were derived from NVML's clocks.
     """
 
@@ -57,21 +60,21 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Like GPUs of one machine.
+    """Identical GPUs of one machine.
 
     Attributes:
-        name: As NVML says it.
-        indices: NVML's indices of the group; of MIG slices, each one's GPU.
+        name: As reported by NVML.
+        indices: NVML's indices of the group; of MIG slices, the index of each one's GPU.
         compute_capability: ``(9, 0)``.
-        total_bytes: Memory that CUDA can use of one GPU: NVML's total without what the driver reserves.
-        free_bytes: Of that, free on the fullest GPU of the group.
-        rates: How fast one GPU is; None if nothing is known (speed is not estimated then).
-        link: ``nvlink`` where every pair has it, ``bridge`` where only pairs do, ``pcie`` else.
-        link_bytes_per_second: From one GPU to the others, one direction.
-        mig: These are MIG slices: each works alone.
-        unified: Memory shared with the host.
-        holders: Who holds memory: ``python (pid 4242): 10.0 GiB``, as reasons.
-        named: GPUs that were named, where that is more than one machine holds; the group is one machine's then.
+        total_bytes: Memory of a GPU that CUDA can use: NVML's total minus what the driver reserves.
+        free_bytes: The free part of it on the fullest GPU of the group.
+        rates: Rates of a GPU; None if unknown (speed is not estimated then).
+        link: ``nvlink`` if every pair has it, ``bridge`` if only pairs have it, else ``pcie``.
+        link_bytes_per_second: From a GPU to the others, in one direction.
+        mig: Whether these are MIG slices, each of which works alone.
+        unified: Whether the memory is shared with the host.
+        holders: Processes that use memory: ``python (pid 4242): 10.0 GiB``, as reasons.
+        named: Number of GPUs requested, if more than a single machine has; the group is then one machine's.
     """
 
     name: str
@@ -89,9 +92,9 @@ class Device:
 
 
 def devices(host: Host) -> list[Device]:
-    """The GPUs of ``host`` in groups of like ones, the largest first; what NVML cannot describe is left out.
+    """The GPUs of ``host`` in groups of identical ones, the largest first; GPUs that NVML cannot describe are omitted.
 
-    A GPU whose memory somebody holds is not grouped with idle ones, because the fullest sets the limit for all.
+    A GPU whose memory is in use is not grouped with idle ones, because the fullest sets the limit for all.
 
     Raises:
         UsageError: TW-D02 or TW-K01 if a profile of a GPU is damaged.
@@ -100,7 +103,7 @@ def devices(host: Host) -> list[Device]:
     parts: dict[tuple[str, str], list[tuple[Gpu, MigSlice]]] = {}
     for gpu in host.gpus:
         name, _, profile = gpu.name.partition(" MIG ")
-        if profile:  # inside a container the slice is all that is seen
+        if profile:  # inside a container only the slice is visible
             alone = MigSlice(gpu.uuid or "", profile, gpu.memory_total_bytes)
             parts.setdefault((name, profile), []).append((gpu, alone))
         elif gpu.mig_enabled:
@@ -115,7 +118,7 @@ def devices(host: Host) -> list[Device]:
 
 
 def rates(gpu: Gpu, profile: GpuProfile | None) -> Rates | None:
-    """How fast ``gpu`` is: from its profile, else from its clocks; None if neither says enough.
+    """The rates of ``gpu``: from its profile, else from its clocks; None if neither is sufficient.
 
     Derived: bandwidth = memory clock × 2 (both edges) × bus width / 8; rate = cores × clock × `OPERATIONS`, half of it
     for a GeForce, which accumulates in fp32 at half rate; 8 bits twice and 4 bits four times as fast where they exist.
@@ -129,7 +132,7 @@ def rates(gpu: Gpu, profile: GpuProfile | None) -> Rates | None:
     if not (capability and gpu.memory_bus_bits and gpu.memory_clock_mhz and gpu.cuda_cores and gpu.sm_clock_mhz):
         return None
     if capability < (7, 0):
-        return None  # no tensor cores: nothing here was fitted to such
+        return None  # no tensor cores: nothing was fitted to such GPUs
     per_core = OPERATIONS.get(capability, 8) / (2 if "geforce" in gpu.name.lower() else 1)
     fp16 = gpu.cuda_cores * gpu.sm_clock_mhz * 1e6 * per_core
     return Rates(
@@ -152,13 +155,15 @@ def rates(gpu: Gpu, profile: GpuProfile | None) -> Rates | None:
 
 
 def _taken(gpu: Gpu) -> int:
-    """Bytes that somebody holds, beside the driver."""
+    """Bytes that processes use, besides the driver."""
     total, free = gpu.memory_total_bytes or 0, gpu.memory_free_bytes
     return 0 if free is None or gpu.memory_is_shared_with_host else max(0, total - free - RESERVED_BYTES)
 
 
 def _reserved(gpu: Gpu) -> int:
-    """What the driver keeps: of what is not free, that which no process holds, as far as it can be the driver's."""
+    """Bytes that the driver reserves: used memory that belongs to no process, up to what the driver can plausibly
+    use.
+    """
     if gpu.memory_is_shared_with_host:
         return 0
     if gpu.memory_free_bytes is None:
@@ -168,11 +173,11 @@ def _reserved(gpu: Gpu) -> int:
 
 
 def _group(members: list[Gpu], links: tuple[GpuLink, ...]) -> Device:
-    """Like whole GPUs as one device."""
+    """A group of identical whole GPUs as a device."""
     first = members[0]
     profile = match(first.name)
     named = len(members)
-    if first.uuid is None:  # from a phrase or a case: what NVML has counted is in one machine
+    if first.uuid is None:  # from a shorthand or a case: NVML counts the GPUs of one machine
         members = members[: profile.link.most if profile else MOST]
     total = (first.memory_total_bytes or 0) - max(map(_reserved, members))
     free = min(total if gpu.memory_free_bytes is None else gpu.memory_free_bytes for gpu in members)
@@ -192,7 +197,9 @@ def _group(members: list[Gpu], links: tuple[GpuLink, ...]) -> Device:
 
 
 def _holders(gpu: Gpu, several: bool) -> list[Reason]:
-    """Who holds memory of ``gpu``, and how much of it nobody is seen to hold (a container hides other processes)."""
+    """The processes that use memory of ``gpu``, and the part without a visible process (a container hides other
+    processes).
+    """
     where = gpu.index if several else None
     lines = [
         because("holder", name=process.name, pid=process.pid, size_bytes=process.used_bytes, index=where)
@@ -207,7 +214,7 @@ def _holders(gpu: Gpu, several: bool) -> list[Reason]:
 def _link(
     members: list[Gpu], profile: GpuProfile | None, links: tuple[GpuLink, ...]
 ) -> tuple[Literal["nvlink", "bridge", "pcie"], float | None]:
-    """How the members reach one another, and bytes per second of one GPU in one direction (None if unknown)."""
+    """The link between the members, and bytes per second of a GPU in one direction (None if unknown)."""
     inside = {gpu.index for gpu in members}
     bonds = [int(link.kind[2:]) for link in links if link.kind.startswith("NV") and {link.a, link.b} <= inside]
     if not bonds:
@@ -221,7 +228,7 @@ def _link(
 
 
 def _slices(members: list[tuple[Gpu, MigSlice]]) -> Device | None:
-    """Like MIG slices: compute by the profile (``3g`` of 7; an A30 has 4), bandwidth by the share of memory."""
+    """Identical MIG slices: compute by the profile (``3g`` of 7; an A30 has 4), bandwidth by the share of memory."""
     gpu, part = members[0]
     name = gpu.name.partition(" MIG ")[0]
     known = match(name)

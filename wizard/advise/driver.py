@@ -1,13 +1,13 @@
 """How the driver runs the CUDA of an image or of an environment, and which image it gets. Pure.
 
-An image runs *as it is* if the driver is no older than its CUDA's own, else by *minor-version compatibility* if the
-driver is of the same major version of CUDA, else by *forward compatibility* where NVIDIA documents that. A newer driver
-never gets an older engine:
+An image runs *as is* if the driver is no older than its CUDA's own driver, else by *minor-version compatibility* if
+the driver has the same major version of CUDA, else by *forward compatibility* where NVIDIA documents it. A newer
+driver never gets an older engine:
 
-1. The newest image that runs as it is, or has CUDA 12: every driver from 525 on runs each of those.
-2. By minor-version compatibility of a newer CUDA, the oldest image that the model can do with: a newer driver has it,
-   or a newer one, as it is.
-3. By forward compatibility, likewise, and only images that the first driver of their CUDA runs as it is. A driver that
+1. The newest image that runs as is, or has CUDA 12: every driver from 525 on runs each of those.
+2. By minor-version compatibility with a newer CUDA, the oldest image that supports the model: a newer driver runs
+   that image, or a newer one, as is.
+3. By forward compatibility, likewise, and only images that the first driver of their CUDA runs as is. A driver that
    runs nothing without it gets the newest.
 """
 
@@ -24,19 +24,19 @@ from wizard.catalog.environments import Environment, engines
 from wizard.catalog.releases import Drivers, GpuFloors, Release, architectures, drivers, version
 from wizard.probe.host import Host
 
-Way = Literal["as-is", "minor", "forward"]
+Mode = Literal["as-is", "minor", "forward"]
 EVERYWHERE = "12"
-"""The CUDA whose minor versions all supported drivers run, each of them."""
+"""The CUDA whose minor versions all run on every supported driver."""
 
 
 def branch(host: Host) -> int | None:
-    """The driver's branch; None if it is unknown, which is taken to be new."""
+    """The driver's branch; None if it is unknown, which is assumed to be new."""
     match = re.match(r"\d+", host.driver_version or "")
     return int(match.group()) if match else None
 
 
-def way(host: Host, device: Device, release: Release, known: Drivers) -> Way | None:
-    """How the driver runs ``release`` by what is ``known``; None if it does not."""
+def mode(host: Host, device: Device, release: Release, known: Drivers) -> Mode | None:
+    """How the driver runs ``release`` according to the ``known`` table; None if it does not."""
     have = branch(host)
     if have is None or release.driver <= have:
         return "as-is"
@@ -53,21 +53,21 @@ def oldest(device: Device, release: Release, known: Drivers) -> int:
 
 
 def cuda(release: Release) -> str:
-    """Major version of the CUDA in it; empty if that is not known."""
+    """Major version of the release's CUDA; empty if unknown."""
     return (release.cuda or "").partition(".")[0]
 
 
 def chosen(host: Host, device: Device, suiting: Sequence[Release]) -> Release | None:
-    """The image of ``suiting``, which come newest first, that the driver gets; None if it runs none."""
+    """The image of ``suiting``, newest first, that the driver gets; None if it runs none."""
     have, known = branch(host), drivers()
-    ways = [(release, way(host, device, release, known)) for release in suiting]
-    first = [release for release, how in ways if how == "as-is" or (how == "minor" and cuda(release) == EVERYWHERE)]
+    modes = [(release, mode(host, device, release, known)) for release in suiting]
+    first = [release for release, how in modes if how == "as-is" or (how == "minor" and cuda(release) == EVERYWHERE)]
     if first:
         return first[0]
-    if further := [release for release, how in ways if how == "minor"]:
+    if further := [release for release, how in modes if how == "minor"]:
         return further[-1]
-    forward = [release for release, how in ways if how == "forward"]
-    if len(suiting) > 1:  # one alone was asked for
+    forward = [release for release, how in modes if how == "forward"]
+    if len(suiting) > 1:  # a single one was requested
         newest = max(known.branches.values())
         forward = [release for release in forward if release.driver <= newest]
     bare = have is not None and have < known.branches[EVERYWHERE]
@@ -75,7 +75,7 @@ def chosen(host: Host, device: Device, suiting: Sequence[Release]) -> Release | 
 
 
 def _forward(have: int, host: Host, device: Device, release: Release, known: Drivers) -> bool:
-    """Whether forward compatibility is documented; the driver must know the GPU itself."""
+    """Whether forward compatibility is documented; the driver itself must support the GPU."""
     if not known.runs(release.tag, host.driver_version or "", device.name):
         return False
     first = next((gpu.driver for gpu in architectures().gpus if gpu.name == dots(device.compute_capability)), 0)
@@ -83,12 +83,12 @@ def _forward(have: int, host: Host, device: Device, release: Release, known: Dri
 
 
 def engine_environment(host: Host, stack: str, capability: tuple[int, int]) -> Environment | None:
-    """The newest environment with the engine of ``stack`` that driver and GPU run; None if they run none."""
+    """The newest environment with the engine of ``stack`` that driver and GPU can run; None if there is none."""
     return next((engine for engine in engines(stack) if environment_obstacle(host, capability, engine) is None), None)
 
 
 def environment_obstacle(host: Host, capability: tuple[int, int], env: Environment) -> Obstacle | None:
-    """What keeps GPU and driver from running the CUDA of ``env``."""
+    """What prevents GPU and driver from running the CUDA of ``env``."""
     if capability < env.compute_capability:
         why = because("engine-capability", engine=env.engine, wanted=env.compute_capability, capability=capability)
         return Obstacle("image", why, (do("newer-gpu"),))
@@ -99,13 +99,13 @@ def environment_obstacle(host: Host, capability: tuple[int, int], env: Environme
 
 
 def too_old(subject: Reason, oldest: int, host: Host) -> Obstacle:
-    """The driver is older than the branch ``wanted``, which ``what`` needs."""
+    """The driver is older than the branch ``oldest``, which ``subject`` needs."""
     why = because("old-driver", what=subject, branch=oldest, driver=host.driver_version)
     return Obstacle("driver", why, (do("newer-driver", branch=oldest),))
 
 
 def gpu_obstacles(device: Device, release: Release, first: GpuFloors | None) -> Iterator[Obstacle]:
-    """What keeps the GPU from running ``release``; ``first`` is the row of its compute capability."""
+    """What prevents the GPU from running ``release``; ``first`` is the row of its compute capability."""
     if release.compute_capability > device.compute_capability:
         why = because(
             "release-capability",

@@ -1,4 +1,4 @@
-"""The engine in a Python of the user's (``--engine-python``): what keeps it from serving here. Pure."""
+"""The engine in the user's Python (``--engine-python``): what prevents it from serving here. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from wizard.probe.host import EnginePython, Host
 
 WITHOUT = without("engine_python")
 TURING_CUDA, TURING = (13, 0), (7, 5)
-"""CUDA 13 and later have no code for older GPUs, see ``compute_capability`` in ``profiles/environments``. Builds for
-CUDA 12 differ: PyTorch 2.10 for 12.8 still has Volta's code, so the plan asks that PyTorch itself."""
+"""CUDA 13 and later do not support older GPUs, see ``compute_capability`` in ``profiles/environments``. Builds for
+CUDA 12 differ: PyTorch 2.10 for 12.8 still has Volta's code, so the plan checks that PyTorch itself.
+"""
 
 
 def packages(stack: str) -> dict[str, str]:
-    """Packages of a user's Python that can serve ``stack`` → their titles; empty if it takes none."""
+    """Packages of a user's Python that can serve ``stack`` → their titles; empty if it supports none."""
     native = stacks.facts(stack).native if stack in stacks.names() else None
     return native.packages if native else {}
 
@@ -47,7 +48,7 @@ def whole_title(python: EnginePython, stack: str) -> str:
 
 
 def obstacle(host: Host, python: EnginePython, stack: str) -> Obstacle | None:
-    """What keeps the engine of ``stack`` in ``python`` from serving on ``host``, the first thing; None if nothing.
+    """The first obstacle to serving ``stack`` on ``host`` with the engine in ``python``; None if there is none.
 
     The codes: ``own-missing`` (a package), ``own-old`` (its version), ``own-cuda`` (CUDA and the driver).
     """
@@ -76,7 +77,8 @@ def _cuda(host: Host, python: EnginePython) -> Obstacle | None:
     major = python.cuda.partition(".")[0]
     branch, here = drivers().branches.get(major), version(host.driver_version or "")[:1]
     newest = version(host.cuda_driver_version or "")[:1]
-    # What the driver says counts forward compatibility in: in NVIDIA's containers an older branch runs newer CUDA.
+    # The reported driver version includes forward compatibility: in NVIDIA's containers an older branch runs newer
+    # CUDA.
     behind = bool(branch and here and here < (branch,))
     if not (newest < version(major) if newest else behind):
         return None
@@ -87,7 +89,7 @@ def _cuda(host: Host, python: EnginePython) -> Obstacle | None:
 
 
 def gpu_obstacle(device: Device, python: EnginePython) -> Obstacle | None:
-    """What keeps the user's PyTorch from computing on ``device``: its CUDA is too old for the GPU, or too new."""
+    """What prevents the user's PyTorch from computing on ``device``: its CUDA is too old for the GPU, or too new."""
     have, cuda = dots(device.compute_capability), version(python.cuda or "")[:2]
     first = next((gpu for gpu in architectures().gpus if gpu.name == have), None)
     about = {"path": python.path, "gpu": device.name, "capability": device.compute_capability, "has": python.cuda}
@@ -99,7 +101,9 @@ def gpu_obstacle(device: Device, python: EnginePython) -> Obstacle | None:
 
 
 def against_constraints(constraints: Constraints, stack: str) -> Obstacle | None:
-    """What keeps ``stack`` from being served by the user's Python as it is asked for, whatever that Python has."""
+    """What conflicts with serving ``stack`` from the user's Python under these constraints, whatever that Python
+    has.
+    """
     if constraints.engine_python is None:
         return None
     if constraints.runtime not in (None, "native"):
@@ -113,15 +117,15 @@ def against_constraints(constraints: Constraints, stack: str) -> Obstacle | None
 
 
 def unknown(path: str) -> Obstacle:
-    """Of another machine nothing is known but what it says itself."""
+    """A Python of another machine, of which nothing is known but its path."""
     return Obstacle("own-missing", because("own-unknown", path=path), (WITHOUT,))
 
 
 def described(host: Host, path: str) -> EnginePython:
-    """What ``host`` says of the Python at ``path``.
+    """The description of the Python at ``path`` in ``host``.
 
     Raises:
-        Refused: TW-A21 if it says nothing: the machine was described without it.
+        Refused: TW-A21 if it has none: the machine was described without it.
     """
     if (engine_python := known(host, path)) is None:
         raise Refused("TW-A21", HostError, replace(unknown(path), remedies=(do("plan-there"),)))
@@ -129,15 +133,15 @@ def described(host: Host, path: str) -> EnginePython:
 
 
 def check(host: Host, constraints: Constraints) -> None:
-    """Refuse a Python that can serve none of the stacks that are asked for.
+    """Reject a Python that can serve none of the requested stacks.
 
     Args:
-        host: With what the Python has, see `wizard.probe.engine_python.with_python`.
-        constraints: For the Python and the stack.
+        host: The machine, with the Python's packages, see `wizard.probe.engine_python.with_python`.
+        constraints: Its Python and stack.
 
     Raises:
-        Refused: TW-A20 if it is asked for together with what it cannot serve, TW-A21 if it has no engine, TW-A22 if
-            that is too old, TW-A23 if the driver does not run its CUDA.
+        Refused: TW-A20 if other constraints conflict with it, TW-A21 if it has no engine, TW-A22 if that is too old,
+            TW-A23 if the driver does not support its CUDA.
     """
     python = known(host, constraints.engine_python) if constraints.engine_python else None
     if python is None:
@@ -151,7 +155,7 @@ def check(host: Host, constraints: Constraints) -> None:
 
 
 ORDER = ("own-missing", "own-old", "own-cuda", "own-stack", "own-runtime")
-"""Codes of obstacles; of several stacks' the one that is said is the last: it came nearest."""
+"""Codes of obstacles; of several stacks the last in this order is reported: that stack came nearest to working."""
 
 
 def _refuse(why: Obstacle) -> None:

@@ -1,4 +1,6 @@
-"""TensorRT-LLM's engines: which images build one, which release is the last, what serves the same model today. Pure."""
+"""TensorRT-LLM engines: the images that build them, the last such release, and what serves the same model today.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,13 @@ from wizard.kernel.language import join, tr
 from wizard.model.facts import ModelFacts
 
 CODE = "engine"
-"""Of the obstacle that an image builds no engine."""
+"""Code of the obstacle that an image builds no engine."""
 END = "engine-end"
-"""Of the note that there are no engines in newer releases."""
+"""Code of the note that newer releases have no engines."""
 
 
 def judge() -> Callable[[Release], Obstacle | None]:
-    """Says of an image why no engine can be built in it; None where nothing is known against it."""
+    """A function that returns why no engine can be built in an image; None if nothing is known against it."""
     last, held, first = tools().engines, contents(), _built().instead[0]
 
     def obstacle(release: Release) -> Obstacle | None:
@@ -40,7 +42,7 @@ def judge() -> Callable[[Release], Obstacle | None]:
 
 
 def obstacle(release: Release) -> Obstacle | None:
-    """What `judge` says of one image."""
+    """`judge` for a single image."""
     return judge()(release)
 
 
@@ -52,7 +54,7 @@ def later(tag: str) -> tuple[str, ...]:
 
 
 def successors(facts: ModelFacts) -> tuple[str, ...]:
-    """Stacks that serve the same model today without an engine, the one that serves the most models first."""
+    """Stacks that serve the same model today without an engine, the one with the most models first."""
     first, *others = _built().instead
     models = architectures().models
     listed = (name for name in others if floor(models, facts.architecture, name) not in (None, NONE))
@@ -60,7 +62,7 @@ def successors(facts: ModelFacts) -> tuple[str, ...]:
 
 
 def builds(stack: object) -> bool:
-    """Whether ``stack`` serves engines that are built first; not if there is no such stack."""
+    """Whether ``stack`` serves engines that are built first; not if the stack is unknown."""
     return stack in stacks.names() and stacks.facts(str(stack)).builds_engine
 
 
@@ -75,25 +77,25 @@ def _releases() -> tuple[Release, ...]:
 
 
 def succeeded(constraints: Constraints, stack: str) -> Constraints:
-    """``constraints`` for ``stack``, without what was said of another stack's images and formats."""
+    """``constraints`` for ``stack``, without the images and formats of another stack."""
     return replace(constraints, **{**dict.fromkeys(TIED), "stack": stack})  # type: ignore[arg-type]  # None is the default
 
 
 def notes(stack: str, facts: ModelFacts) -> tuple[Note, ...]:
-    """With engines: that they have ended, and the flags that serve ``facts`` without one."""
+    """For stacks with engines: that they are discontinued, and the flags that serve ``facts`` without one."""
     if not builds(stack):
         return ()
     return (Note(END, {"stacks": successors(facts)}, tools().engines.source),)
 
 
 def ended(ref: str, hardware: str, first: str, *others: str) -> str:
-    """That engines have ended, and what serves ``ref`` today, in one sentence with a command.
+    """State that engines are discontinued, and what serves ``ref`` today, in a sentence with a command.
 
     Args:
         ref: The model as the user named it, or a recipe.
-        hardware: The machine as ``--hardware`` takes it; empty: this one.
+        hardware: The machine in the syntax of ``--hardware``; empty: this machine.
         first: The stack of the command.
-        others: Stacks that would do too.
+        others: Other stacks that work too.
     """
     named = {"ref": shlex.quote(ref), "hardware": shlex.quote(hardware), "stack": first}
     if hardware:
@@ -101,8 +103,10 @@ def ended(ref: str, hardware: str, first: str, *others: str) -> str:
     return end(tr("`triton-wizard plan {ref} --stack {stack}`", **named), *others)
 
 
-def end(way: str, *others: str) -> str:
-    """That engines have ended, and the ``way`` that serves without one; ``others`` are stacks that would do too."""
+def end(command: str, *others: str) -> str:
+    """State that engines are discontinued, and the ``command`` that serves without one; ``others`` are stacks that work
+    too.
+    """
     last = tools().engines
     text = tr(
         "TensorRT-LLM removed engines in {date} (last release: {version}, image {tag}). To serve the same model on "
@@ -110,6 +114,6 @@ def end(way: str, *others: str) -> str:
         date=last.removed,
         version=last.last,
         tag=next(release.tag for release in _releases() if obstacle(release) is None),
-        way=way,
+        way=command,
     )
     return join(", ", text, *(tr("or --stack {stack}", stack=other) for other in others)) + "."

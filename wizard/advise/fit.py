@@ -1,4 +1,4 @@
-"""How many people with how long a context fit beside the weights, and what to do where they do not. Pure."""
+"""How many users with how much context fit beside the weights, and what to do if they do not. Pure."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
 
 UTILIZATION = 0.92
-"""Share of a GPU's total memory unless asked otherwise (vLLM's default since 0.20)."""
+"""Default share of a GPU's total memory (vLLM's default since 0.20)."""
 UNIFIED_UTILIZATION = 0.80
-"""The same where the memory is the host's too, whose programs need the rest."""
+"""The same if the memory is shared with the host, whose programs need the rest."""
 SPARE = 256 * MIB
-"""Left on a GPU that others use as well."""
+"""Bytes left free on a GPU that other processes use as well."""
 LEAST = 2048
-"""Tokens of prompt and answer below which a chat is no use."""
+"""Tokens of prompt and answer below which a chat is not usable."""
 LONGEST = 32_768
-"""Tokens that are offered unless more are asked for: beyond, prompts take minutes and people seldom go."""
+"""Maximum number of tokens offered by default: prompts beyond take minutes and are rare."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What fits.
+    """What fits into memory.
 
     Attributes:
-        memory: The bill of one GPU.
-        users: Sequences at the same time.
-        length: Tokens of each, prompt and answer.
-        longest: Tokens that each of ``users`` could have.
+        memory: The memory breakdown of a GPU.
+        users: Concurrent sequences.
+        length: Tokens of each sequence, prompt and answer.
+        longest: Maximum number of tokens for each of ``users``.
         utilization: Share of the total memory in vLLM's sense.
-        cut: Fewer users than the default fit.
+        cut: Whether fewer users than the default fit.
     """
 
     memory: Memory
@@ -49,14 +49,14 @@ class Fit:
 
 
 def default_users(constraints: Constraints) -> int:
-    """People at the same time where nothing was said: a table of them, or a hall where throughput is the goal."""
+    """Default number of concurrent users: a few, or many if throughput is the goal."""
     return constraints.users or (16 * DEFAULT_USERS if constraints.goal == "throughput" else DEFAULT_USERS)
 
 
 def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, constraints: Constraints) -> Fit | Obstacle:
-    """The longest context for the wanted users, or why not even the least fits, with the smallest remedy.
+    """The longest context for the requested users, or why not even the minimum fits, with the smallest remedy.
 
-    What was asked for is kept or refused; what was not asked for gives way, first the context, then the users.
+    Explicit values are kept or rejected; other values are reduced, first the context, then the users.
     """
     users = default_users(constraints)
     share = _utilization(anatomy, device, setup, users, constraints)
@@ -78,7 +78,7 @@ def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, const
     if need(least) * (constraints.users or 1) > room(constraints.users or 1):
         return _too_large(facts, anatomy, device, setup, constraints, budget, least)
     free = room(users)
-    if need(least) * users > free:  # the default number of people: fewer then
+    if need(least) * users > free:  # the default number of users: fewer then
         users = max(1, free // need(least))
     length = constraints.max_len or _longest([*_STEPS, limit], min(limit, LONGEST), lambda n: need(n) * users <= free)
     bill = memory.bill(facts, anatomy, device, setup, users, length, budget)
@@ -87,7 +87,7 @@ def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, const
 
 
 _STEPS = tuple(1 << power for power in range(11, 24))
-"""Lengths that are offered: powers of two from `LEAST` on."""
+"""Context lengths that are offered: powers of two from `LEAST` on."""
 
 
 def _longest(lengths: list[int], most: int, fits: Callable[[int], bool]) -> int:
@@ -98,10 +98,12 @@ def _longest(lengths: list[int], most: int, fits: Callable[[int], bool]) -> int:
 def _utilization(
     anatomy: Anatomy, device: Device, setup: Setup, users: int, constraints: Constraints
 ) -> float | Obstacle:
-    """The share of the total memory that the server may use, in vLLM's sense, from what is free."""
+    """The share of the total memory that the server may use, as vLLM defines it, from the free memory."""
     outside = memory.outside(anatomy, setup, users)
     spare = SPARE if device.holders or device.unified else 0
-    free = (device.free_bytes - outside - spare) / max(1, device.total_bytes)  # a slice may be less than a whole MiB
+    free = (device.free_bytes - outside - spare) / max(
+        1, device.total_bytes
+    )  # a slice may not be a whole number of MiB
     most = max(0, int(free * 100)) / 100
     share = constraints.gpu_memory_utilization
     if share is not None:
@@ -162,12 +164,12 @@ def _too_large(
 def _more(
     facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, constraints: Constraints, need: int, length: int
 ) -> tuple[Remedy, ...]:
-    """How many GPUs of the kind, or how large a one, would meet the constraints; the former is tried out."""
+    """How many GPUs of this kind, or how large a GPU, would meet the constraints; the former is tested."""
     share = constraints.gpu_memory_utilization or UTILIZATION
     large = do("larger-gpu", size=-(-int(need / share) // GIB))
     if device.mig or not on_gpu(setup.stack).splits.ranks:
         return (large,)
-    idle = replace(device, free_bytes=device.total_bytes, holders=())  # others would be asked to make room
+    idle = replace(device, free_bytes=device.total_bytes, holders=())  # would require memory that others use
     for tp in (2, 4, 8):
         wide = replace(setup, tp=tp, pp=1)
         if tp <= setup.gpus or anatomy.heads % tp:

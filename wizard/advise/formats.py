@@ -1,4 +1,4 @@
-"""Weight formats: how many bytes a model takes in each, and what the tensor cores multiply. Pure."""
+"""Weight formats: the bytes of a model in each, and the operands of the tensor cores. Pure."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from wizard.model.facts import ModelFacts
 
 NONE = "none"
 SIXTEEN = 2
-"""Bytes of bfloat16 and float16."""
+"""Bytes of a bfloat16 or float16 weight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One way to store the linear layers; everything else stays in 16 bits.
+    """A storage format of the linear layers; everything else stays in 16 bits.
 
     Attributes:
         name: As in ``--quantization``.
-        label: For people, in English.
-        bits: Of one weight, without scales.
-        scale_bits: Of the scales (and zero points) of one group together.
-        group: Weights that share them; None: one scale for a whole row or tensor, which weighs nothing.
-        compute: What the tensor cores multiply.
-        experts_only: Only routed experts are quantised (gpt-oss's MXFP4).
+        label: Display name in English.
+        bits: Bits of a weight, without scales.
+        scale_bits: Total bits of the scales (and zero points) of a group.
+        group: Weights that share them; None: a single scale for a whole row or tensor, which is negligible.
+        compute: Operand format of the tensor cores.
+        experts_only: Whether only routed experts are quantized (gpt-oss's MXFP4).
     """
 
     name: str
@@ -38,12 +38,12 @@ class Format:
 
     @property
     def title(self) -> str:
-        """For people."""
+        """Display name in the current language."""
         return tr(self.label)
 
     @property
     def bits_per_weight(self) -> float:
-        """With scales."""
+        """Bits of a weight, including scales."""
         return self.bits + (self.scale_bits / self.group if self.group else 0)
 
 
@@ -68,7 +68,7 @@ point; ModelOpt's AWQ no zero point; NVFP4 an FP8 scale for 16; MXFP4 an 8-bit e
 
 
 def of(facts: ModelFacts, name: str) -> Format:
-    """The format ``name`` as ``facts`` has it: a stored one with its own group size."""
+    """The format ``name`` for ``facts``: a stored format has its own group size."""
     stored = facts.quantization
     if name.startswith("gguf_"):
         return Format(name, name.removeprefix("gguf_").upper(), (stored and stored.bits) or 16, "fp16")
@@ -79,10 +79,9 @@ def of(facts: ModelFacts, name: str) -> Format:
 
 
 def weight_bytes(facts: ModelFacts, anatomy: Anatomy, name: str) -> Parts:
-    """Bytes of the whole model by part, if its linear layers were in the format ``name``.
+    """Bytes of the whole model by part, with its linear layers in the format ``name``.
 
-    The checkpoint's own format is taken from its headers where they were read, which counts exactly what is not
-    quantised in it.
+    For the checkpoint's own format the headers are used if they were read, which is exact about unquantized parts.
     """
     stored = facts.quantization
     if facts.stored is not None and name == ((stored and stored.format) or NONE):

@@ -1,4 +1,4 @@
-"""The GPUs' ways: every stack × format × split × KV dtype, through rules and memory to choices or rejections. Pure."""
+"""Serving on GPUs: every stack × format × split × KV dtype, through rules and memory to choices or rejections. Pure."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from wizard.probe.engine_python import absolute, known
 from wizard.probe.host import EnginePython, Host
 
 TRIED = ("none", "fp8", "nvfp4", "int4_awq")
-"""Formats that are tried for a checkpoint that is not quantised: those that ready repositories come in."""
+"""Formats to try for an unquantized checkpoint: those that ready-made repositories use."""
 SPLITS = (1, 2, 4, 8, 16)
 WIDEST = 4
-"""Tensor-parallel ranks over PCIe beyond which stages or copies are better, whatever the speed model says: Llama 70B in
-FP8 on L40S serves 1,549 tokens/s with tp 4 and 1,498 with tp 8, on twice the GPUs (128 tokens in and out; TensorRT-LLM
-docs/source/performance/perf-overview.md). Up to there the estimated speed decides."""
+"""Tensor-parallel ranks over PCIe beyond which stages or replicas are better, even if the speed model disagrees: Llama
+70B in FP8 on L40S serves 1,549 tokens/s with tp 4 and 1,498 with tp 8, on twice the GPUs (128 tokens in and out;
+TensorRT-LLM docs/source/performance/perf-overview.md). Up to there the estimated speed decides.
+"""
 
 
 def candidates(
     host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration = calibration.NOTHING
 ) -> tuple[list[Choice], list[Rejection]]:
-    """All choices on the GPUs of ``host``, unranked, and for each stack and format why the rest was rejected."""
+    """All choices on the GPUs of ``host``, unranked, and for each stack and format why the others were rejected."""
     stacks = [gpu_stack for gpu_stack in gpu_stacks() if constraints.stack in (None, gpu_stack)]
     groups = devices(host)
     python = known(host, constraints.engine_python) if constraints.engine_python else None
@@ -48,14 +49,14 @@ def candidates(
         for setup in _setups(facts, device, constraints, stacks):
             kind = (setup.stack, setup.quantization)
             if kind not in releases:  # the same for every split
-                releases[kind] = _barred(constraints, setup, python) or resolve(
+                releases[kind] = _python_conflict(constraints, setup, python) or resolve(
                     host, facts, device, setup, constraints.release, constraints.runtime, python
                 )
             made = _choice(facts, device, setup, constraints, past, releases[kind])
             if isinstance(made, Obstacle) and made.code in ("memory", "context", "users") and not constraints.kv_dtype:
                 other = replace(setup, kv_cache_dtype="fp8")
                 smaller = _choice(facts, device, other, constraints, past, releases[kind])
-                # With half the bytes for each token more fits, so its refusal knows better how much.
+                # With half the bytes per token more fits, so its rejection has the better figures.
                 made = smaller if isinstance(smaller, Choice) or smaller.code == made.code else made
             if isinstance(made, Choice):
                 choices.append(made)
@@ -67,18 +68,18 @@ def candidates(
     return _worthwhile(choices, constraints), list(rejected.values())
 
 
-def _barred(constraints: Constraints, setup: Setup, python: EnginePython | None) -> Obstacle | None:
-    """What speaks against serving with the Python that is asked for, whatever it has."""
+def _python_conflict(constraints: Constraints, setup: Setup, python: EnginePython | None) -> Obstacle | None:
+    """What conflicts with serving from the requested Python, whatever it has."""
     if constraints.engine_python and python is None:
         return engine_python.unknown(constraints.engine_python)
     return engine_python.against_constraints(constraints, setup.stack)
 
 
 def _worthwhile(choices: list[Choice], constraints: Constraints) -> list[Choice]:
-    """Without pipelines that nobody asked for and that nothing speaks for.
+    """The choices without pipelines that were not requested and have no advantage.
 
-    Those are no faster for one person, serve no more tokens and have no more room than ranks on as many GPUs, or than
-    fewer stages of more ranks. `WIDEST` ranks over PCIe are no such alternative.
+    Those are no faster for a single user, serve no more tokens and have no more room than ranks on as many GPUs, or
+    than fewer stages of more ranks. `WIDEST` ranks over PCIe are not such an alternative.
     """
 
     def better(other: Choice, choice: Choice) -> bool:
@@ -99,12 +100,12 @@ def _worthwhile(choices: list[Choice], constraints: Constraints) -> list[Choice]
 
 
 def wide(choice: Choice) -> bool:
-    """Whether it has more ranks than are worth their while without NVLink (`WIDEST`)."""
+    """Whether it has more ranks than are useful without NVLink (`WIDEST`)."""
     return choice.tp > WIDEST and any(note.code == rules.PCIE for note in choice.warnings)
 
 
 def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | None:
-    """What keeps every GPU stack from serving the model here."""
+    """What prevents every GPU stack from serving the model here."""
     if not groups:
         if host.gpus:
             return Obstacle("gpu-unknown", because("gpu-unknown", gpu=host.gpus[0].name), (do("update-driver"),))
@@ -125,7 +126,7 @@ def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | N
 
 
 def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks: list[str]) -> Iterator[Setup]:
-    """Everything that is worth a look on ``device``."""
+    """All setups worth considering on ``device``."""
     stored = facts.quantization
     there = len(device.indices) if constraints.max_gpus is None else min(constraints.max_gpus, len(device.indices))
     tps = (constraints.tp,) if constraints.tp else tuple(split for split in SPLITS if split <= max(1, there))
@@ -146,7 +147,7 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
 
 
 def _stages(facts: ModelFacts, device: Device, stack: str, tp: int, there: int) -> tuple[int, ...]:
-    """Pipeline stages that are tried: only without NVLink, where they pass less over the links than ranks do."""
+    """Pipeline stages to try: only without NVLink, where they transfer less over the links than ranks do."""
     layers = facts.layers or 0
     if device.link == "nvlink" or device.mig or on_gpu(stack).splits.stages == "none":
         return (1,)
@@ -155,7 +156,7 @@ def _stages(facts: ModelFacts, device: Device, stack: str, tp: int, there: int) 
 
 
 def _dtype(facts: ModelFacts, device: Device, name: str) -> str:
-    """What is not quantised runs in: the checkpoint's dtype; float16 before Ampere and for GPTQ."""
+    """The dtype of unquantized parts: the checkpoint's; float16 before Ampere and for GPTQ."""
     if name == "int4_gptq" or device.compute_capability < rules.BF16 or facts.dtype == "float16":
         return "float16"
     return "bfloat16"
@@ -261,7 +262,7 @@ def _warnings(facts: ModelFacts, device: Device, setup: Setup, best: Fit) -> Ite
 
 
 def _another(facts: ModelFacts, name: str) -> Note:
-    """Where the checkpoint in another format comes from: a ready one that is known, or a search; and who says so."""
+    """Where to get the checkpoint in another format: a known repository, or a search; with the source."""
     known = next((checkpoint for checkpoint in ready(facts.location) if checkpoint.format == name), None)
     return Note("requantize", {"format": name, "ref": known.ref if known else None}, known.source if known else None)
 

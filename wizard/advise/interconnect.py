@@ -1,4 +1,4 @@
-"""How long GPUs take to add up what each has computed (all-reduce). Pure."""
+"""How long GPUs take to sum their partial results (all-reduce). Pure."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ PCIE_US = {2: 5.0, 4: 13.4, 8: 26.0}
 RTX PRO 6000 (PCIe 5: 4.4, 12.8, 25.7). Source of this and the next: ``custom_allreduce_perf`` of vLLM 0.22 and 0.24 in
 CUDA graphs, aiconfigurator-core 0.12.0."""
 PCIE_SHARE = {2: 0.6, 4: 0.24, 8: 0.15}
-"""Share of a slot's bandwidth that a large one reaches by ranks: geometric mean of the same machines (19, 4 and 2 of
-31.5 GB/s; 37, 28 and 23 of 63). They differ much for more than two ranks: it is the host that decides."""
+"""Share of a slot's bandwidth that a large all-reduce reaches, by ranks: geometric mean of the same machines (19, 4 and
+2 of 31.5 GB/s; 37, 28 and 23 of 63). They differ widely for more than two ranks: the host decides.
+"""
 GROWTH = 0.03
-"""How much longer a small one takes over NVLink for each rank beyond two (H100, H200, B200, A100; same source)."""
+"""How much longer a small all-reduce over NVLink takes for each rank beyond two (H100, H200, B200, A100; same
+source).
+"""
 
 
 def all_reduce(size: float, ranks: int, device: Device, *, latency: float, share: float) -> float:
-    """Seconds to add up ``size`` bytes over ``ranks`` GPUs: a fixed time, and a ring's traffic of 2 (n-1)/n the bytes.
+    """Seconds to sum ``size`` bytes over ``ranks`` GPUs: a fixed time, and a ring's traffic of 2 (n-1)/n the bytes.
 
     Args:
         size: Bytes on each rank.
-        ranks: GPUs; 1 takes no time.
-        device: Whose links they use.
-        latency: Seconds of a small one over NVLink.
-        share: Share of NVLink's bandwidth that a large one reaches.
+        ranks: Number of GPUs; 1 takes no time.
+        device: The GPUs whose links are used.
+        latency: Seconds of a small all-reduce over NVLink.
+        share: Share of NVLink's bandwidth that a large all-reduce reaches.
     """
     if ranks == 1:
         return 0.0

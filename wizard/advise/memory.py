@@ -1,8 +1,8 @@
-"""How much memory a setup takes on the fullest GPU of one copy. One code path for bytes and tokens; pure.
+"""The memory of a setup on the fullest GPU of a replica. One code path for bytes and tokens. Pure.
 
-What an engine takes beside weights and cache, and which terms below are its own, is in ``profiles/stacks``.
-The figures were measured on an H200 with vLLM 0.26.0 (`benchmarks/advice/memory.py` prints the table); what others
-measured is named where it is used.
+What an engine uses besides weights and cache, and which terms below are specific to it, is in ``profiles/stacks``. The
+figures were measured on an H200 with vLLM 0.26.0 (`benchmarks/advice/memory.py` prints the table); other measurements
+are cited where they are used.
 """
 
 from __future__ import annotations
@@ -20,45 +20,46 @@ from wizard.model.anatomy import Anatomy, Attention, Parts
 from wizard.model.facts import ModelFacts
 
 LARGE_GPU = 70 * GIB
-"""From here on vLLM takes 8,192 tokens into one step by default, below 2,048 (its ``EngineArgs``)."""
+"""From this size on vLLM processes 8,192 tokens per step by default, below it 2,048 (its ``EngineArgs``)."""
 VOCABULARY_PAD = 64
 """vLLM's ``VocabParallelEmbedding`` pads the vocabulary to a multiple of this."""
 
 
 TRITON = 518 * MIB
-"""What tritonserver 2.51.0 holds on every GPU that it sees, although another process computes: its CUDA context and its
-pool for tensors (NVML on H200s, driver 580.159.04)."""
+"""Memory that tritonserver 2.51.0 uses on every visible GPU, although another process computes: its CUDA context and
+its tensor pool (NVML on H200s, driver 580.159.04).
+"""
 
 
 def triton(stack: str, runtime: str) -> int:
-    """Bytes of each GPU that Triton itself holds beside the engine, see `TRITON`.
+    """Bytes on each GPU that Triton itself uses besides the engine, see `TRITON`.
 
-    Natively, and where the engine has packages of its own in a container, Triton sees no GPU. In NVIDIA's images
-    Triton's own stub starts the engine, and passes on what Triton sees; where the engine runs in Triton's process, its
-    context is counted with it (`EngineMemory.triton_context`).
+    Natively, and where the engine has its own packages in a container, Triton sees no GPU. In NVIDIA's images Triton's
+    own stub starts the engine, with the GPUs that Triton sees; where the engine runs in Triton's process, its context
+    is counted with it (`EngineMemory.triton_context`).
     """
     known = stack_facts(stack).gpu
     return TRITON if runtime != "native" and known and known.memory.triton_context else 0
 
 
 def step_tokens(device: Device) -> int:
-    """Tokens that one engine step takes at most (``max_num_batched_tokens``)."""
+    """Maximum number of tokens of an engine step (``max_num_batched_tokens``)."""
     return 8192 if device.total_bytes >= LARGE_GPU else 2048
 
 
 def per_stage(layers: int, pp: int) -> float:
-    """Share of the layers that the fullest pipeline stage has."""
+    """Number of layers in the fullest pipeline stage."""
     return -(-layers // pp) / layers if layers else 1.0
 
 
 @lru_cache(maxsize=4096)
 def rank_weights(parts: Parts, anatomy: Anatomy, tp: int, pp: int) -> int:
-    """Bytes of weights on the fullest rank, of ``parts`` bytes in all.
+    """Bytes of weights on the fullest rank, of ``parts`` bytes in total.
 
-    Split over ``tp``: query, output, feed-forward and experts evenly; key and value by heads, repeated where there are
+    Split over ``tp``: query, output, feed-forward and experts evenly; key and value by heads, repeated if there are
     more ranks than heads (vLLM ``QKVParallelLinear``); the vocabulary in pieces of a multiple of 64. Whole on every
-    rank: MLA's down-projections, routers, norms, and what is beside the language model. Over ``pp`` the layers are
-    split; the first stage has the embedding and the last the head, a tied one both.
+    rank: MLA's down-projections, routers, norms, and parts outside the language model. Over ``pp`` the layers are
+    split; the first stage has the embedding and the last the head, a tied one is in both.
     """
     kv_heads = anatomy.kv_heads or 1
     kv_share = max(1 / tp, 1 / kv_heads)
@@ -70,11 +71,11 @@ def rank_weights(parts: Parts, anatomy: Anatomy, tp: int, pp: int) -> int:
 
 
 def weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> int:
-    """Bytes of weights on the fullest rank, with what the engine keeps beside them.
+    """Bytes of weights on the fullest rank, with the tensors that the engine keeps beside them.
 
-    vLLM keeps a table of rotary positions; its Marlin kernels for AWQ and GPTQ take the bytes of the scales once more
-    and the `block_ends` of what they repack. Six shapes of AWQ measured with vLLM 0.26.0 on an H200: 0.7 % too low for
-    Qwen2.5 7B, within 0.2 % for Llama 2 7B, 3.1 8B and 3.2 3B, Mistral 7B and Qwen2.5 14B.
+    vLLM keeps a table of rotary positions; its Marlin kernels for AWQ and GPTQ use the bytes of the scales a second
+    time, and the `block_ends` of the repacked weights. Six shapes of AWQ measured with vLLM 0.26.0 on an H200: 0.7 %
+    too low for Qwen2.5 7B, within 0.2 % for Llama 2 7B, 3.1 8B and 3.2 3B, Mistral 7B and Qwen2.5 14B.
     """
     parts = weight_bytes(facts, anatomy, setup.quantization)
     total = rank_weights(parts, anatomy, setup.tp, setup.pp)
@@ -89,11 +90,12 @@ def weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> int:
 
 
 def block_ends(anatomy: Anatomy, setup: Setup) -> int:
-    """Bytes beyond repacked 4-bit weights that PyTorch's allocator counts with them, on the fullest rank.
+    """Bytes that PyTorch's allocator adds to repacked 4-bit weights, on the fullest rank.
 
-    Of 1 to 10 MiB a tensor shares a segment of 20 MiB, of which a rest is split off only if it is larger than 1 MiB
-    (``kSmallSize``, ``kMinLargeAlloc``, ``kLargeBuffer`` in c10/cuda/CUDACachingAllocator.cpp): taken as its end at the
-    next whole MiB. vLLM fuses query, key and value, and both halves of the gated layer; experts were not measured.
+    A tensor of 1 to 10 MiB shares a segment of 20 MiB, whose remainder is split off only if it is larger than 1 MiB
+    (``kSmallSize``, ``kMinLargeAlloc``, ``kLargeBuffer`` in c10/cuda/CUDACachingAllocator.cpp): modeled as rounding up
+    to the next whole MiB. vLLM fuses query, key and value, and both halves of the gated layer; experts were not
+    measured.
     """
     hidden, heads, layers = anatomy.hidden, anatomy.heads, anatomy.layers
     tensors = [(layers - anatomy.moe_layers, hidden * anatomy.intermediate * halves) for halves in (2, 1)]
@@ -108,11 +110,11 @@ def block_ends(anatomy: Anatomy, setup: Setup) -> int:
 
 
 def sequence_bytes(anatomy: Anatomy, setup: Setup, tokens: int, step: int) -> int:
-    """Bytes of KV cache on the fullest rank for one sequence of ``tokens`` tokens. Never less for more tokens.
+    """Bytes of KV cache on the fullest rank for a sequence of ``tokens`` tokens. Monotonic in ``tokens``.
 
     Grouped-query attention: key and value × kv heads of the rank × layers; multi-head latent attention: one compressed
-    row a layer, whole on every rank; a sliding window keeps no more than itself and what one step adds (vLLM
-    ``SlidingWindowSpec``). Whole blocks count.
+    row per layer, whole on every rank; a sliding window keeps no more than its length plus the tokens of a step (vLLM
+    ``SlidingWindowSpec``). Rounded up to whole blocks.
 
     Args:
         anatomy: The model.
@@ -134,7 +136,7 @@ def _layers_bytes(layers: Attention, setup: Setup, tokens: int, step: int, block
 
 
 def kept_tokens(layers: Attention, setup: Setup, tokens: int, step: int, block: int) -> int:
-    """Tokens that ``layers`` keep of a sequence of ``tokens``, in whole blocks of ``block``."""
+    """Tokens of a sequence of ``tokens`` that ``layers`` keep, in whole blocks of ``block``."""
     kept = tokens
     if layers.window is not None:
         more = step if on_gpu(setup.stack).memory.window_keeps_step else 0
@@ -143,11 +145,11 @@ def kept_tokens(layers: Attention, setup: Setup, tokens: int, step: int, block: 
 
 
 def activations(anatomy: Anatomy, setup: Setup, users: int, step: int) -> int:
-    """Peak of what one step needs and gives back, in bytes on one rank.
+    """Peak memory of a step that is freed afterwards, in bytes on one rank.
 
     Feed-forward of a full step: 2 bytes × tokens × (two halves of the gated layer ÷ tp + 7 × hidden size); or the
-    output projection, as large as itself once more and two rows of the residual stream. Measured with vLLM 0.26.0 on
-    an H200 and predicted within 3 % of the larger; logs of vLLM 0.6 to 0.8 with 20,000 and 29,000 tokens within 4 %.
+    output projection, twice its size plus two rows of the residual stream. Measured with vLLM 0.26.0 on an H200 and
+    predicted within 3 % of the larger; logs of vLLM 0.6 to 0.8 with 20,000 and 29,000 tokens within 4 %.
     """
     hidden, vocabulary = anatomy.hidden, anatomy.vocabulary
     wide = max(anatomy.intermediate, (anatomy.expert_intermediate * anatomy.experts_per_token), 1)
@@ -159,7 +161,7 @@ def activations(anatomy: Anatomy, setup: Setup, users: int, step: int) -> int:
 
 
 def graphs(anatomy: Anatomy, users: int) -> int:
-    """Bytes of CUDA graphs: 0.07 GiB and 0.18 MiB a layer for every captured batch size (measured, vLLM 0.26.0).
+    """Bytes of CUDA graphs: 0.07 GiB plus 0.18 MiB per layer for every captured batch size (measured, vLLM 0.26.0).
 
     vLLM captures 1, 2, 4, every 8 up to 256 and every 16 up to 512, for mixed steps up to twice the users and for
     decoding up to the users (``CompilationConfig``).
@@ -173,15 +175,17 @@ def graphs(anatomy: Anatomy, users: int) -> int:
 
 
 def overhead(anatomy: Anatomy, setup: Setup, users: int) -> int:
-    """Bytes on one GPU beside weights, cache and activations: CUDA context, libraries, links, CUDA graphs.
+    """Bytes on a GPU besides weights, cache and activations: CUDA context, libraries, links, CUDA graphs.
 
-    Corrected by what was measured on this machine, never below 0.
+    Corrected by measurements on this machine, never below 0.
     """
     return max(0, on_gpu(setup.stack).memory.buffer_bytes + outside(anatomy, setup, users) + setup.correction_bytes)
 
 
 def outside(anatomy: Anatomy, setup: Setup, users: int) -> int:
-    """Of the overhead, what vLLM does not count into ``gpu_memory_utilization``: contexts, links, graphs (measured)."""
+    """The part of the overhead that vLLM does not count in ``gpu_memory_utilization``: contexts, links, graphs
+    (measured).
+    """
     engine = on_gpu(setup.stack).memory
     captured = graphs(anatomy, users) if engine.graphs else 0
     return setup.triton_bytes + engine.context_bytes + (engine.link_bytes if setup.gpus > 1 else 0) + captured
@@ -190,9 +194,9 @@ def outside(anatomy: Anatomy, setup: Setup, users: int) -> int:
 def bill(
     facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, users: int, length: int, budget: int
 ) -> Memory:
-    """The memory bill of one GPU when ``users`` sequences of at most ``length`` tokens may run at the same time.
+    """The memory breakdown of a GPU for ``users`` concurrent sequences of at most ``length`` tokens.
 
-    All memory of the budget that nothing else takes becomes KV cache; tokens and bytes are one number: capacity =
+    The rest of the budget becomes KV cache; tokens and bytes are equivalent: capacity =
     cache ÷ bytes per token, and bytes per token are those of a sequence of ``length``.
     """
     step = step_tokens(device)
@@ -209,7 +213,9 @@ def bill(
 
 
 def kv_fraction(device: Device, setup: Setup, bill: Memory) -> float:
-    """Of what is free after loading, the share that may become KV cache within the budget; down to a ten-thousandth."""
+    """The share of the memory free after loading that may become KV cache within the budget; rounded down to
+    1/10,000.
+    """
     loaded = bill.weights_bytes + bill.activation_bytes + bill.overhead_bytes
     within = max(0, bill.budget_bytes - loaded) / max(1, device.free_bytes - loaded)
     return int(min(on_gpu(setup.stack).memory.cache_of_free or 1.0, within) * 10_000) / 10_000

@@ -1,4 +1,4 @@
-"""Which version of an engine a model, its format and the GPU need, and what is too old for them. Pure."""
+"""The engine versions that a model, its format and the GPU need, and which are too old for them. Pure."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from wizard.model.facts import ModelFacts
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A version of the engine that something needs.
+    """A minimum version of the engine.
 
     Attributes:
-        code: Of the obstacle if it is not met.
-        what: Needs it.
-        first: The version; `NONE` if there is none.
-        without: Why it cannot be, if there is none.
+        code: Code of the obstacle if it is not met.
+        subject: What needs it.
+        first: The first such version; `NONE` if there is none.
+        without: The reason if there is no such version.
     """
 
     code: str
-    what: Reason
+    subject: Reason
     first: str
     without: Reason
 
 
 def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
-    """Everything that asks for a version of the engine: the model, its format, the GPU."""
+    """All minimum versions of the engine: for the model, its format, and the GPU."""
     table, name, stack = architectures(), facts.architecture, setup.stack
     have = dots(device.compute_capability)
     gpu = next((gpu_needs for gpu_needs in table.gpus if gpu_needs.name == have), None)
@@ -54,10 +54,10 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
         ),
     ]
     if rules.weight_only(device, setup):
-        what = because("needs-unpacked", name=setup.quantization, capability=device.compute_capability)
-        firsts.append(("format", what, rules.unpacks(device, setup)))
+        subject = because("needs-unpacked", name=setup.quantization, capability=device.compute_capability)
+        firsts.append(("format", subject, rules.unpacks(device, setup)))
     listed = because("not-listed", engine=engine(setup), model=name)
-    needs = [Need(code, what, first, listed) for code, what, first in firsts if first]
+    needs = [Need(code, subject, first, listed) for code, subject, first in firsts if first]
     if first := _converted(facts, setup):
         made = because("no-conversion", model=name)
         needs.append(Need("architecture", because("needs-conversion", model=name), first, made))
@@ -65,25 +65,30 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
 
 
 def too_old(needs: tuple[Need, ...], setup: Setup, has: str, release: Release | None) -> Iterator[Obstacle]:
-    """What the engine's version ``has`` is too old for, which ``release`` has, or the environment without one."""
+    """Obstacles of the engine's version ``has``, which is in ``release``, or in the environment without one."""
     others = instead(setup.stack)
     for need in needs:
         if need.first == NONE:
             yield Obstacle(need.code, need.without, others or (do("another-stack"),))
         elif version(has) < version(need.first):
-            values: dict[str, Param] = {"what": need.what, "engine": engine(setup), "version": need.first, "has": has}
+            values: dict[str, Param] = {
+                "what": need.subject,
+                "engine": engine(setup),
+                "version": need.first,
+                "has": has,
+            }
             why = because("release-too-old", release=release.tag, **values) if release else because("too-old", **values)
             yield Obstacle(need.code, why, (do("newer-release"), *others))
 
 
 def _family(setup: Setup) -> str:
-    """The family of images that has the stack's engine; empty if there is none."""
+    """The family of images that contain the stack's engine; empty if there is none."""
     image = stack_facts(setup.stack).image
     return image.family if image and not image.own_packages else ""
 
 
 def _converted(facts: ModelFacts, setup: Setup) -> str | None:
-    """First TensorRT-LLM whose conversion the wizard knows for the model; `NONE` if it knows none."""
+    """First TensorRT-LLM with a known conversion of the model; `NONE` if no conversion is known."""
     if not stack_facts(setup.stack).builds_engine or facts.architecture is None:
         return None
     family = tools().family(facts.architecture)
@@ -91,7 +96,7 @@ def _converted(facts: ModelFacts, setup: Setup) -> str | None:
 
 
 def _quantised(facts: ModelFacts, setup: Setup) -> str | None:
-    """First TensorRT-LLM that makes the format."""
+    """First TensorRT-LLM that produces the format."""
     if not stack_facts(setup.stack).builds_engine or facts.quantization:
         return None
     made = tools().format(setup.quantization)
@@ -99,11 +104,11 @@ def _quantised(facts: ModelFacts, setup: Setup) -> str | None:
 
 
 def engine(setup: Setup) -> Reason:
-    """The engine of a stack."""
+    """Name of a stack's engine."""
     known = stack_facts(setup.stack)
     return because("pytorch-backend" if known.pytorch_backend else "engine", engine=known.engine or known.title)
 
 
 def dots(parts: tuple[int, ...]) -> str:
-    """A version in words: ``8.9``."""
+    """A version as text: ``8.9``."""
     return ".".join(map(str, parts))

@@ -1,9 +1,9 @@
-"""Who says how fast a model answers. The wizard's own roofline always, NVIDIA's aiconfigurator-core when it is asked.
+"""Speed providers: the wizard's own roofline always, NVIDIA's aiconfigurator-core on request.
 
-``aiconfigurator-core`` is the optional extra ``perf`` (Linux on x86_64, Python 3.11 to 3.13). It looks its answers up
-in tables of measured kernels, for the GPUs and architectures that it has tables of; its first answer takes seconds and
-hundreds of megabytes of pandas and Arrow. So it is imported only where somebody names it (``--provider
-aiconfigurator``), for one configuration at a time, and never for ranking.
+``aiconfigurator-core`` is the optional extra ``perf`` (Linux on x86_64, Python 3.11 to 3.13). It uses tables of
+measured kernels, for the GPUs and architectures that it has tables for; its first estimate takes seconds and hundreds
+of megabytes of pandas and Arrow. So it is imported only if the user names it (``--provider aiconfigurator``), for a
+single configuration, and never for ranking.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SYSTEMS = {
     "NVIDIA L40S": "l40s",
     "NVIDIA RTX PRO 6000 Blackwell Server Edition": "rtx_pro_6000_server",
 }
-"""GPUs that aiconfigurator-core 0.12 has measured tables of, and its names of them (``systems/*.yaml``)."""
+"""GPUs with measured tables in aiconfigurator-core 0.12, and its names for them (``systems/*.yaml``)."""
 WEIGHTS = {
     "none": "bfloat16",
     "fp8": "fp8",
@@ -52,18 +52,18 @@ WEIGHTS = {
     "int4_gptq": "int4_wo",
     "mxfp4": "bfloat16",
 }
-"""Our formats in its words; the experts of MXFP4 models have others (`_experts`)."""
+"""Our formats → its names; the experts of MXFP4 models have different ones (`_experts`)."""
 SPREAD = 0.31
-"""Nine in ten of its answers for the held-out dense rows are at most this far off (docs/advice.md, "Speed")."""
+"""90% of its estimates for the held-out dense rows are within this error (docs/advice.md, "Speed")."""
 
 
 class SpeedProvider(Protocol):
-    """Says how fast one configuration answers."""
+    """Estimates the speed of a configuration."""
 
     name: str
 
     def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | Reason | str:
-        """The figures, or why there are none."""
+        """The figures, or the reason for having none."""
 
 
 class Roofline:
@@ -72,7 +72,7 @@ class Roofline:
     name = "roofline"
 
     def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | Reason | str:
-        """The figures, or why there are none."""
+        """The figures, or the reason for having none."""
         return speed.estimate(facts, device, setup, load) or speed.why_unknown(facts, device, setup)
 
 
@@ -82,7 +82,7 @@ class Aiconfigurator:
     name = "aiconfigurator"
 
     def estimate(self, facts: ModelFacts, device: Device, setup: Setup, load: Load) -> Speed | Reason | str:
-        """The figures, or why there are none.
+        """The figures, or the reason for having none.
 
         Raises:
             UsageError: TW-A09 if the package is not installed.
@@ -104,7 +104,7 @@ class Aiconfigurator:
             return because("no-tables", name=setup.quantization, gpu=device.name, title=setup.stack)
         try:
             figures, data = _run(model, system, backend, facts, device, setup, load)
-        except Exception as error:  # a missing table, an unknown architecture, a panic in Rust: no answer either way
+        except Exception as error:  # a missing table, an unknown architecture, a panic in Rust: no estimate either way
             return because("no-answer", error=f"{type(error).__name__}: {str(error)[:200]}")
         tpot, ttft = float(figures["tpot"]), float(figures["ttft"])
         if not (math.isfinite(tpot) and tpot > 0):
@@ -121,7 +121,7 @@ class Aiconfigurator:
 
 
 def _model(facts: ModelFacts, shipped: Path) -> str | None:
-    """What to call the model: a folder with its config, or a hub id whose config the package has; never the network."""
+    """The model argument: a folder with its config, or a model ID whose config the package has; never the network."""
     if (Path(facts.location) / "config.json").is_file():
         return facts.location
     return facts.location if (shipped / f"{facts.location.replace('/', '--')}_config.json").is_file() else None
@@ -130,7 +130,7 @@ def _model(facts: ModelFacts, shipped: Path) -> str | None:
 def _run(
     model: str, system: str, backend: str, facts: ModelFacts, device: Device, setup: Setup, load: Load
 ) -> tuple[dict[str, Any], str]:
-    """Its figures, and the versions of package and tables that they are from."""
+    """Its figures, and the versions of package and tables."""
     from importlib.metadata import version
 
     from aiconfigurator_core.sdk import perf_database
@@ -160,38 +160,38 @@ def _run(
 
 
 def _experts(quantization: str, device: Device) -> str:
-    """The format of experts: MXFP4 with 8-bit activations where the tensor cores take them."""
+    """The format of experts: MXFP4 with 8-bit activations if the tensor cores support them."""
     if quantization != "mxfp4":
         return WEIGHTS[quantization]
     return "w4a8_mxfp4_mxfp8" if device.compute_capability >= (10, 0) else "w4a16_mxfp4"
 
 
 PROVIDERS: dict[str, type[SpeedProvider]] = {provider.name: provider for provider in (Roofline, Aiconfigurator)}
-"""By the name of ``--provider``."""
+"""Providers by the value of ``--provider``."""
 
 
 def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str = Roofline.name) -> Speed:
-    """How fast exactly this configuration answers on the first group of GPUs of ``host`` that is large enough.
+    """The speed of exactly this configuration on the first sufficiently large group of GPUs of ``host``.
 
     Raises:
-        UsageError: TW-A08 if there is no such format or too few GPUs, TW-A09 if the provider is not installed.
-        InfeasibleError: TW-A10, TW-A11 if this is not a question of speed.
-        Refused: TW-A10 if the provider has no figure, with its reason; TW-A11 if it cannot be served so.
+        UsageError: TW-A08 if the format is unknown or there are too few GPUs, TW-A09 if the provider is not installed.
+        InfeasibleError: TW-A10, TW-A11 if no speed can be estimated for it.
+        Refused: TW-A10 if the provider has no figure, with its reason; TW-A11 if the configuration cannot be served.
     """
     if setup.quantization not in FORMATS:
         stored = facts.quantization
-        if stored and stored.format == setup.quantization:  # nobody has to have asked for it
+        if stored and stored.format == setup.quantization:  # users need not have requested it
             name = one_line(stored.detail or stored.method)
-            what = tr("there is no speed estimate for weights stored as {format}", format=name)
-            raise InfeasibleError("TW-A10", what, tr("Use the model's safetensors repository."))
+            message = tr("there is no speed estimate for weights stored as {format}", format=name)
+            raise InfeasibleError("TW-A10", message, tr("Use the model's safetensors repository."))
         text = tr("unknown weight format: {name!r}", name=setup.quantization[:40])
         raise UsageError("TW-A08", text, tr("Use one of {names}.", names=", ".join(FORMATS)))
     groups = [device for device in devices(host) if setup.gpus <= (1 if device.mig else len(device.indices))]
     if not groups:
-        what = tr("speed estimates require a GPU, and {machine} has none", machine=tr(host.source))
+        message = tr("speed estimates require a GPU, and {machine} has none", machine=tr(host.source))
         todo = tr("Choose a machine with GPUs, e.g. --hardware 8xH100.")
         if host.gpus:
-            what = tr(
+            message = tr(
                 "tp {tp} × pp {pp} needs {gpus} identical GPUs; {machine} has no such group",
                 tp=setup.tp,
                 pp=setup.pp,
@@ -199,7 +199,7 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
                 machine=tr(host.source),
             )
             todo = tr("Choose a machine with enough GPUs, e.g. --hardware 8xH100, or lower --tp and --pp.")
-        raise UsageError("TW-A08", what, todo)
+        raise UsageError("TW-A08", message, todo)
     _possible(facts, groups[0], setup, load)
     estimate = PROVIDERS[provider]().estimate(facts, groups[0], setup, load)
     if not isinstance(estimate, Speed):
@@ -210,7 +210,7 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
 
 
 def _possible(facts: ModelFacts, device: Device, setup: Setup, load: Load) -> None:
-    """Refuse what the advice would refuse, so that no figure is given for what cannot run."""
+    """Reject what the advice would reject, so that no figure is shown for what cannot run."""
     length = load.isl + load.osl
     if facts.max_context and length > facts.max_context:
         text = tr(
@@ -226,7 +226,7 @@ def _possible(facts: ModelFacts, device: Device, setup: Setup, load: Load) -> No
 
 
 def text(estimate: Speed, load: Load) -> str:
-    """The figures for people: a few lines, each with its range and what it means."""
+    """The figures for display: a few lines, each with its range and meaning."""
     tpot, rate = estimate.tpot_ms or 0.0, estimate.throughput_tokens_per_s or 0.0
     served = estimate.served or load.users
     speed = {"tpot": tpot, "low": estimate.low or tpot, "high": estimate.high or tpot, "rate": 1e3 / tpot}
@@ -279,5 +279,5 @@ BOUNDS = {
     "launch": mark("Most of the time goes to kernel launches and scheduling."),
     "interconnect": mark("Most of the time goes to combining results across GPUs (links)."),
 }
-"""What takes longest in a sentence, by `Speed.bound`."""
+"""What takes longest, as a sentence, by `Speed.bound`."""
 CONFIDENCE = {"good": mark("good"), "fair": mark("fair"), "rough": mark("rough")}

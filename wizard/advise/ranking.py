@@ -17,22 +17,22 @@ from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
 FLUENT_MS = 50.0
-"""Milliseconds from token to token (20 tokens/s) below which nobody who reads along is kept waiting."""
+"""Milliseconds per token (20 tokens/s) below which text arrives faster than it is read."""
 CRAMPED = 2048
-"""Tokens of prompt and answer below which a chat has to forget early."""
+"""Tokens of prompt and answer below which a chat soon drops messages."""
 FEW = 2
-"""People at the same time whom a setup must serve to be no stopgap, where nobody said how many."""
+"""Minimum number of concurrent users for a full solution if no number was given."""
 LARGE = 20_000_000_000
-"""Parameters from which 8 and 4 bits are worth another checkpoint: they halve what is slow and cost little."""
+"""Parameters from which on 8 and 4 bits are worth another checkpoint: they halve the bottleneck at little cost."""
 PRECISION = {"none": 0, "fp8": 1, "fp8_block": 1, "int8_sq": 2, "int8_wo": 2, "nvfp4": 3, "mxfp4": 3, "w4a8_awq": 4}
 """How much of the model's quality a format keeps, best first; other 4-bit formats come last."""
 
 
 def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration = NOTHING) -> Advice:
-    """Recommend how to serve ``facts`` on ``host``, best first, and say why everything else cannot be.
+    """Recommend how to serve ``facts`` on ``host``, best first, with reasons for all rejections.
 
-    What the user asked for explicitly is never changed: if it cannot work, the first rejection's remedy is the single
-    constraint whose change would make it work. What was measured here (``past``) says nothing about another machine.
+    Explicit constraints are never changed: if they cannot be met, the first rejection's remedy is the single constraint
+    whose change would make it possible. Measurements here (``past``) do not apply to another machine.
     """
     if not host.is_here:
         past = NOTHING
@@ -72,13 +72,13 @@ def _candidates(
         return untried.with_notes(host, choices), rejections
     more, others = gpu.candidates(host, facts, constraints, past)
     gguf = [rejection for rejection in rejections if rejection.code == "format"]
-    if gguf:  # whatever else keeps llama.cpp from serving this file is beside the point; with a GPU all of it is
+    if gguf:  # other obstacles to serving this file with llama.cpp are irrelevant; with a GPU all of them count
         rejections = gguf if not host.gpus else []
     return untried.with_notes(host, [*choices, *more]), [*others, *rejections] if host.gpus else [*rejections, *others]
 
 
 def _explained(ranked: list[Choice], facts: ModelFacts, constraints: Constraints) -> list[Choice]:
-    """Every choice with what limits it, and all but the first with what put them behind it."""
+    """Every choice with its limit, and all but the first with the reason for being behind it."""
     key, names, first = _key(facts, constraints), CRITERIA[constraints.goal], ranked[0]
     best = key(first)
 
@@ -102,11 +102,11 @@ CRITERIA = {
     "quality": ("tried", "room", "precision", "links", "pace", "simplicity", "gpus", "speed"),
     "smallest": ("tried", "gpus", "links", "size", "simplicity", "speed"),
 }
-"""What `_key` compares, by goal."""
+"""The criteria that `_key` compares, by goal."""
 
 
 def _key(facts: ModelFacts, constraints: Constraints) -> Key:
-    """What is compared, the most important first; less is better."""
+    """The sort key, the most important criterion first; less is better."""
     large = (facts.parameters or 0) >= LARGE
 
     def tpot(choice: Choice) -> float:
@@ -125,7 +125,7 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
     def chat(choice: Choice) -> tuple[Any, ...]:
         slow = tpot(choice) > FLUENT_MS
         format_rank = -quality(choice) if large and _native(choice) else quality(choice)
-        reading = round(tpot(choice), -1) if slow else 0  # no finer than the estimate is
+        reading = round(tpot(choice), -1) if slow else 0  # no finer than the estimate
         key = (_steps(choice), format_rank, choice.tp * choice.pp, tpot(choice))
         return (cramped(choice), gpu.wide(choice), slow, reading, *key)
 
@@ -156,7 +156,7 @@ def _native(choice: Choice) -> bool:
 
 
 def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection]:
-    """Where something near can serve, that is the smallest remedy: a wider split, another format, another stack."""
+    """Make a similar setup that works the first remedy: a wider split, another format, another stack."""
 
     def near(rejection: Rejection) -> Choice | None:
         same = [each for each in ranked if each.stack == rejection.stack]
@@ -173,7 +173,7 @@ def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection
         made |= {} if other.pp == rejection.pp else {"pp": other.pp}
         if not made:
             return rejection
-        # What that sets already (a wider split here, another stack) is not offered a second time.
+        # A change that it already contains (a wider split here, another stack) is not offered again.
         others = (each for each in rejection.remedies if not _within(each, made, other.tp))
         return replace(rejection, remedies=(Remedy(OPTIONS, made), *others))
 
@@ -181,7 +181,7 @@ def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection
 
 
 def _within(remedy: Remedy, made: dict[str, Setting], tp: int) -> bool:
-    """Whether ``remedy`` is a part of the changes that are ``made``, or as many GPUs."""
+    """Whether ``remedy`` is a subset of the changes ``made``, or as many GPUs."""
     if remedy.code == OPTIONS:
         return remedy.changes.items() <= made.items()
     return remedy.code == "more-gpus" and remedy.params["count"] == tp
@@ -191,7 +191,7 @@ RELAX_ORDER = (
     *("release", "runtime", "engine_python", "max_len", "users", "tp", "pp", "quantization", "kv_dtype"),
     *("gpu_memory_utilization", "max_gpus", "as_published", "stack"),
 )
-"""Constraints in the order in which giving one up costs least."""
+"""Constraints in the order of what costs the user least to give up."""
 
 
 CAUSES = {
@@ -222,13 +222,13 @@ CAUSES = {
     ),
     "as_published": ("memory", "format", "quantization", "capability"),
 }
-"""Constraint → codes of rejections that giving it up cures."""
+"""Constraint → codes of rejections that are resolved by giving it up."""
 
 
 def _with_nearest(
     host: Host, facts: ModelFacts, constraints: Constraints, rejections: list[Rejection], past: Calibration
 ) -> list[Rejection]:
-    """With explicit constraints: first of all which single one has to be given up, and what it would have to be."""
+    """With explicit constraints: put first the single constraint to give up, and the value it would need."""
     nothing = Constraints()
     for name in RELAX_ORDER:
         if getattr(constraints, name) == getattr(nothing, name):
@@ -238,7 +238,7 @@ def _with_nearest(
         if choices:
             remedies = (_instead(name, constraints, others, facts, choices, rejections),)
             cause = next((rejection for rejection in rejections if rejection.code in CAUSES[name]), None)
-            if cause is not None and name == "release":  # it knows which one would do
+            if cause is not None and name == "release":  # it knows which value would work
                 return [cause, *(rejection for rejection in rejections if rejection is not cause)]
             if cause is not None:
                 return [
@@ -259,7 +259,7 @@ def _instead(
     choices: list[Choice],
     rejections: list[Rejection],
 ) -> Remedy:
-    """The value of the constraint ``name`` that works and is nearest to what was asked for."""
+    """The value of the constraint ``name`` that works and is nearest to the requested one."""
     key = _key(facts, others)
     if name in ("tp", "pp"):
         value: int = getattr(constraints, name)
@@ -270,7 +270,7 @@ def _instead(
         best = min(choices, key=key)
     if name in ("max_len", "users"):
         own = best.max_seq_len if name == "max_len" else best.max_batch_size
-        # What was asked for may be far beyond what is offered unasked: the rejections know how far one can go.
+        # The requested value may be far beyond what is offered by default: the rejections contain the maximum.
         return change(**{name: max([own, *_alone(name, rejections)])})
     if name == "release":
         return without(name) if best.runtime == "native" else change(release=best.release.partition("-")[0])
@@ -283,6 +283,6 @@ def _instead(
 
 
 def _alone(name: str, rejections: list[Rejection]) -> list[int]:
-    """Values of the number ``name`` that are the whole remedy of a rejection."""
+    """Values of the number ``name`` that are a rejection's complete remedy."""
     alone = [rejection.remedies[0].changes for rejection in rejections if len(rejection.remedies) == 1]
     return [value for changes in alone if changes.keys() == {name} and isinstance(value := changes[name], int)]

@@ -1,22 +1,22 @@
-"""Why something is as it is, and what would change it, as values; `wizard.texts.advise` makes sentences of them."""
+"""Reasons, and the changes that would resolve them, as values; `wizard.texts.advise` turns them into sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Union  # annotations are read at run time, where "|" takes no name in quotation marks
+from typing import Union  # annotations are evaluated at run time, where "|" does not accept a quoted name
 
 from wizard.kernel.errors import WizardError
 
 Param = Union[str, int, float, bool, None, "Reason", tuple[Union[str, int, "Reason"], ...]]
 """A value in a sentence: a name, a number (bytes, tokens), a version or capability in numbers, or another reason."""
 Setting = str | int | float | bool | None
-"""What an option may be set to; None (or False) takes it back."""
+"""The value of an option; None (or False) removes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why something is so: a stable code and the values that belong to it."""
+    """Why something is so: a stable code and its parameters."""
 
     code: str
     params: Mapping[str, Param] = field(default_factory=dict, hash=False)
@@ -27,9 +27,9 @@ class Note:
     """A reason for a choice, or a warning.
 
     Attributes:
-        code: Stable.
-        params: The values that belong to it.
-        source: Where the fact is from, if it is not the same for every note of this code.
+        code: Stable identifier.
+        params: Parameters of the code.
+        source: Source of the fact, if it differs among notes with this code.
     """
 
     code: str
@@ -42,9 +42,9 @@ class Remedy:
     """A change that would help.
 
     Attributes:
-        code: `OPTIONS` if nothing but ``changes`` has to be said.
-        changes: Field of the options → its new value, for `dataclasses.replace`; empty if it is no matter of options.
-        params: The values that belong to the code.
+        code: `OPTIONS` if ``changes`` says it all.
+        changes: Field of the options → its new value, for `dataclasses.replace`; empty if options do not help.
+        params: Parameters of the code.
     """
 
     code: str
@@ -60,8 +60,8 @@ class Obstacle:
     """Why something cannot run here, and what would let it.
 
     Attributes:
-        code: What kind of obstacle it is; many reasons have one kind.
-        reason: Why exactly.
+        code: The kind of obstacle; many reasons share a kind.
+        reason: The exact reason.
         remedies: Alternatives, the smallest change first.
     """
 
@@ -71,7 +71,7 @@ class Obstacle:
 
 
 class Refused(Exception):  # noqa: N818 - it becomes one of the errors
-    """Something that cannot be done because of an obstacle; `wizard.texts.errors.worded` makes the user's error of it.
+    """Something is not possible because of an obstacle; `wizard.texts.errors.user_errors` renders it for the user.
 
     Args:
         code: Of the error (``TW-…``).
@@ -87,20 +87,20 @@ class Refused(Exception):  # noqa: N818 - it becomes one of the errors
 
 
 def because(code: str, /, **params: Param) -> Reason:
-    """The reason ``code`` with its values."""
+    """The reason ``code`` with its parameters."""
     return Reason(code, params)
 
 
 def change(**changes: Setting) -> Remedy:
-    """The remedy that sets options."""
+    """A remedy that sets options."""
     return Remedy(OPTIONS, changes)
 
 
 def without(option: str) -> Remedy:
-    """The remedy that takes an option back."""
+    """A remedy that removes an option."""
     return Remedy(OPTIONS, {option: None})
 
 
 def do(code: str, /, **params: Param) -> Remedy:
-    """The remedy ``code``, which is no matter of options."""
+    """The remedy ``code``, which does not change options."""
     return Remedy(code, {}, params)

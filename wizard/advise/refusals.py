@@ -1,4 +1,4 @@
-"""What does not work here, in groups, and which options the nearest remedy changes. Pure."""
+"""Groups of setups that do not work here, and the options that the nearest remedy changes. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from wizard.advise.reasons import Reason, Remedy, Setting
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Ways that fail for one reason and have one remedy.
+    """Setups that fail for the same reason and have the same remedy.
 
     Attributes:
-        rejections: One for each of the ways; the group has the reason of the first.
+        rejections: One per setup; the group has the reason of the first.
     """
 
     rejections: tuple[Rejection, ...]
@@ -31,7 +31,7 @@ class Refusal:
 
 
 def grouped(rejections: Iterable[Rejection]) -> tuple[Refusal, ...]:
-    """Rejections in groups of one kind and one remedy."""
+    """Group rejections by kind and remedy."""
     groups: dict[tuple[str, tuple[Remedy, ...]], list[Rejection]] = {}
     for rejection in rejections:
         groups.setdefault((rejection.code, rejection.remedies), []).append(rejection)
@@ -39,5 +39,5 @@ def grouped(rejections: Iterable[Rejection]) -> tuple[Refusal, ...]:
 
 
 def changes(remedies: Sequence[Remedy]) -> Mapping[str, Setting]:
-    """The options that the first remedy changes; empty if it is not a matter of options."""
+    """The options that the first remedy changes; empty if it changes none."""
     return remedies[0].changes if remedies else {}

@@ -1,7 +1,7 @@
 """Which release runs here: driver, CUDA, image, engine, model, format and GPU, resolved with an explanation. Pure.
 
-A release is taken if no link of the chain is broken, and of several the one that `driver` puts first. Where no image
-will do, the engine runs in an environment of its own.
+A release is possible if no link of the chain is broken; `driver` selects among several. If no image works, the engine
+runs in its own environment.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from wizard.model.facts import ModelFacts
 from wizard.probe.host import EnginePython, Host
 
 UNTRIED_CODE = "untried"
-"""Of the warning that an engine was tested with a stand-in only."""
+"""Code of the warning that an engine was tested with a stand-in only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What serves.
+    """The resolved release.
 
     Attributes:
         runtime: As in `Choice.runtime`.
         release: As in `Choice.release`.
-        reason: The chain.
-        warnings: What works and should be known.
+        reason: The chain of requirements.
+        warnings: What works but the user should know.
         environment: As in `Choice.environment`.
     """
 
@@ -55,16 +55,16 @@ def resolve(
     runtime: str | None = None,
     python: EnginePython | None = None,
 ) -> Resolved | Obstacle:
-    """The newest release that all links allow, or the one that ``requested`` names, or what breaks.
+    """The newest release that all links allow, or the ``requested`` one, or the obstacle.
 
     Args:
-        host: For its driver and its container engines.
-        facts: For the model's architecture and rotary embeddings.
+        host: The machine: driver and container engines.
+        facts: The model: architecture and rotary embeddings.
         device: The GPUs.
-        setup: For the stack and the format.
+        setup: The stack and the format.
         requested: A tag (``24.09``) or a version of the engine (``0.13.0``); None for the newest.
-        runtime: ``native``, ``docker`` or ``podman`` if one is asked for.
-        python: The user's Python that is asked for; it serves natively.
+        runtime: ``native``, ``docker`` or ``podman`` if one is requested.
+        python: The user's Python if one is requested; it serves natively.
     """
     if python is not None:
         return engine_python.obstacle(host, python, setup.stack) or _own(host, facts, device, setup, python)
@@ -89,7 +89,7 @@ def resolve(
 def _without_image(
     host: Host, facts: ModelFacts, device: Device, setup: Setup, requested: str | None, runtime: str | None
 ) -> Resolved | Obstacle:
-    """A stack that no image has: natively, whatever containers there are."""
+    """A stack without an image: natively, regardless of containers."""
     why = because("no-stack-image", stack=setup.stack)
     if runtime not in (None, "native"):
         refused = because("no-runtime", runtime=runtime, why=why)
@@ -100,32 +100,32 @@ def _without_image(
 
 
 def _other_runtime(host: Host, setup: Setup, requested: str | None, runtime: str, why: Reason) -> Obstacle | None:
-    """Why the asked ``runtime`` does not serve, and another that would; None if it is native and does."""
+    """Why the requested ``runtime`` cannot serve, and another that can; None if it is native and can."""
     usable = [
         container_engine.name
         for container_engine in host.engines
         if container_engine.name != runtime and not no_containers(host, container_engine.name)
     ]
-    ways = [change(runtime=name) for name in usable[:1]]
+    remedies = [change(runtime=name) for name in usable[:1]]
     if runtime != "native":
         native = stacks.facts(setup.stack).native and not requested
-        ways += [change(runtime="native")] if native else []
-        ways.append(do("prerequisites"))
-        return Obstacle("runtime", because("no-runtime", runtime=runtime, why=why), tuple(ways))
+        remedies += [change(runtime="native")] if native else []
+        remedies.append(do("prerequisites"))
+        return Obstacle("runtime", because("no-runtime", runtime=runtime, why=why), tuple(remedies))
     if stacks.facts(setup.stack).native is None:
-        return Obstacle("runtime", because("no-native", stack=setup.stack, why=why), (*ways, *instead(setup.stack)))
+        return Obstacle("runtime", because("no-native", stack=setup.stack, why=why), (*remedies, *instead(setup.stack)))
     if not requested:
         return None
-    return Obstacle("runtime", because("is-image", release=requested, why=why), (without("release"), *ways))
+    return Obstacle("runtime", because("is-image", release=requested, why=why), (without("release"), *remedies))
 
 
 def _in_containers(
     host: Host, facts: ModelFacts, device: Device, setup: Setup, requested: str | None, *, asked: bool
 ) -> Resolved | Obstacle:
-    """An image, or the native engine where no image will do.
+    """An image, or the native engine if no image works.
 
-    Where no image with CUDA 12 has a vLLM for the model, a driver for CUDA 12 gets it natively. A newer driver then
-    must not get an image with an older vLLM.
+    If no image with CUDA 12 has a vLLM for the model, a driver for CUDA 12 gets it natively. A newer driver then must
+    not get an image with an older vLLM.
     """
     resolved = _image(host, facts, device, setup, requested)
     native = stacks.facts(setup.stack).native
@@ -153,7 +153,7 @@ def _in_cuda_12(facts: ModelFacts, device: Device, setup: Setup) -> bool:
 
 
 def _engine(resolved: Resolved, setup: Setup) -> tuple[int, ...]:
-    """Version of the engine that serves."""
+    """Version of the engine."""
     if resolved.runtime == "native":
         return version(resolved.release.rpartition(" ")[2])
     (image,) = _images(setup).named(resolved.release)
@@ -168,7 +168,7 @@ def _images(setup: Setup) -> Images:
 
 
 def no_containers(host: Host, name: str | None = None) -> Reason | None:
-    """Why no container engine lends GPUs here; None if one does. What is only described is believed.
+    """Why no container engine provides GPUs here; None if one does. A described machine is trusted.
 
     With ``name`` only that engine counts.
     """
@@ -210,14 +210,14 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, requeste
     if suiting:
         why = _old_driver(host, device, suiting, requested)
     elif requested or broken[0].code != "image" or len({problem.code for problem in broken}) == 1:
-        why = broken[0]  # the newest one's: what it cannot do, older ones cannot either
+        why = broken[0]  # the newest one's: older ones support no more
     else:
         why = _no_image(known, device, setup)
     return _or_another(host, facts, device, setup, releases[0], why) if requested else why
 
 
 def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, named: Release, why: Obstacle) -> Obstacle:
-    """``why`` with the release that would do as its first remedy: the newest, or the nearest that builds engines."""
+    """``why`` with the release that works as its first remedy: the newest, or the nearest that builds engines."""
     nearest = ended.later(named.tag) if why.code == ended.CODE else ()
     answers = (_image(host, facts, device, setup, tag) for tag in (*nearest, None))
     other = next((answer for answer in answers if isinstance(answer, Resolved)), None)
@@ -229,9 +229,9 @@ def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, nam
 def _judge(
     needs: tuple[Need, ...], device: Device, setup: Setup, own: Environment | None
 ) -> Callable[[Release], Obstacle | None]:
-    """Says of a release which link but the driver's is broken, the first; ``own`` is the environment that it gets.
+    """A function that returns the first broken link of a release except for the driver's; ``own`` is its environment.
 
-    What is the same for all releases is looked up once: reading a profile asks the disk whether it has changed.
+    Facts common to all releases are looked up once: reading a profile checks the disk for changes.
     """
     have = dots(device.compute_capability)
     first = next((gpu for gpu in architectures().gpus if gpu.name == have), None)
@@ -251,7 +251,7 @@ def _judge(
 
 
 def _no_environment(host: Host, device: Device, setup: Setup) -> Obstacle:
-    """What keeps even the oldest engine environment from running here."""
+    """What prevents even the oldest engine environment from running here."""
     problem = driver.environment_obstacle(host, device.compute_capability, engines(setup.stack)[-1])
     if problem is None:
         raise AssertionError("an environment that runs was looked for before")
@@ -259,7 +259,7 @@ def _no_environment(host: Host, device: Device, setup: Setup) -> Obstacle:
 
 
 def _old_driver(host: Host, device: Device, suiting: list[Release], requested: str | None) -> Obstacle:
-    """One of any age would do if the driver were that of the least demanding."""
+    """Any release would work with the driver of the least demanding one."""
     wanted, oldest = min((driver.oldest(device, release, drivers()), release.tag) for release in suiting)
     return driver.too_old(because("this-release", release=oldest if requested else None), wanted, host)
 
@@ -278,20 +278,20 @@ def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
 def _resolved(
     host: Host, facts: ModelFacts, device: Device, setup: Setup, release: Release, own: Environment | None
 ) -> Resolved:
-    known, way = _images(setup), driver.way(host, device, release, drivers())
+    known, mode = _images(setup), driver.mode(host, device, release, drivers())
     reason = because(
         "in-image",
         driver=host.driver_version,
         release=release.tag,
         cuda=_short(release.cuda) if release.cuda else None,
-        minor=way == "minor",
+        minor=mode == "minor",
         engine=engine(setup),
         version=release.engine,
         environment=own.engine if own else None,
         serves=_serves(facts, device, setup),
     )
     warnings: tuple[Note, ...] = ()
-    if way == "forward":
+    if mode == "forward":
         about: dict[str, Param] = {"release": release.tag, "wanted": release.driver, "driver": host.driver_version}
         warnings = (Note("forward-compatibility", about, drivers().source),)
     note = Note("release", {"why": reason}, _source(known, facts))
@@ -348,7 +348,7 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
 
 
 def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: EnginePython) -> Resolved | Obstacle:
-    """The engine that is there, behind Triton from a wheel."""
+    """The user's engine, behind Triton from a wheel."""
     front, title = environment("front"), engine_python.title(python, setup.stack)
     if problems := obstacles(host, front):
         return problems[0]

@@ -1,7 +1,7 @@
-"""What a setup may not do on a group of GPUs, and why: one obstacle for each rule that it breaks. Pure.
+"""The rules that a setup must meet on a group of GPUs: an obstacle with its reason for each broken rule. Pure.
 
-What a stack can do is in ``profiles/stacks``. Sources of the rest: heads, groups and blocks: vllm/config/model.py,
-marlin_utils.py; tensorrt_llm/layers/attention.py.
+The abilities of a stack are in ``profiles/stacks``. Sources of the rest: heads, groups and blocks:
+vllm/config/model.py, marlin_utils.py; tensorrt_llm/layers/attention.py.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def obstacles(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup)
 
 
 def instead(stack: str) -> tuple[Remedy, ...]:
-    """The stack to take where ``stack`` cannot serve; empty if there is no other."""
+    """The alternative if ``stack`` cannot serve; empty if there is no other."""
     known = stacks.facts(stack).instead if stack in stacks.names() else ()
     return tuple(change(stack=name) for name in known[:1])
 
@@ -54,7 +54,7 @@ def unpacks(device: Device, setup: Setup) -> str:
 
 
 def not_multiplied(device: Device, setup: Setup) -> Obstacle:
-    """Why another checkpoint in this format is not recommended where `weight_only` holds, unless it is asked for."""
+    """Why another checkpoint in this format is not recommended where `weight_only` applies, unless it is requested."""
     name = setup.quantization
     why = because("only-unpacked", **_later(name, MULTIPLIED[name], device))
     anyway = Remedy("all-the-same", {"quantization": name})
@@ -62,7 +62,7 @@ def not_multiplied(device: Device, setup: Setup) -> Obstacle:
 
 
 def _later(name: str, oldest: Capability, device: Device) -> dict[str, str | Capability]:
-    """What is said of a format that later GPUs have."""
+    """The reason for a format that only later GPUs support."""
     return {"format": name, "wanted": oldest, "gpu": device.name, "capability": device.compute_capability}
 
 
@@ -111,7 +111,7 @@ def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
 
 
 def _exception(facts: ModelFacts, known: Formats, name: str) -> Capability | None:
-    """The oldest GPU for the format ``name`` where it depends on who made the checkpoint."""
+    """The oldest GPU for the format ``name`` if it depends on the checkpoint's producer."""
     method = facts.quantization.method if facts.quantization else ""
     rows = (
         checkpoint
@@ -148,7 +148,7 @@ def _model_format(facts: ModelFacts, anatomy: Anatomy, known: Models, setup: Set
     if setup.quantization in ("none", "fp8"):
         return
     others = instead(setup.stack) or (do("another-stack"),)
-    # Cases and headers without an architecture's name: eight experts that answer two at a time are Mixtral's.
+    # Cases and headers without an architecture name: eight experts of which two are active are Mixtral's.
     mixtral = name in known.not_int4 or (not name and anatomy.experts == 8 and anatomy.experts_per_token == 2)
     if mixtral and setup.quantization in ("int4_awq", "int4_gptq", "int8_sq"):
         yield Obstacle("model", because("mixtral-format", format=setup.quantization), others)
@@ -157,7 +157,7 @@ def _model_format(facts: ModelFacts, anatomy: Anatomy, known: Models, setup: Set
 
 
 def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
-    """Heads, kv heads, widths, groups and blocks must come out even on every rank."""
+    """Heads, kv heads, widths, groups and blocks must divide evenly among the ranks."""
     if setup.pp > anatomy.layers:
         yield Obstacle("split", because("stages", layers=anatomy.layers, stages=setup.pp), (change(pp=1),))
     splits = on_gpu(setup.stack).splits
@@ -176,11 +176,11 @@ def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) ->
 
 
 OTHER_GROUPS = {"fp8_block": do("per-tensor-fp8"), "int4_awq": do("padded-repository")}
-"""What else helps where groups or blocks do not come out even, by format."""
+"""What else helps if groups or blocks do not divide evenly, by format."""
 
 
 def _uneven(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[tuple[str, Reason]]:
-    """Kind and reason of everything that does not come out even on ``setup.tp`` ranks."""
+    """Kind and reason of everything that does not divide evenly among ``setup.tp`` ranks."""
     tp = setup.tp
     if tp == 1:
         return
@@ -221,7 +221,7 @@ def _divisor(count: int, most: int) -> int:
 
 
 def warnings(facts: ModelFacts, device: Device, setup: Setup) -> list[Note]:
-    """What works but should be known."""
+    """What works but the user should know."""
     notes: list[Note] = []
     if setup.tp > 2 and device.link != "nvlink":
         notes.append(Note(PCIE, {"tp": setup.tp, "pp": setup.pp}))

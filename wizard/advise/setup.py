@@ -1,4 +1,4 @@
-"""What is enumerated, judged, measured out and timed: one way to run one model on one group of GPUs."""
+"""The value that is enumerated, validated, sized and timed: one way to run a model on a group of GPUs."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """One configuration, before it is known whether it works.
+    """A configuration, before it is known to work.
 
     Attributes:
         stack: One of `wizard.catalog.stacks.names`.
-        dtype: Of activations and of what is not quantised: ``bfloat16`` or ``float16``.
-        quantization: A format of `wizard.advise.formats`; ``none`` leaves the weights in ``dtype``.
+        dtype: Type of activations and unquantized parts: ``bfloat16`` or ``float16``.
+        quantization: A format of `wizard.advise.formats`; ``none`` keeps the weights in ``dtype``.
         kv_cache_dtype: ``auto`` (as ``dtype``) or ``fp8``.
         tp: Tensor parallel size.
         pp: Pipeline parallel size.
-        triton_bytes: Of one GPU, what Triton itself holds beside the engine (`memory.triton`).
-        correction_bytes: Added to the overhead of one GPU because of what was measured there (`calibration`).
+        triton_bytes: Memory on each GPU that Triton itself uses besides the engine (`memory.triton`).
+        correction_bytes: Added to the overhead of a GPU because of measurements (`calibration`).
     """
 
     stack: str
@@ -31,10 +31,10 @@ class Setup:
 
     @property
     def gpus(self) -> int:
-        """GPUs of one copy."""
+        """GPUs of one replica."""
         return self.tp * self.pp
 
     @property
     def kv_bytes(self) -> int:
-        """Bytes of one element of the KV cache."""
+        """Bytes of a KV cache element."""
         return 1 if self.kv_cache_dtype == "fp8" else 2

@@ -1,10 +1,10 @@
-"""How fast a model answers: a roofline of one engine step with coefficients fitted to measured servers. Pure.
+"""Speed of a model: a roofline of an engine step with coefficients fitted to measured servers. Pure.
 
-A step reads the weights and the KV cache once and multiplies every token with the weights; of reading and multiplying
-the longer hides the other. On top come what every layer's kernels cost however little they do, the all-reduces of a
-tensor-parallel split, and the scheduler. Some steps also carry a piece of somebody's prompt: where U users get answers
-of N tokens, U/N prompts begin in an average step. Sources of the structure: Williams et al., *Roofline* (2009); Yu et
-al., *Orca* (2022) for steps that mix prompts and answers. Coefficients, rows and errors: ``profiles/speed.toml``.
+A step reads the weights and the KV cache once and multiplies every token with the weights; the longer of the two hides
+the other. Added are the fixed costs of every layer's kernels, the all-reduces of a tensor-parallel split, and the
+scheduler. Some steps also process a chunk of a prompt: if U users get answers of N tokens, U/N prompts begin in an
+average step. Sources of the structure: Williams et al., *Roofline* (2009); Yu et al., *Orca* (2022) for steps that mix
+prompts and answers. Coefficients, rows and errors: ``profiles/speed.toml``.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ from wizard.model.anatomy import Anatomy, Attention
 from wizard.model.facts import ModelFacts
 
 SHARE = 0.92
-"""Of a GPU's memory, what vLLM uses by default."""
+"""Share of a GPU's memory that vLLM uses by default."""
 EXPANDED = 320
-"""Elements of a head's query-key and value product when multi-head latent attention reads a prompt (128 + 64 + 128 in
-DeepSeek-V2, DeepSeek-V3 and Kimi-K2: ``qk_nope_head_dim``, ``qk_rope_head_dim``, ``v_head_dim``)."""
+"""Elements of a head's query-key and value product when multi-head latent attention processes a prompt (128 + 64 + 128
+in DeepSeek-V2, DeepSeek-V3 and Kimi-K2: ``qk_nope_head_dim``, ``qk_rope_head_dim``, ``v_head_dim``).
+"""
 FITTED_FORMATS = ("none", "fp8", "fp8_block", "nvfp4")
-"""Formats of the dense rows that were fitted to; on others (AWQ: 16 to 21 % off on an H200) the range is wider."""
+"""Formats of the dense rows in the fit; for others (AWQ: 16 to 21% off on an H200) the range is wider."""
 PROVIDER = "roofline"
 Bound = Literal["memory", "compute", "launch", "interconnect"]
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Who is served: ``users`` at the same time, each with ``isl`` tokens in and ``osl`` tokens out."""
+    """The load: ``users`` concurrent users, each with ``isl`` input tokens and ``osl`` output tokens."""
 
     users: int
     isl: int = 1024
@@ -44,31 +45,31 @@ class Load:
 
 
 def load_of(users: int, length: int) -> Load:
-    """What ``users`` are taken to ask who have ``length`` tokens each: 1,024 in and 256 out, less where it is short."""
+    """The assumed load of ``users`` with ``length`` tokens each: 1,024 in and 256 out, less if ``length`` is short."""
     return Load(users, max(1, min(1024, length * 3 // 4)), max(1, min(256, length // 4)))
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one rank of one pipeline stage has to do. Bytes, and operations in the sense of `Rates`.
+    """The work of one rank of a pipeline stage. Bytes, and operations as in `Rates`.
 
     Attributes:
         dense_bytes: Weights that every step reads.
-        expert_bytes: Weights of routed experts; a step reads those that a token was sent to.
-        expert_share: Of the routed experts, the share that one token is sent to; 0 without experts.
-        token_ops: Linear layers but for routed experts, for one token.
-        expert_ops: The routed experts that it is sent to, for one token.
-        head_ops: Output projection, for one token that is sampled.
-        attention_ops: Attention over a prompt, for one token and one token before it.
-        cache: KV cache: bytes for one token, and how many tokens are kept (None: all).
+        expert_bytes: Weights of routed experts; a step reads those that tokens are routed to.
+        expert_share: Share of the routed experts that a token is sent to; 0 without experts.
+        token_ops: Linear layers without routed experts, per token.
+        expert_ops: The token's routed experts, per token.
+        head_ops: Output projection, per sampled token.
+        attention_ops: Attention over a prompt, per token and preceding token.
+        cache: KV cache: bytes per token, and number of tokens kept (None: all).
         layers: Transformer blocks.
-        moe_layers: Of them, those with experts.
-        latent_layers: Of them, those with multi-head latent attention.
-        four_bit: Dense layers' weights have 4 bits.
-        four_bit_experts: Experts' weights have 4 bits.
-        eight_bit_cache: The KV cache has 8 bits.
+        moe_layers: Layers with experts.
+        latent_layers: Layers with multi-head latent attention.
+        four_bit: Whether dense layers' weights have 4 bits.
+        four_bit_experts: Whether experts' weights have 4 bits.
+        eight_bit_cache: Whether the KV cache has 8 bits.
         row_bytes: One token's row of the residual stream.
-        gain: How much faster than 16 bits the format is multiplied on paper.
+        gain: Nominal speedup of the format's multiplication over 16 bits.
     """
 
     dense_bytes: float
@@ -91,7 +92,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Seconds of one step of one stage, by what they go to; ``seconds`` is the whole step."""
+    """Seconds of a step of one stage, by component; ``seconds`` is the total."""
 
     memory: float
     compute: float
@@ -101,7 +102,7 @@ class Step:
 
     @property
     def bound(self) -> Bound:
-        """What takes longest."""
+        """The component that takes longest."""
         times: dict[Bound, float] = {
             "memory": self.memory,
             "compute": self.compute,
@@ -112,13 +113,13 @@ class Step:
 
 
 def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capacity: int | None = None) -> Speed | None:
-    """How fast ``setup`` answers ``load``.
+    """The speed of ``setup`` under ``load``.
 
-    None where something that it takes is unknown, or the weights alone exceed the memory: `why_unknown` says which.
+    None if a required fact is unknown, or the weights alone exceed the memory: `why_unknown` has the reason.
 
-    ``low`` and ``high`` bound ``tpot_ms``: of the held-out rows, nine in ten lie between them. Where not all users fit
-    into the KV cache, the figures are for those who do (``served``), and the time to the first token is unknown: some
-    wait for somebody else's answer to end. ``capacity`` is the tokens that the cache holds, where a bill was made.
+    ``low`` and ``high`` bound ``tpot_ms``: 90% of the held-out rows are between them. If not all users fit into the KV
+    cache, the figures are for those who do (``served``), and the time to first token is unknown: some wait for another
+    user's answer to end. ``capacity`` is the number of tokens that the cache holds, if memory was computed.
     """
     known = fit(stack_facts(setup.stack).speed)
     if known is None or device.rates is None or facts.anatomy is None or "speed" in facts.unknown:
@@ -163,7 +164,7 @@ def why_unknown(facts: ModelFacts, device: Device, setup: Setup) -> Reason | str
 def certainty(
     known: Fit, anatomy: Anatomy, device: Device, setup: Setup
 ) -> tuple[Literal["good", "fair", "rough"], float]:
-    """How sure the figure is, and the share of it that it may be off."""
+    """The confidence in the figure, and its relative error."""
     near = device.link == "nvlink" or setup.tp == 1
     if device.rates is None or not device.rates.known or setup.pp > 1 or not near or not known.fitted:
         return "rough", known.rough
@@ -174,11 +175,11 @@ def certainty(
 
 
 def work(facts: ModelFacts, anatomy: Anatomy, rates: Rates, setup: Setup) -> Work:
-    """What one rank of one stage has to do."""
+    """The work of one rank of a stage."""
     parts, stored = anatomy.parts, formats.weight_bytes(facts, anatomy, setup.quantization)
     format_ = formats.of(facts, setup.quantization)
     tp, pp = setup.tp, setup.pp
-    repeats = max(1.0, tp / max(1, anatomy.kv_heads))  # kv heads are repeated where there are more ranks than heads
+    repeats = max(1.0, tp / max(1, anatomy.kv_heads))  # kv heads are repeated if there are more ranks than heads
     whole = stored.latent + stored.router + stored.norms
     split = stored.attention + stored.key_value * repeats + stored.mlp + stored.shared
     share = anatomy.experts_per_token / anatomy.experts if anatomy.experts else 0.0
@@ -208,12 +209,12 @@ def work(facts: ModelFacts, anatomy: Anatomy, rates: Rates, setup: Setup) -> Wor
 
 
 def _head(group: Attention) -> int:
-    """Elements of a head's keys and values that a prompt's tokens are multiplied with."""
+    """Elements of a head's keys and values that a prompt's tokens are multiplied by."""
     return EXPANDED if group.latent else group.key_dim + group.value_dim
 
 
 def _cache_bytes(group: Attention, setup: Setup) -> float:
-    """Bytes of KV cache that a rank of one stage keeps for one token in the layers of ``group``."""
+    """Bytes of KV cache per token on a rank of one stage, in the layers of ``group``."""
     if group.latent:
         elements = float(group.latent)
     else:
@@ -223,7 +224,7 @@ def _cache_bytes(group: Attention, setup: Setup) -> float:
 
 
 def served(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, load: Load, capacity: int | None) -> int:
-    """How many of the users the KV cache holds at once: all of them, or fewer, at least one.
+    """Number of users that the KV cache holds at once: all of them or fewer, at least one.
 
     Args:
         facts: The model.
@@ -231,7 +232,7 @@ def served(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, lo
         device: The GPUs.
         setup: The configuration.
         load: The users and their tokens.
-        capacity: Tokens that the cache holds; None: what `memory.bill` says of an idle GPU.
+        capacity: Tokens that the cache holds; None: the result of `memory.bill` for an idle GPU.
     """
     length = load.isl + load.osl
     if capacity is None:
@@ -253,18 +254,18 @@ def step(
     prompt: float = 0.0,
     before: float = 0.0,
 ) -> Step:
-    """One step of one stage.
+    """A step of one stage.
 
     Args:
         todo: The rank's work.
         k: The stack's coefficients.
-        device: Whose links are used.
-        rates: What the GPU can do.
+        device: The GPUs whose links are used.
+        rates: The GPU's rates.
         ranks: Tensor-parallel ranks.
         users: Sequences that get a token.
         context: Tokens before each of them.
-        prompt: Tokens of prompts that are read.
-        before: Tokens before each of those, on average.
+        prompt: Prompt tokens in the step.
+        before: Average number of tokens before each prompt token.
     """
     tokens = users + prompt
     touched = 1 - (1 - todo.expert_share) ** (tokens**k.skew) if todo.expert_share else 0.0
@@ -293,14 +294,14 @@ def step(
 
 
 def decode(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Setup, load: Load) -> tuple[float, Step]:
-    """Seconds between two tokens of one user, and the step that takes most of them.
+    """Seconds between two tokens of a user, and the step that dominates.
 
-    A pipeline's stages work on different users at the same time, so each has its share of them, one after the other.
+    A pipeline's stages work on different users at the same time, so each processes its share, one after the other.
     """
     users = load.users / setup.pp
     context = load.isl + load.osl / 2
     plain = step(todo, k, device, rates, setup.tp, users=users, context=context)
-    begin = (load.users - 1) / setup.pp / load.osl  # prompts of others that begin in an average step
+    begin = (load.users - 1) / setup.pp / load.osl  # other users' prompts that begin in an average step
     share = min(1.0, max(begin, begin * load.isl / memory.step_tokens(device)))
     if not share:
         return setup.pp * plain.seconds, plain
@@ -313,8 +314,8 @@ def decode(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Set
 def first_token(
     todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Setup, load: Load
 ) -> tuple[float, float, float]:
-    """Seconds from a request to its first token: of a prompt that nobody is before; as a benchmark measures it that
-    begins with everybody at once and runs for ten answers each; of the last of all users' prompts that come together.
+    """Seconds from a request to its first token: for a single prompt; as measured by a benchmark that starts with all
+    users at once and runs for ten answers each; for the last of all users' simultaneous prompts.
     """
     pieces = max(1.0, load.isl / memory.step_tokens(device))
     piece = step(

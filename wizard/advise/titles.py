@@ -1,4 +1,4 @@
-"""Names of stacks and formats for people. Pure; foreign text is made harmless."""
+"""Display names of stacks and formats. Pure; untrusted text is sanitized."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from wizard.kernel.text import one_line
 
 
 def stack_title(name: str) -> str:
-    """The serving stack's name as its makers write it."""
+    """The serving stack's name as its vendor writes it."""
     return stacks.title(name) or one_line(name)
 
 
 def format_title(name: str | None, dtype: str | None = None) -> str:
-    """A format of ``--quantization`` for people: ``FP8``, ``Q8_0``; ``dtype`` where nothing is quantised."""
+    """Display name of a ``--quantization`` format: ``FP8``, ``Q8_0``; ``dtype`` if nothing is quantized."""
     if name in (None, "", NONE):
         return FORMATS[NONE].title if dtype is None else one_line(dtype)
     known = FORMATS.get(str(name))

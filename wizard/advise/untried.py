@@ -1,4 +1,4 @@
-"""What is known of a choice on a processor that nothing was measured on. Pure."""
+"""Warnings for a choice on a processor that was not tested. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from wizard.catalog.environments import environment_of
 from wizard.probe.host import Host
 
 TRIED = "x86_64"
-"""Where images and environments were tried, as the kernel names it."""
+"""Processors on which images and environments were tested, by the kernel's names."""
 UNTRIED = "untried-processor"
 IMAGES = "https://github.com/triton-inference-server/server/issues/5717"
-"""What says that not every image exists for every processor."""
+"""Source for images that do not exist for every processor."""
 
 
 def with_notes(host: Host, choices: list[Choice]) -> list[Choice]:

@@ -1,4 +1,4 @@
-"""Whether a model fits a machine, in one word and a few more, for lists of many models. Pure."""
+"""Whether a model fits a machine, as a verdict with a short reason, for lists of many models. Pure."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
 COMFORTABLE = 4096
-"""Tokens of prompt and answer for each person that a chat wants: a long conversation (llama.cpp's own default here)."""
-_OF_ROOM = ("memory", "context", "users")
-"""Codes of rejections that say: too little memory."""
+"""Tokens of prompt and answer per user for a comfortable chat: a long conversation (llama.cpp's own default here)."""
+_MEMORY_CODES = ("memory", "context", "users")
+"""Codes of rejections for lack of memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """``fits``, ``tight`` or ``no``, and why.
 
-    The rule: a model *fits* if it can be served here as it is published, to `DEFAULT_USERS` people at the same time,
-    each with `COMFORTABLE` tokens (or all that the model was made for, if that is less). It is *tight* if it can be
-    served, but only to fewer people, with less context, or in another format than the one that it is published in. Of
-    what is free the advice leaves a part to others itself, so a model that fits does not fill the machine. Else: *no*.
+    The rule: a model *fits* if it can be served here in its published format to `DEFAULT_USERS` concurrent users, each
+    with `COMFORTABLE` tokens (or the model's maximum, if that is less). It is *tight* if it can be served, but only to
+    fewer users, with less context, or in another format. The advice leaves part of the free memory to other processes,
+    so a model that fits does not fill the machine. Else: *no*.
     """
 
     word: Literal["fits", "tight", "no"]
@@ -31,7 +31,7 @@ class Verdict:
 
 
 def verdict(host: Host, facts: ModelFacts, advice: Advice) -> Verdict:
-    """What `advice` means for `facts` on `host`."""
+    """The verdict from ``advice`` about ``facts`` on ``host``."""
     if not advice.feasible:
         return Verdict("no", _refused(host, facts, advice.rejections[0]) if advice.rejections else None)
     published = [choice for choice in advice.choices if _as_published(choice, facts)]
@@ -60,8 +60,8 @@ def _pace(choice: Choice) -> Reason:
 
 
 def _refused(host: Host, facts: ModelFacts, why: Rejection) -> Reason:
-    """Why not; of memory the two figures."""
-    if why.code not in _OF_ROOM or facts.weight_bytes is None:
+    """Why it does not fit; for memory, with both figures."""
+    if why.code not in _MEMORY_CODES or facts.weight_bytes is None:
         return why.reason
     free = sum(gpu.memory_free_bytes or 0 for gpu in host.gpus) if host.gpus else host.memory_available_bytes
     return because("weights-and-free", weights_bytes=facts.weight_bytes, free_bytes=free)

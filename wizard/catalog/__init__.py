@@ -1,1 +1,1 @@
-"""Typed reading of ``profiles/``: recipes, GPUs, models and server environments are data, one TOML file a thing."""
+"""Typed access to ``profiles/``: recipes, GPUs, models and server environments are data, one TOML file each."""

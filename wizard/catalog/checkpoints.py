@@ -1,4 +1,4 @@
-"""Checkpoints that others have quantised already, to name one instead of a search: ``profiles/checkpoints.toml``."""
+"""Known quantized checkpoints, recommended instead of a search: ``profiles/checkpoints.toml``."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from wizard.catalog.profiles import find, load
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A quantised repository on the hub. That it is still there is not known until the hub is asked."""
+    """A quantized repository on the Hub. Whether it still exists is not checked here."""
 
     ref: str
-    """Hub id, fit for `wizard.model.source.find`."""
+    """Model ID, valid for `wizard.model.source.find`."""
     format: str
     """The wizard's name of the weight format, as in `wizard.model.facts.Quantization.format`."""
     source: str
-    """Where the id and its format were read."""
+    """Source of the ID and the format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One model and its quantised checkpoints, at most one for a format.
+    """A model and its quantized checkpoints, at most one per format.
 
     Attributes:
-        base: Hub ids of the unquantised repository; more than one where it was renamed or mirrored by its publisher.
-        checkpoints: The base itself is among them where it is published quantised.
+        base: Model IDs of the unquantized repository; more than one if its publisher renamed or mirrored it.
+        checkpoints: The base itself is among them if it is published quantized.
     """
 
     base: tuple[str, ...]
@@ -40,10 +40,10 @@ class CheckpointTable:
 
 
 def ready(ref: str) -> tuple[Checkpoint, ...]:
-    """The known quantised checkpoints of the model that ``ref`` is a repository of; empty if none is known.
+    """The known quantized checkpoints of the model in repository ``ref``; empty if none is known.
 
     Args:
-        ref: Hub id of the unquantised repository or of one of the checkpoints; upper and lower case are the same.
+        ref: Model ID of the unquantized repository or of one of the checkpoints; case-insensitive.
 
     Raises:
         UsageError: TW-D01, TW-D02 or TW-K01 if the file is missing or damaged.

@@ -1,4 +1,4 @@
-"""What Triton's images with TensorRT-LLM hold, as data with a graded source for each fact: ``profiles/releases``."""
+"""Contents of Triton's images with TensorRT-LLM, as data with a graded source per fact: ``profiles/releases``."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from wizard.catalog import profiles
 from wizard.catalog.releases import version
 
 PACKAGE, TOOLS, APP, GIT, PYTHON = FACTS = ("python_package", "build_tools", "app", "git", "python")
-"""What there is to know of an image."""
+"""The facts about an image."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One fact about the images of some releases.
+    """A fact about the images of some releases.
 
     Attributes:
         fact: One of `FACTS`.
-        value: Whether it is there, or which version.
+        value: Whether the image has it, or its version.
         since: First tag (``24.04``).
-        grade: How good the source is: a name in `Contents.grades`.
-        source: Who says so.
-        until: First tag of which it is not said; None: all later ones.
+        grade: Quality of the source: a name in `Contents.grades`.
+        source: Source of the fact.
+        until: First tag that it does not apply to; None: it applies to all later ones.
     """
 
     fact: str
@@ -41,16 +41,16 @@ class Contents:
     contents: tuple[Content, ...]
 
     def of(self, tag: str, fact: str) -> Content | None:
-        """What is known of ``fact`` in the image ``tag`` (``24.04``); None where it is not known."""
+        """The value of ``fact`` for the image ``tag`` (``24.04``); None if unknown."""
         release = version(tag)
         rows = (content for content in self.contents if content.fact == fact and version(content.since) <= release)
         return next((row for row in rows if row.until is None or release < version(row.until)), None)
 
 
 def contents() -> Contents:
-    """What the images hold.
+    """The contents of the images.
 
     Raises:
-        UsageError: TW-D01 if there is no such profile, TW-D02 or TW-K01 if it is damaged.
+        UsageError: TW-D01 if the profile is missing, TW-D02 or TW-K01 if it is damaged.
     """
     return profiles.load(Contents, profiles.find("releases/contents.toml"))

@@ -1,7 +1,7 @@
-"""Explanations: what a stage or a step does, and what a reader of the tutorials would have typed: ``profiles/lessons``.
+"""Step explanations: what a stage or a step does, and the equivalent commands of the tutorials: ``profiles/lessons``.
 
-A file for each serving stack has a table for each step that its plans can have; ``stages.toml`` has one for each stage.
-Why a step is done is said by the plan (`wizard.plan.plan.Step.why`), which knows the machine and the model.
+Each serving stack has a file with a table per step of its plans; ``stages.toml`` has a table per stage. The reason for
+a step is in the plan (`wizard.plan.plan.Step.why`), which knows the machine and the model.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 
 START = "start"
-"""What comes before the first stage: servers that run already."""
+"""The part before the first stage: servers that are already running."""
 STAGES = ("machine", "model", "advice", "review", "build", "chat")
-"""The stages with an explanation each, in the journey's order; `START` has one too."""
+"""The stages, each with an explanation, in the workflow's order; `START` has one too."""
 _JOURNEY = re.compile(r"tutorial-(\d{3})")
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What is to be known of one stage or step."""
+    """The explanation of a stage or step."""
 
     what: str
-    """What it does, in a sentence or two for somebody who sees it for the first time."""
+    """What it does, in a sentence or two for a beginner."""
     look: str
     """What to look at in its output or its result."""
     why: str = ""
-    """Why it is there; empty for a step, whose plan says it."""
+    """The reason for it; empty for a step, whose plan has the reason."""
     tutorial: dict[str, str] = field(default_factory=dict)
-    """Number of a tutorial (``000``) → the commands that it has its reader type for the same."""
+    """Number of a tutorial (``000``) → the tutorial's commands for the same purpose."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of an explanation as it is shown: a few words of heading, and a text; commands are shown as they are."""
+    """A displayed part of an explanation: a short heading and a text; commands are shown verbatim."""
 
     heading: str
     text: str
@@ -53,7 +53,7 @@ def stage(name: str) -> Explanation:
 
 
 def step(stack: str, name: str) -> Explanation | None:
-    """The explanation of a step in a stack's plan; None for a step that has none (a plan that an older wizard saved).
+    """The explanation of a step in a stack's plan; None if it has none (a plan saved by an older wizard).
 
     Raises:
         UsageError: TW-D02 or TW-K01 if the file is damaged.
@@ -62,22 +62,18 @@ def step(stack: str, name: str) -> Explanation | None:
 
 
 def steps() -> dict[str, frozenset[str]]:
-    """Serving stack → ids of the steps that have an explanation.
-
-    Raises:
-        UsageError: TW-D02 or TW-K01 if a file is damaged.
-    """
+    """Serving stack → IDs of the steps with an explanation."""
     return {name: frozenset(_explanations(name)) for name in profiles.files("lessons") if name != "stages"}
 
 
 def parts(explanation: Explanation | None, *, why: str = "", model: str = "", added: str = "") -> tuple[Part, ...]:
-    """An explanation as it is shown, in the present language; where there is room for one part only, it is the first.
+    """The displayed parts of an explanation, in the current language; the first part is the most important.
 
     Args:
-        explanation: The explanation, or None where there is none: then only what is given here is shown.
-        why: Why a step is done, as its plan says.
-        model: How the user named the model; the commands of a tutorial's recipe are that tutorial's own.
-        added: A facilitator's words.
+        explanation: The explanation; if None, only the other arguments are shown.
+        why: The reason for a step, from its plan.
+        model: The model as the user named it; a tutorial's recipe shows that tutorial's commands.
+        added: A facilitator's note.
     """
     texts = [Part(tr("From your facilitator"), tr(added.strip()))] if added.strip() else []
     texts += [Part(tr("What happens"), tr(explanation.what))] if explanation else []
@@ -92,7 +88,7 @@ def parts(explanation: Explanation | None, *, why: str = "", model: str = "", ad
 
 
 def _number(explanation: Explanation | None, model: str) -> str:
-    """The tutorial whose commands are shown: the one that the recipe is made from if it has any, else the first."""
+    """The tutorial whose commands are shown: that of the recipe if it has any, else the first."""
     if explanation is None or not explanation.tutorial:
         return ""
     named = _JOURNEY.match(model)

@@ -1,4 +1,4 @@
-"""What NVML cannot tell about a GPU: ``profiles/gpus/*.toml``, one file for each kind, its facts with their sources."""
+"""Facts about a GPU that NVML does not report: ``profiles/gpus/*.toml``, a file per kind, with sources."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from wizard.catalog.profiles import files, load
 from wizard.kernel.values import STRICT
 
 MOST = 8
-"""GPUs of one machine, where nothing else is known: NVIDIA's HGX boards and certified PCIe servers end here."""
+"""Default maximum number of GPUs in a machine: that of NVIDIA's HGX boards and certified PCIe servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """``bytes`` is the total that NVML reports; of a unified-memory device, the host's MemTotal."""
+    """``bytes`` is the total that NVML reports; for a unified-memory device, the host's MemTotal."""
 
     bytes: int
     source: str
@@ -32,9 +32,9 @@ class Bandwidth:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """Formats of the tensor cores and their dense rates in 10^12 operations per second; None where there is no source.
+    """Formats of the tensor cores and their dense rates in 10^12 operations per second; None without a source.
 
-    ``fp16`` counts for bfloat16 too where ``formats`` has it. GeForce rates are those with fp32 accumulation.
+    ``fp16`` applies to bfloat16 too if ``formats`` has it. GeForce rates are those with fp32 accumulation.
     """
 
     formats: tuple[Literal["fp16", "bf16", "tf32", "fp8", "fp6", "fp4", "int8", "int4"], ...]
@@ -47,15 +47,15 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How GPUs of this kind reach one another in the usual server or workstation.
+    """The link between GPUs of this kind in a typical server or workstation.
 
     Attributes:
         kind: ``nvlink`` (every pair, directly or through switches), ``nvlink-bridge`` (pairs, if a bridge is fitted),
-            ``pcie``, or ``none`` (one to a machine).
-        nvlinks: Bonded links between any two GPUs; 0 where there are none without a bridge.
-        bytes_per_second: Of one GPU, both directions together as datasheets count; None for PCIe.
-        pcie_generation: Of the slot, 16 lanes; None if the GPU sits in none.
-        most: GPUs of this kind that one machine holds.
+            ``pcie``, or ``none`` (one per machine).
+        nvlinks: Bonded links between any two GPUs; 0 if there are none without a bridge.
+        bytes_per_second: Per GPU, both directions together as in datasheets; None for PCIe.
+        pcie_generation: PCIe generation of the slot, 16 lanes; None if the GPU is not in a slot.
+        most: Maximum number of GPUs of this kind in a machine.
     """
 
     kind: Literal["nvlink", "nvlink-bridge", "pcie", "none"]
@@ -68,12 +68,12 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class GpuProfile:
-    """One kind of GPU.
+    """A kind of GPU.
 
     Attributes:
         names: As ``nvmlDeviceGetName`` reports it; the first is used for shorthands.
-        aliases: What a shorthand (``--hardware 4xA6000``) may call it; letters' case and punctuation do not count.
-        host_architecture: ``x86_64``, or ``aarch64`` where the GPU is joined to an Arm processor.
+        aliases: Names for shorthands (``--hardware 4xA6000``); case and punctuation are ignored.
+        host_architecture: ``x86_64``, or ``aarch64`` if the GPU is attached to an Arm processor.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -88,7 +88,7 @@ class GpuProfile:
 
 
 def gpus() -> dict[str, GpuProfile]:
-    """All profiles by their file's name.
+    """All profiles by file name.
 
     Raises:
         UsageError: TW-D02 if a file is not TOML, TW-K01 if one does not fit, naming file and field.
@@ -97,7 +97,7 @@ def gpus() -> dict[str, GpuProfile]:
 
 
 def match(name: str) -> GpuProfile | None:
-    """The profile of the GPU that NVML calls ``name`` (a MIG slice's name counts as its GPU's), or None."""
+    """The profile of the GPU with the NVML name ``name`` (for a MIG slice, its GPU's), or None."""
     plain = plain_name(name.partition(" MIG ")[0])
     for profile in gpus().values():
         if plain in map(plain_name, profile.names):
@@ -106,6 +106,6 @@ def match(name: str) -> GpuProfile | None:
 
 
 def plain_name(name: str) -> str:
-    """``name`` in lower case, letters and digits only, without the maker's words: what names are compared by."""
+    """``name`` in lowercase, letters and digits only, without the vendor's words: for comparing names."""
     words = re.findall(r"[a-z0-9]+", name.lower())
     return "".join(word for word in words if word not in ("nvidia", "tesla", "geforce"))

@@ -1,4 +1,4 @@
-"""Well-known chat models that are offered, some for the CPU and some for a GPU: ``profiles/models/*.toml``."""
+"""Well-known chat models to offer, some for the CPU and some for a GPU: ``profiles/models/*.toml``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wizard.kernel.values import from_data
 
 @dataclass(frozen=True, slots=True)
 class CuratedModel:
-    """A model to offer. Its size is not here: its configuration or the hub says it."""
+    """A model to offer. Its size is not stored here: it comes from its configuration or the Hub."""
 
     name: str
     """The file's name without ``.toml``."""
@@ -19,32 +19,32 @@ class CuratedModel:
     repo: str
     parameters: int
     context: int
-    """Longest prompt plus answer that it was made for, in tokens."""
+    """Maximum number of tokens of prompt plus answer that it was trained for."""
     licence: str
-    """SPDX identifier, or the hub's own for a licence that has none."""
+    """SPDX identifier, or the Hub's own for a license that has none."""
     about: str
     source: str
-    """Where repository, file, figures and licence were read."""
+    """Source of repository, file, figures and license."""
     order: int
-    """Place in the list of what is offered; the smallest that fits is the default."""
+    """Position in the list; the smallest that fits is the default."""
     file: str | None = None
-    """The GGUF file; None takes the repository's own weights."""
+    """The GGUF file; None means the repository's own weights."""
     on: Literal["cpu", "gpu"] = "cpu"
-    """What it is offered for."""
+    """The hardware that it is offered for."""
     gated: bool = False
-    """Whether a licence must be accepted on the hub before the files can be read."""
+    """Whether a license must be accepted on the Hub before the files are readable."""
 
     @property
     def ref(self) -> str:
-        """What to pass to `wizard.model.source.find`."""
+        """The reference for `wizard.model.source.find`."""
         return f"{self.repo}:{self.file}" if self.file else self.repo
 
 
 def curated() -> list[CuratedModel]:
-    """All models, in the order in which they are offered.
+    """All models, in display order.
 
     Raises:
-        UsageError: TW-D02 or TW-K01 if a file cannot be read or does not fit.
+        UsageError: TW-D02 or TW-K01 if a file is not readable or does not fit.
     """
     models = [
         from_data(CuratedModel, {**load_toml(path), "name": name}, where=str(path))
@@ -54,10 +54,10 @@ def curated() -> list[CuratedModel]:
 
 
 def cpu_models() -> list[CuratedModel]:
-    """Models for the CPU, the best default first; errors as `curated`."""
+    """Models for the CPU, the best default first; raises as `curated` does."""
     return [model for model in curated() if model.on == "cpu"]
 
 
 def gpu_models() -> list[CuratedModel]:
-    """Models for a GPU, the best default first; errors as `curated`."""
+    """Models for a GPU, the best default first; raises as `curated` does."""
     return [model for model in curated() if model.on == "gpu"]

@@ -1,12 +1,13 @@
-"""The code of serving stacks, found by entry points: a stage looks up what it needs of a stack and never imports one.
+"""The code of serving stacks, found by entry points: a stage looks up the code of a stack and never imports it
+directly.
 
-A stack is a package that some distribution, this one or another, names under `GROUP`; the name is the stack's::
+A stack is a package that a distribution, this one or another, registers under `GROUP` with the stack's name::
 
     [project.entry-points."triton_wizard.stacks"]
     vllm = "wizard.stacks.vllm"
 
-What the package does for a stage is its *port*: the value `PORT` of its module that is named for the stage. Modules are
-imported when a stage asks for them. A package without the module is a stack that does without that stage.
+The package's interface for a stage is its *port*: the value `PORT` of the module with the stage's name. Modules are
+imported on first use. A stack whose package lacks the module does not take part in that stage.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ T = TypeVar("T")
 
 @lru_cache(maxsize=1)
 def packages() -> dict[str, str]:
-    """Name of each installed stack → its package; the first on ``sys.path`` hides its namesakes."""
-    from importlib.metadata import entry_points  # 10 ms, which `--help` does not pay
+    """Installed stack name → package; the first on ``sys.path`` hides others with the same name."""
+    from importlib.metadata import entry_points  # 10 ms, which `--help` avoids
 
     names: dict[str, str] = {}
     for entry in entry_points(group=GROUP):
@@ -36,15 +37,15 @@ def packages() -> dict[str, str]:
 
 
 def port(stack: str, stage: str, kind: type[T]) -> T | None:
-    """What ``stack`` does for ``stage``; None if it does without that stage, or if there is no such stack.
+    """The port of ``stack`` for ``stage``; None if it has none, or if the stack is unknown.
 
     Args:
         stack: Its name.
         stage: The module's name in the stack's package: ``plan``, ``lint``, ``chat``, ``serve``.
-        kind: What the stage takes.
+        kind: The port's expected type.
 
     Raises:
-        UsageError: TW-D30 if the package cannot be imported or its port is something else.
+        UsageError: TW-D30 if the package cannot be imported or its port has another type.
     """
     package = packages().get(stack)
     if package is None:
@@ -54,7 +55,7 @@ def port(stack: str, stage: str, kind: type[T]) -> T | None:
         if find_spec(name) is None:
             return None
         value = getattr(import_module(name), PORT)
-    except Exception as error:  # other people's code may fail in any way
+    except Exception as error:  # third-party code may fail in any way
         raise _damaged(stack, name, f"{type(error).__name__}: {error}") from error
     if not isinstance(value, kind):
         raise _damaged(stack, name, tr("{name} is not a {kind}", name=PORT, kind=kind.__name__))
@@ -62,7 +63,7 @@ def port(stack: str, stage: str, kind: type[T]) -> T | None:
 
 
 def ports(stage: str, kind: type[T]) -> dict[str, T]:
-    """`port` of every stack that has one for ``stage``, by the stack's name."""
+    """The ports of all stacks that have one for ``stage``, by stack name."""
     values = {stack: port(stack, stage, kind) for stack in packages()}
     return {stack: value for stack, value in values.items() if value is not None}
 

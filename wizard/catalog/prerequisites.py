@@ -1,4 +1,4 @@
-"""The commands that bring what containers with GPUs need, for each family of distributions: one file of profiles."""
+"""The commands that install the prerequisites of containers with GPUs, per distribution family: a profile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wizard.catalog import profiles
 
 @dataclass(frozen=True, slots=True)
 class DistributionCommands:
-    """Shell lines of one family; empty where NVIDIA's guide has to be followed. ``words`` are in its name."""
+    """Shell lines of a family; empty if NVIDIA's guide must be followed. ``words`` occur in the distribution's name."""
 
     name: str
     words: tuple[str, ...]
@@ -24,7 +24,7 @@ class DistributionCommands:
 
 @dataclass(frozen=True, slots=True)
 class CommonCommands:
-    """Shell lines that are the same everywhere."""
+    """Shell lines that are the same for all distributions."""
 
     toolkit_source: str
     docker_runtime: tuple[str, ...]
@@ -41,7 +41,7 @@ class Commands:
     common: CommonCommands
 
     def of(self, system: str) -> DistributionCommands | None:
-        """The family that a system's name belongs to."""
+        """The family of a system's name."""
         low = system.lower()
         return next((candidate for candidate in self.systems if any(word in low for word in candidate.words)), None)
 

@@ -1,6 +1,6 @@
-"""Presets of the chat: a system prompt and settings under a name; shipped ones and the user's own.
+"""Chat presets: a named system prompt with settings; bundled ones and the user's own.
 
-A preset is a TOML file in a ``presets`` folder of the profiles, so a user's own hides a shipped one of the same name.
+A preset is a TOML file in a ``presets`` folder of the profiles, so a user's preset hides a bundled one with its name.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Preset:
     """A system prompt and settings.
 
     Attributes:
-        name: The file's name without ``.toml``, and what the user types.
+        name: The file's name without ``.toml``, which the user types.
         about: One sentence for a list.
         system: System prompt; empty for none.
         sampling: Setting → value, the fields of `wizard.chat.conversation.Sampling`; the others keep their defaults.
-        own: Saved by the user, who can remove it.
+        own: Whether the user saved it and can remove it.
     """
 
     name: str
@@ -43,21 +43,21 @@ def presets() -> list[Preset]:
     """All presets, the user's own first.
 
     Raises:
-        UsageError: TW-D02 or TW-K01 if a file cannot be read or does not fit.
+        UsageError: TW-D02 or TW-K01 if a file is not readable or does not fit.
     """
     mine = _folder()
-    every = [
+    known = [
         from_data(Preset, {**load_toml(path), "name": name, "own": path.parent == mine}, where=str(path))
         for name, path in files("presets").items()
     ]
-    return sorted(every, key=lambda preset: (not preset.own, preset.name))
+    return sorted(known, key=lambda preset: (not preset.own, preset.name))
 
 
 def preset(name: str) -> Preset:
     """The preset ``name``.
 
     Raises:
-        UsageError: TW-D10 if there is none of that name.
+        UsageError: TW-D10 if it is unknown.
     """
     known = {item.name: item for item in presets()}
     if name not in known:
@@ -70,7 +70,7 @@ def preset(name: str) -> Preset:
 
 
 def save(preset: Preset) -> Path:
-    """Keep a preset of the user's in the config folder, in place of one of the same name; returns the file.
+    """Save a user's preset in the config folder, replacing one with its name; returns the file.
 
     Raises:
         UsageError: TW-D11 if the name is not usable, TW-D12 if the file cannot be written.
@@ -95,10 +95,10 @@ def save(preset: Preset) -> Path:
 
 
 def remove(name: str) -> None:
-    """Remove a preset of the user's.
+    """Remove a user's preset.
 
     Raises:
-        UsageError: TW-D10 if there is none of that name, TW-D12 if it cannot be removed or is shipped with the wizard.
+        UsageError: TW-D10 if it is unknown, TW-D12 if it cannot be removed or is bundled with the wizard.
     """
     if not preset(name).own:
         raise UsageError(

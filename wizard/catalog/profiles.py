@@ -1,8 +1,8 @@
-"""Where ``profiles/`` is and how one file of it is read.
+"""Locate ``profiles/`` and read its files.
 
 Searched in this order, the first that has the file wins: ``$TRITON_WIZARD_PROFILES`` (which ``--profiles DIR`` sets),
 ``$XDG_CONFIG_HOME/triton-wizard/profiles``, the wheel's own (``wizard/_profiles``), the checkout's (``profiles`` beside
-the package; an editable install has no ``_profiles``), and what other packages bring: their wheels' data files in
+the package; an editable install has no ``_profiles``), and those of other packages: their wheels' data files in
 ``share/triton-wizard/profiles`` of the Python's prefix.
 """
 
@@ -24,7 +24,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def user_folder() -> Path:
-    """The user's own profiles; the folder may not be there."""
+    """The user's own profiles; the folder may not exist."""
     config = os.environ.get("XDG_CONFIG_HOME", "")
     user = Path(config) if config.startswith("/") else Path.home() / ".config"
     return user / "triton-wizard" / "profiles"
@@ -46,7 +46,7 @@ def find(relative: str) -> Path:
     """The first file or folder named ``relative`` in the profile folders.
 
     Raises:
-        UsageError: TW-D01 if none has it.
+        UsageError: TW-D01 if it is not found.
     """
     for folder in folders():
         if (folder / relative).exists():
@@ -68,25 +68,25 @@ def files(kind: str) -> dict[str, Path]:
 
 
 def load_toml(path: Path) -> dict[str, Any]:
-    """Read one TOML file.
+    """Read a TOML file.
 
     Raises:
-        UsageError: TW-D02 if it cannot be read or is not TOML.
+        UsageError: TW-D02 if it is not readable or is not TOML.
     """
-    from wizard.kernel import toml  # `wizard.catalog.stacks.names` does without
+    from wizard.kernel import toml  # not imported for `wizard.catalog.stacks.names`
 
     try:
         return toml.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        what = tr("cannot read {path}: {error}", path=path, error=unreadable(error))
-        raise UsageError("TW-D02", what, tr("Check the path and its read permissions.")) from error
+        message = tr("cannot read {path}: {error}", path=path, error=unreadable(error))
+        raise UsageError("TW-D02", message, tr("Check the path and its read permissions.")) from error
     except (UnicodeDecodeError, toml.TOMLDecodeError, RecursionError) as error:
-        what = tr("cannot parse {path} as TOML: {error}", path=path, error=unreadable(error))
-        raise UsageError("TW-D02", what, tr("Fix or remove the file.")) from error
+        message = tr("cannot parse {path} as TOML: {error}", path=path, error=unreadable(error))
+        raise UsageError("TW-D02", message, tr("Fix or remove the file.")) from error
 
 
 def load(kind: type[T], path: Path) -> T:
-    """Read one TOML file as a value of ``kind``.
+    """Read a TOML file as a value of ``kind``.
 
     Raises:
         UsageError: TW-D02 if it is not TOML, TW-K01 if a field does not fit.
@@ -94,15 +94,15 @@ def load(kind: type[T], path: Path) -> T:
     try:
         changed = path.stat().st_mtime_ns
     except OSError:
-        changed = 0  # reading it says why
-    key: Any = kind  # a class is hashable, which mypy does not see in type[T]
+        changed = 0  # reading it reports the reason
+    key: Any = kind  # a class is hashable, which mypy does not infer for type[T]
     value: T = _read(key, path, changed)
     return value
 
 
 @lru_cache(maxsize=256)
 def _read(kind: Any, path: Path, changed: int) -> Any:
-    """Values cannot change, so a file is read once for each time that it was written."""
+    """Cached reading: values are immutable, so a file is read only once per modification."""
     from wizard.kernel.values import from_data
 
     del changed

@@ -1,4 +1,4 @@
-"""Packages of distributions that bring a Python for server environments: ``profiles/pythons.toml``."""
+"""Distribution packages that provide a Python for server environments: ``profiles/pythons.toml``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wizard.catalog import profiles
 
 @dataclass(frozen=True, slots=True)
 class Packages:
-    """What brings it on one release; ``words`` are in the system's name."""
+    """The packages for a release; ``words`` occur in the system's name."""
 
     words: tuple[str, ...]
     install: str
@@ -24,7 +24,7 @@ class Pythons:
 
 
 def installed_by(system: str) -> str | None:
-    """The shell line that brings one on ``system`` (the PRETTY_NAME of os-release); None if none is known.
+    """The shell line that installs one on ``system`` (the PRETTY_NAME of os-release); None if none is known.
 
     Raises:
         UsageError: TW-D01 if the file is missing, TW-D02 or TW-K01 if it is damaged.

@@ -1,4 +1,4 @@
-"""Ready-made setups: each file of ``profiles/recipes`` is a recipe with its model and its choices."""
+"""Ready-made setups: each file of ``profiles/recipes`` is a recipe with its model and its answers."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from wizard.kernel.values import STRICT, from_data
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A recipe whose answers are given beforehand; any of them can still be changed.
+    """A setup with predefined answers; any of them can be changed.
 
     Attributes:
-        name: The file's name without ``.toml``, and what the user types.
+        name: The file's name without ``.toml``, which the user types.
         title: Shown in lists.
-        about: One or two sentences for somebody who chooses.
-        model: A path inside ``profiles/`` (it begins with ``models/``) or a hub id.
-        source: Where the recipe comes from: a tutorial, the wizard itself.
+        about: One or two sentences that help to choose.
+        model: A path inside ``profiles/`` (it begins with ``models/``) or a model ID.
+        source: Origin of the recipe: a tutorial, or the wizard itself.
         answers: Name of a question → its answer.
-        machines: Machines that it fits, as ``--hardware`` takes them.
-        options: How the stack is built and served beyond the questions: the fields of `wizard.plan.options.Options`.
-        repaired: What is wrong in the tutorial that the recipe replaces, and what is done instead; a sentence each.
-        later: What the tutorial does afterwards and the recipe does not; a sentence each.
-        first_question: Asked as soon as the model is ready.
-        needs_network: Whether anything beyond the package index must be reachable.
+        machines: Machines that it fits, in the syntax of ``--hardware``.
+        options: Further options for building and serving: the fields of `wizard.plan.options.Options`.
+        repaired: Errors in the tutorial that the recipe replaces, and their fixes; a sentence each.
+        later: Later parts of the tutorial that the recipe does not include; a sentence each.
+        first_question: Sent as soon as the model is ready.
+        needs_network: Whether it needs network access beyond the package index.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -48,7 +48,7 @@ class Recipe:
 
     @property
     def model_in_profiles(self) -> bool:
-        """Whether the model is shipped with the wizard."""
+        """Whether the model is bundled with the wizard."""
         return self.model.startswith("models/")
 
 
@@ -56,19 +56,19 @@ def recipes() -> list[Recipe]:
     """All recipes, those that need no network first, then by name.
 
     Raises:
-        UsageError: TW-D02 or TW-K01 if a file cannot be read or does not fit.
+        UsageError: TW-D02 or TW-K01 if a file is not readable or does not fit.
     """
-    every = [
+    known = [
         from_data(Recipe, {**load_toml(path), "name": name}, where=str(path)) for name, path in files("recipes").items()
     ]
-    return sorted(every, key=lambda recipe: (recipe.needs_network, recipe.name))
+    return sorted(known, key=lambda recipe: (recipe.needs_network, recipe.name))
 
 
 def recipe(name: str) -> Recipe:
     """The recipe ``name``.
 
     Raises:
-        UsageError: TW-D03 if there is none of that name.
+        UsageError: TW-D03 if it is unknown.
     """
     known = {item.name: item for item in recipes()}
     if name not in known:
@@ -80,15 +80,14 @@ def recipe(name: str) -> Recipe:
 
 
 TIED = ("release", "quantization", "kv_dtype")
-"""Answers that mean something for one stack only: its images and its formats."""
+"""Answers that apply to a single stack only: its images and its formats."""
 
 
 def answered(ref: str, given: Mapping[str, object], known: Iterable[Recipe]) -> dict[str, object]:
-    """All answers for ``ref``: those of the recipe of that name, beneath what was ``given``.
+    """All answers for ``ref``: those of its recipe, overridden by the ``given`` ones.
 
-    With another stack than the recipe's, what it says of that stack's images and formats is left out: 24.09 has the
-    TensorRT-LLM of a tutorial, and an old vLLM that nothing here asks for. Its image is left out too where the stack is
-    to be served without one.
+    With a different stack than the recipe's, the recipe's images and formats are dropped: 24.09 has the TensorRT-LLM of
+    a tutorial, and an old vLLM that no constraint asks for. The image is also dropped if the stack is to run natively.
     """
     preset = next((model.answers for model in known if model.name == ref), {})
     stack = given.get("stack", preset.get("stack"))

@@ -1,4 +1,4 @@
-"""Triton's images: ``profiles/releases``, which engine is in which, and what driver and GPU it needs."""
+"""Triton's images: ``profiles/releases``: the engine of each, and the driver and GPU that it needs."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from wizard.catalog import profiles, stacks
 from wizard.kernel.language import join, tr
 
 NONE = "none"
-"""Said of a version where the engine's maker does not list a model at all."""
+"""Version that marks a model that the engine's vendor does not list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One image.
+    """An image.
 
     Attributes:
         tag: Year and month, ``26.07``.
         triton: Version of Triton.
         engine: Version of vLLM or TensorRT-LLM in it.
-        driver: Smallest driver branch that runs it as it is.
+        driver: Oldest driver branch that runs it as is.
         compute_capability: Oldest GPU that it has code for.
-        llm_api: TensorRT-LLM's Triton model for the LLM API is in it.
-        cuda: CUDA in it, where it is known.
-        image_bytes: Its size as NVIDIA's matrix states it, where it does.
+        llm_api: Whether it has TensorRT-LLM's Triton model for the LLM API.
+        cuda: Its CUDA version, if known.
+        image_bytes: Its size from NVIDIA's matrix, if stated.
     """
 
     tag: str
@@ -41,10 +41,10 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """All images with one engine, newest first, and where the facts are from.
+    """All images with an engine, newest first, and the source of the facts.
 
     Attributes:
-        backends: Names of Triton's backends in them.
+        backends: Names of their Triton backends.
     """
 
     about: str
@@ -55,19 +55,21 @@ class Images:
     releases: tuple[Release, ...]
 
     def named(self, requested: str) -> tuple[Release, ...]:
-        """Those that ``requested`` means: a tag (``24.09``, or whole with the suffix), or a version of the engine."""
+        """The releases that match ``requested``: a tag (``24.09``, or complete with the suffix), or a version of the
+        engine.
+        """
         names = (requested, requested.removeprefix("v"), requested.removesuffix(f"-{self.suffix}"))
         return tuple(release for release in self.releases if release.tag in names or release.engine == names[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """First version of each engine that serves something.
+    """First version of each engine that supports a feature.
 
     Attributes:
-        name: What is served: an architecture, a type of rotary embeddings, a format.
-        source: Who says so.
-        first: `wizard.catalog.stack_facts.StackFacts.floors` → the version; what is not known is not in it.
+        name: The feature: an architecture, a type of rotary embeddings, a format.
+        source: Source of the fact.
+        first: `wizard.catalog.stack_facts.StackFacts.floors` → the version; unknown ones are missing.
     """
 
     name: str
@@ -77,9 +79,9 @@ class Floors:
 
 @dataclass(frozen=True, slots=True)
 class GpuFloors:
-    """What GPUs of one compute capability need: the first CUDA, the branch of its driver, the first engines.
+    """Requirements of a compute capability: the first CUDA, the branch of its driver, the first engines.
 
-    ``first`` is the engine's version by the family of the images that have it.
+    ``first`` is the engine's version by family of images.
     """
 
     name: str
@@ -102,7 +104,7 @@ class Architectures:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """Drivers that run some releases by forward compatibility: ``535.86`` is 535 from .86 on, ``550`` all of it."""
+    """Drivers that run some releases by forward compatibility: ``535.86`` is 535 from .86 on, ``550`` is all of 550."""
 
     releases: tuple[str, ...]
     drivers: tuple[str, ...]
@@ -117,7 +119,7 @@ class Drivers:
     source: str
     other_gpus: tuple[str, ...]
     minor_below: tuple[int, int]
-    """Compute capability from which on minor-version compatibility does not count."""
+    """Compute capability from which on minor-version compatibility does not apply."""
     forward: tuple[Forward, ...]
     branches: dict[str, int]
     """Major version of CUDA → oldest branch of the driver that runs any of its minor versions."""
@@ -132,9 +134,9 @@ class Drivers:
         return any(have[:1] == first[:1] and have[1:2] >= first[1:] for first in rows)
 
 
-@lru_cache(maxsize=4096)  # an advice compares the versions of every release a thousand times
+@lru_cache(maxsize=4096)  # the advice compares the versions of every release a thousand times
 def version(text: str) -> tuple[int, ...]:
-    """The numbers of a version, by which versions are ordered: ``0.5.3.post1`` → (0, 5, 3, 1)."""
+    """The numbers of a version, for ordering: ``0.5.3.post1`` → (0, 5, 3, 1)."""
     return tuple(map(int, re.findall(r"\d+", text)))
 
 
@@ -142,33 +144,33 @@ def images(family: str) -> Images:
     """The images of ``family``, see `wizard.catalog.stack_facts.Image`.
 
     Raises:
-        UsageError: TW-D01 if there is no such profile, TW-D02 or TW-K01 if it is damaged.
+        UsageError: TW-D01 if the profile is missing, TW-D02 or TW-K01 if it is damaged.
     """
     return profiles.load(Images, profiles.find(f"releases/{family}.toml"))
 
 
 def families() -> tuple[str, ...]:
-    """The families of images that serve some stack, in the order of the stacks.
+    """The families of images that serve a stack, in the order of the stacks.
 
     Raises:
-        UsageError: As `wizard.catalog.stacks.facts`.
+        UsageError: See `wizard.catalog.stacks.facts`.
     """
     served = (stacks.facts(name).image for name in stacks.names())
     return tuple(dict.fromkeys(kind.family for kind in served if kind))
 
 
 def image_bytes(tag: str) -> int | None:
-    """Size of the image with the whole tag ``tag`` (``26.07-vllm-python-py3``); None if it is not known."""
-    every = map(images, families())
-    known = {f"{release.tag}-{each.suffix}": release.image_bytes for each in every for release in each.releases}
+    """Size of the image with the complete tag ``tag`` (``26.07-vllm-python-py3``); None if unknown."""
+    stacks = map(images, families())
+    known = {f"{release.tag}-{each.suffix}": release.image_bytes for each in stacks for release in each.releases}
     return known.get(tag)
 
 
 def architectures() -> Architectures:
-    """What each engine serves from which version on.
+    """What each engine supports, and from which version on.
 
     Raises:
-        UsageError: TW-D01 if there is no such profile, TW-D02 or TW-K01 if it is damaged.
+        UsageError: TW-D01 if the profile is missing, TW-D02 or TW-K01 if it is damaged.
     """
     return profiles.load(Architectures, profiles.find("releases/architectures.toml"))
 
@@ -195,18 +197,18 @@ def drivers() -> Drivers:
     """Which older drivers run which releases.
 
     Raises:
-        UsageError: TW-D01 if there is no such profile, TW-D02 or TW-K01 if it is damaged.
+        UsageError: TW-D01 if the profile is missing, TW-D02 or TW-K01 if it is damaged.
     """
     return profiles.load(Drivers, profiles.find("releases/drivers.toml"))
 
 
 def unknown(requested: str) -> str:
-    """What is wrong with ``requested`` as a release, with similar ones; empty if an image has that tag or engine."""
-    every = [images(family) for family in families()]
-    if any(stack.named(requested) for stack in every):
+    """The error in ``requested`` as a release, with similar ones; empty if an image has that tag or engine."""
+    stacks = [images(family) for family in families()]
+    if any(stack.named(requested) for stack in stacks):
         return ""
     names = list(
-        dict.fromkeys(name for stack in every for release in stack.releases for name in (release.tag, release.engine))
+        dict.fromkeys(name for stack in stacks for release in stack.releases for name in (release.tag, release.engine))
     )
     near = difflib.get_close_matches(requested.removeprefix("v"), names, 3, 0.5)
     if not near:

@@ -10,37 +10,37 @@ from wizard.catalog.profiles import find, load
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
-    """What one engine makes of a GPU. Shares are of the GPU's rate on paper; times (``_us``) are microseconds.
+    """How efficiently an engine uses a GPU. Shares refer to the GPU's nominal rate; times (``_us``) are microseconds.
 
     Attributes:
         weights: Share of the memory bandwidth at which the weights of dense layers are read.
         weights4: The same for weights of 4 bits.
         experts: The same for routed experts.
-        experts4: The same for routed experts of 4 bits that the tensor cores multiply as they are.
-        widened_gb: Routed experts of 4 bits that kernels widen to 16 bits: GB of them in a second. It is the cores that
-            limit it, where the memory does not: an H100, an H200 and a B200 do it equally fast.
+        experts4: The same for routed experts of 4 bits that the tensor cores multiply directly.
+        widened_gb: Routed experts of 4 bits that kernels widen to 16 bits: GB per second. The cores limit it, not the
+            memory: an H100, an H200 and a B200 are equally fast.
         cache: The same for the KV cache.
         cache8: The same for a KV cache of 8 bits, before Blackwell.
         compute: Share of the 16-bit rate that the linear layers reach.
-        skew: Exponent of the number of tokens, when it is asked how many experts they are sent to: 1 if every expert is
-            as likely as any other, less where some are popular.
+        skew: Exponent of the number of tokens in the number of experts that they are sent to: 1 if all experts are
+            equally likely, less if some are popular.
         expert_compute: The same for routed experts.
-        narrow: Exponent with which a narrower format's higher rate becomes speed: 1 all of it, 0 nothing.
+        narrow: Exponent with which a narrower format's higher rate becomes speed: 1 fully, 0 not at all.
         attention: Share of the 16-bit rate that attention over a prompt reaches.
-        layer_us: What a layer's kernels cost however little they do.
-        moe_us: More of it for a layer with experts.
-        unfused_us: More of it for a layer whose experts are not multiplied as 4 bits: taken to be because sorting
-            tokens by expert, widening weights or narrowing activations, and adding up are kernels of their own there.
-        latent_us: More of it for a layer with multi-head latent attention.
-        eager_us: What a layer takes at least where its kernels are launched one by one; 0 with CUDA graphs.
-        step_us: The scheduler, for a step.
-        request_us: The scheduler, for each request in it.
-        link_us: An all-reduce over NVLink, however small.
-        link: Share of NVLink's bandwidth that a large one reaches.
+        layer_us: Fixed cost of a layer's kernels.
+        moe_us: Additional cost of a layer with experts.
+        unfused_us: Additional cost of a layer whose experts are not multiplied as 4 bits: presumably because sorting
+            tokens by expert, widening weights or narrowing activations, and summing are separate kernels there.
+        latent_us: Additional cost of a layer with multi-head latent attention.
+        eager_us: Minimum time of a layer whose kernels are launched one by one; 0 with CUDA graphs.
+        step_us: Time of the scheduler per step.
+        request_us: Time of the scheduler per request in the step.
+        link_us: Fixed cost of an all-reduce over NVLink.
+        link: Share of NVLink's bandwidth that a large all-reduce reaches.
         first_us: From the request to its first step, and from the first token to the client.
         first: A prompt's steps in units of this roofline's.
         first_experts: The same for models with experts.
-        queue: How much more of that for each other user.
+        queue: Increase of that for each other user.
     """
 
     weights: float
@@ -72,13 +72,13 @@ class Coefficients:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """One stack's coefficients, how well they do, and what they were fitted to.
+    """A stack's coefficients, their errors, and the data of the fit.
 
     Attributes:
-        good: How far off nine in ten held-out dense rows are at most, as a share of the estimate.
-        fair: The same for experts, and for a GPU that was left out of the fit.
-        rough: The range that is shown where nothing was measured.
-        fitted: Compute capabilities of the GPUs that were fitted to, as ``9.0``; empty: too little was measured.
+        good: Error that 90% of the held-out dense rows do not exceed, as a share of the estimate.
+        fair: The same for experts, and for a GPU that was held out of the fit.
+        rough: The range that is shown without measurements.
+        fitted: Compute capabilities of the GPUs in the fit, as ``9.0``; empty: too few measurements.
         source: Rows, rule of the split, date.
     """
 

@@ -1,4 +1,4 @@
-"""What is known of a serving stack: one ``profiles/stacks/NAME.toml``, which `wizard.catalog.stacks` reads."""
+"""Facts about a serving stack: a ``profiles/stacks/NAME.toml``, which `wizard.catalog.stacks` reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Capability: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Simplicity:
-    """Steps to a first answer, fewer first where nothing else decides; those of equal numbers are equally simple."""
+    """Steps to a first answer: fewer come first if nothing else decides; equal numbers are equally simple."""
 
     steps: int
     source: str
@@ -22,8 +22,8 @@ class Image:
     """NVIDIA's images that serve a stack.
 
     Attributes:
-        family: File of ``profiles/releases`` with them.
-        own_packages: The stack's packages get an environment of their own in an image too, so any image will do.
+        family: Their file in ``profiles/releases``.
+        own_packages: The stack's packages get a separate environment in an image too, so any image works.
         llm_api: Only images with TensorRT-LLM's Triton model for the LLM API serve it (`Release.llm_api`).
         instead_in_older: The stack that serves from images without it.
     """
@@ -36,7 +36,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Oldest:
-    """The oldest GPU for something."""
+    """The oldest GPU for a feature."""
 
     capability: Capability
     source: str
@@ -48,12 +48,13 @@ class Native:
 
     Attributes:
         environment: File of ``profiles/environments``.
-        replaces_older_image: Its engine serves instead of an image that has an older one.
-        untried: Versions of the engine from whose sources a stand-in was made, where the real one never ran on a GPU;
-            empty: it did. Advice ranks what is untried last and says so.
+        replaces_older_image: Whether its engine replaces an image that has an older one.
+        untried: Versions of the engine from whose sources a stand-in was made, if the real one never ran on a GPU;
+            empty: it did. Advice ranks untried engines last, with a warning.
         attention: Oldest GPU whose tensor cores its attention uses; None: the oldest that it serves on.
-        packages: Packages of a user's Python that can serve it → their titles; without any it takes none.
-        offered: Such a Python is offered though nobody asked for the stack.
+        packages: Packages of a user's Python that can serve it → their titles; empty if a user's Python is not
+            supported.
+        offered: Whether such a Python is offered even if the stack was not requested.
     """
 
     environment: str
@@ -66,19 +67,19 @@ class Native:
 
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """GPUs from one compute capability on, to another if there is one."""
+    """GPUs from a minimum compute capability on, with an optional maximum."""
 
     oldest: Capability
     newest: Capability | None = None
 
     def have(self, capability: Capability) -> bool:
-        """Whether a GPU of ``capability`` is one of them."""
+        """Whether GPUs of ``capability`` are included."""
         return self.oldest <= capability and (self.newest is None or capability <= self.newest)
 
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """First version of the engine that unpacks weights to 16 bits on GPUs from a compute capability on."""
+    """First version of the engine that unpacks weights to 16 bits on GPUs from a given compute capability on."""
 
     capability: Capability
     engine: str
@@ -87,7 +88,7 @@ class Unpacked:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """Formats that need a newer GPU where ``method`` (and what begins like it) made the checkpoint."""
+    """Formats that need a newer GPU if the checkpoint's method begins with ``method``."""
 
     method: str
     formats: tuple[str, ...]
@@ -97,7 +98,7 @@ class Checkpoints:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Architectures that the engine has fewer formats for: 16 bits only, or all but those with 4 bits."""
+    """Architectures that the engine supports in fewer formats: 16 bits only, or all but those with 4 bits."""
 
     sixteen_only: tuple[str, ...]
     not_int4: tuple[str, ...]
@@ -109,9 +110,10 @@ class Formats:
     """Weight formats that a stack computes with.
 
     Attributes:
-        gpus: Name of a format → GPUs for it; it has no others.
-        unpacked: Where tensor cores do not multiply a format, its weights are unpacked; empty: then it is not served.
-        checkpoints: Exceptions by who made the checkpoint.
+        gpus: Format → its GPUs; other formats are not supported.
+        unpacked: Fallback if tensor cores do not multiply a format: its weights are unpacked; empty: the format is not
+            supported then.
+        checkpoints: Exceptions by the checkpoint's producer.
         models: Exceptions by architecture.
     """
 
@@ -129,11 +131,11 @@ class Formats:
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """How one copy of a model is split over GPUs.
+    """How a replica of a model is split over GPUs.
 
     Attributes:
         ranks: Tensor parallel.
-        stages: Pipeline parallel: none, ``any`` split of the layers, or only into stages with as many each (``even``).
+        stages: Pipeline parallel: none, ``any`` split of the layers, or only into equal stages (``even``).
     """
 
     source: str
@@ -147,8 +149,8 @@ class Cache:
 
     Attributes:
         fp8: Oldest GPU with 8 bits; None: 16 bits only.
-        knob: The engine's name for the share of memory that it may take; empty: it has none.
-        counts_of: What the share is of: the GPU's ``total`` memory, or what is ``free`` after loading.
+        knob: The engine's name for the share of memory that it may use; empty: it has none.
+        counts_of: Base of the share: the GPU's ``total`` memory, or what is ``free`` after loading.
     """
 
     source: str
@@ -159,23 +161,24 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class EngineMemory:
-    """What an engine takes of one GPU beside weights and KV cache, and how it counts; formulas: `wizard.advise.memory`.
+    """Memory of an engine on a GPU besides weights and KV cache, and how it is counted; formulas:
+    `wizard.advise.memory`.
 
     Attributes:
-        block: Tokens of one block of the KV cache.
+        block: Tokens per block of the KV cache.
         context_bytes: The CUDA context, before anything is loaded.
         buffer_bytes: Libraries and runtime.
-        link_bytes: More where several GPUs work together (NCCL, custom all-reduce), taken before anything else.
+        link_bytes: Additional memory if several GPUs work together (NCCL, custom all-reduce), allocated first.
         activations: The formula: ``step`` (a full step's feed-forward, or the output projection, split over the ranks)
             or ``logits`` (a full step's feed-forward, and the logits of all users in 32 bits).
-        graphs: Decoding is captured in CUDA graphs.
-        cache_of_free: The largest share of what is free after loading that becomes KV cache; None: only the budget
-            counts.
-        triton_context: In a container, Triton holds a CUDA context and a pool of its own on the engine's GPUs.
-        rotary_table: A table of rotary positions is kept beside the weights.
-        repacks_4bit: AWQ and GPTQ are repacked, which takes their scales once more and the ends of blocks.
-        window_keeps_step: A sliding window keeps what one step adds too.
-        measured: The figures were measured with this engine, not taken from another.
+        graphs: Whether decoding is captured in CUDA graphs.
+        cache_of_free: The largest share of the memory free after loading that becomes KV cache; None: only the budget
+            limits it.
+        triton_context: Whether Triton has its own CUDA context and pool on the engine's GPUs in a container.
+        rotary_table: Whether a table of rotary positions is kept besides the weights.
+        repacks_4bit: Whether AWQ and GPTQ are repacked, which uses their scales a second time and the ends of blocks.
+        window_keeps_step: Whether a sliding window also keeps the tokens of a step.
+        measured: Whether the figures were measured with this engine, not assumed from another.
     """
 
     block: int
@@ -224,8 +227,8 @@ class OnCpu:
     Attributes:
         file: Format of the files that it loads, as in `wizard.model.facts.WeightFile.format`.
         cache: Type of the KV cache.
-        piece_tokens: A prompt is evaluated in pieces of so many tokens.
-        tokenizer_bytes: Memory for each entry of the vocabulary.
+        piece_tokens: Size of the chunks in which a prompt is evaluated.
+        tokenizer_bytes: Memory per vocabulary entry.
     """
 
     file: str
@@ -237,22 +240,22 @@ class OnCpu:
 
 @dataclass(frozen=True, slots=True)
 class StackFacts:
-    """One serving stack; it serves on GPUs or on the CPU.
+    """A serving stack; it serves on GPUs or on the CPU.
 
     Attributes:
-        title: As its makers write it.
-        rank: Place in lists, and the order in which stacks are tried; less comes first.
-        engine: The engine where its title is another one; empty: `title`.
-        pytorch_backend: The engine is one of two, the one that computes with PyTorch.
-        builds_engine: An engine is built first, with tools that images had until some release.
-        serves_unlisted: Models that ``profiles/releases/architectures.toml`` does not list are served too.
-        instead: Stacks to take where this one cannot serve, the one that serves the most models first.
+        title: Name as its vendor writes it.
+        rank: Position in lists, and the order in which stacks are tried; lower comes first.
+        engine: The engine if its title differs; empty: `title`.
+        pytorch_backend: Whether the engine is TensorRT-LLM's PyTorch backend, the second of two.
+        builds_engine: Whether an engine is built first, with tools that images had until some release.
+        serves_unlisted: Whether it also serves models that ``profiles/releases/architectures.toml`` does not list.
+        instead: Alternatives if this stack cannot serve, the one with the most models first.
         first: First versions of its engine; None: nothing is known, or they are in `floors`.
-        floors: Its column of ``profiles/releases/architectures.toml``, for NVIDIA's images; empty: none.
-        speed: Its table of ``profiles/speed.toml``; empty: its speed is not known.
-        aiconfigurator: The engine's name in aiconfigurator-core; empty: it does not know it.
-        simplicity: For the ranking.
-        image: None: there are no images with it.
+        floors: Its column of ``profiles/releases/architectures.toml``, for NVIDIA's images; empty: it has none.
+        speed: Its table of ``profiles/speed.toml``; empty: its speed is unknown.
+        aiconfigurator: The engine's name in aiconfigurator-core; empty: not supported there.
+        simplicity: Used for ranking.
+        image: None: no image has it.
         native: None: it is served from images only.
         gpu: None: it does not serve on GPUs.
         cpu: None: it does not serve on the CPU.

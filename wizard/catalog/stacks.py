@@ -1,7 +1,6 @@
-"""The serving stacks that there are: a stack is a file in ``profiles/stacks``, its facts with their sources.
+"""The available serving stacks: a stack is a file in ``profiles/stacks``, its facts with their sources.
 
-`names` is asked for each ``--help``, so neither TOML's parser nor the values of `wizard.catalog.stack_facts` are loaded
-for it.
+`names` is called for each ``--help``, so it loads neither TOML's parser nor the values of `wizard.catalog.stack_facts`.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ _RANK = re.compile(r"^rank *= *(\d+)", re.MULTILINE)
 
 
 def files() -> dict[str, Path]:
-    """Name of each stack → the file with its facts."""
+    """Stack name → the file with its facts."""
     return profiles.files("stacks")
 
 
 @cache
 def names() -> tuple[str, ...]:
-    """All stacks in the order of their ranks; those whose file does not say it on a line of its own come first."""
+    """All stacks, ordered by rank; those whose file has no separate line for it come first."""
 
     def rank(path: Path) -> int:
         try:
             match = _RANK.search(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError):  # `facts` says so
+        except (OSError, UnicodeDecodeError):  # `facts` reports the error
             match = None
         return int(match[1]) if match else 0
 
@@ -41,10 +40,10 @@ def names() -> tuple[str, ...]:
 
 @cache
 def facts(name: str) -> StackFacts:
-    """What is known of the stack ``name``, which is read once in a process: an advice asks thousands of times.
+    """The facts about the stack ``name``, cached per process: the advice calls this thousands of times.
 
     Raises:
-        UsageError: TW-D01 if there is no such stack, TW-D02 or TW-K01 if its file is damaged.
+        UsageError: TW-D01 if the stack is unknown, TW-D02 or TW-K01 if its file is damaged.
     """
     from wizard.catalog.stack_facts import StackFacts
 
@@ -53,11 +52,11 @@ def facts(name: str) -> StackFacts:
 
 @cache
 def on_gpu(name: str) -> OnGpu:
-    """What is known of the stack ``name`` on GPUs.
+    """The facts about the stack ``name`` on GPUs.
 
     Raises:
         ValueError: It does not serve on GPUs: `gpu_stacks` are those that do.
-        UsageError: As `facts`.
+        UsageError: See `facts`.
     """
     gpu_facts = facts(name).gpu
     if gpu_facts is None:
@@ -69,7 +68,7 @@ def gpu_stacks() -> tuple[str, ...]:
     """The stacks that serve on GPUs, in order.
 
     Raises:
-        UsageError: As `facts`.
+        UsageError: See `facts`.
     """
     return tuple(name for name in names() if facts(name).gpu)
 
@@ -78,26 +77,26 @@ def cpu_stacks() -> tuple[str, ...]:
     """The stacks that serve on the CPU, in order.
 
     Raises:
-        UsageError: As `facts`.
+        UsageError: See `facts`.
     """
     return tuple(name for name in names() if facts(name).cpu)
 
 
 def native_stacks() -> tuple[str, ...]:
-    """The stacks that a Python of the user's can serve, in order.
+    """The stacks that a user's Python can serve, in order.
 
     Raises:
-        UsageError: As `facts`.
+        UsageError: See `facts`.
     """
     return tuple(name for name in names() if (native := facts(name).native) and native.packages)
 
 
 def title(name: str) -> str | None:
-    """The stack as its makers write it; None if there is none of that name."""
+    """The stack's name as its vendor writes it; None if the stack is unknown."""
     return facts(name).title if name in names() else None
 
 
 def forget() -> None:
-    """Read everything again: the folders with profiles have changed."""
+    """Clear the caches, because the profile folders have changed."""
     for each in (names, facts, on_gpu):
         each.cache_clear()

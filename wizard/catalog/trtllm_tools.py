@@ -1,7 +1,7 @@
 """TensorRT-LLM's own tools, from release to release: ``profiles/releases/trtllm-tools.toml``.
 
-The differences between releases are rows of that file, not conditions in the code: what is asked here is "what is the
-flag for this meaning, of this tool, in this release?".
+The differences between releases are rows of that file, not conditions in the code: this module answers "which flag has
+this meaning, in this tool, in this release?".
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ Version: TypeAlias = tuple[int, ...]
 
 
 def version_of(text: str) -> Version:
-    """``0.17.0.post1`` → (0, 17, 0): the numbers that releases are ordered by, without what a rebuild adds."""
+    """``0.17.0.post1`` → (0, 17, 0): the numbers that order releases, without a rebuild's suffix."""
     return tuple(int(part) for part in re.split(r"[.+-]?(?:post|dev|rc)", text)[0].split(".") if part.isdecimal())
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where the scripts are from: two repositories at the release's tag, or folders of the image.
+    """Location of the scripts: two repositories at the release's tag, or folders of the image.
 
     Attributes:
         since: First release.
-        source: Who says so.
+        source: Source of the fact.
         examples: Repository that has ``examples``; empty: the image has them.
         backend: Repository that has ``all_models`` and ``scripts``.
         in_image: Folders of the image that may hold ``all_models`` and ``scripts``.
@@ -43,11 +43,11 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Architectures that one script converts.
+    """Architectures that the same script converts.
 
     Attributes:
         name: As in the rows of flags.
-        source: Who says so.
+        source: Source of the fact.
         architectures: Architecture of config.json → first release that converts it.
         folders: First release → the script's folder below ``examples``.
     """
@@ -60,15 +60,15 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A quantisation.
+    """A quantization.
 
     Attributes:
         name: The wizard's name.
         qformat: ``quantize.py``'s.
-        since: First release that makes it.
-        source: Who says so.
-        precision: ``--weight_only_precision`` where a conversion makes it without calibration.
-        block: Weights share their scale in blocks.
+        since: First release that supports it.
+        source: Source of the fact.
+        precision: ``--weight_only_precision`` if the conversion quantizes without calibration.
+        block: Whether weights share their scale in blocks.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Format:
 
 @dataclass(frozen=True, slots=True)
 class QuantizedCheckpoint:
-    """A published quantisation that a family's conversion reads, and since when."""
+    """A published quantization that a family's conversion reads, and from which release on."""
 
     method: str
     family: str
@@ -91,7 +91,7 @@ class QuantizedCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What ``quantize.py`` imports and the image does not have, and the package index that has it."""
+    """A package that ``quantize.py`` imports and the image lacks, with its package index."""
 
     since: str
     until: str
@@ -102,15 +102,15 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What a tool calls what it is told: meaning → flag.
+    """The flags of a tool: meaning → flag.
 
     Attributes:
         tool: File name.
-        names: Meaning → flag; an empty one says that the tool has none.
-        source: Who says so.
+        names: Meaning → flag; an empty one means that the tool has none.
+        source: Source of the fact.
         family: Only for this family of models.
         since: First release.
-        until: First release that these are not in.
+        until: First release without them.
     """
 
     tool: str
@@ -121,19 +121,19 @@ class Flags:
     until: str | None = None
 
     def known_in(self, version: Version) -> bool:
-        """Whether ``version`` is one of the releases that this row is about."""
+        """Whether this row applies to ``version``."""
         return version_of(self.since) <= version and (self.until is None or version < version_of(self.until))
 
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """Until when TensorRT-LLM has engines.
+    """The end of TensorRT-LLM's engines.
 
     Attributes:
         last: Last release with them.
         preview: Last pre-release with them.
         removed: Year and month in which the code was removed (``2026-07``).
-        source: Who says so.
+        source: Source of the fact.
     """
 
     last: str
@@ -147,16 +147,16 @@ class Tools:
     """The whole file.
 
     Attributes:
-        about: What it holds.
-        source: Where that is from, beside each row's own source.
+        about: Description.
+        source: Its source, in addition to each row's own.
         auto_plugins: First release whose plugins choose their dtype themselves.
-        engines: Until when there are any.
-        sources: Where the scripts are from.
+        engines: The last releases with engines.
+        sources: Locations of the scripts.
         families: Model families.
-        formats: Quantisations that are made here.
-        checkpoints: Published quantisations that are read.
-        libraries: What ``quantize.py`` needs beside the image.
-        flags: What the tools call what they are told.
+        formats: Quantizations that the tools can create.
+        checkpoints: Published quantizations that the conversion reads.
+        libraries: Packages that ``quantize.py`` needs besides the image.
+        flags: The tools' flags.
     """
 
     about: str
@@ -171,7 +171,7 @@ class Tools:
     flags: tuple[Flags, ...]
 
     def names(self, tool: str, version: str, family: str | None = None) -> dict[str, str]:
-        """Meaning → flag of ``tool`` in ``version``; what the tool has no flag for is not in it."""
+        """Meaning → flag of ``tool`` in ``version``; meanings without a flag are omitted."""
         release = version_of(version)
         rows = [row for row in self.flags if row.tool == tool and row.family in (None, family)]
         flags: dict[str, str] = {}
@@ -181,26 +181,26 @@ class Tools:
         return {meaning: flag for meaning, flag in flags.items() if flag}
 
     def sources_of(self, version: str) -> Sources:
-        """Where the scripts of ``version`` are from."""
+        """Location of the scripts of ``version``."""
         return max(
             (source for source in self.sources if version_of(source.since) <= version_of(version)),
             key=lambda source: version_of(source.since),
         )
 
     def family(self, architecture: str | None) -> Family | None:
-        """Whose script converts ``architecture``."""
+        """The family whose script converts ``architecture``."""
         return next((family for family in self.families if architecture in family.architectures), None)
 
     def format(self, name: str) -> Format | None:
-        """The quantisation ``name``."""
+        """The quantization ``name``."""
         return next((row for row in self.formats if row.name == name), None)
 
     def plugin(self, version: str, dtype: str) -> str:
-        """The dtype that a plugin is given in ``version``."""
+        """The plugin dtype to pass in ``version``."""
         return "auto" if version_of(version) >= version_of(self.auto_plugins) else dtype
 
     def library(self, version: str) -> Library | None:
-        """What ``quantize.py`` of ``version`` needs beside the image, or None."""
+        """The package that ``quantize.py`` of ``version`` needs besides the image, or None."""
         return next(
             (
                 library
@@ -221,6 +221,6 @@ def tools() -> Tools:
     """The table of all releases.
 
     Raises:
-        UsageError: TW-D01 if there is no such profile, TW-D02 or TW-K01 if it is damaged.
+        UsageError: TW-D01 if the profile is missing, TW-D02 or TW-K01 if it is damaged.
     """
     return profiles.load(Tools, profiles.find("releases/trtllm-tools.toml"))

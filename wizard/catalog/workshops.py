@@ -1,6 +1,6 @@
-"""Workshops: what a facilitator decides beforehand for everybody in the room: ``profiles/workshops``, or any file.
+"""Workshops: a facilitator's decisions for everyone in the room: ``profiles/workshops``, or any file.
 
-What a pinned question may be answered with is not known here but in `wizard.plan.workshop`, where questions are.
+The valid answers of a pinned question are checked in `wizard.plan.workshop`, where the questions are.
 """
 
 from __future__ import annotations
@@ -16,50 +16,50 @@ from wizard.kernel.language import LANGUAGES, join, tr
 from wizard.kernel.values import from_data
 
 HIDEABLE = ("machine", "model", "advice", "review")
-"""Stages that can be left out: what they ask for has a best answer, or a pinned one."""
+"""Stages that can be hidden: their question has a default answer, or a pinned one."""
 PORTS = 3
-"""TCP ports that a Triton server takes: HTTP, gRPC and metrics."""
+"""TCP ports of a Triton server: HTTP, gRPC and metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """A facilitator's words, shown with the explanations."""
+    """A facilitator's notes, shown with the step explanations."""
 
     stages: dict[str, str] = field(default_factory=dict)
     """Name of a stage → text."""
     steps: dict[str, str] = field(default_factory=dict)
-    """Id of a step → text."""
+    """Step ID → text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """A workshop; without any argument it is none: nothing is pinned, hidden or added."""
+    """A workshop; without arguments an empty one: nothing is pinned, hidden or added."""
 
     title: str = ""
     text: str = ""
-    """Words of welcome, shown before the first stage."""
+    """Welcome text, shown before the first stage."""
     pin: Mapping[str, object] = field(default_factory=dict)
-    """Name of a question → the answer that cannot be changed."""
+    """Name of a question → the answer, which cannot be changed."""
     hide: tuple[str, ...] = ()
-    """Stages of `HIDEABLE` that are passed without being shown."""
+    """Stages of `HIDEABLE` that are not shown."""
     say: Say = field(default_factory=Say)
     ports_per_seat: int = 0
-    """How far the first port of a seat is from that of the seat before; 0: all seats begin at the same port."""
+    """Offset between the first ports of consecutive seats; 0: all seats start at the same port."""
     shared_workspace: bool = False
-    """Whether the seats share one user account, so that each needs a workspace of its own."""
+    """Whether the seats share a user account, so that each needs a separate workspace."""
     explain: bool = True
-    """Whether the explanations are shown from the beginning."""
+    """Whether the step explanations are shown from the beginning."""
     language: str | None = None
-    """Code of the language, where no ``--language`` is given."""
+    """Code of the language, if no ``--language`` is given."""
 
 
 def workshop(name: str) -> Workshop:
     """The workshop in ``profiles/workshops/NAME.toml``, or in the file ``name``.
 
     Raises:
-        UsageError: TW-D20 if there is none, TW-D02 or TW-K01 if it is no such file, TW-D21 for a key that means
-            nothing, TW-D22 for a stage that cannot be hidden, TW-D23 for words about what does not exist, TW-D24 for
-            ports that would overlap, TW-D25 for a language that there is not.
+        UsageError: TW-D20 if it is not found, TW-D02 or TW-K01 if it is not a valid workshop file, TW-D21 for an
+            unknown key, TW-D22 for a stage that cannot be hidden, TW-D23 for a note about an unknown stage or step,
+            TW-D24 for ports that would overlap, TW-D25 for an unknown language.
     """
     known = profiles.files("workshops")
     path = known.get(name) or Path(name).expanduser()
@@ -74,7 +74,7 @@ def workshop(name: str) -> Workshop:
     _known(str(path), "", data, [field.name for field in fields(Workshop)])
     if isinstance(say := data.get("say"), dict):
         _known(str(path), "say.", say, [field.name for field in fields(Say)])
-    parsed = from_data(Workshop, {"title": None, **data}, where=str(path))  # a title is wanted
+    parsed = from_data(Workshop, {"title": None, **data}, where=str(path))  # a title is required
     _check(parsed, str(path))
     return parsed
 
@@ -127,7 +127,7 @@ def _check(workshop: Workshop, where: str) -> None:
 
 
 def _instead(name: str, allowed: Iterable[str]) -> str:
-    """What may have been meant, and what there is."""
+    """The suggestion for a typing error, and the allowed names."""
     allowed = list(allowed)
     near = difflib.get_close_matches(name, allowed, 1)
     known = tr("Valid: {known}.", known=", ".join(allowed))

@@ -1,1 +1,1 @@
-"""Stage 7: talk to the served model: conversation, chat template, streaming over gRPC and HTTP."""
+"""Stage 7: chat with the served model: conversation, chat template, streaming over gRPC and HTTP."""

@@ -1,4 +1,4 @@
-"""What every client carries, one question and the pieces of its answer, and what can go wrong on the way."""
+"""The values of all clients, a request and the pieces of its answer, and their errors."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from wizard.kernel.text import plain
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request to the served model.
+    """A request to the served model.
 
     Attributes:
         model: Its name on the server.
-        prompt: Rendered; empty where the server itself renders ``messages``.
-        max_tokens: Longest answer.
-        temperature: None leaves it to the server.
-        top_p: Share of probability that is sampled from.
-        seed: None leaves it to the server.
-        stop: Texts that end the answer.
-        ids: The prompt in token ids, for a model that takes those.
+        prompt: The rendered prompt; empty if the server itself renders ``messages``.
+        max_tokens: Maximum number of tokens of the answer.
+        temperature: None uses the server's default.
+        top_p: Share of probability to sample from.
+        seed: None uses the server's default.
+        stop: Stop strings.
+        ids: The prompt in token ids, for a model that accepts them.
         messages: The conversation, for a server that renders it itself.
-        top_k: This and the following as in `wizard.chat.conversation.Sampling`; None leaves it to the server.
-        logprobs: As many alternatives are wanted with each token's log-probability; None wants nothing of it.
+        top_k: This and the following as in `wizard.chat.conversation.Sampling`; None uses the server's default.
+            logprobs: Number of alternatives to report with each token's log probability; None: no log probabilities.
     """
 
     model: str
@@ -51,13 +51,14 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One response.
+    """A response.
 
     Attributes:
         text: What to append to the answer.
-        tokens: Generated since the beginning, as the server counts them; None where it does not say.
-        finish: Empty in all but the last: ``stop``, ``length``, ``gate``; ``end`` where the server does not say why.
-        logprobs: Of the tokens that this response brought, if they were asked for.
+        tokens: Tokens generated so far, counted by the server; None if it does not report them.
+        finish: Empty in all but the last: ``stop``, ``length``, ``gate``; ``end`` if the server does not report the
+            reason.
+        logprobs: Of the tokens in this response, if requested.
     """
 
     text: str
@@ -67,7 +68,7 @@ class Piece:
 
 
 class PromptTooLong(Exception):  # noqa: N818 - caught where the oldest turn can be left out; never shown
-    """The prompt has more tokens than the server gives to a request; the text has the numbers."""
+    """The prompt has more tokens than the server accepts; the text has the numbers."""
 
 
 _ERRNO = re.compile(r"\[Errno -?\d+\] ")
@@ -80,12 +81,14 @@ _TOO_LONG = re.compile(
     r"|sum of prompt length .* should not exceed",
     re.DOTALL,
 )
-"""A prompt that does not fit, in the words of our own models, of TensorRT-LLM (0.5 on; NVIDIA/TensorRT-LLM issue 977,
-triton-inference-server/tensorrtllm_backend issues 141 and 565) and of vLLM (vllm-project/vllm issues 12165, 20409)."""
+"""Error texts for a prompt that does not fit: of our own models, of TensorRT-LLM (0.5 on; NVIDIA/TensorRT-LLM issue
+977, triton-inference-server/tensorrtllm_backend issues 141 and 565) and of vLLM (vllm-project/vllm issues 12165,
+20409).
+"""
 
 
-def server_said(text: str, model: str) -> WizardError | PromptTooLong:
-    """The exception for an error text of the server, or of the engine behind it."""
+def server_error(text: str, model: str) -> WizardError | PromptTooLong:
+    """The exception for an error text from the server, or from the engine behind it."""
     if long := _TOO_LONG.search(text):
         if long["tokens"]:
             tokens, most = int(long["tokens"]), int(long["most"])
@@ -103,7 +106,7 @@ def server_said(text: str, model: str) -> WizardError | PromptTooLong:
 
 
 def unreachable(where: str, cause: object) -> ServerError:
-    """Nobody listens at ``where``."""
+    """No server listens at ``where``."""
     return ServerError(
         "TW-C01",
         tr("no server responds at {where}: {cause}", where=where, cause=_ERRNO.sub("", plain(str(cause)))),
@@ -112,7 +115,7 @@ def unreachable(where: str, cause: object) -> ServerError:
 
 
 def no_model(model: str, detail: str) -> ServerError:
-    """The server runs but does not serve ``model``."""
+    """The server is running but does not serve ``model``."""
     return ServerError(
         "TW-C02",
         tr("the server does not serve the model {model}: {detail}", model=repr(model), detail=plain(detail)),
@@ -121,7 +124,7 @@ def no_model(model: str, detail: str) -> ServerError:
 
 
 def lost(where: str, cause: object) -> ServerError:
-    """The connection ended before the answer did."""
+    """The connection ended before the answer was complete."""
     return ServerError(
         "TW-C03",
         tr(
@@ -135,7 +138,7 @@ def lost(where: str, cause: object) -> ServerError:
 
 @contextlib.contextmanager
 def connection_errors(where: str, foreign: Callable[[str, object], WizardError]) -> Iterator[None]:
-    """Raise what goes wrong with an HTTP connection to ``where`` as a `WizardError`; ``foreign`` if it is not HTTP."""
+    """Raise errors of an HTTP connection to ``where`` as a `WizardError`; ``foreign`` if it is not HTTP."""
     try:
         yield
     except http.NoConnectionError as error:
@@ -147,7 +150,7 @@ def connection_errors(where: str, foreign: Callable[[str, object], WizardError])
 
 
 def model_ended(model: str) -> ServerError:
-    """The process that computes the answers is gone; Triton itself lives on."""
+    """The process of the model has exited; Triton itself keeps running."""
     return ServerError(
         "TW-C11",
         tr(
@@ -172,7 +175,7 @@ def too_long(detail: str) -> UsageError:
 
 
 def bad_template(detail: object) -> ModelError:
-    """The model's own chat template cannot make a prompt of these messages."""
+    """The model's own chat template cannot render these messages."""
     return ModelError(
         "TW-C06",
         tr("the model's chat template does not support this conversation: {detail}", detail=plain(str(detail))),
@@ -181,7 +184,7 @@ def bad_template(detail: object) -> ModelError:
 
 
 def not_triton(where: str, detail: object) -> ServerError:
-    """Something else answers at ``where``."""
+    """Another service responds at ``where``."""
     return ServerError(
         "TW-C07",
         tr(
@@ -194,7 +197,7 @@ def not_triton(where: str, detail: object) -> ServerError:
 
 
 def key_wanted(where: str, detail: str) -> ServerError:
-    """The server lets nobody in without an API key, or not with this one."""
+    """The server requires an API key, or rejects this one."""
     return ServerError(
         "TW-C12",
         tr("the server at {where} rejects the API key or requires one: {detail}", where=where, detail=plain(detail)),
@@ -206,7 +209,7 @@ def key_wanted(where: str, detail: str) -> ServerError:
 
 
 def key_not_sent(where: str, detail: str) -> ServerError:
-    """The server wants an API key, and others on the way there could read it."""
+    """The server requires an API key, but the connection is not encrypted."""
     return ServerError(
         "TW-C17",
         tr(
@@ -222,7 +225,7 @@ def key_not_sent(where: str, detail: str) -> ServerError:
 
 
 def no_tokenizer(model: str, detail: object) -> UsageError:
-    """A model that takes and gives token ids cannot be talked to without its tokenizer."""
+    """A model with token ID input and output requires its tokenizer for a chat."""
     return UsageError(
         "TW-C13",
         tr(
@@ -235,7 +238,7 @@ def no_tokenizer(model: str, detail: object) -> UsageError:
 
 
 def not_openai(where: str, detail: object) -> ServerError:
-    """What answers is no OpenAI-compatible server."""
+    """The service is not an OpenAI-compatible server."""
     return ServerError(
         "TW-C14",
         tr(
@@ -248,4 +251,4 @@ def not_openai(where: str, detail: object) -> ServerError:
 
 
 API_KEY = "OPENAI_API_KEY"
-"""Environment variable with the key of an OpenAI-compatible server, as OpenAI's own clients name it."""
+"""Environment variable with the key of an OpenAI-compatible server, named as in OpenAI's own clients."""

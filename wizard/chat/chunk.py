@@ -1,4 +1,4 @@
-"""The pieces of an answer, as they come."""
+"""The pieces of an answer, as they arrive."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Chunk:
     Attributes:
         text: What to append to the answer; whole characters.
         stats: Only in the last one.
-        note: Something that the user should know about this answer (and no part of it): a turn that was left out.
-        tokens: Generated so far, as the server counts them; None where it does not say.
-        logprobs: Of tokens since the last piece, where they were asked for and the server gives them. They may be
-            ahead of the text, of which the beginning of a stop text is held back.
-        request: What was sent; only in the first one that is no ``note``. See `wizard.chat.snippet`.
-        ttft_s: Of this answer as in `Stats`; None while no text came.
+        note: A remark for the user about this answer (not part of it): a turn was dropped.
+        tokens: Tokens generated so far, counted by the server; None if it does not report them.
+        logprobs: Of the tokens since the last piece, if requested and reported. They may be ahead of the text, because
+            a possible beginning of a stop string is held back.
+        request: The request that was sent; only in the first chunk that is not a ``note``. See `wizard.chat.snippet`.
+        ttft_s: As in `Stats`; None until text arrives.
     """
 
     text: str

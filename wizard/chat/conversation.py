@@ -1,6 +1,6 @@
 """A conversation as a value.
 
-`wizard.kernel.values.to_json` writes a conversation and `from_json` reads it; `to_markdown` is for people.
+`wizard.kernel.values.to_json` writes a conversation and `from_json` reads it; `to_markdown` is for reading.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from wizard.kernel.text import one_line
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
 SHORTEST_S = 0.05
-"""Text that came in a shorter time says nothing of the rate: a screen that was just being drawn saw it as one burst.
-(Measured: the demo's 39 tokens, which take it 22 ms, were read within 11 ms after a first one that had waited.)"""
+"""Text that arrived in less time gives no useful rate: a screen that was being drawn sees it as a single burst.
+(Measured: the demo's 39 tokens, which take 22 ms, were read within 11 ms after a first one that had waited.)
+"""
 LONGEST_TITLE = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Measured on this side of the wire.
+    """Measurements on the client side.
 
     Attributes:
         tokens: Generated tokens as the server counted them; None where it does not count them.
-        ttft_s: Seconds from sending the prompt to the first piece of text (time to first token); None if none came.
+        ttft_s: Seconds from sending the prompt to the first piece of text (time to first token); None if none arrived.
         total_s: Seconds from sending to the end.
-        finish: ``stop``, ``length``, ``gate`` (a confidence gate answered), ``cancelled``; ``end`` where the server
-            does not say why.
+        finish: ``stop``, ``length``, ``gate`` (a confidence gate answered), ``cancelled``; ``end`` if the server does
+            not report the reason.
     """
 
     tokens: int | None
@@ -40,9 +41,10 @@ class Stats:
 
     @property
     def tokens_per_s(self) -> float | None:
-        """Decoding rate: tokens after the first by the time after the first; None for fewer than two tokens.
+        """Decoding rate: tokens after the first, divided by the time after the first; None for fewer than two tokens.
 
-        Where that time is too short to mean anything, all tokens by the whole time: never more than the model did.
+        If that time is too short to be meaningful: all tokens divided by the total time, which never overstates the
+        rate.
         """
         if self.ttft_s is None or self.tokens is None or self.tokens < 2 or self.total_s <= 0:
             return None
@@ -53,13 +55,13 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One way in which a turn went: a question and its answer.
+    """A version of a turn: a question and its answer.
 
     Attributes:
-        question: As it was asked then.
-        answer: Empty if none came.
-        stats: Of the answer; None if it was stopped or is from elsewhere.
-        at: When it ended, in seconds since 1970 (UTC); 0 if that is not known.
+        question: The question of this version.
+        answer: Empty if none arrived.
+        stats: Of the answer; None if it was stopped or imported.
+        at: When it ended, in seconds since 1970 (UTC); 0 if unknown.
     """
 
     question: str
@@ -70,14 +72,14 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message.
+    """A message.
 
     Attributes:
-        role: Who said it.
-        content: What was said.
-        stats: Of an answer; None if it was stopped or is from elsewhere.
-        at: When it was said, or ended, in seconds since 1970 (UTC); 0 if that is not known.
-        versions: Of a question: the other ways in which this turn went (regenerated, edited), in any order.
+        role: The author's role.
+        content: The text.
+        stats: Of an answer; None if it was stopped or imported.
+        at: When it was sent, or ended, in seconds since 1970 (UTC); 0 if unknown.
+        versions: Of a question: other versions of this turn (regenerated, edited), in any order.
     """
 
     role: Role
@@ -89,20 +91,20 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are chosen; None is the served model's default.
+    """Sampling settings; None means the served model's default.
 
     Attributes:
-        temperature: 0 takes the likeliest token each time.
-        top_p: Share of probability that is chosen from.
-        max_tokens: Longest answer.
-        seed: The same one gives the same answer where the engine can do that.
-        top_k: As many of the likeliest tokens are chosen from; 0 is all.
-        min_p: Tokens less probable than this share of the likeliest one's probability are left out.
-        repetition_penalty: Divides the scores of tokens that were there before; 1 is none.
-        presence_penalty: Taken off the scores of tokens that were there before.
-        frequency_penalty: The same for each time that they were there.
-        stop: Texts that end the answer, beside the model's own.
-        logprobs: Report each token's log-probability, and as many alternatives; None reports nothing.
+        temperature: 0 always selects the most likely token.
+        top_p: Share of probability to sample from.
+        max_tokens: Maximum number of tokens of the answer.
+        seed: The same seed gives the same answer if the engine supports it.
+        top_k: Number of most likely tokens to sample from; 0 means all.
+        min_p: Tokens less probable than this share of the highest probability are excluded.
+        repetition_penalty: Divides the scores of repeated tokens; 1 means no penalty.
+        presence_penalty: Subtracted from the scores of repeated tokens.
+        frequency_penalty: The same for each repetition.
+        stop: Stop strings in addition to the model's own.
+        logprobs: Report each token's log probability, and this number of alternatives; None reports nothing.
     """
 
     temperature: float | None = None
@@ -118,10 +120,10 @@ class Sampling:
     logprobs: int | None = None
 
     def check(self) -> None:
-        """Check that every value is in the range that servers take.
+        """Check that every value is in the range that servers accept.
 
         Raises:
-            UsageError: TW-C08, naming the first that is not.
+            UsageError: TW-C08, naming the first invalid value.
         """
         for name, (low, high, range_text) in _RANGES.items():
             value = getattr(self, name)
@@ -146,13 +148,14 @@ _RANGES = {
     "frequency_penalty": (-2, 2, mark("from -2 to 2")),
     "logprobs": (0, 20, mark("from 0 to 20")),
 }
-"""Setting → least, greatest (both are taken) and the range in words. OpenAI's ranges where it has the setting
-(platform.openai.com/docs/api-reference/chat), vLLM's ``SamplingParams`` for the others."""
+"""Setting → minimum, maximum (both inclusive) and the range in words. OpenAI's ranges if it has the setting
+(platform.openai.com/docs/api-reference/chat), vLLM's ``SamplingParams`` for the others.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Messages so far and how to answer the last one."""
+    """The messages so far and the sampling settings."""
 
     messages: tuple[Message, ...] = ()
     sampling: Sampling = field(default_factory=Sampling)
@@ -167,22 +170,23 @@ class Conversation:
         return self.messages[0].content if self.messages and self.messages[0].role == "system" else ""
 
     def with_system(self, text: str) -> Conversation:
-        """With another system prompt, or none if ``text`` is empty."""
+        """The conversation with a new system prompt, or none if ``text`` is empty."""
         others = tuple(message for message in self.messages if message.role != "system")
         return replace(self, messages=((Message("system", text),) if text else ()) + others)
 
     @property
     def title(self) -> str:
-        """The beginning of the first question, on one line; empty if nothing was asked."""
+        """The beginning of the first question, on a single line; empty if there is none."""
         first = next((each.content for each in self.messages if each.role == "user"), "")
         text = one_line(first[: 10 * LONGEST_TITLE])
         return text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 1].rstrip() + "…"
 
     def asked_again(self, question: str | None = None) -> Conversation:
-        """Up to the last question, open again: the same one, or edited; how the turn went is kept as a version.
+        """The conversation up to the last question, unanswered: the same one, or edited; the old turn is kept as a
+        version.
 
         Raises:
-            UsageError: TW-C18 if nothing was asked yet.
+            UsageError: TW-C18 if there is no question yet.
         """
         place = self._last_question()
         last, answer = self.messages[place], self.messages[place + 1 : place + 2]
@@ -193,34 +197,34 @@ class Conversation:
         return replace(self, messages=(*self.messages[:place], again))
 
     def versions(self) -> tuple[tuple[Version, ...], int]:
-        """All ways in which the last turn went, oldest first, and which of them is the present one.
+        """All versions of the last turn, oldest first, and the index of the current one.
 
         Raises:
-            UsageError: TW-C18 if nothing was asked yet.
+            UsageError: TW-C18 if there is no question yet.
         """
         place = self._last_question()
         last, answer = self.messages[place], self.messages[place + 1 : place + 2]
         now = Version(last.content, *((answer[0].content, answer[0].stats, answer[0].at) if answer else ("",)))
         if not answer:
             return (*sorted(last.versions, key=lambda version: version.at), now), len(last.versions)
-        every = sorted((*last.versions, now), key=lambda version: version.at)
-        return tuple(every), next(index for index, version in enumerate(every) if version is now)
+        versions = sorted((*last.versions, now), key=lambda version: version.at)
+        return tuple(versions), next(index for index, version in enumerate(versions) if version is now)
 
     def chosen(self, index: int) -> Conversation:
-        """With version ``index`` of `versions` as how the last turn went; the others stay versions.
+        """The conversation with version ``index`` of `versions` as the last turn; the others are kept as versions.
 
         Raises:
-            UsageError: TW-C18 if nothing was asked yet, or there is no such version.
+            UsageError: TW-C18 if there is no question yet, or the version is unknown.
         """
-        every, now = self.versions()
-        if not 0 <= index < len(every):
+        versions, now = self.versions()
+        if not 0 <= index < len(versions):
             raise UsageError(
                 "TW-C18",
                 tr("the last turn has no version {number}", number=index + 1),
-                tr("Enter a number from 1 to {count}.", count=len(every)),
+                tr("Enter a number from 1 to {count}.", count=len(versions)),
             )
-        version = every[index]
-        others = tuple(each for place, each in enumerate(every) if place != index and (each.answer or place != now))
+        version = versions[index]
+        others = tuple(each for place, each in enumerate(versions) if place != index and (each.answer or place != now))
         place = self._last_question()
         question = replace(self.messages[place], content=version.question, versions=others)
         answer = (Message("assistant", version.answer, version.stats, version.at),) if version.answer else ()
@@ -233,9 +237,9 @@ class Conversation:
         raise UsageError("TW-C18", tr("no question yet"), tr("Ask a question first."))
 
     def without_open_question(self) -> Conversation:
-        """Without a last question that never got an answer; chat templates want turns to alternate.
+        """The conversation without a last question that has no answer; chat templates require alternating turns.
 
-        One that was asked again goes back to its last answer.
+        A question that was sent again gets back its last answer.
         """
         if not self.messages or self.messages[-1].role != "user":
             return self
@@ -244,7 +248,7 @@ class Conversation:
         return replace(self, messages=self.messages[:-1])
 
     def without_oldest_turn(self) -> Conversation | None:
-        """The conversation up to its second question left out, its system prompt kept; None if one question is left."""
+        """The conversation without its first turn, with its system prompt; None if a single question is left."""
         kept = self.messages[:1] if self.messages and self.messages[0].role == "system" else ()
         for index in range(len(kept) + 1, len(self.messages)):
             if self.messages[index].role == "user":
@@ -257,10 +261,10 @@ class Conversation:
 
 
 def conversation(answers: Mapping[str, object]) -> Conversation:
-    """An empty conversation with the settings that ``answers`` give; the served model's own where they give none.
+    """An empty conversation with the settings in ``answers``; missing ones use the served model's defaults.
 
     Args:
-        answers: ``system`` and the fields of `Sampling`; None, and what is something else, counts as not given.
+        answers: ``system`` and the fields of `Sampling`; None and other keys are ignored.
     """
     given = {each.name: value for each in fields(Sampling) if (value := answers.get(each.name)) is not None}
     if "stop" in given:
@@ -271,12 +275,13 @@ def conversation(answers: Mapping[str, object]) -> Conversation:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
-    """One generated token and how probable it was.
+    """A generated token and its probability.
 
     Attributes:
-        text: Of the token; a part of a character is shown as U+FFFD.
+        text: The token's text; a partial character is shown as U+FFFD.
         logprob: Natural logarithm of its probability.
-        top: The likeliest tokens at its place with theirs, the likeliest first; empty where the server gives none.
+        top: The most likely tokens at its position with theirs, the most likely first; empty if the server reports
+            none.
     """
 
     text: str

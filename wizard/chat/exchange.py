@@ -1,4 +1,4 @@
-"""One answer, put together from the responses to one request; the same for gRPC and HTTP."""
+"""An answer, assembled from the responses to a request; the same for gRPC and HTTP."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from wizard.chat.tokens import Detokenizer, Tokenizer
 from wizard.chat.wire import OWN, WIZARD, Tensor, Wire
 
 NO_REASON = ("", "None")
-"""What engines write for a reason while there is none; the LLM API and vLLM write Python's None as text."""
+"""Texts that engines send for a missing reason; the LLM API and vLLM send Python's None as text."""
 
 
 class Exchange:
-    """Makes the request and reads what comes back.
+    """Builds the request and reads the responses.
 
     Attributes:
-        wire: How the model is asked.
-        over: No more of the answer will come, whatever else the server may send.
-        cut: It was ended here, and the engine may not know: closing the stream tells it.
+        wire: The model's format.
+        over: Whether the answer is complete; further responses are ignored.
+        cut: Whether it was ended on the client side; closing the stream stops the engine.
     """
 
     def __init__(self, ask: Ask, wire: Wire = OWN, tokenizer: Tokenizer | None = None, special: str = "") -> None:
-        """Begin.
+        """Prepare the exchange.
 
         Args:
             ask: The request.
-            wire: How the model is asked.
-            tokenizer: For a model that answers in token ids.
+            wire: The model's format.
+            tokenizer: For a model that returns token IDs.
             special: A regular expression that finds the model's special tokens in its prompt.
         """
         self.wire = wire
@@ -39,7 +39,7 @@ class Exchange:
         self._tokens: int | None = None
         self._end = tokenizer.ends[0] if tokenizer and tokenizer.ends else None
         self._ids = _Ids(ask, wire.echoes, tokenizer) if tokenizer else None
-        self._pieces = DeltaFilter(wire.way)
+        self._pieces = DeltaFilter(wire.mode)
         self._prompt = EchoFilter(ask.prompt if wire.echoes and not tokenizer else "", special)
         self._stop = StopFilter(() if wire.format is WIZARD else ask.stop)
 
@@ -48,10 +48,10 @@ class Exchange:
         return self.wire.tensors(self._ask, self._end)
 
     def take(self, outputs: Mapping[str, Sequence[Any]]) -> Piece | None:
-        """What a response adds; None if that is nothing, or if the answer is over.
+        """The new piece in a response; None if it is empty, or if the answer is over.
 
         Raises:
-            KeyError, IndexError, ValueError, TypeError: The response is none of this format.
+            KeyError, IndexError, ValueError, TypeError: The response does not have this format.
         """
         if self.over:
             return None
@@ -72,14 +72,14 @@ class Exchange:
         return Piece(text, self._tokens, "", logprobs) if text or logprobs or self.wire.format is WIZARD else None
 
     def end(self) -> Piece | None:
-        """The last piece, when the server has sent all; None if it was cut short, or if there was a last piece."""
+        """The last piece, once the server has sent everything; None if it was cut short, or already delivered."""
         if self.over or (self.wire.reasons and not self._ids):
             return None
         full = self._ids is not None and self._ids.count >= self._ask.max_tokens
         return self._last("", "length" if full else "end")
 
     def _progress(self, outputs: Mapping[str, Sequence[Any]]) -> str:
-        """Take in how many tokens there are; the reason of the end, if the response gives one."""
+        """Read the number of tokens; return the finish reason, if the response has one."""
         form = self.wire.format
         if form is WIZARD or outputs.get(form.tokens):
             count = int(outputs[form.tokens][0])
@@ -99,7 +99,7 @@ class Exchange:
 
 
 class _Ids:
-    """What token ids say: the prompt's taken away, those that were there before, and the end."""
+    """Decodes token IDs: removes the prompt and earlier tokens, and detects the end."""
 
     def __init__(self, ask: Ask, echoes: bool, tokenizer: Tokenizer) -> None:
         self.text = Detokenizer(tokenizer.decode)
@@ -112,9 +112,9 @@ class _Ids:
         self._ends = {*tokenizer.ends, *(tokenizer.token(text) for text in ask.stop)}
 
     def feed(self, outputs: Mapping[str, Sequence[Any]]) -> tuple[str, str]:
-        """Text that a response adds, and the reason if it ends the answer.
+        """The new text of a response, and the reason if it ends the answer.
 
-        With the input excluded a response holds new tokens. Otherwise it may hold the prompt and all so far.
+        With the input excluded a response has new tokens only. Otherwise it may have the prompt and all tokens so far.
         """
         ids = [int(each) for each in outputs["output_ids"]]
         if length := outputs.get("sequence_length"):
@@ -129,7 +129,9 @@ class _Ids:
         return self.text.feed(ids[:last]), "" if last is None else "stop"
 
     def logprobs(self, values: Sequence[Any]) -> tuple[TokenLogprob, ...]:
-        """Of the last response's tokens; ``values`` may be those of all tokens so far, or of these only."""
+        """Log probabilities of the last response's tokens; ``values`` may be those of all tokens so far, or of these
+        only.
+        """
         last = values[len(values) - len(self._new) :] if len(values) >= len(self._new) else values
         return tuple(
             TokenLogprob(self._decode([token]), float(value)) for token, value in zip(self._new, last, strict=False)
@@ -137,6 +139,6 @@ class _Ids:
 
 
 def _text(values: Sequence[Any]) -> str:
-    """The first text, as gRPC (bytes) or HTTP (text) gives it."""
+    """The first text, from gRPC (bytes) or HTTP (str)."""
     value = values[0] if len(values) else ""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

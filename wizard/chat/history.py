@@ -1,8 +1,8 @@
-"""Conversations that are kept on this machine: one SQLite file in a folder that only its owner can enter.
+"""Saved conversations on this machine: a SQLite file in a folder that only its owner can access.
 
 Every call opens the file, does one transaction and closes it, so that threads and several wizards may use it at once
 (write-ahead logging, sqlite.org/wal.html). What is deleted is overwritten in the file (``secure_delete``,
-sqlite.org/pragma.html); what a disk or a backup keeps beyond that is out of reach.
+sqlite.org/pragma.html); copies on the disk or in a backup are out of reach.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from wizard.kernel.text import one_line
 from wizard.kernel.values import from_json, to_json
 
 VERSION = 1
-"""Of the tables, kept in the file (``user_version``)."""
+"""Version of the tables, stored in the file (``user_version``)."""
 BUSY_S = 10.0
-"""As long is another wizard waited for."""
+"""Seconds to wait for another wizard."""
 _TABLES = (
     "CREATE TABLE chat (id INTEGER PRIMARY KEY AUTOINCREMENT, revision INTEGER NOT NULL, title TEXT NOT NULL, "
     "model TEXT NOT NULL, endpoint TEXT NOT NULL, sampling TEXT NOT NULL, created REAL NOT NULL, "
@@ -40,26 +40,27 @@ _TABLES = (
 _ENTRIES = (
     "SELECT id, title, model, endpoint, created, updated, (SELECT count(*) FROM message WHERE chat = chat.id) FROM chat"
 )
-_FOUND = (
+_MATCHES = (
     "WITH first AS (SELECT chat, min(id) AS message FROM message WHERE has(content, ?1) GROUP BY chat) "
     "SELECT chat.id, title, model, endpoint, created, updated, (SELECT count(*) FROM message WHERE chat = chat.id), "
     "(SELECT content FROM message WHERE id = first.message) FROM chat LEFT JOIN first ON first.chat = chat.id "
     "WHERE first.message IS NOT NULL OR has(title, ?1) ORDER BY updated DESC, chat.id DESC LIMIT ?2"
 )
-"""``has`` is Python's, for SQLite's LIKE knows the case of ASCII only. All of 20 MB is looked through in about 40 ms.
+"""Search condition; ``has`` is Python's, because SQLite's LIKE ignores case for ASCII only. Searching 20 MB takes some
+40 ms.
 
-An index over parts of words, which languages without blanks need (FTS5's trigrams), took five times as much room as the
-text, and deleting lasted a second with it.
+An index over parts of words, which languages without spaces need (FTS5's trigrams), used five times as much space as
+the text, and deleting took a second with it.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A kept conversation in a list. Times are seconds since 1970 (UTC).
+    """A saved conversation in a list. Times are seconds since 1970 (UTC).
 
     Attributes:
-        id: Never given to another one.
-        found: Where something was searched: the text around the first place that has it.
+        id: Never reused.
+        found: For a search: the text around the first match.
     """
 
     id: int
@@ -74,13 +75,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A conversation as it is kept; without an ``id`` it is not kept yet.
+    """A saved conversation; without an ``id`` it is not saved yet.
 
     Attributes:
         title: Empty: the conversation's own, its first question.
-        model: That answered last.
+        model: The model of the last answer.
         endpoint: Name of the server.
-        revision: Counts the savings, so that two wizards do not overwrite each other's.
+        revision: Number of saves, so that two wizards do not overwrite each other's changes.
     """
 
     conversation: Conversation
@@ -95,23 +96,23 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All conversations that are kept in one file.
+    """All saved conversations of a workspace, in a single file.
 
-    Every method may raise `WorkspaceError`: TW-C20 the file is damaged or something else, TW-C21 it was made by a
-    newer wizard, TW-C22 it cannot be read or written. Nothing is overwritten then.
+    Every method may raise `WorkspaceError`: TW-C20 the file is damaged or not a history, TW-C21 it was written by a
+    newer wizard, TW-C22 it is not readable or writable. Nothing is overwritten then.
     """
 
     path: Path
 
     @classmethod
     def of(cls, workspace: Workspace) -> History:
-        """The one of ``workspace``; nothing is made before something is saved."""
+        """The history of ``workspace``; no file is created before a conversation is saved."""
         return cls(workspace.root / "chats" / "chats.sqlite3")
 
     def save(self, kept: Kept) -> Kept:
-        """Keep the conversation as it is now, all of it or nothing; what was saved before of it is brought up to date.
+        """Save the conversation atomically; an earlier save of it is updated.
 
-        If another wizard has gone on with the same conversation in the meantime, this becomes one of its own.
+        If another wizard has continued the same conversation in the meantime, this becomes a separate one.
         """
         now = time.time()
         with self._open(write=True) as store:
@@ -139,7 +140,7 @@ class History:
         """The conversation ``number``.
 
         Raises:
-            UsageError: TW-C23 if there is none of that number.
+            UsageError: TW-C23 if it is unknown.
         """
         with self._open() as store:
             row = store.execute(
@@ -157,12 +158,12 @@ class History:
         return Kept(conversation, row[1], row[2], row[0], number, row[6], row[4], row[5])
 
     def newest(self) -> Kept | None:
-        """The conversation that was gone on with last."""
+        """The most recently continued conversation."""
         entries = self.entries(limit=1)
         return self.load(entries[0].id) if entries else None
 
     def entries(self, *, limit: int = 50, offset: int = 0) -> list[Entry]:
-        """Conversations, the last one first."""
+        """Conversations, most recent first."""
         with self._open() as store:
             rows = store.execute(
                 f"{_ENTRIES} ORDER BY updated DESC, id DESC LIMIT ? OFFSET ?", (limit, offset)
@@ -170,20 +171,20 @@ class History:
         return [Entry(*row) for row in rows]
 
     def search(self, text: str, *, limit: int = 50) -> list[Entry]:
-        """Conversations with ``text`` in a message or in the title, the last one first; case does not matter."""
+        """Conversations with ``text`` in a message or in the title, most recent first; case-insensitive."""
         text = _utf8(text).replace("\0", "").strip()
         if not text:
             return self.entries(limit=limit)
         with self._open() as store:
             store.create_function("has", 2, lambda text, part: part in text.casefold(), deterministic=True)
-            rows = store.execute(_FOUND, (text.casefold(), limit)).fetchall()
+            rows = store.execute(_MATCHES, (text.casefold(), limit)).fetchall()
         return [replace(Entry(*row[:7]), excerpt=_around(row[7] or "", text)) for row in rows]
 
     def rename(self, number: int, title: str) -> None:
-        """Give a conversation another title.
+        """Change a conversation's title.
 
         Raises:
-            UsageError: TW-C23 if there is none of that number, TW-C24 if the title is empty.
+            UsageError: TW-C23 if it is unknown, TW-C24 if the title is empty.
         """
         title = one_line(_utf8(title))
         if not title:
@@ -196,34 +197,34 @@ class History:
         """Remove a conversation; its text is overwritten in the file.
 
         Raises:
-            UsageError: TW-C23 if there is none of that number.
+            UsageError: TW-C23 if it is unknown.
         """
         with self._open(write=True) as store:
             if not store.execute("DELETE FROM chat WHERE id = ?", (number,)).rowcount:
                 raise _unknown(number)
         with self._open() as store:
-            store.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the log that was written before has the text, too
+            store.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the write-ahead log has the text, too
 
     @contextlib.contextmanager
     def _open(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-        """One transaction."""
+        """Open the file for a single transaction."""
         try:
             if write:
                 self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                with contextlib.suppress(FileExistsError):  # SQLite gives the files beside it the same rights
+                with contextlib.suppress(FileExistsError):  # SQLite gives the files beside it the same permissions
                     os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            kept = self.path.exists()  # else nothing was saved yet, and an empty store in memory says so
+            kept = self.path.exists()  # otherwise nothing was saved yet, and an empty in-memory store is used
             store = sqlite3.connect(self.path if kept else ":memory:", timeout=BUSY_S, isolation_level=None)
             with contextlib.closing(store):
                 self._prepare(store, write=write)
                 store.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 yield store
-                store.execute("COMMIT")  # closing without it rolls back
+                store.execute("COMMIT")  # closing without a commit rolls back
         except (OSError, sqlite3.Error, UnicodeError) as error:
             raise _failure(self.path, error) from error
 
     def _prepare(self, store: sqlite3.Connection, *, write: bool) -> None:
-        """Set the connection up; make the tables if the file is new."""
+        """Configure the connection; create the tables if the file is new."""
         store.execute("PRAGMA secure_delete = ON")
         store.execute("PRAGMA foreign_keys = ON")
         (version,) = store.execute("PRAGMA user_version").fetchone()
@@ -236,12 +237,12 @@ class History:
         if version == 0:
             _make(store, self.path)
         if write:
-            with contextlib.suppress(sqlite3.OperationalError):  # another wizard has it open: the next time will do
+            with contextlib.suppress(sqlite3.OperationalError):  # another wizard has it open: it works next time
                 store.execute("PRAGMA journal_mode = WAL")
 
 
 def _make(store: sqlite3.Connection, path: Path) -> None:
-    """The tables, in a file that has none."""
+    """Create the tables in an empty file."""
     store.execute("BEGIN IMMEDIATE")
     if store.execute("PRAGMA user_version").fetchone() == (0,):  # no other wizard was faster
         if store.execute("SELECT 1 FROM sqlite_master").fetchone():
@@ -254,14 +255,14 @@ def _make(store: sqlite3.Connection, path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _More:
-    """What a message has beside its text."""
+    """A message's data besides its text."""
 
     stats: Stats | None = None
     versions: tuple[Version, ...] = ()
 
 
 def _write_messages(store: sqlite3.Connection, chat: int, messages: tuple[Message, ...]) -> None:
-    """Write what is new or has changed, and nothing else: most often the last two of many."""
+    """Write only new and changed messages: usually the last two of many."""
     rows = [_row(each) for each in messages]
     there = store.execute(
         "SELECT role, content, at, more FROM message WHERE chat = ? ORDER BY place", (chat,)
@@ -281,7 +282,7 @@ def _row(message: Message) -> tuple[str, str, float, str]:
 
 
 def _utf8(text: str) -> str:
-    """``text`` without lone surrogates, which a terminal may give."""
+    """``text`` without lone surrogates, which terminal input may contain."""
     return text.encode(errors="replace").decode()
 
 
@@ -292,7 +293,7 @@ def _message(row: Any, where: str) -> Message:
 
 
 def _around(content: str, text: str, *, width: int = 80) -> str:
-    """The part of ``content`` that has ``text``, on one line."""
+    """The part of ``content`` around ``text``, on a single line."""
     place = content.lower().find(text.lower())
     if place < 0:
         return ""

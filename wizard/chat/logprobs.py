@@ -1,4 +1,4 @@
-"""Tokens' log-probabilities in the forms in which servers give them."""
+"""Log probabilities of tokens, in the servers' formats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def of_openai(entries: Iterable[Mapping[str, Any]]) -> tuple[TokenLogprob, ...]:
     """``choices[0].logprobs.content`` of a chat completion (platform.openai.com/docs/api-reference/chat).
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: It is none.
+        KeyError, TypeError, ValueError, AttributeError: It has another format.
     """
     return tuple(
         TokenLogprob(
@@ -31,7 +31,7 @@ def of_own(text: str) -> tuple[TokenLogprob, ...]:
     """The output ``logprobs`` of the wizard's own models: JSON, ``[[token, logprob, [[token, logprob], ...]], ...]``.
 
     Raises:
-        KeyError, TypeError, ValueError: It is none.
+        KeyError, TypeError, ValueError: It has another format.
     """
     return tuple(
         TokenLogprob(str(token), float(logprob), tuple((str(candidate), float(value)) for candidate, value in top))

@@ -1,4 +1,4 @@
-"""How much of the model's context a conversation takes: the next prompt, with what is being written."""
+"""How much of the model's context a conversation uses: the next prompt, including the draft."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from wizard.chat.tokens import Tokenizer
 from wizard.kernel.errors import UsageError
 
 BYTES_PER_TOKEN = 3
-"""Text in common tokenizers has about four bytes for each token; fewer is careful."""
+"""Common tokenizers have about four bytes of text per token; a lower value is conservative."""
 TURN_TOKENS = 8
-"""Role names and turn marks around a message."""
+"""Role names and turn markers around a message."""
 ENOUGH_TOKENS = 50
-"""Counted by the server, they say more of this model's tokens than the rule above."""
+"""From this number of server-counted tokens on, their average replaces the value above."""
 LONGEST_COUNTED = 2_000
 """Characters of a draft that are counted at every key; a longer one is estimated until it is sent."""
 
@@ -26,10 +26,10 @@ class Usage:
     """Tokens of the next prompt.
 
     Attributes:
-        tokens: With what is being written, and the marks around each message.
-        context: Of the served model, for prompt and answer together; None if the server does not say.
-        counted: By the model's own tokenizer (but `TURN_TOKENS` for each message's marks); otherwise it is an estimate
-            and is to be shown as one.
+        tokens: Including the draft, and the markers around each message.
+        context: The served model's context, for prompt and answer together; None if the server does not report it.
+        counted: Whether the model's own tokenizer counted them (with `TURN_TOKENS` for each message's markers);
+            otherwise it is an estimate and must be shown as one.
     """
 
     tokens: int
@@ -38,17 +38,17 @@ class Usage:
 
     @property
     def share(self) -> float | None:
-        """Of the context, 0 to 1 and beyond; None if that is not known."""
+        """Share of the context, from 0 to 1 and beyond; None if unknown."""
         return self.tokens / self.context if self.context else None
 
 
 @dataclass(slots=True)
 class Meter:
-    """Counts; cheap enough to be asked at every key, because it remembers the messages that it has counted.
+    """Counts tokens; fast enough for every key press, because it caches the counts of messages.
 
     Attributes:
-        context: Tokens of prompt plus answer; None if that is not known.
-        encode: The model's own tokenizer; None where there is none.
+        context: Tokens of prompt plus answer; None if unknown.
+        encode: The model's own tokenizer; None if there is none.
     """
 
     context: int | None = None
@@ -56,9 +56,9 @@ class Meter:
     _known: dict[str, int] = field(default_factory=dict)
 
     def usage(self, conversation: Conversation, draft: str = "") -> Usage:
-        """What ``conversation`` takes with ``draft`` as its next question.
+        """The usage of ``conversation`` with ``draft`` as its next question.
 
-        Messages that are new to it are tokenized: a long conversation, opened, wants a thread the first time.
+        New messages are tokenized: call it in a thread for a long conversation that was just opened.
         """
         counted = self.encode is not None and len(draft) <= LONGEST_COUNTED
         size = bytes_per_token(conversation)
@@ -84,14 +84,14 @@ def meter(served: ServedModel) -> Meter:
     """The meter for a served model; reading a tokenizer may take a second."""
     encode = None
     if served.folder:
-        with suppress(UsageError):  # the chat itself says what is wrong with it, where it needs it
+        with suppress(UsageError):  # the chat itself reports the error, if it needs the tokenizer
             tokenizer = Tokenizer(served.folder, served.name)
             encode = lambda text: tokenizer.encode(text.encode(errors="replace").decode(), begin=False)  # noqa: E731
     return Meter(served.max_seq_len, encode)
 
 
 def bytes_per_token(conversation: Conversation) -> float:
-    """As in the answers that the server has counted, if those are enough."""
+    """The average of the answers that the server has counted, if there are enough."""
     counted = [each for each in conversation.messages if each.stats and each.stats.tokens]
     tokens = sum(each.stats.tokens or 0 for each in counted if each.stats)
     if tokens < ENOUGH_TOKENS:

@@ -1,8 +1,8 @@
 """Chat with an OpenAI-compatible server by its URL: ``trtllm-serve``, ``vllm serve``, Triton's OpenAI front end.
 
 ``POST /v1/chat/completions`` with server-sent events that end with ``[DONE]``, ``GET /v1/models`` to find the model
-(platform.openai.com/docs/api-reference/chat). Hanging up cancels the request. The API key, if there is one, is read
-from the environment for each request that the server refused without it, and kept nowhere else. It goes only over
+(platform.openai.com/docs/api-reference/chat). Closing the connection cancels the request. The API key, if there is one,
+is read from the environment for each request that the server rejected without it, and not stored. It is only sent over
 HTTPS or to this machine.
 """
 
@@ -26,7 +26,7 @@ from wizard.chat.ask import (
     lost,
     no_model,
     not_openai,
-    server_said,
+    server_error,
     unreachable,
 )
 from wizard.chat.logprobs import of_openai as logprobs_of
@@ -41,18 +41,18 @@ from wizard.plan.ports import Ports
 from wizard.serve.endpoint import Endpoint
 
 KEY_WANTED = (401, 403)
-"""Statuses of HTTP with which servers refuse a request without a key, or with another one."""
+"""HTTP statuses with which servers reject a missing or wrong key."""
 
 
 def at(url: str, model: str | None = None) -> Endpoint:
-    """The endpoint of ``model`` at ``url``, or of the only model there; asks the server (≤ `TIMEOUT_S`).
+    """The endpoint of ``model`` at ``url``, or of its only model; queries the server (≤ `TIMEOUT_S`).
 
     Args:
-        url: ``http://127.0.0.1:9000/v1``; ``/v1`` may be left out.
+        url: ``http://127.0.0.1:9000/v1``; ``/v1`` may be omitted.
         model: Its name on that server.
 
     Raises:
-        UsageError: TW-C15 if it is no URL of HTTP, TW-C16 if the server has several models and none is named.
+        UsageError: TW-C15 if it is not an HTTP URL, TW-C16 if the server has several models and none is named.
         ServerError: TW-C01, TW-C02, TW-C12, TW-C14, TW-C17, see `wizard.chat.ask`.
     """
     base, host, port = _checked(url)
@@ -77,7 +77,7 @@ def at(url: str, model: str | None = None) -> Endpoint:
 
 
 def served_model(base: str, model: str) -> ServedModel:
-    """What the server at ``base`` says of ``model``.
+    """The description of ``model`` from the server at ``base``.
 
     Raises:
         ServerError: TW-C01, TW-C02, TW-C12, TW-C14, TW-C17, see `wizard.chat.ask`.
@@ -85,7 +85,7 @@ def served_model(base: str, model: str) -> ServedModel:
     entry = next((each for each in _models(base) if each["id"] == model), None)
     if entry is None:
         raise no_model(model, tr("it is not in the server's list"))
-    length = entry.get("max_model_len")  # vLLM says it
+    length = entry.get("max_model_len")  # vLLM reports it
     return ServedModel(model, None, (), length if type(length) is int else None, None, Wire(OPENAI))
 
 
@@ -118,7 +118,7 @@ async def stream(ask: Ask, base: str, sent: Callable[[], object] = lambda: None)
 
 
 def request(ask: Ask, base: str) -> Request:
-    """What `stream` sends for ``ask``, with or without the key."""
+    """The request that `stream` sends for ``ask``, with or without the key."""
     return Request(f"{base}/chat/completions", _body(ask), ask.model, key=bool(os.environ.get(API_KEY)))
 
 
@@ -144,14 +144,15 @@ def _body(ask: Ask) -> dict[str, Any]:
 
 
 LARGEST_SEED = 2**63 - 1
-"""Seeds are signed there (vLLM's ``SamplingParams``)."""
+"""Maximum seed: seeds are signed there (vLLM's ``SamplingParams``)."""
 PARAMETERS = ("temperature", "presence_penalty", "frequency_penalty", *NOT_OPENAIS)
-"""Sent if they are set. The last ones are no part of OpenAI's own interface; vLLM, ``trtllm-serve`` and others take
-them beside it (docs.vllm.ai, OpenAI-compatible server, extra parameters), and who does not may say so."""
+"""Sent if they are set. The last ones are not part of OpenAI's API; vLLM, ``trtllm-serve`` and others accept them in
+addition (docs.vllm.ai, OpenAI-compatible server, extra parameters), and other servers may reject them.
+"""
 
 
 class _Events:
-    """Reads the events of one answer."""
+    """Reads the events of an answer."""
 
     def __init__(self, ask: Ask, base: str) -> None:
         self._ask = ask
@@ -161,7 +162,7 @@ class _Events:
         self._done = False
 
     def take(self, line: bytes) -> Piece | None:
-        """The piece of text in a line of the body, if there is one."""
+        """The piece of text in a line of the body, if it has any."""
         if not line or line.startswith((b":", b"event:", b"id:", b"retry:")):
             return None
         data = line.removeprefix(b"data:").strip()
@@ -171,7 +172,7 @@ class _Events:
         try:
             event = json.loads(data)
             if error := event.get("error"):
-                raise server_said(_message(error), self._ask.model)
+                raise server_error(_message(error), self._ask.model)
             if usage := event.get("usage"):
                 self._tokens = int(usage["completion_tokens"])
             if not event["choices"]:
@@ -188,7 +189,7 @@ class _Events:
         """The last piece.
 
         Raises:
-            ServerError: TW-C03 if neither a reason nor ``[DONE]`` came: the answer was cut short.
+            ServerError: TW-C03 if neither a reason nor ``[DONE]`` arrived: the answer was cut short.
         """
         if not (self._done or self._finish):
             raise lost(self._base, tr("the stream ended too early"))
@@ -196,7 +197,7 @@ class _Events:
 
 
 def _error_text(status: int, body: bytes) -> str:
-    """The words of a refusal."""
+    """The error text of a rejected request."""
     try:
         reply = json.loads(body)
         return _message(reply.get("error") or reply)
@@ -210,11 +211,11 @@ def _refused(status: int, body: bytes, model: str, base: str) -> Exception:
         return key_wanted(base, text)
     if status == 404:
         return no_model(model, text)
-    return server_said(text, model)
+    return server_error(text, model)
 
 
 def _message(error: Any) -> str:
-    """The words in an error object; servers differ in where they put them."""
+    """The text of an error object; servers differ in its structure."""
     if isinstance(error, dict):
         return str(error.get("message") or error.get("detail") or error)
     return str(error)
@@ -261,7 +262,7 @@ def _get_models(base: str, headers: dict[str, str]) -> http.Reply:
 
 
 def private(base: str) -> bool:
-    """Whether nobody can read what is sent to ``base``: it is encrypted, or does not leave this machine."""
+    """Whether the connection to ``base`` is private: encrypted, or on this machine."""
     parts = urlsplit(base)
     host = parts.hostname or ""
     try:
@@ -271,7 +272,7 @@ def private(base: str) -> bool:
 
 
 def _key(base: str, refusal: str) -> dict[str, str]:
-    """The header with the key, for a server that refused to answer without and said ``said``.
+    """The header with the key, for a server that rejected a request without it with the text ``refusal``.
 
     Raises:
         ServerError: TW-C12 if there is no key, TW-C17 if it cannot be sent there.

@@ -1,9 +1,9 @@
-"""A conversation as the prompt that a model was trained with: its chat template, rendered by Jinja.
+"""Render a conversation as a prompt in the model's own chat template, with Jinja.
 
-Chat templates are programs that come with models, so they run in Jinja's sandbox. What they may use beyond Jinja is
-what transformers gives them (huggingface.co/docs/transformers, "Writing a chat template"; ``chat_template_utils.py`` of
-transformers 5.20 to 5.23), because they are written against that; `tests/chat/test_rendering.py` holds both against
-each other. transformers itself is not imported: that takes two thirds of a second (`benchmarks/chat_start.py`).
+Chat templates are programs that come with models, so they run in Jinja's sandbox. Beyond Jinja they may use what
+transformers provides (huggingface.co/docs/transformers, "Writing a chat template"; ``chat_template_utils.py`` of
+transformers 5.20 to 5.23), because they are written for it; `tests/chat/test_rendering.py` compares the two.
+transformers itself is not imported: that takes two thirds of a second (`benchmarks/chat_start.py`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 def render(conversation: Conversation, served: ServedModel) -> str:
     """The prompt for the conversation's next answer.
 
-    Special tokens that somebody typed are broken by a space: the server reads the prompt's as such, and a message must
-    not end its own turn. Where a template has no system role, the system prompt goes before the first question. A base
-    model, which has no template, gets the last message as it is.
+    Special tokens in the user's text are broken by a space: the server interprets them, and a message must not end its
+    own turn. If a template has no system role, the system prompt is put before the first question. A base model, which
+    has no template, gets the last message unchanged.
 
     Raises:
-        ModelError: TW-C06 if the template refuses the messages.
+        ModelError: TW-C06 if the template rejects the messages.
     """
     if served.chat is None:
         return conversation.messages[-1].content
@@ -49,7 +49,7 @@ def render(conversation: Conversation, served: ServedModel) -> str:
             system, first, *rest = messages
             folded = {"role": first["role"], "content": f"{system['content']}\n\n{first['content']}"}
             return _apply([folded, *rest], served.chat)
-    except Exception as error:  # a template is a foreign program: it may fail in any way
+    except Exception as error:  # a template is third-party code: it may fail in any way
         raise ask.bad_template(error) from error
 
 
@@ -61,13 +61,13 @@ def apply(template: str, messages: Sequence[dict[str, Any]], **variables: Any) -
     """Render ``template``.
 
     Args:
-        template: Jinja's language.
-        messages: Plain values only (those of JSON): what has methods could be misused by the template.
-        variables: More of them, and of the same kind; ``tools`` and ``documents`` are none if left out, and the
-            prompt ends where the answer begins.
+        template: A Jinja template.
+        messages: Plain JSON values only: the template could misuse objects with methods.
+        variables: Further JSON values; ``tools`` and ``documents`` default to none, and the prompt ends where the
+            answer begins.
 
     Raises:
-        Exception: Whatever the template does; ``jinja2.TemplateError`` if it refuses the messages.
+        Exception: Any error of the template; ``jinja2.TemplateError`` if it rejects the messages.
     """
     given = {"tools": None, "documents": None, "add_generation_prompt": True, **variables}
     return _compiled(template).render(messages=messages, **given)
@@ -80,7 +80,7 @@ def _compiled(template: str) -> Template:
 
 @functools.cache
 def _environment() -> Environment:
-    """The sandbox with what transformers adds to it, or takes from it."""
+    """The sandbox with what transformers adds or removes."""
     from jinja2.ext import loopcontrols
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -95,7 +95,7 @@ def _environment() -> Environment:
 
 
 def _generation_blocks() -> Any:
-    """``{% generation %}`` marks what the model itself says, for training; here it is only its content."""
+    """``{% generation %}`` marks the model's own text, for training; here only its content is kept."""
     from jinja2 import nodes
     from jinja2.ext import Extension
     from jinja2.parser import Parser
@@ -111,7 +111,7 @@ def _generation_blocks() -> Any:
 
 
 def _namespaces() -> Any:
-    """``namespace()`` that keeps no name with an underscore in front: those lead into Python's own objects."""
+    """``namespace()`` without names that begin with an underscore: those lead into Python's internals."""
     from jinja2.exceptions import SecurityError
     from jinja2.utils import Namespace
 
@@ -151,7 +151,7 @@ def _to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """JSON as models are trained on it; Jinja's own filter would write ``<`` as ``\\u003c``."""
+    """JSON as models are trained on it; Jinja's own filter escapes ``<`` as ``\\u003c``."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 

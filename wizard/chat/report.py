@@ -1,4 +1,4 @@
-"""What was measured of an answer, in words; every interface says it with these."""
+"""The measurements of an answer in words, shared by all interfaces."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from wizard.kernel.units import duration
 
 STOPPED = mark("stopped")
 COMPARABLE_S = 0.2
-"""Seconds of an answer from which its rate means enough to be compared."""
+"""Seconds of an answer from which its rate is reliable enough for a comparison."""
 ENDS = {
     "length": mark("cut off at max_tokens"),
     "gate": mark("the model was not confident, so it answered that it does not know"),
 }
-"""Ends of an answer that deserve a word (`Stats.finish`)."""
+"""Finish reasons that are shown (`Stats.finish`)."""
 
 
 def figures(stats: Stats | None) -> str:
-    """``240.0 tokens/s · first token 50 ms · 12 tokens``, and how it ended if that deserves a word.
+    """``240.0 tokens/s · first token 50 ms · 12 tokens``, and the finish reason if it is notable.
 
-    What was not measured is left out; None is an answer that was stopped before its end.
+    Missing measurements are omitted; None is an answer that was stopped early.
     """
     if stats is None:
         return tr(STOPPED)
@@ -40,14 +40,14 @@ def figures(stats: Stats | None) -> str:
 
 
 def short(seconds: float) -> str:
-    """A time that is mostly below a second."""
+    """A time that is usually below a second."""
     return duration(seconds) if seconds >= 1 else f"{1000 * seconds:.0f} ms"
 
 
 def faster(measured: Sequence[tuple[str, Stats]]) -> str:
-    """Which of two names has the faster model, and by how much; how long each took where there are no rates to compare.
+    """Which of two named models is faster, and by how much; or how long each took, without comparable rates.
 
-    A rate is compared where the server counts its tokens, and they came for `COMPARABLE_S` at least.
+    A rate is comparable if the server counts its tokens, and they arrived over at least `COMPARABLE_S`.
     """
     rates = [
         (name, stats.tokens_per_s)
@@ -55,8 +55,8 @@ def faster(measured: Sequence[tuple[str, Stats]]) -> str:
         if stats.tokens_per_s is not None and stats.total_s - (stats.ttft_s or 0.0) >= COMPARABLE_S
     ]
     if len(rates) < len(measured):
-        every = (tr("{name}: {time} in total", name=name, time=short(stats.total_s)) for name, stats in measured)
-        return " · ".join(every)
+        times = (tr("{name}: {time} in total", name=name, time=short(stats.total_s)) for name, stats in measured)
+        return " · ".join(times)
     (fast, rate), (slow, least) = sorted(rates, key=lambda each: each[1], reverse=True)
     if rate < 1.05 * least:
         return tr("Both are about equally fast: {rate:.1f} and {least:.1f} tokens/s", rate=rate, least=least)

@@ -1,4 +1,4 @@
-"""A conversation as a file, for people (``.md``) or for programs (``.json``); the interfaces share it."""
+"""A conversation as a file, for reading (``.md``) or for programs (``.json``); shared by the interfaces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wizard.plan.questions import Question
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A conversation as it is in a JSON file."""
+    """A conversation in a JSON file."""
 
     conversation: Conversation
     title: str = ""
@@ -26,7 +26,7 @@ class Saved:
 
 
 def as_markdown(saved: Saved) -> str:
-    """The conversation as Markdown, with the model and the settings that it was had with."""
+    """The conversation as Markdown, with its model and settings."""
     given = to_data(saved.conversation.sampling).items()
     settings = ", ".join(f"{name} {value}" for name, value in given if value not in (None, []))
     head = saved.title or tr("Chat with {model}", model=saved.model)
@@ -40,7 +40,7 @@ def as_json(saved: Saved) -> str:
 
 
 FORMATS: dict[str, Callable[[Saved], str]] = {".md": as_markdown, ".json": as_json}
-"""Ending of the file's name → what is written."""
+"""File suffix → format."""
 LARGEST_BYTES = 256 * 1024**2
 
 
@@ -51,7 +51,7 @@ class _About:
 
 
 def problem(name: str) -> str:
-    """What is wrong with a file's name; an empty text if nothing is."""
+    """The error in a file name; empty if it is valid."""
     return "" if Path(name).suffix in FORMATS else tr("the file name must end in .md or .json")
 
 
@@ -64,31 +64,31 @@ FILE = Question(
     validate=problem,
     help=mark("NAME.md to read it, or NAME.json for programs; ~ is your home folder."),
 )
-"""Where to save, for an interface that asks with a form."""
+"""The question for the file, for interfaces with a form."""
 
 
 def file_name(server: str) -> str:
-    """What to offer for a conversation with ``server``, whose name may be an address."""
+    """The default file for a conversation with ``server``, whose name may be an address."""
     return re.sub(r"[^\w.-]+", "-", server).strip(".-") + ".md"
 
 
 def target(name: str) -> tuple[Path, bool]:
-    """The file that is meant by ``name``, and whether it is there already."""
+    """The file that ``name`` refers to, and whether it exists."""
     path = Path(name)
-    with suppress(RuntimeError):  # a home folder of nobody
+    with suppress(RuntimeError):  # unknown user in ~user
         path = path.expanduser()
     try:
         return path.absolute(), path.exists()
-    except OSError:  # saving says why
+    except OSError:  # saving reports the error
         return path, False
 
 
 def save(path: Path, model: str, conversation: Conversation, *, title: str = "", overwrite: bool = False) -> None:
-    """Write the conversation to ``path``, whole or not at all; a file that is there stays unless ``overwrite``.
+    """Write the conversation to ``path``, atomically; an existing file is kept unless ``overwrite``.
 
     Raises:
-        UsageError: TW-U24 if the name's ending is neither ``.md`` nor ``.json``, TW-U25 if the file cannot be written
-            or is there already.
+        UsageError: TW-U24 if the name's ending is neither ``.md`` nor ``.json``, TW-U25 if the file is not writable or
+            already exists.
     """
     if wrong := problem(str(path)):
         raise UsageError("TW-U24", wrong, tr("For example: chat.md"))
@@ -96,7 +96,7 @@ def save(path: Path, model: str, conversation: Conversation, *, title: str = "",
     temporary = path.with_name(f".{path.name}.new")
     try:
         if not overwrite:
-            path.open("x").close()  # it is ours from here on
+            path.open("x").close()  # it is our file from here on
         try:
             temporary.write_text(text, encoding="utf-8")
             temporary.replace(path)
@@ -115,7 +115,7 @@ def load(path: Path) -> Saved:
     """The conversation that was saved to a JSON file.
 
     Raises:
-        UsageError: TW-U27 if the file cannot be read or is too large, TW-K01 or TW-K02 if it is no conversation.
+        UsageError: TW-U27 if the file is not readable or is too large, TW-K01 or TW-K02 if it is not a conversation.
     """
     try:
         if path.stat().st_size > LARGEST_BYTES:

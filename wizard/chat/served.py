@@ -1,7 +1,7 @@
-"""What the server says of the model that it serves.
+"""The server's description of the served model.
 
-The server's own description (``GET /v2/models/NAME/config``) has all that a client of the wizard's own models needs.
-Models of other makers say nothing of templates and tokenizers: those come from the model's folder.
+The server's own description (``GET /v2/models/NAME/config``) has everything that a client of the wizard's own models
+needs. Other models do not describe templates and tokenizers: those come from the model's folder.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class ServedModel:
     """A served model's description.
 
     Attributes:
-        name: Of the model that is asked; the engine's where that is better asked than the ensemble before it.
-        chat: None for a base model, which continues texts, and where the server renders the conversation.
-        questions: Known to work.
-        max_seq_len: Tokens of prompt plus answer; None if the server does not say.
-        default_temperature: None if the server does not say.
-        wire: How it is asked.
-        folder: With its tokenizer, where one is needed here.
-        note: What a user should know of it.
+        name: Name of the model that gets the requests; the engine's if that is better than the ensemble in front of it.
+        chat: The chat format; None for a base model, which continues texts, and if the server renders the conversation.
+        questions: Example questions that are known to work.
+        max_seq_len: Tokens of prompt plus answer; None if the server does not report it. default_temperature: None if
+            the server does not report it.
+        wire: Its format.
+        folder: Folder with its tokenizer, if the client needs one.
+        note: A remark for the user.
     """
 
     name: str
@@ -49,20 +49,20 @@ class ServedModel:
 
     @property
     def takes_turns(self) -> bool:
-        """It knows a conversation from a text."""
+        """Whether it distinguishes a conversation from a text."""
         return self.chat is not None or self.wire.format is OPENAI
 
     @property
     def logprobs(self) -> int | None:
-        """Most alternatives that come with a token's log-probability; None if it gives nothing of the kind."""
+        """Maximum number of alternatives per token; None if it reports no log probabilities."""
         return self.wire.logprobs
 
 
 def served_model(url: str, model: str, folder: str | None = None) -> ServedModel:
-    """Ask the server at ``url`` what ``model`` is; blocks for up to `TIMEOUT_S` a question.
+    """Query the server at ``url`` for the description of ``model``; blocks for up to `TIMEOUT_S` per request.
 
-    An ensemble of TensorRT-LLM, or its BLS model, is passed by where ``folder`` has the tokenizer: the engine itself
-    is asked then, because a cancelled ensemble does not stop its engine (measured, Triton 2.51.0).
+    An ensemble of TensorRT-LLM, or its BLS model, is bypassed if ``folder`` has the tokenizer: requests then go to the
+    engine itself, because a cancelled ensemble does not stop its engine (measured, Triton 2.51.0).
 
     Args:
         url: ``http://host:port``.
@@ -70,10 +70,10 @@ def served_model(url: str, model: str, folder: str | None = None) -> ServedModel
         folder: The model's folder on this machine: tokenizer and chat template.
 
     Raises:
-        ServerError: TW-C01 if nobody answers, TW-C02 if the model is not served, TW-C07 if it is no Triton server or
-            the model is none that can be chatted with.
-        UsageError: TW-C13 if the model speaks in token ids and there is no tokenizer.
-        ModelError: TW-M04 or TW-M17 if the folder's chat template cannot be read.
+        ServerError: TW-C01 if no server responds, TW-C02 if the model is not served, TW-C07 if it is not a Triton
+            server or the model does not support chat.
+        UsageError: TW-C13 if the model uses token IDs and there is no tokenizer.
+        ModelError: TW-M04 or TW-M17 if the folder's chat template is not readable.
     """
     config = _config(url, model)
     try:
@@ -123,7 +123,7 @@ def _engine(url: str, config: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _tokenizer_dir(url: str, config: Mapping[str, Any]) -> str | None:
-    """The folder that a preprocessing step has its tokenizer from, if that is on this machine, too."""
+    """The tokenizer folder of a preprocessing step, if it exists on this machine."""
     for name in engine_of(config):
         folder = (_config(url, name).get("parameters") or {}).get("tokenizer_dir", {}).get("string_value", "")
         if folder and (Path(folder) / "tokenizer.json").is_file():

@@ -1,4 +1,4 @@
-"""How a model answers, as questions that every interface asks; and presets of it."""
+"""Sampling settings as questions for every interface, and presets of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from wizard.kernel.values import from_data, to_data
 from wizard.plan.questions import CHAT, Question
 
 SEVERAL = "|"
-"""Between stop texts that are typed on one line."""
+"""Separator between stop strings on a single line."""
 
 
 def _between(low: float, high: float) -> Callable[[Any], str]:
@@ -78,14 +78,14 @@ MORE = (
     ),
 )
 SETTINGS = (*CHAT, *MORE)
-"""All that can be set of a conversation: the system prompt and the fields of `Sampling` but ``logprobs``."""
+"""All settings of a conversation: the system prompt and the fields of `Sampling` except ``logprobs``."""
 
 
 def setting(name: str) -> Question:
     """The question of the setting ``name``.
 
     Raises:
-        UsageError: TW-U24 if there is none of that name.
+        UsageError: TW-U24 if it is unknown.
     """
     known = {question.name: question for question in SETTINGS}
     if name not in known:
@@ -100,18 +100,18 @@ def setting(name: str) -> Question:
 
 
 def parsed(pairs: Iterable[str]) -> dict[str, Any]:
-    """Answers out of ``NAME=VALUE``; an empty value takes the setting back.
+    """Answers from ``NAME=VALUE`` pairs; an empty value resets the setting.
 
     Raises:
-        UsageError: TW-U24 if there is no such setting, TW-U31 or TW-U32 if a value does not fit.
+        UsageError: TW-U24 if the setting is unknown, TW-U31 or TW-U32 if a value does not fit.
     """
     split = (pair.partition("=") for pair in pairs)
     return {name: setting(name).parse(value) for name, _, value in split}
 
 
-def untaken(served: ServedModel) -> list[str]:
-    """Names of settings that the model has no input for."""
-    every = Ask(
+def unsupported(served: ServedModel) -> list[str]:
+    """Names of settings that the model does not support."""
+    request = Ask(
         served.name,
         "",
         1,
@@ -124,22 +124,22 @@ def untaken(served: ServedModel) -> list[str]:
         presence_penalty=0.0,
         frequency_penalty=0.0,
     )
-    return served.wire.lacks(every)
+    return served.wire.lacks(request)
 
 
 def answers_of(conversation: Conversation) -> dict[str, Any]:
-    """What is set, by the questions' names, as a form shows it; None where nothing is."""
+    """The settings, by the questions' names, for a form; None if not set."""
     values = to_data(conversation.sampling)
     stop = SEVERAL.join(text.replace("\n", "\\n") for text in conversation.sampling.stop)
     return {**values, "stop": stop or None, "system": conversation.system or None}
 
 
 def with_answers(conversation: Conversation, answers: Mapping[str, Any]) -> Conversation:
-    """The conversation with what ``answers`` set, all else as it was; None and an empty text take a setting back.
+    """The conversation with the settings in ``answers``, otherwise unchanged; None and an empty text reset a setting.
 
     Args:
         conversation: Any.
-        answers: Names of `SETTINGS`, and ``logprobs``; what is not in it stays.
+        answers: Names of `SETTINGS`, and ``logprobs``; missing names are unchanged.
 
     Raises:
         UsageError: TW-C08 if a value is out of its range.
@@ -156,7 +156,7 @@ def with_answers(conversation: Conversation, answers: Mapping[str, Any]) -> Conv
 
 
 def with_preset(conversation: Conversation, preset: Preset) -> Conversation:
-    """With the preset's system prompt and settings; settings that it does not name get their defaults.
+    """The conversation with the preset's system prompt and settings; other settings get their defaults.
 
     Raises:
         UsageError: TW-K01 or TW-C08 if a setting of the preset does not fit.
@@ -168,10 +168,10 @@ def with_preset(conversation: Conversation, preset: Preset) -> Conversation:
 
 
 def started(history: History, *, go_on: bool = False, preset: str | None = None) -> Kept:
-    """What a chat begins with: nothing, or the last conversation that is kept; with the preset of that name.
+    """The initial conversation of a chat: empty, or the last saved one; with the named preset.
 
     Raises:
-        UsageError: TW-C19 if there is no conversation to go on with, TW-D10 if there is no such preset; see also
+        UsageError: TW-C19 if there is no conversation to continue, TW-D10 if the preset is unknown; see also
             `with_preset`.
         WorkspaceError: TW-C20 … TW-C22, see `wizard.chat.history`.
     """

@@ -1,4 +1,4 @@
-"""The last request as something to run elsewhere: a shell command, a Python program. Exactly as it was sent."""
+"""The last request as code to run elsewhere: a shell command or a Python program, exactly as sent."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from wizard.serve.endpoint import Endpoint
 
 Kind: TypeAlias = Literal["curl", "python", "urllib"]
 KINDS: tuple[Kind, ...] = ("curl", "python", "urllib")
-"""``python`` uses the server's usual client (tritonclient, openai), ``urllib`` nothing but the standard library."""
+"""``python`` uses the server's usual client (tritonclient, openai), ``urllib`` only the standard library."""
 
 NOT_OPENAIS = ("top_k", "min_p", "repetition_penalty")
-"""Parameters that OpenAI's own client takes only beside the others."""
+"""Parameters that OpenAI's own client accepts only as extra ones."""
 END = "END_OF_REQUEST"
-"""Ends the request in a shell command; JSON has no line that is just this."""
+"""Ends the request in a shell command; JSON has no such line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it was sent.
+    """A request as it was sent.
 
     Attributes:
-        url: For a POST of ``body``; the answer is a stream of events.
+        url: Target of a POST of ``body``; the response is a stream of events.
         body: JSON.
-        model: Name on the server.
+        model: The model's name on the server.
         grpc: ``host:port`` of Triton's gRPC endpoint; empty for an OpenAI-compatible server.
         tensors: Inputs over gRPC, the same as ``body``.
-        key: The server wants the API key from the environment, which is in no snippet.
+        key: Whether the server requires the API key from the environment, which no snippet contains.
     """
 
     url: str
@@ -49,24 +49,24 @@ class Request:
 
 
 def triton_request(endpoint: Endpoint, model: str, tensors: list[Tensor]) -> Request:
-    """What is sent to a model of Triton, over either protocol."""
+    """The request to a Triton model, over either protocol."""
     body = {each.name: each.values[0] if each.single else list(each.values) for each in tensors}
     url = f"{endpoint.http}/v2/models/{quote(model, safe='')}/generate_stream"
     return Request(url, body, model, endpoint.grpc, tuple(tensors))
 
 
 def snippet(request: Request, kind: Kind = "curl") -> str:
-    """``request`` as lines to copy; nothing in it can move a terminal's cursor."""
+    """``request`` as lines to copy; terminal control characters are escaped."""
     return {"curl": _curl, "python": _client, "urllib": _urllib}[kind](request)
 
 
 def elsewhere(endpoint: Endpoint, chat: str, request: Request | None = None) -> str:
-    """How to reach the server without the wizard's screens, as lines to copy.
+    """Ways to use the server without the wizard's screens, as lines to copy.
 
     Args:
         endpoint: The server.
-        chat: The command that chats with it.
-        request: The last one, which is shown in every language.
+        chat: The command for a chat with it.
+        request: The last one, shown for every client.
     """
     parts = [snippet(request)] if request else []
     if endpoint.protocol == "openai":
@@ -180,11 +180,11 @@ print()
 
 
 def _literal(value: object) -> str:
-    """In Python, long texts in several lines; what is not printable is escaped."""
+    """A Python literal, long texts on several lines; unprintable characters are escaped."""
     return pprint.pformat(value, width=110, sort_dicts=False)
 
 
 def _json(body: Mapping[str, Any]) -> str:
-    """JSON that a terminal shows as it is: what is not printable is escaped."""
+    """JSON in which unprintable characters are escaped."""
     text = json.dumps(body, ensure_ascii=False, indent=1)
     return re.sub(r"[^\n -~]", lambda match: match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1], text)

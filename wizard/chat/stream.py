@@ -1,4 +1,4 @@
-"""The answer to a conversation, streamed and measured; the protocol and the length of the history are minded here."""
+"""Stream and measure the answer to a conversation; handles the protocol and the length of the history."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from wizard.serve.endpoint import Endpoint
 
 
 def described(endpoint: Endpoint) -> ServedModel:
-    """What the server says of the model that ``endpoint`` names; blocks for a few questions of up to 5 s each.
+    """The server's description of the model in ``endpoint``; blocks for a few requests of up to 5 s each.
 
     Raises:
-        WizardError: As `wizard.chat.served.served_model` and `wizard.chat.openai.served_model` say.
+        WizardError: See `wizard.chat.served.served_model` and `wizard.chat.openai.served_model`.
     """
     if endpoint.protocol == "openai":
         from wizard.chat import openai
@@ -48,19 +48,19 @@ async def answer(
     """Stream the answer to the conversation's last message.
 
     Closing the iterator (``contextlib.aclosing``) or cancelling its task cancels the request in the server. The oldest
-    turns are left out when the history does not fit; a chunk with a ``note`` says so.
+    turns are dropped if the history does not fit; a chunk with a ``note`` reports it.
 
     Args:
         endpoint: Where the model is served.
         conversation: Ends with the user's message.
         protocol: ``grpc`` or ``http``.
-        served: What `described` said earlier; asked now if None.
+        served: An earlier result of `described`; called now if None.
 
     Raises:
-        UsageError: TW-C05 the last message alone is too long, TW-C08 a setting is out of its range, TW-C09 no such
-            protocol, TW-C10 nothing was asked, TW-C13 the model speaks in token ids and there is no tokenizer.
+        UsageError: TW-C05 the last message alone is too long, TW-C08 a setting is out of its range, TW-C09 unknown
+            protocol, TW-C10 there is no question, TW-C13 the model uses token IDs and there is no tokenizer.
         ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, TW-C12, TW-C14, see `wizard.chat.ask`.
-        ModelError: TW-C06 the chat template refuses the messages.
+        ModelError: TW-C06 the chat template rejects the messages.
     """
     conversation.sampling.check()
     if protocol not in ("grpc", "http"):
@@ -76,7 +76,7 @@ async def answer(
         ask = await asyncio.to_thread(_ask, kept, served, tokenizer)
         clock, exchange = _Clock(), _exchange(ask, served, tokenizer)
         pieces = _stream(ask, endpoint, protocol, clock, exchange)
-        if process:  # without one there is nothing to look at, and Triton itself refuses the request
+        if process:  # without one there is nothing to check, and Triton itself rejects the request
             pieces = watched(pieces, partial(proctable.alive, process), partial(model_ended, served.name))
         chunks = _measured(pieces, clock, _note(conversation, kept, served, ask), _request(ask, endpoint, exchange))
         try:
@@ -84,7 +84,7 @@ async def answer(
                 async for chunk in chunks:
                     yield chunk
             return
-        except PromptTooLong as error:  # it comes before any text does
+        except PromptTooLong as error:  # it arrives before any text
             shorter = kept.without_oldest_turn()
             if shorter is None:
                 raise too_long(str(error)) from error
@@ -92,11 +92,11 @@ async def answer(
 
 
 def request(endpoint: Endpoint, conversation: Conversation, served: ServedModel) -> Request:
-    """What would be sent for the conversation's last question.
+    """The request for the conversation's last question.
 
     Raises:
-        UsageError: TW-C13 the model speaks in token ids and there is no tokenizer.
-        ModelError: TW-C06 the chat template refuses the messages.
+        UsageError: TW-C13 the model uses token IDs and there is no tokenizer.
+        ModelError: TW-C06 the chat template rejects the messages.
     """
     tokenizer = _tokenizer(served)
     ask = _ask(_shortened(conversation, served), served, tokenizer)
@@ -112,7 +112,7 @@ def _request(ask: Ask, endpoint: Endpoint, exchange: Exchange) -> Request:
 
 
 def _shortened(conversation: Conversation, served: ServedModel) -> Conversation:
-    """Leave out the oldest turns until the rest, by a careful guess, has room for an answer."""
+    """Drop the oldest turns until the rest, by a conservative estimate, leaves room for an answer."""
     kept = conversation
     if served.max_seq_len is None or not served.takes_turns:
         return kept
@@ -172,7 +172,7 @@ def _tokenizer(served: ServedModel) -> Tokenizer | None:
 def _ask(conversation: Conversation, served: ServedModel, tokenizer: Tokenizer | None) -> Ask:
     sampling = conversation.sampling
     rendered = "" if served.wire.format is OPENAI else render(conversation, served)
-    prompt = rendered.encode(errors="replace").decode()  # a terminal may give lone surrogates
+    prompt = rendered.encode(errors="replace").decode()  # terminal input may contain lone surrogates
     ids: tuple[int, ...] = ()
     if served.wire.format.ids and tokenizer:
         ids = tuple(tokenizer.encode(prompt, begin=served.chat is None))
@@ -185,7 +185,7 @@ def _ask(conversation: Conversation, served: ServedModel, tokenizer: Tokenizer |
         temperature=sampling.temperature,
         top_p=sampling.top_p,
         seed=sampling.seed,
-        # The wizard's own models know their stop texts.
+        # The wizard's own models know their stop strings.
         stop=(*(served.chat.stop if served.chat and served.wire.format is not WIZARD else ()), *sampling.stop),
         ids=ids,
         messages=conversation.messages,
@@ -199,10 +199,10 @@ def _ask(conversation: Conversation, served: ServedModel, tokenizer: Tokenizer |
 
 
 def _without_begin(prompt: str, begin: str, tokenizer: Tokenizer | None) -> str:
-    """``prompt`` without the begin token that the template wrote, where the server's tokenizer writes it again.
+    """``prompt`` without the template's begin token, if the server's tokenizer adds it again.
 
-    Where that is not known: a begin token that is there once is one that tokenizers add (Llama, Mistral, Gemma); in
-    families whose turns all begin with it (SmolLM) they do not.
+    If that is unknown: a begin token that occurs once is one that tokenizers add (Llama, Mistral, Gemma); in families
+    in which every turn begins with it (SmolLM) they do not.
     """
     adds = tokenizer.adds(begin) if tokenizer else prompt.count(begin) == 1
     return prompt.removeprefix(begin) if begin and adds else prompt
@@ -214,7 +214,7 @@ def _exchange(ask: Ask, served: ServedModel, tokenizer: Tokenizer | None) -> Exc
 
 
 class _Clock:
-    """Runs from the moment when the request goes out, so that imports and connecting count for nobody."""
+    """Starts when the request is sent, so that imports and connecting do not count."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()

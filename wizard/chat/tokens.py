@@ -1,7 +1,7 @@
-"""The tokenizer of a model's folder, for models that are served in token ids.
+"""The tokenizer in a model's folder, for models that use token IDs.
 
 Only ``tokenizer.json`` is read (by the ``tokenizers`` library, imported when it is needed); a folder that has just
-SentencePiece's ``tokenizer.model`` is refused in words.
+SentencePiece's ``tokenizer.model`` is rejected with an error.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from wizard.model.untrusted import optional_object
 
 
 class Tokenizer:
-    """Texts to token ids and back, as the model was trained with.
+    """Encodes texts as the model's token IDs, and decodes them.
 
     Attributes:
-        ends: Ids that end an answer, the end-of-text token first.
+        ends: IDs that end an answer, the end-of-text token first.
     """
 
     def __init__(self, folder: str, model: str) -> None:
         """Read the folder.
 
         Raises:
-            UsageError: TW-C13 if there is no tokenizer in it that can be read.
+            UsageError: TW-C13 if it has no readable tokenizer.
         """
         from tokenizers import Tokenizer as Library
 
@@ -43,13 +43,15 @@ class Tokenizer:
             )
         except ModelError as error:
             raise no_tokenizer(model, error.what) from error
-        except Exception as error:  # the library raises nothing more exact
+        except Exception as error:  # the library raises nothing more specific
             raise no_tokenizer(model, f"{path}: {error}") from error
         named, listed = self.token(ends[0]), ends[1] if isinstance(ends[1], list) else [ends[1]]
         self.ends: tuple[int, ...] = tuple(dict.fromkeys(each for each in (named, *listed) if type(each) is int))
 
     def encode(self, text: str, *, begin: bool) -> list[int]:
-        """Ids of ``text``; its special tokens count as such. ``begin`` adds the begin token if the model wants one."""
+        """IDs of ``text``; special tokens in it are recognized. ``begin`` adds the begin token if the model uses
+        one.
+        """
         ids: list[int] = self._library.encode(text, add_special_tokens=begin).ids
         return ids
 
@@ -58,12 +60,12 @@ class Tokenizer:
         return str(self._library.decode(list(ids), skip_special_tokens=True))
 
     def token(self, text: str | None) -> int | None:
-        """The id of the token that is just ``text``, if there is one."""
+        """The ID of the token with exactly this text, if there is one."""
         index: int | None = self._library.token_to_id(text) if text else None
         return index
 
     def adds(self, text: str | None) -> bool:
-        """Whether this token comes in front of every text by itself."""
+        """Whether the tokenizer adds this token in front of every text."""
         token_id = self.token(text)
         return token_id is not None and self.encode("", begin=True)[:1] == [token_id]
 
@@ -78,16 +80,16 @@ def _end_of_text(folder: Path) -> str:
 
 
 class Detokenizer:
-    """Text out of token ids that come a few at a time; never a part of a character.
+    """Decodes token IDs that arrive a few at a time; never returns a partial character.
 
-    The last ids are decoded twice, without and with the new ones, because a token's text depends on those before it
-    (a word's leading blank, the bytes of a character). What is new is what the second text has more.
+    The last IDs are decoded twice, without and with the new ones, because a token's text depends on those before it
+    (a word's leading space, the bytes of a character). The difference is the new text.
     """
 
     def __init__(self, decode: Callable[[list[int]], str]) -> None:
         self._decode = decode
         self._ids: list[int] = []
-        self._from = self._read = 0  # decoded again from here; given up to here
+        self._from = self._read = 0  # decoded again from here; returned up to here
 
     def feed(self, ids: Iterable[int]) -> str:
         """Whole characters that ``ids`` add."""
@@ -99,7 +101,7 @@ class Detokenizer:
         return text
 
     def rest(self) -> str:
-        """What was held back: bytes that never became a character."""
+        """The text that was held back: bytes of an incomplete character."""
         text = self._new()
         self._from, self._read = self._read, len(self._ids)
         return text

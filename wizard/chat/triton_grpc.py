@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from wizard.chat.ask import Ask, Piece, lost, not_triton, server_said, unreachable
+from wizard.chat.ask import Ask, Piece, lost, not_triton, server_error, unreachable
 from wizard.chat.exchange import Exchange
 from wizard.chat.triton_stubs import stubs
 from wizard.chat.wire import Tensor
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import grpc
 
 _OPTIONS = [
-    ("grpc.enable_http_proxy", 0),  # a company's proxy has no way to a server on this machine
-    ("grpc.use_local_subchannel_pool", 1),  # or one that was refused keeps the next from a server that came back
+    ("grpc.enable_http_proxy", 0),  # a company's proxy cannot reach a server on this machine
+    ("grpc.use_local_subchannel_pool", 1),  # otherwise a refused connection blocks the next one to a restarted server
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
 ]
@@ -44,7 +44,7 @@ LAYOUTS = dict(
 )
 """Triton's data type → the letter of `struct`."""
 ENDS_S = 2.0
-"""A server that says no more ends its stream at once; one that does not is not waited for."""
+"""A server that has nothing more to send ends its stream at once; one that does not is not waited for."""
 
 
 async def stream(
@@ -52,7 +52,7 @@ async def stream(
 ) -> AsyncGenerator[Piece, None]:
     """Send ``ask`` to ``address`` (host:port) and yield the answer's pieces; closing the iterator cancels the request.
 
-    ``sent`` is called when everything is connected and the request goes out. Without a ``exchange`` the model is one of
+    ``sent`` is called when the connection is open and the request is sent. Without an ``exchange`` the model is one of
     the wizard's own.
 
     Raises:
@@ -65,7 +65,7 @@ async def stream(
     exchange = exchange or Exchange(ask)
     started = False
     async with grpc.aio.insecure_channel(address, _OPTIONS) as channel:
-        # Leaving the block closes the channel, and that cancels what still runs on it.
+        # Leaving the block closes the channel, which cancels running calls.
         server = services.GRPCInferenceServiceStub(channel)
         request = messages.ModelInferRequest(model_name=ask.model, inputs=map(_input, exchange.tensors()))
         request.parameters["triton_enable_empty_final_response"].bool_param = True
@@ -78,7 +78,7 @@ async def stream(
             async for response in responses:
                 if response.error_message:
                     await _ended(responses)
-                    raise server_said(response.error_message, ask.model)
+                    raise server_error(response.error_message, ask.model)
                 started = True
                 if piece := _piece(exchange, response.infer_response, address):
                     yield piece
@@ -101,9 +101,9 @@ async def _once(request: Any, sent: Callable[[], object]) -> AsyncGenerator[Any,
 
 
 async def _ended(responses: Any) -> None:
-    """Read to its end a stream that the server is about to end, for `ENDS_S` at most.
+    """Read a stream that the server is about to end to its end, for at most `ENDS_S`.
 
-    Closing it just then brings down the whole server (2.51.0: 7 of 8,000 refused requests;
+    Closing it at that moment crashes the server (2.51.0: 7 of 8,000 rejected requests;
     triton-inference-server/server issues 7368, 8034).
     """
     import grpc
@@ -142,10 +142,10 @@ def _piece(exchange: Exchange, response: Any, address: str) -> Piece | None:
 
 
 def _values(kind: str, raw: bytes) -> list[Any]:
-    """The values of an output as Triton sends them: little-endian, texts each after their length in four bytes.
+    """The values of an output as Triton sends them: little-endian, each text after its length in four bytes.
 
     Raises:
-        KeyError, struct.error: It is none of these.
+        KeyError, struct.error: It has another format.
     """
     if kind != "BYTES":
         return [value for (value,) in struct.iter_unpack(f"<{LAYOUTS[kind]}", raw)]

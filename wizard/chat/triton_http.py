@@ -1,12 +1,13 @@
 """Stream an answer over Triton's HTTP endpoint ``generate_stream`` (server-sent events, without a final ``[DONE]``).
 
-Hanging up cancels the request, but Triton reads nothing from the connection before it has sent the first response
-(measured, 2.51.0): a request that still waits or reads its prompt ends with its first token. Over gRPC it ends at once.
+Closing the connection cancels the request, but Triton does not read the connection before it has sent the first
+response (measured, 2.51.0): a request that is waiting or processing its prompt ends with its first token. Over gRPC it
+ends at once.
 
 Triton's HTTP front end loses the end of a stream when a few hundred responses wait for its thread: ``http_server.cc``
-never looks at what ``evthr_defer`` returns (measured on two busy cores with 2000 responses at 10,000 a second: up to
-half of the streams; over gRPC none). An answer without its end is therefore an error here, never taken for a whole one,
-where the model says why an answer ends.
+ignores the return value of ``evthr_defer`` (measured on two busy cores with 2000 responses at 10,000 a second: up to
+half of the streams; over gRPC none). An answer without its end is therefore an error here, never treated as complete,
+if the model reports finish reasons.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
-from wizard.chat.ask import Ask, Piece, connection_errors, lost, not_triton, server_said
+from wizard.chat.ask import Ask, Piece, connection_errors, lost, not_triton, server_error
 from wizard.chat.exchange import Exchange
 from wizard.kernel import http
 from wizard.kernel.language import tr
@@ -28,7 +29,7 @@ async def stream(
 ) -> AsyncGenerator[Piece, None]:
     """Send ``ask`` to ``url`` (``http://host:port``) and yield the answer's pieces; closing it cancels the request.
 
-    ``sent`` is called when everything is connected and the request goes out. Without a ``exchange`` the model is one of
+    ``sent`` is called when the connection is open and the request is sent. Without an ``exchange`` the model is one of
     the wizard's own.
 
     Raises:
@@ -41,7 +42,7 @@ async def stream(
     with connection_errors(url, not_triton):
         async with aclosing(http.post_lines(path, body, sent=sent)) as answer:
             async for _, line in answer:
-                # An event is one line with "data: " before it; an error before the first event is a bare JSON object.
+                # An event is a line that begins with "data: "; an error before the first event is a bare JSON object.
                 if line.strip() and (piece := _piece(line.removeprefix(b"data:"), ask, exchange, url)):
                     yield piece
                 if exchange.cut:
@@ -64,4 +65,4 @@ def _piece(data: bytes, ask: Ask, exchange: Exchange, url: str) -> Piece | None:
         text = str(event["error"])
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
         raise not_triton(url, repr(error)) from error
-    raise server_said(text, ask.model)
+    raise server_error(text, ask.model)

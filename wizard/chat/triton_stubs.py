@@ -1,6 +1,6 @@
-"""The KServe v2 protocol as ``tritonclient`` brings it, without what ``tritonclient.grpc`` imports beside it (numpy).
+"""The KServe v2 protocol from ``tritonclient``, without the other imports of ``tritonclient.grpc`` (numpy).
 
-A chat sends and gets a handful of numbers and texts. The package's own client makes arrays of them and so needs numpy,
+A chat exchanges a handful of numbers and texts. The package's own client uses arrays and so needs numpy,
 ml_dtypes and a JSON library, which is 140 of the 170 ms that importing it takes.
 """
 
@@ -17,7 +17,7 @@ PACKAGE = "tritonclient.grpc"
 def stubs() -> tuple[ModuleType, ModuleType]:
     """The generated modules ``service_pb2`` (messages) and ``service_pb2_grpc`` (the service).
 
-    They lie in a package whose own code imports the rest; so while they are imported, an empty package stands there.
+    They are in a package whose own code imports the rest; so during their import an empty package replaces it.
     """
     names = [f"{PACKAGE}.{name}" for name in ("service_pb2", "service_pb2_grpc")]
     if PACKAGE in sys.modules or all(name in sys.modules for name in names):

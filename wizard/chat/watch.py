@@ -1,8 +1,8 @@
-"""Wait for an answer as long as it takes, but not for one that can never come.
+"""Wait for an answer as long as it takes, but not for one that can never arrive.
 
-When the process of a Python-backend model ends (killed, crashed, out of memory), Triton 2.51.0 goes on saying that the
-model is ready and never ends the requests that the process held (measured with SIGKILL, over both protocols). A
-request that comes later is refused after a second; `wizard.chat.ask.server_said` knows those words.
+When the process of a Python-backend model ends (killed, crashed, out of memory), Triton 2.51.0 still reports the model
+as ready and never ends the requests of that process (measured with SIGKILL, over both protocols). A later request is
+rejected after a second; `wizard.chat.ask.server_error` recognizes the text.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from contextlib import aclosing
 from wizard.chat.ask import Piece
 
 LOOK_S = 1.0
-"""Seconds without a piece after which the model's process is looked at, again and again."""
+"""Seconds without a piece between checks of the model's process."""
 
 
 async def watched(
     pieces: AsyncGenerator[Piece, None], lives: Callable[[], bool], ended: Callable[[], Exception]
 ) -> AsyncGenerator[Piece, None]:
-    """Yield ``pieces`` as they come; raise ``ended()`` when none comes any more because ``lives()`` is False.
+    """Yield ``pieces`` as they arrive; raise ``ended()`` if ``lives()`` is False.
 
-    A model that lives is waited for without end: a long prompt on a slow machine takes minutes.
+    There is no timeout for a living model: a long prompt on a slow machine takes minutes.
     """
     async with aclosing(pieces):
         while True:

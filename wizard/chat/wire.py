@@ -1,11 +1,11 @@
-"""The formats that served models speak: how a request is made of an `Ask`, and what a response says.
+"""The formats of served models: how an `Ask` becomes a request, and how to read a response.
 
-Which one a model speaks is seen in its own description (``GET /v2/models/NAME/config``): the inputs that it declares.
-Names differ between releases (``random_seed`` to TensorRT-LLM 0.19, ``seed`` later; ``exclude_input_in_output`` for
-each request from 0.16 on, before as the model's parameter), so a format lists them all and a request has those that
-the model declares, with the types that it declares.
+A model's format is recognized by the inputs in its description (``GET /v2/models/NAME/config``). Names differ between
+releases (``random_seed`` to TensorRT-LLM 0.19, ``seed`` later; ``exclude_input_in_output`` for each request from 0.16
+on, before as the model's parameter), so a format lists them all, and a request contains those that the model declares,
+with the declared types.
 
-The serving stacks bring the formats (`StackWire`); here is that of the wizard's own models.
+The serving stacks provide the formats (`StackWire`); the one of the wizard's own models is here.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from wizard.catalog import plugins
 from wizard.chat.ask import Ask
 from wizard.chat.conversation import TokenLogprob
 from wizard.chat.logprobs import of_own
-from wizard.chat.text_filters import Way
+from wizard.chat.text_filters import ResponseMode
 
 MOST_LOGPROBS = 20
-"""vLLM's default limit (``max_logprobs``) and OpenAI's, and what the wizard's own models take."""
+"""vLLM's default limit (``max_logprobs``), OpenAI's, and that of the wizard's own models."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One input of a request.
+    """An input of a request.
 
     Attributes:
         name: As the model declares it.
         kind: Triton's data type: ``BYTES``, ``INT32``, ``FP32`` …
-        values: Of one row.
-        shape: With the batch's dimension where the model has one.
-        single: The declared row holds one value.
+        values: Values of a row.
+        shape: With the batch dimension if the model has one.
+        single: Whether the declared row has a single value.
     """
 
     name: str
@@ -45,27 +45,27 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One way in which models are asked.
+    """A request format of models.
 
     Attributes:
-        name: For people.
-        marks: Inputs, or outputs, by which it is recognised: all of them are there.
-        inputs: Name of an input → what it carries (a key of `_carried`).
+        name: Display name.
+        marks: Inputs or outputs that identify it: a model must have all of them.
+        inputs: Name of an input → its content (a key of `_carried`).
         tokens: The output that counts tokens; empty if there is none.
-        finish: The output with the reason of the end; empty if there is none.
-        logprobs: The output with the tokens' log-probabilities; empty if there is none (the LLM API gives their sum).
-        sums: ``tokens`` counts those of each response, not all so far.
-        greedy: Temperature 0 is said as "the likeliest token only" (top-k 1), because the engine divides by it.
-        cancels: Closing the stream stops the engine.
-        ids: It is asked and answers in token ids; the tokenizer is needed here.
-        begins: The server's tokenizer writes the begin token in front of every prompt.
-        echoes: The prompt comes in front of the answer where it was not excluded.
-        way: What the responses hold, unless the model's description says that they accumulate.
-        alternatives: Most alternatives that come with a token's log-probability.
+        finish: The output with the finish reason; empty if there is none.
+        logprobs: The output with the tokens' log probabilities; empty if there is none (the LLM API returns their sum).
+        sums: Whether ``tokens`` counts those of each response, not all so far.
+        greedy: Whether temperature 0 is sent as top-k 1, because the engine divides by it.
+        cancels: Whether closing the stream stops the engine.
+        ids: Whether requests and responses use token IDs, so that the client needs the tokenizer.
+        begins: Whether the server's tokenizer adds the begin token to every prompt.
+        echoes: Whether the prompt precedes the answer unless excluded.
+        mode: Whether responses are deltas or cumulative, unless the model's description sets it.
+        alternatives: Maximum number of alternatives per token.
         read_logprobs: Reads the text of the output ``logprobs``; not needed with ``ids``.
-        pack: Puts all settings of a request into one text, which the key ``packed`` of `inputs` carries; None: each
-            setting has an input of its own.
-        behind: Names of models behind one with this description (beside an ensemble's steps).
+        pack: Packs all settings of a request into a single text, the content ``packed`` of `inputs`; None: each setting
+            has its own input.
+        behind: Names of models behind one with this description (in addition to an ensemble's steps).
     """
 
     name: str
@@ -80,7 +80,7 @@ class Format:
     ids: bool = False
     begins: bool = False
     echoes: bool = False
-    way: Way = "delta"
+    mode: ResponseMode = "delta"
     alternatives: int = MOST_LOGPROBS
     read_logprobs: Callable[[str], tuple[TokenLogprob, ...]] = of_own
     pack: Callable[[Ask], str] | None = None
@@ -112,22 +112,22 @@ WIZARD = Format(
 )
 
 OPENAI = Format("an OpenAI-compatible server", frozenset(), ())
-"""Not found in a model's description: `wizard.chat.openai` speaks it."""
+"""Not recognized by a model's description: `wizard.chat.openai` implements it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StackWire:
-    """What a serving stack does for this stage: the value ``PORT`` of its module ``chat`` (`wizard.catalog.plugins`).
+    """A serving stack's port for this stage: the value ``PORT`` of its module ``chat`` (`wizard.catalog.plugins`).
 
     Attributes:
-        formats: Those that its models speak; the wizard's own need none.
+        formats: Formats of its models; the wizard's own need none.
     """
 
     formats: tuple[Format, ...]
 
 
 def formats() -> tuple[Format, ...]:
-    """All formats; the first whose marks are all there is the one.
+    """All formats; the first whose marks all match is used.
 
     Raises:
         UsageError: TW-D30 if the code of a stack cannot be loaded.
@@ -137,17 +137,17 @@ def formats() -> tuple[Format, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A format, as one served model speaks it.
+    """A format, as declared by a served model.
 
     Attributes:
-        format: Which.
-        kinds: Input → Triton's data type; None declares all that the format has, as the wizard's own models do.
-        single: Inputs whose row holds one value.
-        required: Inputs that have to be there.
-        batched: Tensors have a batch's dimension in front.
-        streams: The model answers in several responses.
-        echoes: The prompt comes in front of the answer.
-        way: What the responses hold.
+        format: The format.
+        kinds: Input → Triton's data type; None: it declares all inputs of the format, as the wizard's own models do.
+        single: Inputs whose row has a single value.
+        required: Mandatory inputs.
+        batched: Whether tensors begin with a batch dimension.
+        streams: Whether the model sends several responses.
+        echoes: Whether the prompt precedes the answer.
+        mode: Whether responses are deltas or cumulative.
     """
 
     format: Format = WIZARD
@@ -157,10 +157,10 @@ class Wire:
     batched: bool = False
     streams: bool = True
     echoes: bool = False
-    way: Way = "delta"
+    mode: ResponseMode = "delta"
 
     def tensors(self, ask: Ask, end: int | None = None) -> list[Tensor]:
-        """The inputs of the request ``ask``; ``end`` is the end token's id for a format in token ids."""
+        """The inputs of the request ``ask``; ``end`` is the end token's ID for a format with token IDs."""
         carried = _carried(ask, self, end)
         tensors = []
         for name, key in self.format.inputs:
@@ -175,18 +175,18 @@ class Wire:
 
     @property
     def outputs(self) -> frozenset[str]:
-        """Names of the outputs that are read; a response may have many more."""
+        """Names of the outputs to read; a response may have many more."""
         form = self.format
         return frozenset({"text_output", "output_ids", "sequence_length", form.tokens, form.finish, form.logprobs})
 
     @property
     def reasons(self) -> bool:
-        """The model says why an answer ended, so one without a reason was cut short."""
+        """Whether the model reports finish reasons, so that an answer without one was cut short."""
         return self.kinds is None or self.format is WIZARD or "return_finish_reason" in dict(self.kinds)
 
     @property
     def logprobs(self) -> int | None:
-        """Most alternatives that come with a token's log-probability; None if the model gives nothing of the kind."""
+        """Maximum number of alternatives per token; None if the model reports no log probabilities."""
         if self.format is OPENAI:
             return MOST_LOGPROBS
         if not {"logprobs", "wants_logprobs"} & self._taken():
@@ -194,7 +194,7 @@ class Wire:
         return self.format.alternatives
 
     def lacks(self, ask: Ask) -> list[str]:
-        """Settings of ``ask`` that this model has no input for."""
+        """Settings of ``ask`` that this model does not support."""
         if self.format is OPENAI:
             return []
         there = self._taken() | (set(SETTINGS) if self.format.pack else set())
@@ -209,7 +209,7 @@ class Wire:
         return lacking + (["logprobs"] if ask.logprobs is not None and self.logprobs is None else [])
 
     def _taken(self) -> set[str]:
-        """Keys of what the model has an input for."""
+        """Contents that the model has an input for."""
         names = dict(self.kinds) if self.kinds is not None else OWN_KINDS
         return {key for name, key in self.format.inputs if name in names}
 
@@ -218,7 +218,7 @@ SETTINGS = (
     *("temperature", "seed", "top_p", "top_k", "min_p"),
     *("repetition_penalty", "presence_penalty", "frequency_penalty"),
 )
-"""Fields of `Ask` that a model may not take."""
+"""Fields of `Ask` that a model may not support."""
 
 OWN_KINDS = {
     "text_input": "BYTES",
@@ -241,7 +241,7 @@ OWN = Wire(single=frozenset(OWN_KINDS) - {"stop_words"})
 
 
 def _carried(ask: Ask, wire: Wire, end: int | None) -> dict[str, tuple[Any, ...]]:
-    """Key in `Format.inputs` → values; what is not to be sent is empty."""
+    """Key in `Format.inputs` → values; empty if it is not sent."""
     greedy = wire.format.greedy and ask.temperature == 0
     given = {name: () if (value := getattr(ask, name)) is None else (value,) for name in (*SETTINGS, "logprobs")}
     return {
@@ -263,14 +263,15 @@ def _carried(ask: Ask, wire: Wire, end: int | None) -> dict[str, tuple[Any, ...]
 
 
 def wire_of(config: Mapping[str, Any], engine: Mapping[str, Any] | None = None) -> Wire | None:
-    """How the model with this description is asked, or None if it speaks nothing that the wizard knows.
+    """The format of the model with this description, or None if the wizard does not know it.
 
     Args:
-        config: As Triton gives it.
-        engine: The description of the engine behind an ensemble or a BLS model, which knows more of its answers.
+        config: The description from Triton.
+        engine: The description of the engine behind an ensemble or a BLS model, which has more details about its
+            answers.
 
     Raises:
-        KeyError, TypeError, AttributeError: It is no description of a model.
+        KeyError, TypeError, AttributeError: It is not a model description.
     """
     inputs = {each["name"]: each for each in config["input"]}
     names = {*inputs, *(each["name"] for each in config["output"])}
@@ -281,7 +282,7 @@ def wire_of(config: Mapping[str, Any], engine: Mapping[str, Any] | None = None) 
     behind = {**(parameters(engine) if engine else {}), **own}
     streams = any(bool((each or {}).get("model_transaction_policy", {}).get("decoupled")) for each in (config, engine))
     excluded = "exclude_input_in_output" in inputs or _true(behind.get("exclude_input_in_output"))
-    way: Way = "cumulative" if form.way == "delta" and _true(own.get("accumulate_tokens")) else form.way
+    mode: ResponseMode = "cumulative" if form.mode == "delta" and _true(own.get("accumulate_tokens")) else form.mode
     return Wire(
         form,
         tuple((name, _kind(each["data_type"])) for name, each in inputs.items()),
@@ -290,12 +291,12 @@ def wire_of(config: Mapping[str, Any], engine: Mapping[str, Any] | None = None) 
         int(config.get("max_batch_size", 0)) > 0,
         streams,
         form.echoes and not excluded,
-        way,
+        mode,
     )
 
 
 def engine_of(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of models behind this one, of which one may be its engine: an ensemble's steps, and what formats say."""
+    """Names of models behind this one that may be its engine: an ensemble's steps, and those that formats name."""
     steps = (config.get("ensemble_scheduling") or {}).get("step") or []
     named = (name for form in formats() if form.behind for name in form.behind(config))
     return (*(str(step["model_name"]) for step in steps), *named)

@@ -1,6 +1,6 @@
-"""Every command: parses, calls the journey, maps errors to exit statuses. The only place that exits.
+"""All commands: parses, calls the facade, maps errors to exit statuses. The only place that exits.
 
-Standard output is data, standard error is talk.
+Standard output is data, standard error is messages.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ __all__ = ["main", "parser"]
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run one command and exit."""
+    """Run a command and exit."""
     from wizard.kernel.text import make_printable
 
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # started with it closed: what is said goes nowhere
+        if getattr(sys, name) is None:  # started with it closed: messages are dropped
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         make_printable(getattr(sys, name))
     words = sys.argv[1:] if argv is None else argv
-    language.use(_language(words))  # before the parser is made: its help is in this language too
-    arguments = Namespace(json="--json" in words, plain="--plain" in words, workspace=None)  # until they are read
+    language.use(_language(words))  # before the parser is created: its help is in this language too
+    arguments = Namespace(json="--json" in words, plain="--plain" in words, workspace=None)  # until they are parsed
     try:
         try:
-            with language.speaking("en" if arguments.json else language.used()):  # argparse keeps no messages
+            with language.speaking("en" if arguments.json else language.used()):  # argparse caches no messages
                 arguments = parser().parse_args(words)
             arguments.words = tuple(words)
             status = _done(arguments)
@@ -49,16 +49,16 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     except KeyboardInterrupt:
         print(f"\n{tr('stopped')}", file=sys.stderr)
         status = CancelledError.exit_code
-    except BrokenPipeError:  # whoever read our output has gone
+    except BrokenPipeError:  # the reader of our output has exited
         _drop_output()
-        status = 128 + signal.SIGPIPE  # as a shell has it of a program that does not catch the signal
+        status = 128 + signal.SIGPIPE  # the shell's status for a program that does not catch the signal
     except OSError as error:
         if error.filename is not None or error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         _drop_output()
-        what = tr("cannot write any more output: {reason}", reason=unreadable(error))
-        full = HostError("TW-U63", what, tr("Free some disk space, or write the output elsewhere."))
-        arguments.json = False  # standard output takes nothing any more
+        message = tr("cannot write any more output: {reason}", reason=unreadable(error))
+        full = HostError("TW-U63", message, tr("Free some disk space, or write the output elsewhere."))
+        arguments.json = False  # standard output accepts nothing more
         with suppress(OSError):  # nor may standard error
             _tell(full, arguments)
         status = full.exit_code
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def _done(arguments: Namespace) -> int:
-    """Do the command; its exit status."""
+    """Run the command; return its exit status."""
     from wizard.cli.commands import COMMANDS
 
     if arguments.profiles:
@@ -74,10 +74,10 @@ def _done(arguments: Namespace) -> int:
         from wizard.catalog.profiles import PROFILES_VARIABLE
 
         if not Path(arguments.profiles).expanduser().is_dir():
-            what = tr("{path} is not a folder", path=arguments.profiles)
-            raise UsageError("TW-U64", what, tr("Pass the profiles folder: --profiles DIR."))
+            message = tr("{path} is not a folder", path=arguments.profiles)
+            raise UsageError("TW-U64", message, tr("Pass the profiles folder: --profiles DIR."))
         os.environ[PROFILES_VARIABLE] = arguments.profiles
-        stacks.forget()  # the parser has asked for their names
+        stacks.forget()  # the parser has listed their names
     from wizard.cli.workshop import attend
 
     arguments.attended = attend(arguments)
@@ -85,14 +85,14 @@ def _done(arguments: Namespace) -> int:
 
 
 def _drop_output() -> None:
-    """Let what is still to be written of standard output go nowhere: at exit Python would fail at it once more."""
+    """Discard unwritten standard output: at exit Python would fail on it again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _language(words: Sequence[str]) -> str:
-    """What ``--language`` says, else the settings, else the locale; a language that there is not is told by the parser.
+    """The language of ``--language``, else of the settings, else of the locale; the parser reports an unknown language.
 
-    Settings that cannot be read hold no command up; the full-screen wizard says what is wrong with them.
+    Unreadable settings do not stop a command; the full-screen wizard reports the error.
     """
     languages = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "--language"]
     languages += [word.removeprefix("--language=") for word in words if word.startswith("--language=")]
@@ -105,7 +105,7 @@ def _language(words: Sequence[str]) -> str:
 
 
 def _aloud(arguments: Namespace) -> bool:
-    """Whether this is one of the spoken interfaces."""
+    """Whether this is one of the interactive interfaces."""
     aloud = getattr(arguments, "plain", False) or getattr(arguments, "command", None) == "chat"
     return aloud or os.environ.get("TERM", "dumb") == "dumb"
 

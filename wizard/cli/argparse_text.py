@@ -1,7 +1,7 @@
-"""The words of argparse itself (usage, options, what is wrong with a flag) in the wizard's language.
+"""argparse's own messages (usage, options, errors in flags) in the wizard's language.
 
-argparse looks its words up with gettext, in a catalogue that only the environment can choose; ``--language`` cannot,
-and setting the environment would change the language of every tool that is started. So it is given our look-up.
+argparse looks its messages up with gettext, in a catalog that only the environment can select; ``--language`` cannot,
+and setting the environment would change the language of every child process. So it gets our lookup.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ WORDS = (
     mark("expected at most one argument"),
     mark("expected at least one argument"),
 )
-"""What our commands can make it say (Lib/argparse.py of Python 3.10 to 3.12)."""
+"""Messages that our commands can trigger (Lib/argparse.py of Python 3.10 to 3.12)."""
 
 
 def translate_argparse() -> None:
-    """Let argparse say its words through `wizard.kernel.language`."""
+    """Make argparse translate through `wizard.kernel.language`."""
     vars(argparse).update(_=language.tr, ngettext=language.ntr)

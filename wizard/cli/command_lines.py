@@ -1,4 +1,4 @@
-"""Commands that can be pasted, with what was said to this one."""
+"""Commands for copy and paste, with the options of the current one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def command_line(arguments: argparse.Namespace, *words: str) -> str:
-    """``triton-wizard WORDS``, and the workspace if one was named."""
+    """``triton-wizard WORDS``, with the workspace if one was named."""
     return command(*words, workspace=arguments.workspace)
 
 
 def typed_command(arguments: argparse.Namespace) -> str:
-    """The command that was typed, with all its flags."""
+    """The command as typed, with all its flags."""
     rest: list[str] = []
     for before, word in zip(("", *arguments.words), arguments.words, strict=False):
         if "--workspace" not in (before, word.partition("=")[0]):  # `command_line` adds it
@@ -26,7 +26,7 @@ def typed_command(arguments: argparse.Namespace) -> str:
 
 
 def fit(arguments: argparse.Namespace) -> Fit:
-    """`wrapped`, with what a text says to type as it can be pasted."""
+    """`wrapped`, with the commands in a text ready to paste."""
     from wizard.prompts.value_text import wrapped
 
     def fitted(text: str, indent: str = "", *, first: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Command name → the function that does it."""
+"""Command name → its function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`triton-wizard lint`: what is wrong with a model repository, whoever made it."""
+"""`triton-wizard lint`: problems in any model repository."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from wizard.cli.stages import print_json, workspace_of
 
 
 def lint(arguments: argparse.Namespace) -> int:
-    """Print the findings; the status says whether a server would refuse a model."""
+    """Print the findings; the exit status reports whether a server would reject a model."""
     from dataclasses import replace
     from pathlib import Path
 

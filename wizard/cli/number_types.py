@@ -1,4 +1,4 @@
-"""Numbers on the command line, as argparse's types."""
+"""Numbers on the command line, as argparse types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from wizard.kernel.language import tr
 
 
 def whole(text: str) -> int:
-    """A whole number, 1 or more."""
+    """An integer, 1 or more."""
     value = int(text) if text.isdecimal() else 0
     if value < 1:
         raise argparse.ArgumentTypeError(tr("must be an integer, 1 or more"))
@@ -16,7 +16,7 @@ def whole(text: str) -> int:
 
 
 def port(text: str, last: int = 65533) -> int:
-    """A port, ``last`` at most."""
+    """A port, at most ``last``."""
     value = int(text) if text.isdecimal() else 0
     if not 1 <= value <= last:
         raise argparse.ArgumentTypeError(tr("must be 1 to {last}", last=last))

@@ -1,4 +1,4 @@
-"""The command line: commands, flags, help and examples. Imports nothing heavy, so that ``--help`` answers at once."""
+"""The command line: commands, flags, help and examples. Imports nothing heavy, so that ``--help`` is immediate."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ EXAMPLES = (
     (' chat -m "What is Triton?"', mark("send the served model one question")),
     (" down", mark("stop the server")),
 )
-"""What is typed behind the program's name, and what that does."""
+"""Arguments of an example → its description."""
 BEST = mark("a recipe (demo), a model ID, a folder or a .gguf file (default: the best for this machine)")
-"""A model that need not be named."""
+"""The model for examples; it can be omitted."""
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Wraps by the columns that characters take, which are two for Korean; examples stay as they are."""
+    """Wraps by terminal columns, of which Korean characters occupy two; examples are kept as they are."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return wrap(text, width).split("\n")
 
     def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None) -> str:
-        """Later lines of it stand below the first argument, which argparse finds by counting characters."""
+        """Aligns further lines below the first argument, which argparse locates by counting characters."""
         start = tr("usage: ") if prefix is None else prefix
         room = width(start)
         return start + super()._format_usage(usage, actions, groups, " " * room)[room:]
@@ -81,11 +81,11 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-Commands = Any  # argparse does not name the type of what add_subparsers returns
+Commands = Any  # argparse does not export the return type of add_subparsers
 
 
 def _common(parser: argparse.ArgumentParser, *, json: bool = False, default: Any = None) -> None:
-    """Options of every command; below a command they must not overwrite what came before it."""
+    """Options of all commands; those after a command must not overwrite those before it."""
     group = parser.add_argument_group(tr("global options"))
     group.add_argument(
         "--workspace", metavar="DIR", default=default, help=tr("folder for everything that the wizard creates")
@@ -132,9 +132,9 @@ def _add_constraints(parser: argparse.ArgumentParser, default: Any = None) -> No
 
 
 def _add_flag(group: Any, question: Question, default: Any = argparse.SUPPRESS, lower: str = "") -> None:
-    """The flag that answers ``question``; ``lower`` is its own default, in words."""
+    """The flag for ``question``; ``lower`` is its default in words."""
     text, what_for = tr(question.text), tr(question.help)
-    begun = text[0].lower() if used() == "en" else text[0]  # elsewhere a capital may be a name's
+    begun = text[0].lower() if used() == "en" else text[0]  # elsewhere a capital may begin a name
     about = f"{begun}{text[1:].rstrip('?')}. {what_for}".replace("%", "%%")
     if question.kind == "confirm":
         group.add_argument(question.flag, action="store_true", default=default, help=about)

@@ -1,4 +1,6 @@
-"""`triton-wizard prerequisites`: what this machine has and lacks for GPU containers, and the commands that bring it."""
+"""`triton-wizard prerequisites`: the prerequisites of GPU containers on this machine, and the commands to install
+them.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ if TYPE_CHECKING:
     from wizard.probe.host import Host
 
 BY_HAND = ("newgrp ", "sudo reboot")
-"""Beginnings of lines that are left to the user: one opens another shell, one ends this session."""
+"""Prefixes of lines that the user must run: one opens another shell, one ends this session."""
 
 
 def prerequisites(arguments: argparse.Namespace) -> int:
-    """Show them, or bring the one that ``--run`` names; the status says whether something is missing."""
+    """Show them, or install the one in ``--run``; the exit status reports whether any is missing."""
     from wizard import journey
     from wizard.plan.prerequisites import prerequisites as of
 
@@ -41,7 +43,7 @@ def prerequisites(arguments: argparse.Namespace) -> int:
 
 
 def _text(item: Prerequisite, *, here: bool) -> str:
-    """A line or a few; what would run its commands is named for this machine only, for it runs them on this one."""
+    """A few lines; the ``--run`` command is shown for this machine only, because it runs here."""
     from wizard.kernel.text import one_line
     from wizard.prompts.value_text import wrapped
 
@@ -60,29 +62,29 @@ def _text(item: Prerequisite, *, here: bool) -> str:
 
 
 def _bring(host: Host, item: Prerequisite, *, yes: bool) -> None:
-    """Run the commands one by one in this terminal, where sudo may ask.
+    """Run the commands one by one in this terminal, so that sudo can prompt.
 
     Raises:
-        UsageError: TW-U38 if there is no terminal to ask in, TW-U40 if the machine is another one.
+        UsageError: TW-U38 if no terminal is attached, TW-U40 if it is a different machine.
         HostError: TW-U39 if a command fails, TW-U41 if none is known for this distribution.
-        CancelledError: TW-U42 if the user does not want it.
+        CancelledError: TW-U42 if the user declines.
     """
     if not host.is_here:
-        what = tr("{host} is not this machine", host=host.source)
-        raise UsageError("TW-U40", what, tr("Omit --hardware to change this machine."))
+        message = tr("{host} is not this machine", host=host.source)
+        raise UsageError("TW-U40", message, tr("Omit --hardware to change this machine."))
     if item.met or not item.needed:
         print(_text(item, here=True), file=sys.stderr)
         return
     if not item.commands:
-        what = tr("no commands are known for this system: {found}", found=item.found)
-        raise HostError("TW-U41", what, tr("Follow {source}.", source=item.source))
+        message = tr("no commands are known for this system: {found}", found=item.found)
+        raise HostError("TW-U41", message, tr("Follow {source}.", source=item.source))
     mine = [line for line in item.commands if not line.startswith(BY_HAND)]
     print("\n".join([f"{item.title}: {item.found}. {item.why}", *(f"  $ {line}" for line in mine)]), file=sys.stderr)
     if not yes:
         _ask()
     for line in mine:
         print(f"\n$ {line}", file=sys.stderr, flush=True)
-        # In the foreground of this terminal, unlike a plan's steps: sudo asks for the password there.
+        # In the foreground of this terminal, unlike a plan's steps: sudo prompts for the password there.
         if status := subprocess.run(("sh", "-c", line), check=False).returncode:
             todo = tr("Fix the problem above and run this again.")
             raise HostError("TW-U39", tr("`{command}` exited with status {status}", command=line, status=status), todo)
@@ -95,8 +97,8 @@ def _ask() -> None:
     from wizard.kernel.text import is_terminal
 
     if not is_terminal(sys.stdin):
-        what = tr("confirmation required, but no terminal is attached")
-        raise UsageError("TW-U38", what, tr("Pass --yes to run them."))
+        message = tr("confirmation required, but no terminal is attached")
+        raise UsageError("TW-U38", message, tr("Pass --yes to run them."))
     print(f"\n{tr('Run them?')} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise CancelledError(

@@ -1,4 +1,4 @@
-"""`triton-wizard recipes`: the ready-made recipes, or one of them with what was repaired and what comes later."""
+"""`triton-wizard recipes`: the ready-made recipes, or one of them with its fixes and what comes later."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
 
 def recipes(arguments: argparse.Namespace) -> int:
-    """List them in two lines each, or show the one that is named."""
+    """List them with two lines each, or show the named one."""
     from wizard import journey
     from wizard.catalog.recipes import recipe as named
 
-    every = journey.recipes()
+    recipes = journey.recipes()
     if arguments.name:
         recipe = named(arguments.name)
-        print_json(recipe) if arguments.json else print(_whole(recipe, arguments))
+        print_json(recipe) if arguments.json else print(_details(recipe, arguments))
         return 0
     if arguments.json:
-        print_json(every)
+        print_json(recipes)
         return 0
-    width = max((len(recipe.name) for recipe in every), default=0) + 2
-    for recipe in every:
+    width = max((len(recipe.name) for recipe in recipes), default=0) + 2
+    for recipe in recipes:
         print(f"{recipe.name:<{width}}{_plain(tr(recipe.title))}")
         model = recipe.model.rpartition("/")[2] if recipe.model_in_profiles else recipe.model
         print(f"{'':<{width}}{_plain(model)}{_fits(recipe)}")
     return 0
 
 
-def _whole(recipe: Recipe, arguments: argparse.Namespace) -> str:
+def _details(recipe: Recipe, arguments: argparse.Namespace) -> str:
     from wizard.advise import engines
     from wizard.catalog.stacks import facts
     from wizard.prompts.value_text import wrapped

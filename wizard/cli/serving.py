@@ -31,7 +31,7 @@ KINDS = {
     "model": mark("model"),
     "container": mark("container"),
 }
-"""Kind of `wizard.run.clean.Item` → what people read."""
+"""Kind of `wizard.run.clean.Item` → display name."""
 
 
 def wizard(arguments: argparse.Namespace) -> int:
@@ -49,14 +49,14 @@ def wizard(arguments: argparse.Namespace) -> int:
     answers = {**(read_answers(arguments.answers) if arguments.answers else {}), **constraints_given(arguments)}
     answers = pinned_answers(arguments, answers)
     if arguments.hardware:
-        host_of(arguments)  # what is wrong with a flag is told before a screen is shown
+        host_of(arguments)  # report errors in flags before a screen opens
     options = {"hardware": arguments.hardware, "offline": arguments.offline, **workshop_options(arguments)}
     if not in_browser and (arguments.plain or os.environ.get("TERM", "dumb") == "dumb"):
         from wizard.prompts.flow import run_prompts
 
         command = (
             typed_command(arguments) if arguments.plain else f"{typed_command(arguments)} --plain"
-        )  # TERM is not in it
+        )  # TERM does not tell
         return run_prompts(workspace_of(arguments), answers=answers, again=command, **options)
     from wizard.tui.app import run_tui
 
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
         ) from error
     plan = from_json(Plan, text, where=arguments.plan)
     if workspace_of(arguments) != Workspace.at(plan.workspace):
-        arguments.workspace = plan.workspace  # what is said to go on with is about the plan's
+        arguments.workspace = plan.workspace  # answers refer to the plan
     carry_out(plan, arguments)
     _tell_next(plan, arguments)
     return 0
@@ -101,7 +101,7 @@ def up(arguments: argparse.Namespace) -> int:
 
 
 def _tell_next(plan: Plan, arguments: argparse.Namespace) -> None:
-    """What the server took, beside what was predicted, and how to talk to it and stop it."""
+    """Show the measured and predicted memory, and how to chat with the server and stop it."""
     from wizard import journey
     from wizard.advise.calibration import text
     from wizard.kernel.text import table
@@ -118,7 +118,7 @@ def _tell_next(plan: Plan, arguments: argparse.Namespace) -> None:
 
 
 def _announce(plan: Plan) -> None:
-    """What is fetched, under which licence, and what else a user should know before it begins."""
+    """Show the downloads, their licenses, and other notes before the run begins."""
     from wizard.kernel.text import plain
     from wizard.plan.summary import model_line
     from wizard.prompts.speech import tell
@@ -133,14 +133,14 @@ def _ask_to_go(plan: Plan, arguments: argparse.Namespace) -> None:
     from wizard.prompts.value_text import plan_text
 
     if not is_terminal():
-        what = tr("the plan requires confirmation, but no terminal is attached")
-        raise UsageError("TW-U03", what, tr("Pass --yes to accept it."))
+        message = tr("the plan requires confirmation, but no terminal is attached")
+        raise UsageError("TW-U03", message, tr("Pass --yes to accept it."))
     print(plan_text(plan, fit=fit(arguments)), file=sys.stderr)
-    forget_typed()  # whoever was impatient has not read the plan
+    forget_typed()  # a user who typed ahead has not read the plan
     print(f"\n{tr('Start?')} [Y/n] ", end="", file=sys.stderr, flush=True)
     while (reply := sys.stdin.readline().lower()) and reply.strip() not in ("", "y", "yes", "n", "no"):
         print(f"{tr('Type y or n:')} ", end="", file=sys.stderr, flush=True)
-    if not reply or reply.strip().startswith("n"):  # nothing at all, not even Enter, is the end of input (Ctrl-D)
+    if not reply or reply.strip().startswith("n"):  # an empty read, not even Enter, is the end of input (Ctrl-D)
         raise CancelledError(
             "TW-U06", tr("the plan was not accepted"), tr("Nothing was done; use flags to change the plan.")
         )
@@ -182,7 +182,7 @@ async def _events(events: AsyncGenerator[Event, None], show: Callable[[Event], N
 
 
 def demo(arguments: argparse.Namespace) -> int:
-    """`triton-wizard demo`: the whole journey on the offline model, and nothing left running."""
+    """`triton-wizard demo`: the whole workflow with the offline model; no server is left running."""
     from wizard import journey
     from wizard.prompts.chat import run_chat
 
@@ -198,12 +198,12 @@ def demo(arguments: argparse.Namespace) -> int:
     try:
         carry_out(plan, arguments)
         endpoint = journey.endpoint(workspace, plan.name)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it, too, passes through the clean-up below
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it, too, goes through the cleanup below
         if not arguments.json:
             print(f"\n{tr('Question:')} {question}\n{tr('Answer:')}   ", end="", flush=True)
         status = run_chat(endpoint, message=question, json_output=arguments.json, protocol="grpc")
     except WorkspaceError:
-        ours = False  # another wizard holds the workspace; what runs there is its own
+        ours = False  # another wizard has locked the workspace; its servers are its own
         raise
     finally:
         if ours and plan.name in workspace.names():
@@ -261,7 +261,7 @@ def down(arguments: argparse.Namespace) -> int:
 
 
 def chat(arguments: argparse.Namespace) -> int:
-    """`triton-wizard chat`. Conversations in a terminal are kept, and others only where one is gone on with."""
+    """`triton-wizard chat`. Interactive conversations are saved, others only if they continue a saved one."""
     from wizard import journey
     from wizard.chat.settings import SETTINGS, parsed, started, with_answers
     from wizard.kernel.text import is_terminal
@@ -290,7 +290,7 @@ def chat(arguments: argparse.Namespace) -> int:
 
 
 def _at_url(arguments: argparse.Namespace) -> Endpoint:
-    """The server at ``--url``; where it wants an API key and there is a terminal, the key is asked for, masked."""
+    """The server at ``--url``; if it requires an API key and a terminal is attached, prompts for the key, masked."""
     from getpass import getpass
 
     from wizard import journey
@@ -309,7 +309,7 @@ def _at_url(arguments: argparse.Namespace) -> Endpoint:
         if error.code != "TW-C12" or not is_terminal(sys.stdin):
             raise
         print(error.what, file=sys.stderr)
-    os.environ[API_KEY] = getpass(f"{tr('API key (hidden):')} ")  # of this process; what it starts does not get it
+    os.environ[API_KEY] = getpass(f"{tr('API key (hidden):')} ")  # of this process; its children do not get it
     return journey.at(arguments.url, arguments.model)
 
 

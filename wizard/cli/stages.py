@@ -1,4 +1,4 @@
-"""The commands that look and plan: probe, model, advise, speed, plan. None of them changes anything."""
+"""The commands that inspect and plan: probe, model, advise, speed, plan. None of them changes anything."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 def print_json(data: Any) -> None:
-    """One value on one line of standard output, the same in every language."""
+    """Print a value on a single line of standard output, the same in every language."""
     from wizard.kernel.values import to_json
-    from wizard.texts.data import data as worded
+    from wizard.texts.data import data as user_errors
 
-    print(to_json(worded(data)), flush=True)
+    print(to_json(user_errors(data)), flush=True)
 
 
 def workspace_of(arguments: argparse.Namespace) -> Workspace:
-    """The workspace that the command is about."""
+    """The workspace of the command."""
     from wizard.kernel.paths import Workspace
 
     return Workspace.at(arguments.workspace)
 
 
 def host_of(arguments: argparse.Namespace) -> Host:
-    """The machine that the command is about."""
+    """The machine of the command."""
     from wizard import journey
 
     return journey.probe(workspace_of(arguments), hardware=arguments.hardware)
@@ -60,15 +60,15 @@ def probe(arguments: argparse.Namespace) -> int:
 
 
 def _watch(arguments: argparse.Namespace) -> int:
-    """Say what goes on until Ctrl-C, as text or as an object a line."""
+    """Print live readings until Ctrl-C, as text or as an object per line."""
     from wizard import journey
     from wizard.kernel.text import is_terminal
     from wizard.prompts.live_readings import reading_text, readings
     from wizard.prompts.speech import say
 
     if arguments.hardware or arguments.save:
-        what = tr("--watch monitors only this machine")
-        raise UsageError("TW-U10", what, tr("Omit --hardware and --save."))
+        message = tr("--watch monitors only this machine")
+        raise UsageError("TW-U10", message, tr("Omit --hardware and --save."))
     for reading in readings(journey.monitor(), arguments.watch):
         if arguments.json:
             print_json(reading)
@@ -122,7 +122,7 @@ def advise(arguments: argparse.Namespace) -> int:
 
 
 def _cases(arguments: argparse.Namespace) -> int:
-    """One line for each case; what cannot be served is only in its line, what is wrong in the exit status too."""
+    """A line per case; a case that cannot be served is only in its line, an invalid case also in the exit status."""
     from dataclasses import replace
     from pathlib import Path
 

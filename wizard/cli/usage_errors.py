@@ -1,4 +1,4 @@
-"""A command line that cannot be read is told as every other mistake is: with a code, what is meant, and what helps."""
+"""Errors in a command line are reported like all others: with a code, a suggestion, and a remedy."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from wizard.kernel.text import plain
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises TW-U09 instead of printing the usage, which hides what is wrong behind all that could be right."""
+    """Raises TW-U09 instead of printing the usage, which would bury the error."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse found.
+        """Raise argparse's error.
 
         Raises:
             UsageError: TW-U09.
@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]  # one signature for argparse's overloads
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> Any:
-        """As argparse does; what is not known is refused by the very command that it was given to.
+        """As argparse does; unknown arguments are rejected by the command that they were passed to.
 
         Raises:
             UsageError: TW-U09.
@@ -34,7 +34,7 @@ class Parser(argparse.ArgumentParser):
         flags = self._option_string_actions
         first = args[0].partition("=")[0] if args else ""
         if first.startswith("--") and not any(flag.startswith(first) for flag in flags):
-            self._refuse(_unknown(first), first, flags)  # not what stands behind it, taken for a command
+            self._refuse(_unknown(first), first, flags)  # not the value after it, parsed as a command
         known, rest = super().parse_known_args(args, namespace)
         if rest:
             self._refuse(_unknown(" ".join(rest)), rest[0].partition("=")[0], flags)
@@ -45,10 +45,10 @@ class Parser(argparse.ArgumentParser):
             self._refuse(tr("unknown command: {name}", name=plain(value)[:40]), value, list(action.choices or ()))
         super()._check_value(action, value)
 
-    def _refuse(self, what: str, typed: str = "", known: Collection[str] = ()) -> NoReturn:
+    def _refuse(self, message: str, typed: str = "", known: Collection[str] = ()) -> NoReturn:
         near = difflib.get_close_matches(typed, known, 1)
         todo = tr("Run `{command} --help` for usage.", command=self.prog)
-        raise UsageError("TW-U09", what, join(" ", tr("Did you mean {name}?", name=near[0]), todo) if near else todo)
+        raise UsageError("TW-U09", message, join(" ", tr("Did you mean {name}?", name=near[0]), todo) if near else todo)
 
 
 def _unknown(words: str) -> str:

@@ -1,4 +1,4 @@
-"""The walk of the commands that ask nothing: flags answer, or an answers file, or what the wizard would choose."""
+"""The flow of commands without questions: flags answer, or an answers file, or the defaults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def constraints_given(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The constraints that were given as flags, by name."""
+    """The constraints given as flags, by name."""
     from wizard.plan.questions import CONSTRAINTS, SETUP
 
     flags = {question.name: getattr(arguments, question.name, None) for question in (*CONSTRAINTS, *SETUP)}
@@ -24,7 +24,7 @@ def constraints_given(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def walked(arguments: argparse.Namespace, until: type[Effect]) -> State:
-    """How far the walk comes with the flags alone, up to the first effect of the kind ``until``.
+    """Run the flow with the flags alone, up to the first effect of type ``until``.
 
     Raises:
         UsageError: TW-U04 if no model is named, and none can be suggested.
@@ -45,14 +45,14 @@ def walked(arguments: argparse.Namespace, until: type[Effect]) -> State:
 
 
 def make_plan(arguments: argparse.Namespace) -> Plan:
-    """The plan for the arguments: a flag goes before an answers file, and that before what the wizard would choose.
+    """The plan for the arguments: a flag overrides an answers file, which overrides the defaults.
 
     Raises:
-        InfeasibleError: TW-A01 if nothing can serve the model so.
-        WizardError: What `walked` and the stages raise.
+        InfeasibleError: TW-A01 if no configuration can serve the model.
+        WizardError: See `walked` and the stages.
     """
     from wizard import journey
-    from wizard.flow.effects import Carry
+    from wizard.flow.effects import RunPlan
     from wizard.flow.known import there
     from wizard.kernel.paths import Workspace
 
@@ -61,12 +61,12 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
 
         for name, value in read_answers(arguments.answers).items():
             flag = {"model": "ref", "accept": "yes"}.get(name, name)
-            if not getattr(arguments, flag, None):  # a flag goes before the file
+            if not getattr(arguments, flag, None):  # a flag overrides the file
                 setattr(arguments, flag, value)
     answers_of(arguments)
-    if arguments.ref and (earlier := journey.served_before(Workspace.at(arguments.workspace), arguments.ref)):
+    if arguments.ref and (earlier := journey.previous_plan(Workspace.at(arguments.workspace), arguments.ref)):
         arguments.name, arguments.ref = arguments.name or arguments.ref, earlier
-    state = walked(arguments, Carry)
+    state = walked(arguments, RunPlan)
     if state.plan is None:
         journey.recommended(there(state.advice))
     return there(state.plan)

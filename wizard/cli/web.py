@@ -1,4 +1,4 @@
-"""`triton-wizard web`: the full-screen wizard in a browser of this machine."""
+"""`triton-wizard web`: the full-screen wizard in a browser on this machine."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from wizard.kernel.extras import install
 from wizard.kernel.language import tr
 
 EXTRA = ("aiohttp", "aiohttp_jinja2", "textual_serve")
-"""Packages that only the extra ``web`` brings."""
+"""Packages that only the extra ``web`` installs."""
 PASSED_ON = ("workspace", "profiles", "hardware", "language", "workshop", "seat", "answers", "offline", "explain")
-"""Flags that each tab's wizard gets, too."""
+"""Flags that are passed to each tab's wizard."""
 
 
 def web(arguments: argparse.Namespace) -> int:
-    """Serve it until Ctrl-C; what was said here is said to every wizard that is started."""
+    """Serve it until Ctrl-C; the flags are passed to every wizard."""
     from wizard.cli.stages import host_of
     from wizard.plan.answers import read_answers
 
@@ -30,7 +30,7 @@ def web(arguments: argparse.Namespace) -> int:
             tr("the browser interface requires a package that is not installed: {package}", package=error.name),
             tr("Install it: `{command}`.", command=install("web")),
         ) from error
-    if arguments.answers:  # what is wrong is told here, not in a page
+    if arguments.answers:  # report errors here, not on a page
         read_answers(arguments.answers)
     if arguments.hardware:
         host_of(arguments)
@@ -39,7 +39,7 @@ def web(arguments: argparse.Namespace) -> int:
 
 
 def command(arguments: argparse.Namespace) -> list[str]:
-    """What runs the wizard of a tab: the same flags that were given here."""
+    """The command that runs a tab's wizard: with the same flags."""
     from wizard.cli.walk import constraints_given
     from wizard.plan.questions import BY_NAME
 

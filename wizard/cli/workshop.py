@@ -1,4 +1,4 @@
-"""Workshops on the command line: which one, which seat, and a journey on which its pins cannot be changed."""
+"""Workshops on the command line: the workshop, the seat, and a facade whose pinned answers cannot be changed."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from wizard.serve.endpoint import Endpoint
 
 WORKSHOP, SEAT = "TRITON_WIZARD_WORKSHOP", "TRITON_WIZARD_SEAT"
-"""Variables that stand for ``--workshop`` and ``--seat``, so that a facilitator sets them once for a room."""
+"""Environment variables for ``--workshop`` and ``--seat``, so that a facilitator can set them for a room."""
 
 
 def attend(arguments: argparse.Namespace) -> Workshop | None:
-    """The workshop of this command with the seat's answers, or None; it chooses the language and the workspace.
+    """The workshop of this command with the seat's answers, or None; it sets the language and the workspace.
 
     Raises:
-        UsageError: TW-U53 if the seat is no number, TW-U54 for a seat without a workshop, and what reading and checking
-            the workshop raises.
+        UsageError: TW-U53 if the seat is not a number, TW-U54 for a seat without a workshop, and errors in the workshop
+            file.
     """
     named = arguments.workshop or os.environ.get(WORKSHOP)
     if not named:
@@ -47,10 +47,10 @@ def attend(arguments: argparse.Namespace) -> Workshop | None:
     from wizard.catalog.workshops import workshop
     from wizard.kernel import language
     from wizard.kernel.paths import default_workspace
-    from wizard.plan.workshop import seated
+    from wizard.plan.workshop import with_seat
 
     seat = _seat(arguments)
-    attended = seated(workshop(named), seat)
+    attended = with_seat(workshop(named), seat)
     if attended.language and not arguments.language:
         language.use(attended.language)
     if attended.shared_workspace and not arguments.workspace:
@@ -69,7 +69,7 @@ def _seat(arguments: argparse.Namespace) -> int:
 
 
 def explanations_of(arguments: argparse.Namespace) -> Workshop | None:
-    """The workshop whose explanations are shown (an empty one outside of workshops), or None if none are."""
+    """The workshop whose explanations are shown (an empty one without a workshop), or None to show none."""
     from wizard.catalog.workshops import Workshop
 
     attended: Workshop | None = getattr(arguments, "attended", None)
@@ -78,7 +78,7 @@ def explanations_of(arguments: argparse.Namespace) -> Workshop | None:
 
 
 def workshop_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The options of both interfaces: the workshop, whether explanations are shown, the journey with its pins."""
+    """The options of both interfaces: the workshop, whether explanations are shown, the facade with its pins."""
     from wizard import journey
 
     workshop: Workshop | None = arguments.attended
@@ -90,36 +90,36 @@ def workshop_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def pinned_answers(arguments: argparse.Namespace, given: dict[str, object]) -> dict[str, object]:
-    """What was ``given``, and what the workshop pins.
+    """The ``given`` answers with the workshop's pinned ones.
 
     Raises:
-        UsageError: TW-U50 if something else was given than is pinned.
+        UsageError: TW-U50 if a given answer conflicts with a pinned one.
     """
-    from wizard.plan.workshop import agreed
+    from wizard.plan.workshop import with_pins
 
-    return agreed(arguments.attended, given) if arguments.attended else given
+    return with_pins(arguments.attended, given) if arguments.attended else given
 
 
 def answers_of(arguments: argparse.Namespace) -> None:
-    """Let the flags of a command without questions say what the workshop pins.
+    """Set the pinned answers as flags of a command without questions.
 
     Raises:
-        UsageError: TW-U50 if one of them says something else.
+        UsageError: TW-U50 if a flag conflicts with one.
     """
-    from wizard.plan.workshop import agreed
+    from wizard.plan.workshop import with_pins
 
     workshop: Workshop | None = getattr(arguments, "attended", None)
     if workshop is None:
         return
     flags = {name: {"model": "ref", "accept": "yes"}.get(name, name) for name in workshop.pin}
     given = {name: getattr(arguments, flag, None) for name, flag in flags.items()}
-    answers = agreed(workshop, {name: value for name, value in given.items() if value not in (None, False)})
+    answers = with_pins(workshop, {name: value for name, value in given.items() if value not in (None, False)})
     for name, flag in flags.items():
         setattr(arguments, flag, answers[name])
 
 
 class Pinned:
-    """The journey (`wizard.journey`, or another of its kind) as a workshop lets it be gone."""
+    """The facade (`wizard.journey`, or another of its kind), restricted by a workshop."""
 
     def __init__(self, journey: Any, workshop: Workshop) -> None:
         self._journey, self._pin, self._workshop = journey, workshop.pin, workshop
@@ -128,7 +128,7 @@ class Pinned:
         return getattr(self._journey, name)
 
     def recipes(self) -> list[Recipe]:
-        """Those that can be taken."""
+        """The recipes that the workshop allows."""
         recipes: list[Recipe] = self._journey.recipes()
         return [recipe for recipe in recipes if recipe.name == self._pin.get("model", recipe.name)]
 
@@ -144,7 +144,7 @@ class Pinned:
         return [next((suggestion for suggestion in suggestions if suggestion.ref == ref), unknown)]
 
     def search(self, text: str, *, offline: bool = False) -> list[Suggestion]:
-        """What the hub has; nothing, if the model is pinned."""
+        """Hub search results; none if the model is pinned."""
         hits: list[Suggestion] = [] if "model" in self._pin else self._journey.search(text, offline=offline)
         return hits
 
@@ -154,16 +154,16 @@ class Pinned:
         Raises:
             UsageError: TW-U50 for another one.
         """
-        from wizard.plan.workshop import agreed
+        from wizard.plan.workshop import with_pins
 
-        agreed(self._workshop, {"model": ref})
+        with_pins(self._workshop, {"model": ref})
         facts: ModelFacts = self._journey.model(ref, offline=offline)
         return facts
 
     def advise(
         self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
     ) -> Advice:
-        """Advice for the constraints with those that are pinned."""
+        """Advice for the constraints, with the pinned ones."""
         from wizard.plan.workshop import constraints_of
 
         advice: Advice = self._journey.advise(host, facts, constraints_of(self._workshop, constraints), past)
@@ -177,7 +177,7 @@ class Pinned:
         return plan
 
     def chat(self, endpoint: Endpoint, conversation: Conversation, **how: Any) -> AsyncGenerator[Chunk, None]:
-        """An answer sampled as it is pinned."""
+        """An answer with the pinned sampling settings."""
         sampling = conversation.sampling
         pins: dict[str, Any] = {
             field.name: self._pin[field.name] for field in fields(sampling) if field.name in self._pin

@@ -1,1 +1,1 @@
-"""Stage by the way: a plan as something that runs without the wizard."""
+"""Export a plan as something that runs without the wizard."""

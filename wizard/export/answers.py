@@ -1,4 +1,4 @@
-"""The answers that lead to a plan, as a file for ``--answers``: what the wizard chose is in it as a constraint."""
+"""The answers that lead to a plan, as a file for ``--answers``: the wizard's choices become constraints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wizard.plan.server_plan import model_origin
 
 
 def answers(plan: Plan) -> str:
-    """The file; asked with it, on the same machine, the wizard comes to the same choice, name and first port."""
+    """The file; with it, on the same machine, the wizard arrives at the same choice, name and first port."""
     starts = [action for step in plan.steps for action in step.actions if isinstance(action, Start)]
     choice = plan.choice
     given: dict[str, object] = {
@@ -34,7 +34,7 @@ def answers(plan: Plan) -> str:
 
 
 def _answers(name: str, value: object) -> bool:
-    """Whether ``value`` can be given: a release that is none of an image cannot, for one."""
+    """Whether ``value`` is a valid constraint: a release that is not an image's is not, for example."""
     try:
         return value is not None and BY_NAME[name].check(value) == value
     except UsageError:

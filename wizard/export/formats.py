@@ -1,4 +1,4 @@
-"""What a plan can be written as: one table, which every interface offers. Every text is the same for the same plan."""
+"""The export formats of a plan, offered by every interface. The text is the same for the same plan."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from wizard.plan.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One thing that a plan can be written as.
+    """An export format.
 
     Attributes:
-        name: For programs.
-        title: For people; given to `wizard.kernel.language.tr` where it is shown.
-        ending: Of the file's name, behind the server's name.
-        text: The plan as this.
-        program: Whether the file can be executed.
+        name: Identifier.
+        title: Display name; passed to `wizard.kernel.language.tr` where it is shown.
+        ending: Suffix of the file's name, after the server's name.
+        text: Renders the plan.
+        program: Whether the file is executable.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Format:
     program: bool = False
 
     def file(self, plan: Plan) -> str:
-        """The name that is proposed for the file."""
+        """The default name of the file."""
         return plan.name + self.ending
 
 
@@ -49,10 +49,10 @@ FORMATS = (
 
 
 def save(plan: Plan, form: Format, path: Path, *, overwrite: bool = False) -> None:
-    """Write ``plan`` as ``form`` to ``path``; a file that is there stays unless ``overwrite``.
+    """Write ``plan`` as ``form`` to ``path``; an existing file is kept unless ``overwrite``.
 
     Raises:
-        UsageError: TW-U48 if it cannot be written, or is there.
+        UsageError: TW-U48 if it is not writable, or exists.
     """
     try:
         with path.open("w" if overwrite else "x", encoding="utf-8") as file:

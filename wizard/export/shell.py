@@ -1,4 +1,4 @@
-"""A plan as a shell script: the same commands in the same order, each step behind its reason."""
+"""A plan as a shell script: the same commands in the same order, each step after its reason."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ mkdir -p {server} && cd {server}
 
 
 def script(plan: Plan) -> str:
-    """The script; the same text for the same plan. Secrets are not in it: steps find them in the environment."""
+    """The script; the same text for the same plan. It contains no secrets: steps read them from the environment."""
     server = PurePath(plan.workspace) / "servers" / plan.name
     names = {"model": plan.facts.name, "name": plan.name, "stack": plan.choice.stack, "host": plan.host}
     about = "\n".join(f"# {one_line(line)}" for line in tr(ABOUT, **names).splitlines())
     head = HEAD.format(about=about, server=shlex.quote(str(server)))
-    # The wizard's own command knows only of servers that it has started, of which it leaves a note.
+    # The wizard's own command only knows servers that it has started, whose endpoint files it wrote.
     own = dependants(plan.steps, [step.id for step in plan.steps if ENDPOINT in step.reads])
     return "\n".join([head, *(_step(step) for step in plan.steps if step.id not in own)])
 

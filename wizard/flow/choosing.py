@@ -1,4 +1,4 @@
-"""The stages in which everything is chosen: welcome, machine, model, advice. Pure."""
+"""The stages with choices: welcome, machine, model, advice. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from wizard.plan.plan import Plan
 
 GATED = "TW-M12"
-"""The error of a model that is gated, or that the present token does not open (`wizard.model.hub_errors`)."""
+"""Error code of a model that is gated, or that the current token cannot access (`wizard.model.hub_errors`)."""
 
 
 def _resume(state: State, plan: Plan) -> Move:
-    """Set a server up again that does not run any more: its plan is made again, for the machine as it is now."""
+    """Set up a stopped server again: its plan is rebuilt for the machine as it is now."""
     state = replace(started(state, plan.facts.ref), server={"name": plan.name}, resumed=plan)
     if state.host is None or not state.host.runs_triton:
         return go(state, "machine")
@@ -32,35 +32,35 @@ def _resume(state: State, plan: Plan) -> Move:
 
 
 def to_welcome(state: State) -> Move:
-    """Nothing comes before it."""
+    """The first stage; it needs no preparation."""
     return ask(replace(state, trail=(), server=None, resumed=None))
 
 
 def welcomed(state: State, answer: Answer) -> Move:
-    """The way on that was chosen: a server that runs, is being built or was set up before, or another one."""
-    way, state = answer.value, replace(passed(state, "welcome"), host=answer.host or state.host)
-    if isinstance(way, Resume):
-        return _resume(state, way.plan)
-    if isinstance(way, Watch):
-        return go(replace(state, plan=way.plan), "build")
-    if isinstance(way, Talk):
-        return talk(state, way.endpoint)
-    if way == "recipes":
+    """Handle the selection: a server that is running, being built or set up earlier, or another entry."""
+    selection, state = answer.value, replace(passed(state, "welcome"), host=answer.host or state.host)
+    if isinstance(selection, Resume):
+        return _resume(state, selection.plan)
+    if isinstance(selection, Watch):
+        return go(replace(state, plan=selection.plan), "build")
+    if isinstance(selection, Talk):
+        return talk(state, selection.endpoint)
+    if selection == "recipes":
         return go(state, "recipes")
-    if isinstance(way, Serve) and state.manner == "screens":
-        state = started(state, way.ref)
+    if isinstance(selection, Serve) and state.manner == "screens":
+        state = started(state, selection.ref)
     lacks = state.host is None or not state.host.runs_triton
-    return go(state, "machine" if way == "machine" or (lacks and state.manner == "screens") else "model")
+    return go(state, "machine" if selection == "machine" or (lacks and state.manner == "screens") else "model")
 
 
 def recipe_chosen(state: State, answer: Answer) -> Move:
-    """Its name is that of its model."""
+    """Use the recipe, whose name is also its model's name."""
     state = started(passed(state, "recipes"), answer.value)
     return go(state, "model" if state.host is not None and state.host.runs_triton else "machine")
 
 
 def to_machine(state: State) -> Move:
-    """Look at it first, unless the screen does."""
+    """Probe the machine first, unless the screen does."""
     if state.host is None and (hides(state, "machine") or state.manner != "screens"):
         return state, Do(effects.Probe(state.hardware))
     if hides(state, "machine") and state.host is not None and (state.host.runs_triton or state.manner == "unattended"):
@@ -69,19 +69,19 @@ def to_machine(state: State) -> Move:
 
 
 def probed(state: State, outcome: Outcome) -> Move:
-    """It is known, or why it is not."""
+    """Continue with the probed machine, or with the error."""
     if isinstance(outcome.value, WizardError):
         return failed(state, outcome.value)
     return to_machine(replace(state, host=outcome.value))
 
 
 def machine_seen(state: State, answer: Answer) -> Move:
-    """It was shown, perhaps with newer readings."""
+    """The machine was shown, perhaps with newer readings."""
     return _after_machine(passed(replace(state, host=answer.value or state.host), "machine"))
 
 
 def _after_machine(state: State) -> Move:
-    """From the machine on; a running server is offered where no welcome has done it."""
+    """Continue after the machine; offers a running server if no welcome did."""
     if state.resumed is not None:
         return _resume(state, state.resumed)
     if state.manner == "questions" and not state.hardware and not ref(state):
@@ -90,7 +90,7 @@ def _after_machine(state: State) -> Move:
 
 
 def looked(state: State, outcome: Outcome) -> Move:
-    """Servers that answer are offered before a model is chosen."""
+    """Offer running servers before a model is chosen."""
     if isinstance(outcome.value, WizardError):
         return state, Finished(outcome.value)
     if not outcome.value:
@@ -102,7 +102,7 @@ def looked(state: State, outcome: Outcome) -> Move:
 
 
 def to_model(state: State) -> Move:
-    """Describe the one that was named, or look for some to offer."""
+    """Inspect the named model, or look for models to offer."""
     name = ref(state)
     if state.manner == "screens" and not hides(state, "model"):
         return ask(replace(state, take=False), take=state.take)
@@ -112,7 +112,7 @@ def to_model(state: State) -> Move:
 
 
 def suggested(state: State, outcome: Outcome) -> Move:
-    """Offer them; a hidden question takes the first that can be used."""
+    """Offer the suggestions; a hidden question takes the first usable one."""
     if isinstance(outcome.value, WizardError):
         return failed(state, outcome.value)
     best = next((suggestion.ref for suggestion in outcome.value if suggestion.usable), None)
@@ -122,7 +122,7 @@ def suggested(state: State, outcome: Outcome) -> Move:
 
 
 def model_chosen(state: State, answer: Answer) -> Move:
-    """Describe it, unless the screen has done so."""
+    """Inspect the chosen model, unless the screen already did."""
     if not isinstance(answer.value, str):
         return inspected(state, Outcome(effects.Inspect(answer.value.ref, state.offline), answer.value))
     state = replace(state, given={**state.given, "model": answer.value})
@@ -130,24 +130,24 @@ def model_chosen(state: State, answer: Answer) -> Move:
 
 
 def token_given(state: State, answer: Answer) -> Move:
-    """Once more with the token; without one another model is chosen."""
+    """Retry with the token; without a token choose another model."""
     if answer.value:
         return replace(state, at="model"), Do(effects.Inspect(ref(state), state.offline, answer.value))
     return go(without(state, "model"), "model")
 
 
 def inspected(state: State, outcome: Outcome) -> Move:
-    """It is described, or why it is not."""
+    """Continue with the inspected model, or with the error."""
     facts = outcome.value
     if isinstance(facts, WizardError):
         return _not_inspected(state, facts)
-    if state.facts is None or state.facts.ref != facts.ref:  # what was said of an engine is for its model only
+    if state.facts is None or state.facts.ref != facts.ref:  # the answer about an engine applies to its model only
         state = replace(state, offered=None)
     return replace(passed(state, "model"), facts=facts, advice=None, choice=None), Do(effects.Recipe(facts.ref))
 
 
 def _not_inspected(state: State, error: WizardError) -> Move:
-    """What can be answered differently: another model, a token; a pinned model has no other."""
+    """What the user can change: the model or the token; a pinned model has no alternative."""
     if state.manner != "questions":
         return failed(state, error)
     if error.code == GATED:
@@ -161,7 +161,7 @@ def _not_inspected(state: State, error: WizardError) -> Move:
 
 
 def settled(state: State, outcome: Outcome) -> Move:
-    """The recipe is known, and so all answers."""
+    """Continue with the recipe, which completes the answers."""
     if isinstance(outcome.value, WizardError):
         return state, Finished(outcome.value)
     state = replace(state, recipe=outcome.value, shown=None)
@@ -170,23 +170,23 @@ def settled(state: State, outcome: Outcome) -> Move:
 
         free = not Constraints.__dataclass_fields__.keys() & state.workshop.pin.keys()
         state = replace(state, resumed=None, offered={})
-        return go(state, "review" if free else "advice")  # it may have been made without what is pinned
+        return go(state, "review" if free else "advice")  # it may have been created without the pinned options
     return go(state, "engine")
 
 
 def to_engine(state: State) -> Move:
-    """Only where there is an engine to offer."""
+    """Ask about an engine only if there is one to offer."""
     return ask(state) if engine_offer(state) is not None else go(state, "advice")
 
 
 def engine_chosen(state: State, answer: Answer) -> Move:
-    """It is not asked again for this model, whatever the answer."""
+    """Store the answer; the question is not repeated for this model."""
     offered = {PYTHON: answer.value} if answer.value else {}
     return go(replace(state, offered=offered), "advice")
 
 
 def to_advice(state: State) -> Move:
-    """Ask for it first, unless the screen does."""
+    """Request the advice first, unless the screen does."""
     if state.manner == "screens" and not hides(state, "advice"):
         return ask(state)
     return _advise(state)
@@ -199,7 +199,7 @@ def _advise(state: State, error: WizardError | None = None) -> Move:
 
 
 def advised(state: State, outcome: Outcome) -> Move:
-    """It is known, or why it is not; a hidden question takes the first choice."""
+    """Continue with the advice, or with the error; a hidden question takes the first choice."""
     advice = outcome.value
     if isinstance(advice, WizardError):
         return _not_advised(state, advice)
@@ -210,7 +210,7 @@ def advised(state: State, outcome: Outcome) -> Move:
 
 
 def _not_advised(state: State, error: WizardError) -> Move:
-    """A Python that cannot serve is taken back; what else is wrong cannot be answered differently here."""
+    """Drop a Python that cannot serve; other errors have no different answer here."""
     python = state.given.get(PYTHON) or (state.offered or {}).get(PYTHON)
     if state.manner != "questions" or not python:
         return failed(state, error)

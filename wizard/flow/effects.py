@@ -1,4 +1,4 @@
-"""What the walk wants done, as values; `wizard.flow.perform` does it. Each says what its outcome is."""
+"""The effects that the workflow requests, as values; `wizard.flow.perform` performs them. Each names its outcome."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Servers that answer: a list of `Endpoint`."""
+    """Find running servers: a list of `Endpoint`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Suggest:
 
 @dataclass(frozen=True, slots=True)
 class Inspect:
-    """Describe the model ``ref``: `ModelFacts`. A ``token`` that is refused is forgotten again."""
+    """Describe the model ``ref``: `ModelFacts`. A rejected ``token`` is forgotten again."""
 
     ref: str
     offline: bool
@@ -43,7 +43,7 @@ class Inspect:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The ready-made answers of the name ``ref``, or None."""
+    """The recipe ``ref``, or None."""
 
     ref: str
 
@@ -59,7 +59,7 @@ class Advise:
 
 @dataclass(frozen=True, slots=True)
 class MakePlan:
-    """Everything that would be done: `Plan`."""
+    """Create the `Plan`."""
 
     host: Host
     facts: ModelFacts
@@ -69,8 +69,8 @@ class MakePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Carry:
-    """Carry the ``plan`` out and show its events: the `Endpoint` that is ready."""
+class RunPlan:
+    """Run the ``plan`` and show its events: the `Endpoint` that is ready."""
 
     plan: Plan
     redo: tuple[str, ...] = ()
@@ -79,16 +79,16 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The plan that the server ``name`` was made from, or None."""
+    """Load the plan that the server ``name`` was created from, or None."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """The server ``name`` as it runs now, an `Endpoint`, or None."""
+    """The running server ``name``, an `Endpoint`, or None."""
 
     name: str
 
 
-Effect: TypeAlias = "Probe | Look | Suggest | Inspect | Recipe | Advise | MakePlan | Carry | Recall | Find"
+Effect: TypeAlias = "Probe | Look | Suggest | Inspect | Recipe | Advise | MakePlan | RunPlan | Recall | Find"

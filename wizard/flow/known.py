@@ -1,4 +1,4 @@
-"""What is known by now, by the precedence of answers, and what a workshop hides. Pure."""
+"""All answers so far, by precedence, and what a workshop hides. Pure."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 NAMES = ("name", "http_port")
-"""The answers that are about one server (`wizard.plan.questions.SERVER`)."""
+"""Answers that apply to a single server (`wizard.plan.questions.SERVER`)."""
 PYTHON = "engine_python"
 """The answer that may be offered (`wizard.plan.questions.ENGINE_PYTHON`)."""
 
 
 def ref(state: State) -> str:
-    """The model that was named; empty if none was."""
+    """The named model; empty if none was named."""
     return str({**state.given, **state.workshop.pin}.get("model") or "")
 
 
 def known(state: State) -> Answers:
-    """All answers: a pinned one goes before a given one, and that before the recipe's."""
+    """All answers: pinned ones take precedence over given ones, and those over the recipe's."""
     from wizard.catalog.recipes import answered
 
     name = state.facts.ref if state.facts else ref(state)
@@ -33,13 +33,13 @@ def known(state: State) -> Answers:
 
 
 def server(state: State) -> Answers:
-    """Name and port of the server, as far as they are given."""
+    """Name and port of the server, if given."""
     own = known(state) if state.server is None else {**state.server, **state.workshop.pin}
     return {name: own[name] for name in NAMES if own.get(name) is not None}
 
 
 def engine_offer(state: State) -> Offer | None:
-    """The question about an engine that is there already, if it is to be asked."""
+    """The question about an existing engine, if it must be asked."""
     from wizard.plan.engine_offer import offer
 
     settled = state.offered is not None or state.manner == "unattended" or hides(state, "advice")
@@ -47,24 +47,24 @@ def engine_offer(state: State) -> Offer | None:
 
 
 def hides(state: State, stage: Stage) -> bool:
-    """Whether ``stage`` is passed by itself now; whoever comes back to it sees it."""
+    """Whether ``stage`` is skipped automatically; a stage that the user came back to is shown."""
     return (state.manner == "unattended" or stage in state.workshop.hide) and state.shown != stage
 
 
 def there(value: T | None) -> T:
-    """What an earlier stage has made, by the order of the stages."""
+    """The values that earlier stages produced, in the order of the stages."""
     if value is None:
         raise LookupError
     return value
 
 
 def accepted(state: State) -> bool:
-    """Whether the plan was accepted beforehand and can be carried out here."""
+    """Whether the plan was accepted in advance and can run here."""
     return state.given.get("accept") is True and state.plan is not None and state.plan.is_for_here
 
 
 def nearest(advice: Advice) -> Answers:
-    """The changes of the first remedy, where nothing is possible as it was asked; none if there is none."""
+    """The changes of the first remedy if the setup is not possible as requested; None if there is no remedy."""
     from wizard.advise import refusals
 
     remedies = advice.rejections[0].remedies if not advice.choices and advice.rejections else ()

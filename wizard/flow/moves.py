@@ -1,4 +1,4 @@
-"""Moves from one state to what comes next, and what answers change of a state. Pure."""
+"""Transitions from a state to the next move, and the changes that answers make to a state. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wizard.kernel.errors import WizardError
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """To another stage."""
+    """Go to another stage."""
 
     stage: Stage
 
@@ -22,22 +22,22 @@ Move: TypeAlias = "tuple[State, Next | Go]"
 
 
 def go(state: State, stage: Stage) -> Move:
-    """To ``stage``."""
+    """Go to ``stage``."""
     return state, Go(stage)
 
 
 def ask(state: State, error: WizardError | None = None, **about: Any) -> Move:
-    """Ask about the stage that the state is at; see `Ask`."""
+    """Ask about the state's current stage; see `Ask`."""
     return state, Ask(state.at, error, **about)
 
 
 def failed(state: State, error: WizardError) -> Move:
-    """A screen meets the same error, and says what can be done about it; elsewhere it is the end."""
+    """Handle an error: a screen reaches it again and shows what to do; elsewhere the workflow ends."""
     return ask(state) if state.manner == "screens" else (state, Finished(error))
 
 
 def with_answers(state: State, given: Mapping[str, Any]) -> State:
-    """With the answers ``given`` on the way; those about a server that is set up again stay its own."""
+    """The state with the answers ``given``; a server that is set up again keeps its name and port."""
     if state.server is not None:
         own = {name: given[name] for name in NAMES if name in given}
         state = replace(state, server={**state.server, **own})
@@ -48,18 +48,18 @@ def with_answers(state: State, given: Mapping[str, Any]) -> State:
 
 
 def without(state: State, *names: str) -> State:
-    """Without the answers to ``names``."""
+    """The state without the answers to ``names``."""
     return replace(state, given={name: value for name, value in state.given.items() if name not in names})
 
 
 def passed(state: State, stage: Stage) -> State:
-    """``stage`` can be come back to from here on; one that was not shown cannot, but for the plan."""
+    """The state after ``stage``, which the user can go back to if it was shown (the plan always)."""
     back = stage == "review" or not hides(state, stage)
     return replace(state, trail=(*state.trail, stage)) if back and state.trail[-1:] != (stage,) else state
 
 
 def started(state: State, model: str) -> State:
-    """With another model, or one that is still to be chosen: what was given at first, and the server's name."""
+    """The state with another model, or none yet: the initial answers and the server's name are kept."""
     given = {**state.first, **{name: state.given[name] for name in NAMES if name in state.given}, "model": model}
     state = replace(state, given=given, take=bool(model), facts=None, recipe=None, offered=None, server=None)
     return replace(state, advice=None, choice=None, plan=None, resumed=None, left_out=())

@@ -1,4 +1,4 @@
-"""The effects of the walk, performed through `wizard.journey`; errors come back as outcomes."""
+"""Perform the effects of the workflow through `wizard.journey`; errors are returned as outcomes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from wizard.serve.endpoint import Endpoint
 
 TOKEN = "HF_TOKEN"  # noqa: S105 - the variable's name
-"""The environment variable that the hub's clients read."""
+"""The environment variable that Hub clients read."""
 
 
 def perform(journey: JourneyPort, workspace: Workspace, effect: Effect) -> Outcome:
-    """Perform ``effect`` (blocking; see `wizard.journey` for how long), all but `Carry`, whose events are shown."""
+    """Perform ``effect`` (blocking; see `wizard.journey` for how long), except `RunPlan`, whose events are shown."""
     try:
         return Outcome(effect, PERFORMERS[type(effect)](journey, workspace, effect))
     except WizardError as error:
@@ -38,18 +38,18 @@ def _recipe(journey: JourneyPort, _workspace: Workspace, effect: effects.Recipe)
 
 
 def _inspect(journey: JourneyPort, _workspace: Workspace, effect: effects.Inspect) -> ModelFacts:
-    """Look with the token, which then stays this process's own and its children's, unless it is refused."""
+    """Inspect with the token, which stays set for this process and its children unless it is rejected."""
     before = os.environ.get(TOKEN)
     set_token(effect.token or before)
     try:
         return journey.model(effect.ref, offline=effect.offline)
     except WizardError:
-        set_token(before)  # one that is refused would close what is open to everybody
+        set_token(before)  # a rejected token would also block public models
         raise
 
 
 def set_token(token: str | None) -> None:
-    """Make ``token`` this process's own, or have none."""
+    """Set ``token`` for this process, or unset it."""
     if token is None:
         os.environ.pop(TOKEN, None)
     else:
@@ -57,13 +57,13 @@ def set_token(token: str | None) -> None:
 
 
 def ready(journey: JourneyPort, workspace: Workspace) -> list[Endpoint]:
-    """Servers of the workspace that answer now (blocking)."""
+    """Running servers of the workspace (blocking)."""
     statuses = journey.statuses(workspace)
     return [status.endpoint for status in statuses if status.endpoint and status.state == "ready"]
 
 
 def running(journey: JourneyPort, workspace: Workspace, name: str) -> Endpoint | None:
-    """The server ``name`` as it runs now; None if it does not."""
+    """The running server ``name``; None if it is not running."""
     try:
         return journey.endpoint(workspace, name)
     except WizardError:
@@ -71,10 +71,11 @@ def running(journey: JourneyPort, workspace: Workspace, name: str) -> Endpoint |
 
 
 def unattended(journey: JourneyPort, workspace: Workspace, state: State, until: type[Effect]) -> tuple[State, Ask | Do]:
-    """Walk on without asking, up to the first effect of the kind ``until``, or to a question that has no best answer.
+    """Run the workflow without questions, up to the first effect of type ``until``, or a question without a default
+    answer.
 
     Raises:
-        WizardError: What an effect failed with.
+        WizardError: The error of a failed effect.
     """
     state, following = resume(replace(state, manner="unattended"))
     while isinstance(following, Do) and not isinstance(following.effect, until):
@@ -87,9 +88,9 @@ def unattended(journey: JourneyPort, workspace: Workspace, state: State, until: 
 def earlier(
     journey: JourneyPort, workspace: Workspace, state: State, stopped: Iterable[str]
 ) -> tuple[Callable[[str], bool], Plan | None]:
-    """Which servers a workshop allows, and of those that are ``stopped`` the plan to offer again (blocking).
+    """The servers that a workshop allows, and of the ``stopped`` ones the plan to offer again (blocking).
 
-    None is offered where another machine is planned for, or where the model is decided but not by a pin.
+    None is offered if the plan is for another machine, or if the model is fixed other than by a pin.
     """
     pin = state.workshop.pin
 
@@ -118,4 +119,4 @@ PERFORMERS: Mapping[type, Callable[[JourneyPort, Workspace, Any], Any]] = {
     effects.Recall: lambda journey, workspace, it: journey.earlier_plan(workspace, it.name),
     effects.Find: lambda journey, workspace, it: running(journey, workspace, it.name),
 }
-"""Kind of effect → the function of the journey that performs it."""
+"""Effect type → the journey function that performs it."""

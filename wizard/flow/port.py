@@ -1,4 +1,4 @@
-"""What the walk and the screens need of the journey: the module `wizard.journey`, or a fake one in the tests."""
+"""What the flow and the screens need of the facade: the module `wizard.journey`, or a fake in the tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class JourneyPort(Protocol):
-    """The functions of `wizard.journey` that the interfaces call; see there for what they do."""
+    """The functions of `wizard.journey` that the interfaces call; see there for their documentation."""
 
     def probe(self, workspace: Workspace, *, hardware: str | None = None) -> Host: ...  # noqa: D102
 

@@ -1,4 +1,4 @@
-"""A walk that was written down, read back: the state is written with `wizard.kernel.values.to_json`."""
+"""Read back a saved workflow state, which `wizard.kernel.values.to_json` writes."""
 # ruff: noqa: F401 - pydantic looks the names of the fields' types up where it is called; `values` imports no stage
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ def read(text: str | bytes, where: str) -> State:
 
     Args:
         text: The JSON text.
-        where: Named in the error: a file name or the like.
+        where: The source named in the error, such as a file name.
 
     Raises:
         UsageError: TW-K01 if it does not fit.

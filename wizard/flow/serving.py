@@ -1,4 +1,4 @@
-"""The stages after the choice: the plan, its build, the chat. Pure."""
+"""The stages after the choice: plan, build, chat. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def to_review(state: State) -> Move:
-    """Make the plan first, unless the screen does."""
+    """Create the plan first, unless the screen does."""
     if state.manner == "screens" and not hides(state, "review"):
         return ask(state)
     own: Any = server(state)
@@ -28,7 +28,7 @@ def to_review(state: State) -> Move:
 
 
 def planned(state: State, outcome: Outcome) -> Move:
-    """It is made, or why it is not; a hidden question accepts what can be carried out here."""
+    """Continue with the plan, or with the error; a hidden question accepts a plan that can run here."""
     plan = outcome.value
     if not isinstance(plan, WizardError):
         state = replace(state, plan=plan)
@@ -41,7 +41,7 @@ def planned(state: State, outcome: Outcome) -> Move:
 
 
 def reviewed(state: State, answer: Answer) -> Move:
-    """It was accepted; without a plan it is made again."""
+    """The plan was accepted; without a plan it is created again."""
     if answer.value is None:
         return to_review(replace(state, shown="review"))
     if not answer.value.is_for_here:
@@ -50,21 +50,23 @@ def reviewed(state: State, answer: Answer) -> Move:
 
 
 def to_build(state: State) -> Move:
-    """Carry the plan out, unless the screen does."""
+    """Run the plan, unless the screen does."""
     return (
-        ask(state) if state.manner == "screens" else (state, Do(effects.Carry(there(state.plan), skip=state.left_out)))
+        ask(state)
+        if state.manner == "screens"
+        else (state, Do(effects.RunPlan(there(state.plan), skip=state.left_out)))
     )
 
 
-def carried(state: State, outcome: Outcome) -> Move:
-    """The server is ready, or what can be done is asked."""
+def plan_run(state: State, outcome: Outcome) -> Move:
+    """The server is ready, or the user is asked what to do."""
     if not isinstance(outcome.value, WizardError):
         return go(replace(state, endpoint=outcome.value), "chat")
     return (state, Finished(outcome.value)) if state.manner == "unattended" else ask(state, outcome.value)
 
 
 def build_seen(state: State, answer: Answer) -> Move:
-    """Again, in another way, in the background, or on to the chat."""
+    """Retry, change a step, build in the background, or continue to the chat."""
     how = answer.value
     if how == "background":
         return go(state, "welcome")
@@ -74,22 +76,22 @@ def build_seen(state: State, answer: Answer) -> Move:
         state = replace(state, left_out=(*state.left_out, how.step))
     redo = (how.step,) if isinstance(how, Redo) else ()
     state = replace(state, left_out=tuple(step for step in state.left_out if step not in redo))
-    return state, Do(effects.Carry(there(state.plan), redo, state.left_out))
+    return state, Do(effects.RunPlan(there(state.plan), redo, state.left_out))
 
 
 def talk(state: State, endpoint: Endpoint) -> Move:
-    """To the chat with a server that runs already."""
+    """Chat with a server that is already running."""
     state = replace(state, endpoint=endpoint, plan=None, at="chat")
     return (state, Do(effects.Recall(endpoint.name))) if state.manner == "screens" else ask(state)
 
 
 def recalled(state: State, outcome: Outcome) -> Move:
-    """The plan of a server that runs already, so that it can be restarted."""
+    """The plan of a running server, so that it can be restarted."""
     return ask(replace(state, plan=None if isinstance(outcome.value, WizardError) else outcome.value))
 
 
 def chatted(state: State, answer: Answer) -> Move:
-    """A screen leads on to a restart or another model; elsewhere the chat is the end."""
+    """A screen continues with a restart or another model; elsewhere the chat is the end."""
     if state.manner != "screens":
         return state, Finished()
     state = replace(state, conversation=answer.conversation or state.conversation)
@@ -99,13 +101,13 @@ def chatted(state: State, answer: Answer) -> Move:
 
 
 def _another(state: State) -> Move:
-    """Another model: it is another server, too, and what is free of the machine is to be looked at again."""
+    """Choose another model: it gets another server, and the machine's free memory is probed again."""
     state = replace(without(state, *NAMES), server=None, host=None, facts=None, offered=None, trail=("welcome",))
     return go(state, "machine")
 
 
 def restarted(state: State, outcome: Outcome) -> Move:
-    """A server that is to be restarted may have been started again elsewhere."""
+    """The server to restart may have been restarted elsewhere."""
     there = outcome.value
     if there is not None and there != state.endpoint:
         return talk(state, there)

@@ -1,4 +1,4 @@
-"""What the walk is made of: its state, what it asks for, and what it is given. Values only."""
+"""The values of the workflow: its state, its requests, and their replies."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ Stage: TypeAlias = Literal[
 Manner: TypeAlias = Literal["screens", "questions", "unattended"]
 """How the interface asks.
 
-``screens`` perform the effect of their own stage while they are shown, and answer with its value; ``questions`` are
-asked about a value that is there; ``unattended`` nothing is asked, as if every stage were hidden.
+``screens`` perform the effect of their own stage while they are shown, and answer with its value; ``questions`` ask
+about a value that already exists; ``unattended`` asks nothing, as if every stage were hidden.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far the walk is, with everything that was answered. It can be written as JSON and read back.
+    """The progress of the workflow, with all answers. It can be written as JSON and read back.
 
     Attributes:
-        given: What the user answered, by the question's name; None takes an answer back that a recipe gives.
-        first: What of it was given before the walk began; another model begins with that.
+        given: The user's answers, by the question's name; None drops an answer that a recipe gives.
+        first: The part of them that was given before the workflow began; another model starts with it.
         manner: How the interface asks.
-        hardware: Plan for this machine instead of the present one.
-        offline: Never ask the hub.
-        workshop: What a facilitator decided: pins, and stages that are passed without being shown.
-        at: The stage that is asked about, or that is being prepared.
-        shown: A hidden stage that the user came back to, and so sees.
-        trail: Stages that can be gone back to, the latest last.
-        take: Whether the screen of the model takes the one that was named at once.
+        hardware: Plan for this machine instead of the current one.
+        offline: Never access the Hub.
+        workshop: The facilitator's decisions: pinned options and hidden stages.
+        at: The current stage.
+        shown: A hidden stage that the user came back to, so that it is shown.
+        trail: Stages that the user can go back to, the latest last.
+        take: Whether the model screen accepts the named model without confirmation.
         host: The machine.
         facts: The model.
-        recipe: The ready-made answers of the model's name, if there are any.
-        offered: The answer about an engine that is there already, for this model only; None before it was asked.
-        advice: What the choice is taken from.
-        choice: How the model is served.
-        plan: What is to be done.
-        server: Name and port of a server that is set up again; None if they are among what was given.
-        resumed: The earlier plan that is to be made again as soon as the machine is known.
-        left_out: Ids of steps that are left out.
-        endpoint: Where the model answers.
-        conversation: What was said in the last chat, if the next one continues it.
+        recipe: The recipe with the model's name, if there is one.
+        offered: The answer about an existing engine, for this model only; None before it was asked.
+        advice: The possible setups.
+        choice: The selected setup.
+        plan: The plan.
+        server: Name and port of a server that is set up again; None if they are among ``given``.
+        resumed: The earlier plan to rebuild as soon as the machine is known.
+        left_out: IDs of omitted steps.
+        endpoint: Address of the served model.
+        conversation: The last chat's conversation, if the next chat continues it.
     """
 
     given: dict[str, Any] = field(default_factory=dict)
@@ -88,14 +88,14 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question to the user, about the stage that the state is at.
+    """A question to the user about the current stage.
 
     Attributes:
-        stage: What is asked.
-        error: What went wrong just before.
-        options: Models (`wizard.plan.offers.Suggestion`) or servers (`Endpoint`) to choose from, if they were looked
+        stage: The stage to ask about.
+        error: The error that just occurred.
+        options: Models (`wizard.plan.offers.Suggestion`) or servers (`Endpoint`) to choose from, if any were looked
             for.
-        take: Whether the model that was named is to be taken as if it had been confirmed.
+        take: Whether to accept the named model as if the user had confirmed it.
     """
 
     stage: Stage
@@ -106,7 +106,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Do:
-    """An effect to perform; ``error`` is what went wrong just before."""
+    """An effect to perform; ``error`` is the error that just occurred."""
 
     effect: Effect
     error: WizardError | None = None
@@ -114,7 +114,7 @@ class Do:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end of the walk, with what made it end before its goal."""
+    """The end of the workflow, with the error that ended it early."""
 
     error: WizardError | None = None
 
@@ -127,18 +127,18 @@ Next: TypeAlias = "Ask | Do | Finished"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer to what was asked.
+    """The answer to an `Ask`.
 
     Attributes:
         value: By stage. ``welcome``: `Serve`, `Talk`, `Resume`, `Watch`, ``"machine"`` or ``"recipes"``. ``recipes``:
-            a name. ``machine``: a `Host`, or None for the one that was shown. ``model``: a reference, or
+            a name. ``machine``: a `Host`, or None for the one shown. ``model``: a reference, or
             `ModelFacts`. ``token``: a token or None. ``engine``: a Python, ``"none"``, or None for no
-            answer. ``advice``: a `Choice`, ``"nearest"`` for the first remedy, or None to be advised again.
-            ``review``: a `Plan`, or None to have it made again. ``build``: ``"again"``, `Redo`, `Skip`,
+            answer. ``advice``: a `Choice`, ``"nearest"`` for the first remedy, or None for new advice.
+            ``review``: a `Plan`, or None to rebuild it. ``build``: ``"again"``, `Redo`, `Skip`,
             ``"background"`` or `Talk`. ``chat``: ``"restart"``, ``"another"``, or None for the end.
-        given: Answers to questions that were changed on the way, by name.
-        host: The machine, where the welcome has looked at it.
-        conversation: What was said in the chat.
+        given: Changed answers to questions, by name.
+        host: The machine, if the welcome screen probed it.
+        conversation: The chat's conversation.
     """
 
     value: Any = None
@@ -149,7 +149,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Back:
-    """To the stage before, or ``to`` an earlier one; what was changed meanwhile is kept."""
+    """Go to the previous stage, or ``to`` an earlier one; changes are kept."""
 
     to: Stage | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -157,7 +157,7 @@ class Back:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an effect led to: its value, or the error that it failed with."""
+    """The result of an effect: its value, or its error."""
 
     effect: Effect
     value: Any
@@ -165,7 +165,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Serve:
-    """Set a server up: with the model ``ref``, or one that is still to be chosen."""
+    """Set up a server: with the model ``ref``, or with a model that is yet to be chosen."""
 
     ref: str = ""
 
@@ -179,27 +179,27 @@ class Talk:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Set up again what was made from ``plan`` and does not run any more."""
+    """Set up again a server that was created from ``plan`` and is stopped."""
 
     plan: Plan
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Show the build of ``plan``, which goes on in the background."""
+    """Show the build of ``plan``, which is running in the background."""
 
     plan: Plan
 
 
 @dataclass(frozen=True, slots=True)
 class Redo:
-    """Do the step again, and what depends on it."""
+    """Rerun the step and all steps that depend on it."""
 
     step: str
 
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Leave the step out."""
+    """Skip the step."""
 
     step: str

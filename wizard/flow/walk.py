@@ -1,4 +1,4 @@
-"""The walk: what comes first, next, and again. Pure: nothing is asked, looked at or done here."""
+"""The flow's transitions: what comes first, next, and again. Pure: no I/O happens here."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from wizard.flow.values import Answer, Back, Next, Outcome, Stage, State
 
 
 def begin(state: State) -> tuple[State, Next]:
-    """The first thing to do.
+    """The first move.
 
-    Screens begin with the welcome, unless a model was named; a pinned one is offered there, below a server that runs.
+    Screens start with the welcome unless a model was named; there a pinned model is offered below running servers.
     """
     named = bool(state.given.get("model")) and "model" not in state.workshop.pin
     state = replace(state, first=state.given, take=named)
@@ -21,12 +21,12 @@ def begin(state: State) -> tuple[State, Next]:
 
 
 def resume(state: State) -> tuple[State, Next]:
-    """Where a state that was written down continues."""
+    """The move that continues a saved state."""
     return _settled(*go(state, state.at))
 
 
 def step(state: State, reply: Answer | Back | Outcome) -> tuple[State, Next]:
-    """What comes next after a ``reply``."""
+    """The move after ``reply``."""
     if isinstance(reply, Outcome):
         return _settled(*OUTCOMES[type(reply.effect)](state, reply))
     state = with_answers(state, reply.given)
@@ -36,14 +36,14 @@ def step(state: State, reply: Answer | Back | Outcome) -> tuple[State, Next]:
 
 
 def _settled(state: State, following: Next | Go) -> tuple[State, Next]:
-    """Go from stage to stage until there is something to ask or to do."""
+    """Go from stage to stage until there is a question or an effect."""
     while isinstance(following, Go):
         state, following = ENTRANCES.get(following.stage, ask)(replace(state, at=following.stage))
     return state, following
 
 
 def _back(state: State, to: Stage | None) -> Move:
-    """To the last stage that was shown, or ``to`` one of them; what depends on it is looked at again."""
+    """Go to the last stage that was shown, or ``to`` one of them; dependent values are read again."""
     trail = state.trail
     if to is None:
         to = trail[-1] if trail else "welcome" if state.manner == "screens" else state.at
@@ -63,7 +63,7 @@ ENTRANCES: Mapping[Stage, Callable[[State], Move]] = {
     "review": serving.to_review,
     "build": serving.to_build,
 }
-"""Stage → what is to be done before it is asked about; the others are asked about at once."""
+"""Stage → what to do before asking about it; the other stages ask at once."""
 ANSWERS: Mapping[Stage, Callable[[State, Answer], Move]] = {
     "welcome": choosing.welcomed,
     "recipes": choosing.recipe_chosen,
@@ -84,7 +84,7 @@ OUTCOMES: Mapping[type, Callable[[State, Outcome], Move]] = {
     effects.Recipe: choosing.settled,
     effects.Advise: choosing.advised,
     effects.MakePlan: serving.planned,
-    effects.Carry: serving.carried,
+    effects.RunPlan: serving.plan_run,
     effects.Recall: serving.recalled,
     effects.Find: serving.restarted,
 }

@@ -1,1 +1,1 @@
-"""What every stage stands on: errors, units, paths, secrets, text, values, processes."""
+"""The foundation of every stage: errors, units, paths, secrets, text, values, processes."""

@@ -1,7 +1,8 @@
-"""The clipboard of a terminal: xterm's control sequence OSC 52 is what there is for it, but where tmux runs.
+"""The terminal's clipboard: xterm's control sequence OSC 52 is the only standard way, except inside tmux.
 
-tmux drops that sequence unless its option ``set-clipboard`` is ``on``, and since tmux 2.6 that is ``external`` by
-default. What it is given by command it does pass on to the clipboard (``load-buffer -w``, since tmux 3.2; tmux(1)).
+tmux drops that sequence unless its option ``set-clipboard`` is ``on``, and since tmux 2.6 the default is
+``external``. Text that is loaded with a command is passed on to the clipboard (``load-buffer -w``, since tmux 3.2;
+tmux(1)).
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import subprocess
 from collections.abc import Mapping
 
 SECONDS = 5.0
-"""Time for tmux to take a text; it answers at once or, if its server is gone, not at all."""
+"""Time limit for tmux to accept a text; it responds at once or, if its server has exited, never."""
 
 
 def missing(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether the terminal is known to take nothing for its clipboard; most do not tell, and some ignore it.
+    """Whether the terminal is known to have no clipboard support; most do not report it, and some ignore the sequence.
 
     GNU screen drops the sequence (tried with 4.9); it sets ``STY``.
     """
@@ -26,12 +27,12 @@ def missing(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def in_tmux(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether this program runs in a terminal of tmux."""
+    """Whether this program runs in a tmux terminal."""
     return bool(environ.get("TMUX"))
 
 
 def tmux_takes(text: str) -> bool:
-    """Put ``text`` into tmux's buffer and the clipboard of the terminal around it; False if tmux cannot (blocks)."""
+    """Put ``text`` into tmux's buffer and the clipboard of the terminal around it (blocking); False if tmux cannot."""
     try:
         done = subprocess.run(
             ("tmux", "load-buffer", "-w", "-"),

@@ -1,6 +1,6 @@
-"""One hierarchy for everything that can go wrong in front of a user.
+"""The hierarchy of all errors that a user can see.
 
-An error says three things: what happened, what to do about it, and a code that can be searched for. The class decides
+An error has three parts: what happened, what to do about it, and a searchable code. The class decides
 the exit status; the code's letter names the stage (P probe, M model, A advise, L plan, R run, S serve, C chat,
 D data in profiles, K kernel, U usage). A test checks that every code in the package is exercised by a test.
 """
@@ -17,26 +17,26 @@ class WizardError(Exception):
 
     Args:
         code: Stable identifier such as ``TW-M01``.
-        what: What happened, one sentence, with the value that caused it.
+        message: What happened, one sentence, with the value that caused it.
         todo: What the user can do next, one or two sentences.
     """
 
     exit_code = 1
 
-    def __init__(self, code: str, what: str, todo: str) -> None:
-        super().__init__(what)
+    def __init__(self, code: str, message: str, todo: str) -> None:
+        super().__init__(message)
         self.code = code
-        self._what = what
+        self._message = message
         self._todo = todo
 
     @property
     def what(self) -> str:
-        """What happened, in the present language."""
-        return localized(self._what)
+        """What happened, in the current language."""
+        return localized(self._message)
 
     @property
     def todo(self) -> str:
-        """What the user can do next, in the present language."""
+        """What the user can do next, in the current language."""
         return localized(self._todo)
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class WizardError(Exception):
 
     def as_json(self) -> dict[str, str]:
         """The error as every ``--json`` command prints it under ``error``; `to_json` writes it in English."""
-        return {"code": self.code, "what": self._what, "todo": self._todo}
+        return {"code": self.code, "what": self._message, "todo": self._todo}
 
 
 class UsageError(WizardError):
@@ -54,49 +54,49 @@ class UsageError(WizardError):
 
 
 class HostError(WizardError):
-    """This machine lacks something that the chosen way needs."""
+    """This machine lacks something that the chosen setup needs."""
 
     exit_code = 3
 
 
 class InfeasibleError(WizardError):
-    """Nothing that the wizard knows can serve this model on this machine as asked."""
+    """No supported configuration can serve this model on this machine with these constraints."""
 
     exit_code = HostError.exit_code
 
 
 class ModelError(WizardError):
-    """The model is missing, damaged, or not what it says it is."""
+    """The model is missing, damaged, or not what it claims to be."""
 
     exit_code = 4
 
 
 class NetworkError(WizardError):
-    """Something had to be fetched and could not be."""
+    """A download or a request over the network failed."""
 
     exit_code = 5
 
 
 class WorkspaceError(WizardError):
-    """The workspace cannot be written, is full, or is held by another wizard."""
+    """The workspace is not writable, is full, or is locked by another wizard."""
 
     exit_code = 6
 
 
 class StepError(WizardError):
-    """A step of the plan failed; the log says why."""
+    """A step of the plan failed; the log shows why."""
 
     exit_code = 7
 
 
 class ServerError(WizardError):
-    """Triton did not start, died, or answered with an error."""
+    """Triton did not start, exited, or returned an error."""
 
     exit_code = 8
 
 
 class CancelledError(WizardError):
-    """The user stopped the journey (128 + SIGINT, as shells count it)."""
+    """The user cancelled the run (exit status 128 + SIGINT, as in shells)."""
 
     exit_code = 130
 

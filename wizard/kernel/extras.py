@@ -1,4 +1,4 @@
-"""The packages that the wizard does without: how an extra is installed into the environment that runs this."""
+"""Optional packages: how an extra is installed into the environment that runs the wizard."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 
 def install(extra: str) -> str:
-    """The command: by this environment's pip, or by uv, which makes environments without one."""
+    """The install command: this environment's pip, or uv, whose environments have no pip."""
     python = shlex.quote(sys.executable)
     installer = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
     return f"{installer} 'triton-wizard[{extra}]'"

@@ -1,7 +1,7 @@
-"""HTTP by ``httpx2``, the client that ``huggingface_hub`` brings: the only file that imports it.
+"""HTTP through ``httpx2``, the client that ``huggingface_hub`` depends on: the only file that imports it.
 
-Proxies are those of the environment (``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY``, ``NO_PROXY``), except for this
-machine: no proxy has a way to it. Redirects are followed; another origin does not get the ``Authorization`` header
+Proxies come from the environment (``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY``, ``NO_PROXY``), except for this
+machine, which no proxy can reach. Redirects are followed; another origin does not get the ``Authorization`` header
 (``_redirect_headers`` of httpx2).
 """
 
@@ -26,11 +26,11 @@ Client = TypeVar("Client")
 CONNECT_S = 5.0
 
 _ENDED = ("Server disconnected", "peer closed connection")
-"""How httpcore2 and h11 begin the message of a protocol error that is an early end of the connection."""
+"""Prefixes of the httpcore2 and h11 messages for a connection that ended early."""
 
 
 class NoConnectionError(OSError):
-    """No HTTP server answers there, or not in time."""
+    """No HTTP server responds there, or not in time."""
 
 
 class LostConnectionError(OSError):
@@ -38,21 +38,21 @@ class LostConnectionError(OSError):
 
 
 class NotHttpError(ValueError):
-    """What came is not HTTP, or leads nowhere (endless redirects)."""
+    """The response is not HTTP, or redirects endlessly."""
 
 
 class Reply(NamedTuple):
-    """A whole response."""
+    """A complete response."""
 
     status: int
     body: bytes
 
 
 def get(url: str, *, timeout_s: float, headers: Mapping[str, str] | None = None) -> Reply:
-    """GET ``url``; connecting, writing and each read may take ``timeout_s``.
+    """GET ``url``; connecting, writing and each read may take ``timeout_s`` seconds.
 
     Raises:
-        NoConnectionError, LostConnectionError, NotHttpError: As they say.
+        NoConnectionError, LostConnectionError, NotHttpError: See their docstrings.
     """
     import httpx2
 
@@ -64,18 +64,18 @@ def get(url: str, *, timeout_s: float, headers: Mapping[str, str] | None = None)
 async def post_lines(
     url: str, body: bytes, headers: Mapping[str, str] | None = None, sent: Callable[[], object] = lambda: None
 ) -> AsyncGenerator[tuple[int, bytes], None]:
-    """POST the JSON ``body`` and yield the status with every line of the answer as it comes; closing it hangs up.
+    """POST the JSON ``body`` and yield the status with each line of the response as it arrives; closing it disconnects.
 
-    A response that is not 200 yields at least one line, which may be empty.
+    A response other than 200 yields at least one line, which may be empty.
 
     Args:
         url: ``http://…`` or ``https://…``.
         body: JSON.
-        headers: More than those that every request has.
-        sent: Called when a connection stands and a request goes out on it; once more after each redirect.
+        headers: Headers to add to the default ones.
+        sent: Called when a connection is open and a request is sent on it; again after each redirect.
 
     Raises:
-        NoConnectionError, LostConnectionError, NotHttpError: As they say.
+        NoConnectionError, LostConnectionError, NotHttpError: See their docstrings.
     """
     import httpx2
 
@@ -100,7 +100,7 @@ async def post_lines(
 
 
 def local(host: str) -> bool:
-    """Whether ``host`` names this machine."""
+    """Whether ``host`` is this machine."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -109,19 +109,19 @@ def local(host: str) -> bool:
 
 
 def _client(kind: Callable[..., Client], url: str, timeout: httpx2.Timeout) -> Client:
-    """A client of httpx2 for a request to ``url``."""
+    """An httpx2 client for a request to ``url``."""
     import httpx2
 
     direct = local(urlsplit(url).hostname or "")
     try:
         return kind(timeout=timeout, follow_redirects=True, verify=_certificates(), trust_env=not direct)
-    except (ImportError, ValueError, httpx2.InvalidURL) as error:  # ImportError: SOCKS needs one more package
+    except (ImportError, ValueError, httpx2.InvalidURL) as error:  # ImportError: SOCKS requires an additional package
         raise NoConnectionError(tr("cannot use the proxy from the environment: {error}", error=error)) from error
 
 
 @functools.cache
 def _certificates() -> ssl.SSLContext:
-    """Read once: it takes some 20 ms."""
+    """The system's certificates, read once: it takes some 20 ms."""
     import httpx2
 
     return httpx2.create_ssl_context()
@@ -129,7 +129,7 @@ def _certificates() -> ssl.SSLContext:
 
 @contextlib.contextmanager
 def _errors() -> Iterator[None]:
-    """httpx2's errors as the three of this file."""
+    """Map httpx2's errors to the three of this module."""
     import httpx2
 
     try:
@@ -144,7 +144,7 @@ def _errors() -> Iterator[None]:
 
 
 def _words(error: BaseException) -> str:
-    """What the system said, where it said something: httpx2 hides a refused connection behind its own words."""
+    """The operating system's error message if there is one: httpx2 replaces "connection refused" with its own words."""
     cause: BaseException | None = error
     while cause and not (isinstance(cause, OSError) and cause.strerror):
         cause = cause.__cause__ or cause.__context__

@@ -1,11 +1,11 @@
-"""The language of everything that a user reads: one catalogue of messages, looked up by the English text.
+"""The language of all user-facing text: one catalog of messages, looked up by the English text.
 
-The English text of a message is its key, as with GNU gettext, whose catalogues are read here; the sources are in
-``translations/``. What `tr` returns is a text in the present language that remembers how it was made (`Message`), so
-that an error or a running plan can be rendered again when the language changes (`localized`), and written to JSON in
-English whatever the user reads (`wizard.kernel.values`).
+The English text of a message is its key, as with GNU gettext, whose catalogs are read here; the sources are in
+``translations/``. What `tr` returns is a text in the current language that remembers its template and values
+(`Message`), so that an error or a running plan can be rendered again when the language changes (`localized`), and
+written to JSON in English in every language (`wizard.kernel.values`).
 
-The language is the process's own, like the locale of the C library.
+The language is set per process, like the locale of the C library.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, SupportsIndex, TypeVar, cast
 DOMAIN = "triton-wizard"
 CATALOGUES = Path(__file__).resolve().parent.parent / "locale"
 LANGUAGES = {"en": "English", "ko": "한국어"}
-"""Every complete language: its code (ISO 639-1) and what its speakers call it."""
+"""All complete languages: code (ISO 639-1) → native name."""
 _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 
 T = TypeVar("T")
@@ -31,9 +31,9 @@ _code = "en"
 
 
 def preferred(environ: Mapping[str, str] = os.environ) -> str:
-    """The language that the locale asks for, English if there is none of it (POSIX 8.2; GNU gettext 2.3.3).
+    """The language that the locale selects; English if it is not available (POSIX 8.2; GNU gettext 2.3.3).
 
-    ``LANGUAGE`` goes first, but not in the locale ``C``; of the others the first that is set decides alone.
+    ``LANGUAGE`` takes precedence, except in the locale ``C``; of the other variables the first that is set decides.
     """
     locale = next((value for name in _VARIABLES if (value := environ.get(name))), "C")
     if locale.partition(".")[0] in ("C", "POSIX"):
@@ -46,7 +46,7 @@ def preferred(environ: Mapping[str, str] = os.environ) -> str:
 
 
 def use(code: str) -> None:
-    """Say everything in the language ``code``, one of `LANGUAGES`, from here on."""
+    """Switch to the language ``code``, one of `LANGUAGES`."""
     global _messages, _code  # noqa: PLW0603 - as setlocale: see above
     english = code == "en"
     _messages = gettext.NullTranslations() if english else gettext.translation(DOMAIN, CATALOGUES, [code])
@@ -54,13 +54,13 @@ def use(code: str) -> None:
 
 
 def used() -> str:
-    """The code of the present language."""
+    """The code of the current language."""
     return _code
 
 
 @contextmanager
 def speaking(code: str) -> Iterator[None]:
-    """Say everything in the language ``code`` inside; for what is printed, as threads share the language."""
+    """Use the language ``code`` inside the block; for printing only, because threads share the language."""
     before = _code
     if code == before:
         yield
@@ -73,12 +73,12 @@ def speaking(code: str) -> Iterator[None]:
 
 
 class Message(str):
-    """A text in the language in which it was made, with its message and the values in it.
+    """A text in the language in which it was created, with its template and values.
 
     Attributes:
-        parts: The message, or its singular and plural, or a separator under which `join` put ``values`` together.
-        values: Field → value; another `Message` among them is rendered with its message.
-        number: What the plural was chosen for; None without one.
+        parts: The template, or its singular and plural, or the separator with which `join` combined ``values``.
+        values: Field → value; a nested `Message` is rendered with its own template.
+        number: The count that selected the plural form; None without one.
     """
 
     __slots__ = ("number", "parts", "values")
@@ -101,7 +101,7 @@ class Message(str):
 
     def __getitem__(self, place: SupportsIndex | slice) -> str:
         piece = super().__getitem__(place)
-        return self if piece == self else piece  # nothing was cut off
+        return self if piece == self else piece  # nothing was truncated
 
     def __reduce__(self) -> tuple[type[Message], tuple[Any, ...]]:
         return Message, (str(self), self.parts, dict(self.values), self.number)
@@ -112,7 +112,7 @@ def _rendered(parts: tuple[str, ...], values: Mapping[str, object], number: int 
     if not parts:
         text = "".join(str(value) for value in values.values())
     elif number is None:
-        # gettext keeps the catalogue's own header under the empty text
+        # gettext keeps the catalog's own header under the empty text
         text = catalogue.gettext(parts[0]) if parts[0] else ""
         text = text.format(**values) if values else text
     else:
@@ -133,16 +133,16 @@ def english(text: str) -> str:
 
 
 def localized(value: T) -> T:
-    """``value`` with each `Message` in it rendered in the present language; the same object if there is none.
+    """``value`` with each `Message` in it rendered in the current language; the same object if it has none.
 
     Args:
-        value: A text, or frozen dataclasses, tuples, lists and dictionaries with texts in them. Other objects stay.
+        value: A text, or frozen dataclasses, tuples, lists and dictionaries that contain texts. Other objects are kept.
     """
     return mapped(value, lambda text: _again(text, english=False))
 
 
 def mapped(value: T, change: Callable[[str], str]) -> T:
-    """``value`` with ``change`` made to each text in it; see `localized`."""
+    """``value`` with ``change`` applied to each text in it; see `localized`."""
     if isinstance(value, str):
         return cast("T", change(value))
     if dataclasses.is_dataclass(value) and getattr(value, "__dataclass_params__").frozen:  # noqa: B009 - not typed
@@ -160,31 +160,31 @@ def mapped(value: T, change: Callable[[str], str]) -> T:
 
 
 def _changed(items: Mapping[Any, Any], change: Callable[[str], str]) -> dict[Any, Any]:
-    """Those of ``items`` that are other objects with ``change`` made to their texts."""
+    """The ``items`` that become different objects when ``change`` is applied to their texts."""
     return {key: new for key, item in items.items() if (new := mapped(item, change)) is not item}
 
 
 def tr(text: str, /, **values: object) -> str:
-    """``text`` in the present language, with ``values`` in its fields (`str.format`); without values it has no fields.
+    """``text`` in the current language, formatted with ``values`` (`str.format`); not formatted without values.
 
     Args:
-        text: The English message, a literal where `translations/update.py` is to find it.
-        values: Field → value; a translation may put them in another order.
+        text: The English message, a literal where `translations/update.py` must find it.
+        values: Field → value; a translation may use them in a different order.
     """
     return _rendered((text,), values, None, english=False)
 
 
 def ntr(singular: str, plural: str, count: int, /, **values: object) -> str:
-    """``singular`` or ``plural``, as the language's grammar wants for ``count``, with ``values`` in its fields."""
+    """``singular`` or ``plural``, by the language's plural rule for ``count``, formatted with ``values``."""
     return _rendered((singular, plural), values, count, english=False)
 
 
 def join(separator: str, *texts: str) -> str:
-    """``texts`` that are not empty with ``separator`` between them; a `Message` as they are."""
+    """The non-empty ``texts``, joined by ``separator``; a `Message` if any of them is one."""
     pieces = [piece for text in texts if text for piece in (separator, text)][1:]
     return _rendered((), {str(number): piece for number, piece in enumerate(pieces)}, None, english=False)
 
 
 def mark(text: str) -> str:
-    """``text`` itself: a message that is declared here and given to `tr` where it is shown."""
+    """Return ``text`` unchanged: marks a message that is declared here and passed to `tr` where it is shown."""
     return text

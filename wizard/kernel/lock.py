@@ -1,4 +1,4 @@
-"""One writer per workspace: an advisory lock (flock(2)) that the kernel drops when the wizard dies."""
+"""One writer per workspace: an advisory lock (flock(2)) that the kernel releases when the wizard exits."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from wizard.kernel.paths import Workspace
 
 @contextmanager
 def writing(workspace: Workspace) -> Iterator[None]:
-    """Hold the workspace for writing; whether there is room for anything is not looked at (`Workspace.make`).
+    """Lock the workspace for writing, without checking for free space (see `Workspace.make`).
 
     Raises:
-        WorkspaceError: TW-K03 if it cannot be written, TW-K04 if another wizard holds it (its process id is named).
+        WorkspaceError: TW-K03 if it is not writable, TW-K04 if another wizard has locked it (the message has its pid).
     """
     try:
         workspace.root.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -43,7 +43,7 @@ def writing(workspace: Workspace) -> Iterator[None]:
                 tr("another wizard (process {pid}) is using {folder}", pid=holder, folder=workspace.root),
                 tr("Wait until it finishes, stop it with Ctrl-C, or choose another folder with --workspace DIR."),
             )
-        with suppress(OSError):  # a full disk: servers are stopped and things removed there, too
+        with suppress(OSError):  # a full disk: stopping servers and removing files must still work
             handle.truncate(0)
             os.write(handle.fileno(), f"{os.getpid()}\n".encode())
         yield

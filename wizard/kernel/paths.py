@@ -1,12 +1,12 @@
-"""Where things lie: the workspace and what is in it.
+"""File locations: the workspace and its contents.
 
 ::
 
     WORKSPACE/                      $TRITON_WIZARD_HOME, $XDG_DATA_HOME/triton-wizard or ~/.local/share/triton-wizard;
-                                    /var/tmp/triton-wizard-UID where Triton cannot be given the latter two
+                                    /var/tmp/triton-wizard-UID where Triton does not support the latter two
       lock                          one writer at a time
-      journal.jsonl                 what was done, one event a line, only appended to
-      calibration.jsonl             what servers on this machine really took, one start a line, only appended to
+      journal.jsonl                 completed steps, one event per line, append-only
+      calibration.jsonl             measured memory of servers on this machine, one start per line, append-only
       environments/NAME-FINGERPRINT server environments, shared by all servers
       models/REPO/FILE              downloaded weights, shared by all servers
       servers/NAME/                 one served model
@@ -26,14 +26,14 @@ from wizard.kernel.language import tr
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _UNSAFE = re.compile(r"[^\w./+@%=,-]")
 SHARED = Path("/var/tmp")  # noqa: S108
-"""For everybody, and kept when the machine starts again (Filesystem Hierarchy Standard 3.0, 5.15)."""
+"""Shared by all users, and kept across reboots (Filesystem Hierarchy Standard 3.0, 5.15)."""
 
 
 def default_workspace() -> Path:
     """The workspace when no ``--workspace`` is given (XDG Base Directory Specification 0.8 for the fallback).
 
     Raises:
-        WorkspaceError: TW-K03 if it would be in `SHARED` and somebody else has made it there.
+        WorkspaceError: TW-K03 if it would be in `SHARED` and another user owns it there.
     """
     if home := os.environ.get("TRITON_WIZARD_HOME"):
         return Path(home).expanduser()
@@ -43,34 +43,34 @@ def default_workspace() -> Path:
 
 
 def unsafe(path: Path) -> list[str]:
-    """The characters of ``path`` because of which Triton cannot be given it, sorted.
+    """The characters in ``path`` that Triton does not support, sorted.
 
-    Its Python backend starts the stub by ``bash -c "exec STUB …"`` without quotes (2.51.0, seen in its log). And a
-    colon ends a folder in ``PATH`` and ``LD_LIBRARY_PATH``; ``python -m venv`` makes no environment there.
+    Its Python backend starts the stub with ``bash -c "exec STUB …"``, unquoted (2.51.0, seen in its log). A colon
+    separates folders in ``PATH`` and ``LD_LIBRARY_PATH``; ``python -m venv`` does not create an environment there.
     """
     return sorted(set(_UNSAFE.findall(str(path))))
 
 
 def _elsewhere() -> Path:
-    """The workspace of a user in whose home Triton cannot work."""
+    """The workspace of a user whose home directory Triton does not support."""
     folder = SHARED / f"triton-wizard-{os.getuid()}"
     try:
         owner = folder.lstat().st_uid
     except OSError:
         return folder
-    if owner != os.getuid():  # what is noted there is run: how a server is stopped
-        what = tr(
+    if owner != os.getuid():  # its notes are executed: how to stop a server
+        message = tr(
             "cannot write to the workspace {folder}: {error}", folder=folder, error=tr("it belongs to another user")
         )
-        raise WorkspaceError("TW-K03", what, tr("Choose another folder with --workspace DIR."))
+        raise WorkspaceError("TW-K03", message, tr("Choose another folder with --workspace DIR."))
     return folder
 
 
 def server_name(name: str) -> str:
-    """Return ``name`` if it is fit for a folder and for a Triton model.
+    """Return ``name`` if it is valid as a folder and as a Triton model name.
 
     Raises:
-        UsageError: TW-U01 if it is not (lower-case letters, digits, ``.``, ``_``, ``-``; at most 63).
+        UsageError: TW-U01 if it is not (lowercase letters, digits, ``.``, ``_``, ``-``; at most 63).
     """
     if not _NAME.fullmatch(name) or ".." in name:
         raise UsageError(
@@ -84,7 +84,7 @@ def server_name(name: str) -> str:
 
 
 def suggest_name(text: str) -> str:
-    """A usable server name made from any text, such as a repository id or a file name."""
+    """A valid server name derived from any text, such as a repository ID or a file name."""
     tail = text.rstrip("/").rsplit("/", 1)[-1].lower().removesuffix(".gguf")
     name = re.sub(r"[^a-z0-9_-]+", "-", tail).strip("-_.")[:48].strip("-_.")
     return name if _NAME.fullmatch(name) else "model"
@@ -92,16 +92,16 @@ def suggest_name(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """The folder that holds everything the wizard makes; its properties only name paths, they create nothing."""
+    """The folder for everything that the wizard creates; its properties only name paths, they create nothing."""
 
     root: Path
 
     @classmethod
     def at(cls, root: str | os.PathLike[str] | None) -> Workspace:
-        """The workspace at ``root``, or the default one; one spelling for one folder, links followed.
+        """The workspace at ``root``, or the default one; the path is resolved, links included.
 
         Raises:
-            UsageError: TW-K05 if the path is not text.
+            UsageError: TW-K05 if the path is not valid text.
         """
         path = (Path(root).expanduser() if root else default_workspace()).resolve()
         try:
@@ -116,17 +116,17 @@ class Workspace:
 
     @property
     def lock(self) -> Path:
-        """The file whose lock marks the one writer."""
+        """The file whose lock marks the only writer."""
         return self.root / "lock"
 
     @property
     def journal(self) -> Path:
-        """The journal: one event a line, only appended to; shared, because environments and weights are."""
+        """The journal: one event per line, append-only; shared, because environments and weights are."""
         return self.root / "journal.jsonl"
 
     @property
     def calibration(self) -> Path:
-        """What servers on this machine really took: one start a line, only appended to."""
+        """Measured memory of servers on this machine: one start per line, append-only."""
         return self.root / "calibration.jsonl"
 
     @property
@@ -149,16 +149,16 @@ class Workspace:
         return ServerFolder(self.servers / server_name(name))
 
     def names(self) -> list[str]:
-        """Names of all servers that have a folder here, sorted."""
+        """Names of all servers with a folder here, sorted."""
         if not self.servers.is_dir():
             return []
         return sorted(entry.name for entry in self.servers.iterdir() if entry.is_dir() and _NAME.fullmatch(entry.name))
 
     def make(self) -> None:
-        """Create the workspace's folder and check that it can be written.
+        """Create the workspace's folder and check that it is writable.
 
         Raises:
-            WorkspaceError: TW-K03 if it cannot be created or written.
+            WorkspaceError: TW-K03 if it cannot be created or is not writable.
         """
         try:
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -193,7 +193,7 @@ class ServerFolder:
 
     @property
     def endpoint(self) -> Path:
-        """Where the running server answers."""
+        """The address of the running server."""
         return self.root / "endpoint.json"
 
     @property

@@ -1,7 +1,7 @@
-"""Child processes: a session of their own, output read in chunks, stopped step by step as a whole group.
+"""Child processes: each in its own session, with output read in chunks, stopped step by step as a whole group.
 
-Why not the obvious ways: cancelling an asyncio task kills nothing; ``Process.terminate`` leaves grandchildren alive;
-``async for line in stdout`` raises on 64 KiB without a newline, which every progress bar writes.
+Why not the obvious alternatives: cancelling an asyncio task kills nothing; ``Process.terminate`` leaves grandchildren
+alive; ``async for line in stdout`` raises on 64 KiB without a newline, which every progress bar writes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from wizard.kernel import proctable
 
 FLUSH_SECONDS = 0.05
-"""Output is handed on in batches at most this often; a view that is fed each line alone takes 10 to 60 times longer."""
+"""Output is delivered in batches at most this often; a view that gets each line separately takes 10 to 60 times
+longer.
+"""
 _READ = 1 << 16
 _ENDS = re.compile(r"\r\n|\n|\r")
 
@@ -27,7 +29,7 @@ STOP_LADDER: tuple[tuple[signal.Signals, float], ...] = (
     (signal.SIGTERM, 5.0),
     (signal.SIGKILL, 5.0),
 )
-"""Signals to the group, each with the seconds it is given."""
+"""Signals to the group, each with the seconds to wait for it to take effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +41,16 @@ class Line:
 
 
 class LineSplitter:
-    r"""Bytes in, whole lines out: decodes UTF-8 across chunk borders and splits on ``\n``, ``\r\n`` and ``\r``."""
+    r"""Bytes in, whole lines out: decodes UTF-8 across chunk boundaries and splits on ``\\n``, ``\\r\\n`` and
+    ``\\r``.
+    """
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._rest = ""
 
     def feed(self, data: bytes, *, end: bool = False) -> list[Line]:
-        """Take ``data``; return the lines that it completes, and with ``end`` also the unfinished last one."""
+        """Add ``data``; return the lines that it completes, and with ``end`` also the unfinished last one."""
         text = self._rest + self._decode(data, end)
         lines: list[Line] = []
         start = 0
@@ -63,7 +67,7 @@ class LineSplitter:
 
 
 class Child:
-    """A running program in a process group of its own, with its standard input closed."""
+    """A running program in its own process group, with its standard input closed."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -108,12 +112,12 @@ class Child:
         return await self._process.wait()
 
     async def stop(self) -> None:
-        """Stop the whole group, see `stop_group`; returns at once if it has ended."""
+        """Stop the whole group, see `stop_group`; returns at once if it has exited."""
         await stop_group(self.pid)
 
 
 async def finish(argv: Sequence[str], env: Mapping[str, str]) -> int:
-    """Run ``argv`` to its end, throw its output away, and return its exit status (127: it cannot be executed)."""
+    """Run ``argv`` to its end, discard its output, and return its exit status (127: it cannot be executed)."""
     try:
         child = await Child.start(argv, env=env)
     except OSError:
@@ -129,10 +133,10 @@ async def finish(argv: Sequence[str], env: Mapping[str, str]) -> int:
 async def stop_group(
     group: int, ladder: Sequence[tuple[signal.Signals, float]] = STOP_LADDER, *, leader_only: bool = False
 ) -> bool:
-    """Send each signal of ``ladder`` to the process group until no member lives; True when none does.
+    """Send each signal of ``ladder`` to the process group until no member is alive; True once none is.
 
-    Zombies do not count: in a container nobody may ever reap them. With ``leader_only`` it is enough that the group's
-    first process has gone.
+    Zombies do not count: in a container no process may ever reap them. With ``leader_only`` it is enough that the
+    group's first process has exited.
     """
 
     def gone() -> bool:
@@ -145,7 +149,7 @@ async def stop_group(
             os.killpg(group, number)
         except ProcessLookupError:
             return True
-        except PermissionError:  # somebody else's
+        except PermissionError:  # another user's
             return False
         until = time.monotonic() + seconds
         while time.monotonic() < until:

@@ -1,7 +1,7 @@
 """The kernel's table of processes, read from ``/proc`` (Linux; proc(5)).
 
-Processes that the wizard starts carry a mark in their environment. A wizard that was killed leaves no list of its
-children behind, but the marks are still there, so the next one finds them without any race.
+Processes that the wizard starts have a marker variable in their environment. A killed wizard leaves no list of its
+children, but the markers remain, so the next wizard finds them without a race.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 STEP_MARK = "TRITON_WIZARD_STEP"
-"""Names the workspace in the environment of every child of a running step."""
+"""Identifies the workspace in the environment of every child of a running step."""
 SERVER_MARK = "TRITON_WIZARD_SERVER"
-"""Names the server's folder in the environment of a server and all its children."""
+"""Identifies the server's folder in the environment of a server and all its children."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,32 +24,34 @@ class Process:
     group: int
     state: str
     started: str
-    """Start time in clock ticks after boot, as the kernel prints it; with the pid it names one process for ever."""
+    """Start time in clock ticks after boot, as the kernel prints it; together with the pid it identifies a process
+    uniquely.
+    """
 
 
 def read(pid: int) -> Process | None:
-    """The row of ``pid``, or None if there is no such process or it is a zombie.
+    """The row of ``pid``, or None if the process does not exist or is a zombie.
 
-    A process whose first thread has ended is shown as a zombie too, but while another of its threads lives it still
-    holds all it had: memory, files, GPUs.
+    A process whose first thread has ended is shown as a zombie too, but while another of its threads is alive it still
+    holds all its resources: memory, files, GPUs.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    fields = stat[stat.rindex(")") + 2 :].split()  # the name in parentheses may hold anything
+    fields = stat[stat.rindex(")") + 2 :].split()  # the name in parentheses may contain anything
     state, group, threads, started = fields[0], int(fields[2]), int(fields[17]), fields[19]
     return None if state == "X" or (state == "Z" and threads <= 1) else Process(pid, group, state, started)
 
 
 def alive(process: Process) -> bool:
-    """Whether ``process`` still lives; its pid alone may have been given to another."""
+    """Whether ``process`` is still alive; its pid alone may have been reused."""
     now = read(process.pid)
     return now is not None and now.started == process.started
 
 
 def command(pid: int) -> tuple[str, ...]:
-    """The program of ``pid`` and its arguments; empty if they may not be read."""
+    """The program of ``pid`` and its arguments; empty if they are not readable."""
     try:
         raw = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -58,10 +60,10 @@ def command(pid: int) -> tuple[str, ...]:
 
 
 def memory(pid: int) -> int | None:
-    """Bytes of memory that ``pid`` holds; None if it may not be read (proc_pid_smaps(5)).
+    """Bytes of memory that ``pid`` uses; None if not readable (proc_pid_smaps(5)).
 
-    A page that several processes share counts in parts (PSS). Read-only shared mappings do not count: they are files,
-    such as a model's weights, whose pages the kernel keeps for everybody and can drop.
+    A page that several processes share counts proportionally (PSS). Read-only shared mappings do not count: they are
+    files, such as a model's weights, whose pages the kernel caches for all processes and can drop.
     """
     try:
         lines = Path(f"/proc/{pid}/smaps").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -70,7 +72,7 @@ def memory(pid: int) -> int | None:
     kilobytes, counts = 0, True
     for line in lines:
         first, second, *_ = (*line.split(maxsplit=2), "", "")
-        if not first.endswith(":"):  # a mapping begins: its addresses and rights
+        if not first.endswith(":"):  # a mapping begins: its addresses and permissions
             counts = not second.startswith("r--s")
         elif first == "Pss:" and counts:
             kilobytes += int(second)
@@ -78,13 +80,13 @@ def memory(pid: int) -> int | None:
 
 
 def processes() -> list[Process]:
-    """All living processes that may be seen."""
+    """All living processes that are visible."""
     rows = (read(int(entry.name)) for entry in os.scandir("/proc") if entry.name.isdigit())
     return [row for row in rows if row is not None]
 
 
 def environment(pid: int) -> dict[str, str]:
-    """The environment that ``pid`` was started with; empty if it may not be read."""
+    """The environment that ``pid`` was started with; empty if it is not readable."""
     try:
         raw = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
@@ -94,7 +96,7 @@ def environment(pid: int) -> dict[str, str]:
 
 
 def marked(mark: str, value: str) -> list[Process]:
-    """Living processes, this one excepted, whose environment says ``mark=value``."""
+    """Living processes other than this one whose environment contains ``mark=value``."""
     me = os.getpid()
     return [row for row in processes() if row.pid != me and environment(row.pid).get(mark) == value]
 

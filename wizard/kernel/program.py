@@ -1,4 +1,4 @@
-"""Commands that can be pasted: they run this very wizard in this very workspace."""
+"""Commands for copy and paste: they run this wizard installation in this workspace."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from wizard.kernel.paths import Workspace
 
 
 def command(*words: str, workspace: str | Workspace | None = None) -> str:
-    """``triton-wizard WORDS``, with the program's path where it is not on PATH.
+    """``triton-wizard WORDS``, with the program's path if it is not on PATH.
 
     Args:
-        words: What is to be done.
-        workspace: Where; as it was named, or the one that is used, which is named unless it is the usual one.
+        words: The command's words.
+        workspace: The workspace as the user named it, or the one in use, which is included unless it is the default.
     """
     mine = Path(sys.executable).parent / "triton-wizard"
     on_path = shutil.which("triton-wizard")
@@ -29,7 +29,7 @@ def command(*words: str, workspace: str | Workspace | None = None) -> str:
 def pasteable(text: str, workspace: str | Workspace | None) -> str:
     """``text`` with its commands (```triton-wizard …```) as `command` writes them.
 
-    The stages name commands without knowing where the wizard is and which workspace it was told to use.
+    The stages write commands without knowing the wizard's path and the workspace in use.
     """
     mine = f"`{command(workspace=workspace)} "
     return text if mine in text else text.replace("`triton-wizard ", mine)

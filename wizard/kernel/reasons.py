@@ -1,4 +1,4 @@
-"""Why a file could not be read, in the present language: parsers say it in English, and for programmers."""
+"""Why a file is not readable, in the current language: parsers report it in English, and for programmers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from wizard.kernel.language import join, mark, tr
 
 _PLACE = re.compile(r"(?P<what>.*?) ?\(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)", re.DOTALL)
-"""How the errors of `tomllib` end (Lib/tomllib/_parser.py of Python 3.11 to 3.14, and tomli 2)."""
+"""The end of `tomllib`'s error messages (Lib/tomllib/_parser.py of Python 3.11 to 3.14, and tomli 2)."""
 _TOML = (
     (r"Cannot |Duplicate |behind this key", mark("this name or table already exists")),
     (r"Unterminated|Unclosed|Expected '\]+' at the end", mark("unclosed quotation mark or bracket")),
@@ -18,7 +18,7 @@ _TOML = (
     (r"[Cc]haracter|Unescaped|hex value", mark("invalid character")),
     (r"Invalid|Expected", mark("invalid value; strings need quotation marks")),
 )
-"""What such an error may say, as a pattern → the same for people."""
+"""Pattern of such a message → the same for users."""
 _KINDS = {
     "string": mark("a string"),
     "int": mark("an integer"),
@@ -30,13 +30,13 @@ _KINDS = {
     "mapping": mark("a table"),
     "dataclass": mark("a table"),
 }
-"""First part of the type of a pydantic error → what was expected."""
-_LONGEST = 60
-"""Characters of a value that are quoted."""
+"""First part of a pydantic error's type → what was expected."""
+_MAX_LENGTH = 60
+"""Maximum number of characters of a value to quote."""
 
 
 def unreadable(error: Exception) -> str:
-    """Why bytes are no TOML or JSON, or cannot be had at all."""
+    """Why bytes are not valid TOML or JSON, or could not be read at all."""
     if isinstance(error, OSError):
         return error.strerror or str(error)
     if isinstance(error, UnicodeDecodeError):
@@ -53,7 +53,7 @@ def unreadable(error: Exception) -> str:
 
 
 def misfit(problem: Mapping[str, Any]) -> str:
-    """What is wrong with a value, from one of the errors of a pydantic `ValidationError`."""
+    """What is wrong with a value, from a single error of a pydantic `ValidationError`."""
     kind, value = str(problem["type"]), problem.get("input")
     expected = _KINDS.get(kind.partition("_")[0])
     if kind == "missing" or (expected and value is None):
@@ -79,4 +79,4 @@ def _at(place: Mapping[str, Any], problem: str) -> str:
 
 def _quoted(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + " …"
+    return text if len(text) <= _MAX_LENGTH else text[:_MAX_LENGTH] + " …"

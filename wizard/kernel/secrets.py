@@ -1,8 +1,7 @@
-"""Keeping secrets out of everything that is shown or written.
+"""Keep secrets out of all output and all files.
 
 A secret is never an argument of a command and never a value in a plan. Commands name the environment variables that
-they need (`Command.secrets`) and get no others; the text that comes back from them goes through `redact` before
-anybody sees or stores it.
+they need (`Command.secrets`) and get no others; their output goes through `redact` before it is shown or stored.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def environment_for(named: Collection[str] = ()) -> dict[str, str]:
 def redact(text: str) -> str:
     """Return ``text`` with every known secret (token shapes, values of `SECRET_VARIABLES`) replaced by ``•••``.
 
-    A text without any stays the same object, and so a `wizard.kernel.language.Message`.
+    A text without secrets is returned as the same object, so a `wizard.kernel.language.Message` stays one.
     """
     masked = text
     for name in SECRET_VARIABLES:

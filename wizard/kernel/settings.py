@@ -1,7 +1,7 @@
-"""What a user likes, kept between runs in ``settings.toml``: language, colours, keys.
+"""User preferences, kept between runs in ``settings.toml``: language, theme, keys.
 
-A flag goes before a setting, and a setting before the locale and the defaults. The file is written whole and
-atomically; one that cannot be read is never written over: it is put aside, and whoever writes is told where.
+A flag takes precedence over a setting, and a setting over the locale and the defaults. The file is written as a whole
+and atomically; an unreadable file is never overwritten: it is renamed, and `change` returns the new path.
 """
 
 from __future__ import annotations
@@ -18,43 +18,43 @@ from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import LANGUAGES, mark, tr
 
 THEME = "triton-wizard"
-"""The theme of someone who has not chosen one."""
+"""The default theme."""
 _WORDS = {bool: mark("true or false"), str: mark("a string")}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that can be set once for all runs."""
+    """All settings that apply to every run."""
 
     language: str | None = None
-    """Code of the language of everything that is said (`wizard.kernel.language.LANGUAGES`); None: the locale's."""
+    """Language code (`wizard.kernel.language.LANGUAGES`); None: the locale's language."""
     theme: str = THEME
-    """Name of the full-screen wizard's theme; the high contrast is one of them."""
+    """Name of the full-screen wizard's theme; one of them has high contrast."""
     keys: Mapping[str, str] = field(default_factory=dict)
-    """Id of a binding → its keys, separated by commas, instead of those that it has by default."""
+    """Binding ID → its keys, separated by commas, which replace the defaults."""
     explain: bool = False
     """Whether every stage of the full-screen wizard shows its explanation."""
     keep_chats: bool = True
-    """Whether conversations are kept on this machine; they never leave it either way."""
+    """Whether conversations are saved on this machine; they never leave it either way."""
 
 
 def path() -> Path:
-    """Where the settings lie (XDG Base Directory Specification 0.8: a relative path is ignored)."""
+    """The path of the settings file (XDG Base Directory Specification 0.8: a relative path is ignored)."""
     config = os.environ.get("XDG_CONFIG_HOME", "")
     base = Path(config) if config.startswith("/") else Path.home() / ".config"
     return base / "triton-wizard" / "settings.toml"
 
 
 def load() -> Settings:
-    """The settings; the defaults where there is no file.
+    """The settings; the defaults if there is no file.
 
     Raises:
-        UsageError: TW-K06 if the file cannot be read or holds what is no setting.
+        UsageError: TW-K06 if the file is not readable or contains an unknown or invalid setting.
     """
     where = path()
     if not where.exists():
         return Settings()
-    from wizard.kernel import toml  # only for who has such a file: `--help` is to be quick
+    from wizard.kernel import toml  # only if there is such a file: `--help` must be fast
 
     try:
         data = toml.loads(where.read_bytes().decode("utf-8"))
@@ -66,10 +66,10 @@ def load() -> Settings:
 
 
 def change(**changes: Any) -> tuple[Settings, Path | None]:
-    """Set some fields of `Settings` and keep all others as the file has them now.
+    """Set some fields of `Settings` and keep all others as they are in the file.
 
     Returns:
-        The settings as they are now, and where a file was put that could not be read; None if there was none.
+        The current settings, and the path to which an unreadable file was moved; None if there was none.
 
     Raises:
         WorkspaceError: TW-K07 if they cannot be written.
@@ -84,7 +84,7 @@ def change(**changes: Any) -> tuple[Settings, Path | None]:
     try:
         where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         aside = _put_aside(where) if damaged else None
-        where = where.resolve()  # a link, as some keep their dotfiles, stays one
+        where = where.resolve()  # keep a symbolic link (common for dotfiles)
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=where.parent, prefix=".new-", delete=False) as file:
             temporary = file.name
             file.write(_text(changed))
@@ -104,7 +104,7 @@ def change(**changes: Any) -> tuple[Settings, Path | None]:
 
 
 def _settings(where: Path, data: Mapping[str, Any]) -> Settings:
-    """The fields of the file, each checked (by hand: pydantic takes longer to import than ``--help`` may take)."""
+    """The fields of the file, each validated (by hand: importing pydantic takes longer than ``--help`` may take)."""
     kinds = {each.name: type(each.default) for each in fields(Settings)} | {"language": str, "keys": dict}
     for name, value in data.items():
         if name not in kinds:
@@ -120,7 +120,7 @@ def _settings(where: Path, data: Mapping[str, Any]) -> Settings:
 
 
 def _flat(where: Path, before: str, table: object) -> dict[str, str]:
-    """``build.stop = "s"`` under ``[keys]`` is a table in a table in TOML; the id is meant."""
+    """Flatten ``build.stop = "s"`` under ``[keys]``, which TOML reads as a table in a table, into the binding's ID."""
     if isinstance(table, str) and before:
         return {before: table}
     if not isinstance(table, dict):
@@ -141,7 +141,7 @@ def _damaged(where: Path, reason: str) -> UsageError:
 
 
 def _put_aside(where: Path) -> Path:
-    """Give the file that could not be read a name of its own, and say which."""
+    """Rename the unreadable file and return its new path."""
     number, aside = 1, where.with_suffix(".damaged")
     while aside.exists():
         number += 1
@@ -151,7 +151,7 @@ def _put_aside(where: Path) -> Path:
 
 
 def _text(settings: Settings) -> str:
-    """What differs from the defaults, as TOML."""
+    """The settings that differ from the defaults, as TOML."""
     from wizard.kernel.toml import scalar
 
     default = Settings()

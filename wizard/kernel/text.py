@@ -1,4 +1,4 @@
-"""Text for terminals: foreign text made harmless, tables, and output that cannot fail on an odd encoding."""
+"""Text for terminals: sanitizing untrusted text, tables, and output that cannot fail on an unusual encoding."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from typing import TextIO
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _WORD = re.compile(r"(?:`[^`\n]*`|\S)+")
-"""What is never broken: a word, and what stands between backticks, to be typed."""
+"""An unbreakable unit: a word, or code between backticks."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def plain(text: str) -> str:
-    """``text`` without escape sequences, control characters and direction marks; newlines and tabs stay.
+    """``text`` without escape sequences, control characters and direction marks; newlines and tabs are kept.
 
-    What a server, a tool or a hub said may hold anything; nothing of it may move the cursor or set the title. A text
-    without any stays the same object, and so a `wizard.kernel.language.Message`.
+    Output of a server, a tool or the Hub may contain anything; it must not move the cursor or set the title. Clean text
+    is returned as the same object, so a `wizard.kernel.language.Message` stays one.
     """
     cleaned = _CONTROL.sub("", _ANSI.sub("", text))
     return text if cleaned == text else cleaned
 
 
 def one_line(text: str) -> str:
-    """``text`` made harmless and without line breaks."""
+    """``text`` sanitized and without line breaks."""
     return " ".join(plain(text).split())
 
 
 def width(text: str) -> int:
-    """Columns that ``text`` takes in a terminal (wide East Asian characters take two)."""
+    """Columns that ``text`` occupies in a terminal (wide East Asian characters occupy two)."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def wrap(text: str, limit: int, *, first: str = "", indent: str = "") -> str:
-    """``text`` in lines of at most ``limit`` columns, broken at blanks; a longer word (a path, a URL) stays whole.
+    """``text`` in lines of at most ``limit`` columns, broken at spaces; a longer word (a path, a URL) stays whole.
 
     Args:
-        text: Words; every run of white space counts as one blank. A command between backticks is one word.
+        text: Words; a run of whitespace counts as a single space. A command between backticks is a single word.
         limit: Columns of the terminal.
-        first: What the first line begins with.
-        indent: What the others begin with.
+        first: Prefix of the first line.
+        indent: Prefix of the other lines.
     """
     lines, empty = [first], True
     for word in _WORD.findall(one_line(text)):
@@ -67,7 +67,9 @@ def table(rows: Iterable[Sequence[str]], *, indent: str = "") -> str:
 
 
 def make_printable(stream: TextIO) -> None:
-    """Let ``stream`` replace what its encoding cannot show instead of raising (LANG=C, ``PYTHONIOENCODING=ascii``)."""
+    """Make ``stream`` replace characters that its encoding lacks instead of raising (LANG=C,
+    ``PYTHONIOENCODING=ascii``).
+    """
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="replace")

@@ -1,4 +1,4 @@
-"""TOML 1.0: the standard library's parser under one name, and scalars written."""
+"""TOML 1.0: the standard library's parser under a single name, and a writer for scalars."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ __all__ = ["TOMLDecodeError", "loads", "scalar"]
 
 
 def scalar(value: object) -> str:
-    """A text, number or truth value in TOML; its basic strings have JSON's escapes, and DEL must be escaped too."""
+    """A string, number or Boolean as TOML; basic strings use JSON's escapes, and DEL must be escaped too."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

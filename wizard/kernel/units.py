@@ -1,4 +1,4 @@
-"""Sizes, times and rates in words."""
+"""Human-readable sizes, times and rates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MIB = 1024**2
 
 
 def size(count: int | None) -> str:
-    """``count`` bytes for people, in binary units: ``1.5 GiB``, ``2.5 KiB``, ``64 KiB``; ``unknown`` for None."""
+    """``count`` bytes in readable binary units: ``1.5 GiB``, ``2.5 KiB``, ``64 KiB``; ``unknown`` for None."""
     if count is None:
         return tr("unknown")
     value = float(count)
@@ -23,7 +23,7 @@ def size(count: int | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """``seconds`` for people: ``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``; ``unknown`` for None."""
+    """``seconds`` in readable form: ``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``; ``unknown`` for None."""
     if seconds is None:
         return tr("unknown")
     if seconds < 9.95:
@@ -37,7 +37,7 @@ def duration(seconds: float | None) -> str:
 
 
 def count(number: int | None) -> str:
-    """A count of parameters for people: ``8.03 B``, ``3.1 M``; ``unknown`` for None."""
+    """A parameter count in readable form: ``8.03 B``, ``3.1 M``; ``unknown`` for None."""
     if number is None:
         return tr("unknown")
     for limit, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):

@@ -1,7 +1,7 @@
 """The stages' values as JSON and back.
 
-Values are frozen dataclasses. Writing needs only the standard library; reading goes through pydantic, because bytes
-from a file are not to be believed (``House rules`` of the design: pydantic only where bytes enter).
+Values are frozen dataclasses. Writing needs only the standard library; reading goes through pydantic, because data from
+a file is untrusted (pydantic is used only where bytes enter).
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def messages(value: Any) -> dict[str, Any]:
-    """How each `Message` in ``value`` was made, by its English text.
+    """The template and values of each `Message` in ``value``, by its English text.
 
-    A file that has them under ``messages``, beside the data, is read in the reader's language: see `from_data`.
+    A file with these under ``messages``, beside the data, is read in the reader's language: see `from_data`.
     """
     table: dict[str, Any] = {}
 
@@ -58,12 +58,12 @@ def messages(value: Any) -> dict[str, Any]:
 
 
 def to_document(value: Any) -> str:
-    """The text of a file that holds ``value``, a dataclass, for readers of every language; see `messages`."""
+    """The text of a file with ``value``, a dataclass, readable in every language; see `messages`."""
     return to_json({**to_data(value), "messages": messages(value)}, indent=2) + "\n"
 
 
 def _parts(text: object) -> Any:
-    """A value in a message as JSON; a message as its parts, values and number."""
+    """A message value as JSON; a `Message` as its parts, values and number."""
     if isinstance(text, Message):
         values = {name: _parts(value) for name, value in text.values.items()}
         return [list(text.parts), values, text.number]
@@ -79,7 +79,7 @@ def _message(data: Any) -> Any:
 
 
 def _localized(value: T, table: Mapping[str, Any]) -> T:
-    """``value`` with the texts that stand in ``table`` in the present language; what does not fit stays in English."""
+    """``value`` with the texts listed in ``table`` in the current language; invalid entries stay in English."""
 
     def read(text: str) -> str:
         try:
@@ -93,7 +93,7 @@ def _localized(value: T, table: Mapping[str, Any]) -> T:
 
 @cache
 def _adapter(kind: Hashable) -> Any:
-    """Pydantic's reader of ``kind``; making one takes longer than reading a line of the journal with it."""
+    """Pydantic's reader of ``kind``, cached: creating it takes longer than reading a line of the journal with it."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(cast("type[Any]", kind))
@@ -104,9 +104,9 @@ def from_data(kind: type[T], data: Any, *, where: str) -> T:
 
     Args:
         kind: A frozen dataclass (or any type that pydantic understands).
-        data: What ``json.loads`` or a TOML parser gave. Texts that it explains under ``messages`` are read in the
-            present language.
-        where: Named in the error: a file name or the like.
+        data: The result of ``json.loads`` or a TOML parser. Texts listed under ``messages`` are read in the current
+            language.
+        where: The source named in the error, such as a file name.
 
     Raises:
         UsageError: TW-K01 if the data does not fit, naming the first field that does not.
@@ -122,7 +122,7 @@ def from_data(kind: type[T], data: Any, *, where: str) -> T:
 
 
 def unfit(error: Any, where: str) -> UsageError:
-    """TW-K01 for what pydantic refused: the first field that does not fit."""
+    """TW-K01 for data that pydantic rejected: the first field that does not fit."""
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"]) or tr("the top level")
     return UsageError(
@@ -141,12 +141,12 @@ def from_json(kind: type[T], text: str | bytes, *, where: str) -> T:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        what = tr("{where} is not valid JSON: {error}", where=where, error=unreadable(error))
-        raise UsageError("TW-K02", what, tr("Use a file written by the wizard.")) from error
+        message = tr("{where} is not valid JSON: {error}", where=where, error=unreadable(error))
+        raise UsageError("TW-K02", message, tr("Use a file written by the wizard.")) from error
     return from_data(kind, data, where=where)
 
 
 def fingerprint(value: Any) -> str:
-    """Sixteen hex digits that change when anything in ``value`` changes (SHA-256 of its canonical JSON)."""
+    """Sixteen hex digits that change when any part of ``value`` changes (SHA-256 of its canonical JSON)."""
     text = json.dumps(to_data(value), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,1 +1,3 @@
-"""Stage 2: what a model is. Makes `ModelFacts` from config.json and the headers of weight files; opens no weights."""
+"""Stage 2: describe a model. Creates `ModelFacts` from config.json and the headers of weight files; reads no
+weights.
+"""

@@ -1,4 +1,4 @@
-"""What a model is made of: parameters by what becomes of them when it is split or quantised, and its KV cache."""
+"""The parts of a model: parameters by how they are split and quantized, and its KV cache."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """An amount (parameters, or bytes as they are stored) for each part of a model.
+    """An amount (parameters, or stored bytes) per part of a model.
 
     Attributes:
         embedding: Input embedding, and learned positions; 16 bits in every format but GGUF.
-        head: Output projection; 0 where it is the embedding (tied).
+        head: Output projection; 0 if it is the embedding (tied).
         attention: Query and output projections, and MLA's up-projections: split over tensor-parallel ranks by heads.
-        key_value: Key and value projections: split by kv heads, repeated where there are more ranks than kv heads.
+        key_value: Key and value projections: split by kv heads, repeated if there are more ranks than kv heads.
         latent: MLA's down-projections: whole on every rank.
         mlp: Feed-forward of dense layers: split.
         experts: Routed experts: split.
         shared: Shared experts: split.
         router: Expert routers and their biases: whole on every rank, 16 bits or more.
-        norms: Norms, biases and whatever else is small: whole on every rank, 16 bits.
-        other: Beside the language model (a vision tower): whole on every rank, 16 bits.
+        norms: Norms, biases and other small tensors: whole on every rank, 16 bits.
+        other: Outside the language model (a vision tower): whole on every rank, 16 bits.
     """
 
     embedding: int = 0
@@ -37,27 +37,27 @@ class Parts:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The total."""
         return sum(getattr(self, field.name) for field in fields(self))
 
     @property
     def linears(self) -> int:
-        """What quantisation formats quantise: the linear layers of attention and feed-forward."""
+        """The part that formats quantize: the linear layers of attention and feed-forward."""
         return self.attention + self.key_value + self.latent + self.mlp + self.experts + self.shared
 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Layers that keep alike things for each token. Elements, not bytes.
+    """Layers with the same KV cache per token. Elements, not bytes.
 
     Attributes:
-        layers: How many layers.
+        layers: Number of layers.
         kv_heads: Heads of keys and values; 0 for layers without a KV cache (linear attention, Mamba).
         key_dim: Elements of a key head.
         value_dim: Elements of a value head.
         window: Tokens that a sliding window keeps; None keeps all.
         latent: Elements of MLA's compressed row (kv_lora_rank + qk_rope_head_dim), which every rank keeps whole; then
-            ``kv_heads``, ``key_dim`` and ``value_dim`` say nothing about the cache.
+            ``kv_heads``, ``key_dim`` and ``value_dim`` do not describe the cache.
     """
 
     layers: int
@@ -70,21 +70,21 @@ class Attention:
 
 @dataclass(frozen=True, slots=True)
 class Anatomy:
-    """A model, taken apart.
+    """The anatomy of a model.
 
     Attributes:
         parts: Parameters.
-        attention: Groups of alike layers; their ``layers`` add up to all layers.
+        attention: Groups of identical layers; their ``layers`` add up to all layers.
         layers: Transformer blocks.
         hidden: Width of the residual stream.
         heads: Query heads.
         intermediate: Feed-forward width of dense layers; 0 if every layer has experts.
         vocabulary: Rows of the embedding.
         experts: Routed experts of a layer; 0 for dense models.
-        experts_per_token: Of them, how many work on one token.
-        moe_layers: Layers that have experts.
-        expert_intermediate: Feed-forward width of one routed expert.
-        shared_intermediate: Feed-forward width of a layer's shared experts together.
+        experts_per_token: Routed experts that are active per token.
+        moe_layers: Layers with experts.
+        expert_intermediate: Feed-forward width of a routed expert.
+        shared_intermediate: Total feed-forward width of a layer's shared experts.
         gated: Whether the feed-forward has a gate (three matrices) or not (two).
     """
 
@@ -104,7 +104,7 @@ class Anatomy:
 
     @property
     def active(self) -> int:
-        """Parameters that work on one token: all but the routed experts that it is not sent to."""
+        """Parameters that are active per token: all but the routed experts that it is not sent to."""
         if not self.experts:
             return self.parts.total
         idle = self.experts - self.experts_per_token
@@ -112,5 +112,5 @@ class Anatomy:
 
     @property
     def kv_heads(self) -> int:
-        """Heads of keys and values in the layers that have most."""
+        """Heads of keys and values in the layers that have the most."""
         return max((attention.kv_heads for attention in self.attention), default=0)

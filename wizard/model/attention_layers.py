@@ -1,6 +1,6 @@
-"""Which layers keep what in the KV cache. Pure.
+"""The KV cache contents of each layer. Pure.
 
-Sources: the ``layer_types`` that ``transformers`` 5.23 makes of a config (``configuration_FAMILY.py``), and vLLM's
+Sources: the ``layer_types`` that ``transformers`` 5.23 derives from a config (``configuration_FAMILY.py``), and vLLM's
 and TensorRT-LLM's use of them: a sliding or chunked layer keeps its window, linear attention and Mamba keep a state
 of fixed size.
 """
@@ -15,13 +15,13 @@ from wizard.model.anatomy import Attention
 from wizard.model.families import Family
 from wizard.model.untrusted import whole
 
-_MOST_TOKENS = 1_000_000_000
+_MAX_TOKENS = 1_000_000_000
 _STATEFUL = ("linear_attention", "mamba", "conv", "recurrent", "linear")
 _FULL, _SLIDING, _NOTHING = "full", "sliding", "nothing"
 
 
 def attention(family: Family, config: Mapping[str, Any], *, n: Mapping[str, Any], where: str) -> tuple[Attention, ...]:
-    """Groups of layers that keep alike things for a token.
+    """Groups of layers with the same KV cache per token.
 
     Args:
         family: The model's family.
@@ -30,7 +30,7 @@ def attention(family: Family, config: Mapping[str, Any], *, n: Mapping[str, Any]
         where: The config's name for error messages.
 
     Raises:
-        ModelError: TW-M05 if a window cannot be true.
+        ModelError: TW-M05 if a window is invalid.
     """
     if family.latent:
         rank = whole(config, "kv_lora_rank", 1_000_000, where) or 0
@@ -38,7 +38,7 @@ def attention(family: Family, config: Mapping[str, Any], *, n: Mapping[str, Any]
         return (Attention(n["layers"], 1, rank + rope, rank, latent=rank + rope),)
     window = _window(family, config, where)
     if window is not None and n.get("max_context") is not None and window >= n["max_context"]:
-        window = None  # no text is long enough to slide
+        window = None  # no text is long enough for the window to slide
     kinds = Counter(_kinds(family, n["layers"], config, where))
     sliding = kinds[_SLIDING] if window else 0
     groups = (
@@ -54,7 +54,7 @@ def _window(family: Family, config: Mapping[str, Any], where: str) -> int | None
     name = "attention_chunk_size" if family.window == "llama4" else "sliding_window"
     if family.window.startswith("qwen") and not config.get("use_sliding_window"):
         return None
-    return whole(config, name, _MOST_TOKENS, where, low=0) or None
+    return whole(config, name, _MAX_TOKENS, where, low=0) or None
 
 
 def _kinds(family: Family, layers: int, config: Mapping[str, Any], where: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""What earlier look-ups and downloads left on this disk, so that they work without the network.
+"""Data of earlier lookups and downloads on this disk, so that they work without the network.
 
 Two places: the Hugging Face cache with its snapshots of repositories (huggingface_hub documentation, "Understand
-caching"), and the wizard's own note of what the hub said of a repository (sizes and licence are in no snapshot).
+caching"), and the wizard's own copy of the Hub's metadata of a repository (snapshots lack sizes and licenses).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from wizard.model.shipped_configs import shipped
 
 
 def endpoint() -> str:
-    """The hub's address: ``$HF_ENDPOINT`` as it is now, or the public hub."""
+    """The Hub's address: the current ``$HF_ENDPOINT``, or the public Hub."""
     return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
 
 
 def hub_cache() -> Path:
-    """The Hugging Face cache as the environment names it now (``huggingface_hub/constants.py`` for the order)."""
+    """The Hugging Face cache according to the current environment (``huggingface_hub/constants.py`` for the order)."""
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if folder := os.environ.get(name):
             return Path(os.path.expandvars(folder)).expanduser()
@@ -36,7 +36,7 @@ def hub_cache() -> Path:
 
 
 def snapshot(ref: HubRef) -> Path | None:
-    """The folder of the cached snapshot of a repository's revision (``main`` if it names none)."""
+    """The folder of the cached snapshot of a repository's revision (``main`` by default)."""
     repo = hub_cache() / f"models--{ref.repo.replace('/', '--')}"
     revision = ref.revision or "main"
     try:
@@ -49,7 +49,7 @@ def snapshot(ref: HubRef) -> Path | None:
 
 
 def complete(ref: HubRef) -> ModelFacts | None:
-    """Facts of a cached snapshot whose weights are all on disk and whole; None if there is none."""
+    """Facts of a cached snapshot whose weights are all on disk and complete; None if there is none."""
     facts = _of_snapshot(ref)
     if facts is None or not facts.local:
         return None
@@ -58,11 +58,12 @@ def complete(ref: HubRef) -> ModelFacts | None:
 
 
 def kept(ref: HubRef, why: str) -> ModelFacts | None:
-    """The best that is known without the hub, a configuration that is shipped last of all; None if nothing is.
+    """The best available facts without the Hub, with a bundled configuration as the last resort; None if there are
+    none.
 
     Args:
         ref: The repository.
-        why: Why the hub's own answer is not used, for `ModelFacts.unknown`.
+        why: Why the Hub's response is not used, for `ModelFacts.unknown`.
     """
     if noted := _noted(ref):
         day = time.strftime("%Y-%m-%d", time.gmtime(_note(ref).stat().st_mtime))
@@ -75,7 +76,7 @@ def kept(ref: HubRef, why: str) -> ModelFacts | None:
 
 
 def keep(ref: HubRef, facts: ModelFacts) -> None:
-    """Note what the hub said; a cache that cannot be written is no reason to fail."""
+    """Store the Hub's facts; a cache that is not writable is not an error."""
     path = _note(ref)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +93,7 @@ def _of_snapshot(ref: HubRef) -> ModelFacts | None:
         return None
     try:
         facts = local.of_gguf(folder / ref.file, str(ref)) if ref.file else local.of_folder(folder, str(ref))
-    except WizardError:  # not all of it is there, or it is damaged: the hub can say what it should be
+    except WizardError:  # incomplete or damaged: the Hub has the correct facts
         return None
     name = facts.name if facts.source == "gguf" else ref.name
     return replace(facts, source="hub", name=name, revision=folder.name)

@@ -1,6 +1,6 @@
-"""How messages become a prompt: the model's own template and the texts that end an answer.
+"""The chat format: the model's own template and its stop strings.
 
-Read from what ``transformers`` writes beside a model (``tokenizer_config.json``, ``chat_template.jinja`` since
+Read from the files that ``transformers`` writes with a model (``tokenizer_config.json``, ``chat_template.jinja`` since
 transformers 4.51, ``special_tokens_map.json``, ``generation_config.json``) or from a GGUF file's ``tokenizer.*`` keys.
 The template is only text here; nothing renders it.
 """
@@ -22,14 +22,14 @@ FILES = (
     "generation_config.json",
     "hf_quant_config.json",
 )
-"""Small files beside config.json that are worth fetching."""
+"""Small files beside config.json to download."""
 
 
 def of_folder(folder: Path) -> ChatFormat | None:
     """The chat format of a model folder; None if it has no template.
 
     Raises:
-        ModelError: TW-M04 if a file is too large or not JSON; TW-M17 if it cannot be read.
+        ModelError: TW-M04 if a file is too large or not JSON; TW-M17 if it is not readable.
     """
     settings = optional_object(folder / "tokenizer_config.json")
     template = _template(folder, settings)
@@ -74,7 +74,7 @@ def _token(value: object) -> str | None:
 
 
 def _texts(ids: object, decoder: object) -> list[str | None]:
-    """Texts of token ids, as far as ``added_tokens_decoder`` knows them."""
+    """Texts of token IDs, if ``added_tokens_decoder`` has them."""
     listed = ids if isinstance(ids, list) else [ids]
     if not isinstance(decoder, dict):
         return []

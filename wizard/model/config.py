@@ -1,7 +1,7 @@
-"""What ``config.json`` says of a model. Pure: JSON data in, facts out.
+"""The facts in a model's ``config.json``. Pure: JSON data in, facts out.
 
-Field names are those of the ``transformers`` configurations (``LlamaConfig`` and its kin, and the older names of
-GPT-2's time). Parameters are counted for the families of `wizard.model.families`; others are left to the weights.
+Field names are those of the ``transformers`` configurations (``LlamaConfig`` and similar ones, and the older names of
+GPT-2). Parameters are counted for the families of `wizard.model.families`; for others the weights are counted.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ _FIELDS: dict[str, tuple[tuple[str, ...], int]] = {
     "experts_per_token": (("num_experts_per_tok", "num_experts_per_token", "experts_per_token"), 100_000),
     "max_context": (("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"), 1_000_000_000),
 }
-"""Field of `ModelFacts` → its names in config.json, and the largest value that is not nonsense."""
+"""Field of `ModelFacts` → its names in config.json, and its maximum plausible value."""
 
-_OPTIONAL = ("experts", "experts_per_token")  # None says "dense", not "unknown"
+_OPTIONAL = ("experts", "experts_per_token")  # None means "dense", not "unknown"
 
 
 def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.json") -> ModelFacts:
-    """``facts`` with everything that the config says.
+    """``facts`` completed from the config.
 
     Args:
-        facts: What is known so far.
+        facts: The facts so far.
         config: The config's JSON object.
         where: Its name for error messages.
 
     Raises:
-        ModelError: TW-M05 if a value cannot be true.
+        ModelError: TW-M05 if a value is invalid.
     """
     text = _text_part(config)
     nested = text is not config
@@ -85,16 +85,16 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
 def anatomy_of_headers(
     facts: ModelFacts, parts: Parts, config: Mapping[str, Any], where: str = "config.json"
 ) -> Anatomy | None:
-    """The anatomy of a model of a family that the wizard does not know; None where even its sizes are not stated.
+    """The anatomy of a model of a family that the wizard does not know; None if not even its sizes are stated.
 
     Args:
-        facts: What ``config`` says.
+        facts: The facts from ``config``.
         parts: Its parameters, from the headers of its weights.
         config: The config's JSON object.
         where: Its name for error messages.
 
     Raises:
-        ModelError: TW-M05 if a value cannot be true.
+        ModelError: TW-M05 if a value is invalid.
     """
     text = _text_part(config)
     n = {name: getattr(facts, name) for name in _FIELDS}
@@ -131,7 +131,7 @@ def _architecture(config: Mapping[str, Any]) -> str | None:
 
 
 def _numbers(config: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """Numeric fields of `ModelFacts`, and why some are None."""
+    """Numeric fields of `ModelFacts`, and the reasons for those that are None."""
     numbers: dict[str, Any] = {}
     for field, (names, high) in _FIELDS.items():
         low = 0 if field in _OPTIONAL else 1
@@ -141,7 +141,7 @@ def _numbers(config: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dic
     numbers["experts_per_token"] = numbers["experts"] and numbers["experts_per_token"]
     heads, hidden = numbers["heads"], numbers["hidden_size"]
     if numbers["kv_heads"] is None and not config.get("multi_query"):
-        numbers["kv_heads"] = heads  # configs from before grouped-query attention do not have the field
+        numbers["kv_heads"] = heads  # configs from before grouped-query attention lack the field
     if numbers["head_dim"] is None and heads and hidden and hidden % heads == 0:
         numbers["head_dim"] = hidden // heads
     unknown = {
@@ -162,6 +162,6 @@ def _rope(config: Mapping[str, Any]) -> str | None:
 
 
 def _dtype(config: Mapping[str, Any]) -> str | None:
-    """``dtype`` (transformers 5) or ``torch_dtype``, without the ``torch.`` that some files have before it."""
+    """``dtype`` (transformers 5) or ``torch_dtype``, without the ``torch.`` prefix of some files."""
     name = label(config.get("dtype")) or label(config.get("torch_dtype"))
     return name.removeprefix("torch.") if name else None

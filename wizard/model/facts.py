@@ -10,7 +10,7 @@ from wizard.model.anatomy import Anatomy, Parts
 
 @dataclass(frozen=True, slots=True)
 class WeightFile:
-    """One file of weights."""
+    """A file of weights."""
 
     name: str
     bytes: int | None
@@ -19,22 +19,23 @@ class WeightFile:
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
-    """How the stored weights are quantised already."""
+    """The quantization of the stored weights."""
 
     method: str
     """``gguf``, ``awq``, ``gptq``, ``fp8``, ``compressed-tensors``, ``modelopt``, ``mxfp4``, ``bitsandbytes`` …"""
     bits: float | None = None
     detail: str | None = None
-    """``Q8_0``, ``Q4_K_M``; the group size; whatever tells two of the same method apart."""
+    """``Q8_0``, ``Q4_K_M``; the group size; what distinguishes variants of a method."""
     format: str | None = None
     """The wizard's name of the format: ``fp8``, ``fp8_block``, ``int4_awq``, ``int4_gptq``, ``nvfp4``, ``mxfp4``,
-    ``int8_sq``, ``int8_wo``, ``int4_wo``, ``w4a8_awq``, ``gguf_q4_k_m`` …; None if it is none of them."""
+    ``int8_sq``, ``int8_wo``, ``int4_wo``, ``w4a8_awq``, ``gguf_q4_k_m`` …; None if it is not one of them.
+    """
     group_size: int | None = None
-    """Weights that share a scale; None: one scale for a row or a tensor."""
+    """Weights that share a scale; None: a single scale for a row or a tensor."""
     desc_act: bool = False
-    """GPTQ's activation order, which keeps a tensor-parallel split from using the fast kernels."""
+    """GPTQ's activation order, which prevents a tensor-parallel split from using the fast kernels."""
     kv_dtype: str | None = None
-    """Dtype of the KV cache that the checkpoint brings scales for: ``fp8``."""
+    """Dtype of the KV cache that the checkpoint has scales for: ``fp8``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,12 @@ class ChatFormat:
     bos_token: str | None = None
     eos_token: str | None = None
     stop: tuple[str, ...] = ()
-    """Texts that end an answer (end-of-turn tokens)."""
+    """Stop strings (end-of-turn tokens)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A confidence gate: below this probability of any token of the greedy answer, ``refusal`` is said instead."""
+    """A confidence gate: if any token of the greedy answer is less probable than this, the answer is ``refusal``."""
 
     min_token_probability: float
     refusal: str
@@ -59,15 +60,15 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """A model. ``layers`` … ``max_context`` are as the config or GGUF header states them, unscaled."""
+    """A model. ``layers`` … ``max_context`` are as stated in the config or GGUF header, unscaled."""
 
     ref: str
-    """What the user named: a Hub model ID, a folder, a .gguf file or a recipe."""
+    """The model as the user named it: a model ID, a folder, a .gguf file or a recipe."""
     source: Literal["hub", "folder", "gguf", "recipe"]
     location: str
-    """Folder or file on disk, or the Hub repository's ID."""
+    """Folder or file on disk, or the ID of the repository on the Hub."""
     name: str
-    """Short name for people."""
+    """Short display name."""
     architecture: str | None
     """``LlamaForCausalLM`` …; for GGUF its ``general.architecture``."""
     parameters: int | None
@@ -82,26 +83,26 @@ class ModelFacts:
     experts_per_token: int | None = None
     max_context: int | None = None
     rope: str | None = None
-    """Type of the rotary embeddings' scaling, ``llama3``, ``yarn`` …; None if there is none, or none known."""
+    """Type of the rotary embeddings' scaling, ``llama3``, ``yarn`` …; None if there is none or it is unknown."""
     dtype: str | None = None
     """Stored dtype of most weights: ``bfloat16``, ``float16``, ``float32``; for GGUF its file type."""
     weight_bytes: int | None = None
-    """Size of the weights that would be loaded."""
+    """Size of the weights that are loaded."""
     anatomy: Anatomy | None = None
-    """Parameters by part, from the config; None where the architecture is unknown (``unknown`` says so)."""
+    """Parameters by part, from the config; None if the architecture is unknown (see ``unknown``)."""
     stored: Parts | None = None
-    """Bytes by part as they are stored, from safetensors headers; None without them."""
+    """Stored bytes by part, from safetensors headers; None without them."""
     weights: tuple[WeightFile, ...] = ()
     quantization: Quantization | None = None
     revision: str | None = None
     licence: str | None = None
     gated: bool | None = None
     needs_remote_code: bool = False
-    """The config names code of its own (``auto_map``); see `wizard.plan.remote_code`."""
+    """Whether the config refers to its own code (``auto_map``); see `wizard.plan.remote_code`."""
     chat: ChatFormat | None = None
     questions: tuple[str, ...] = ()
-    """Questions that are known to work (a demo model's trained ones), offered in the chat."""
+    """Questions that are known to work (such as a demo model's trained ones), offered in the chat."""
     gate: Gate | None = None
     local: bool = False
-    """True when everything needed is on disk already."""
+    """Whether all required files are on disk."""
     unknown: dict[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How the modules of model families differ from Llama's, and what their config.json leaves out.
+"""How the modules of model families differ from Llama's, and the defaults of fields missing in their config.json.
 
 Facts of ``transformers`` 5.23: module shapes and biases in ``models/FAMILY/modeling_FAMILY.py``, the values of absent
 fields in ``models/FAMILY/configuration_FAMILY.py``.
@@ -15,7 +15,7 @@ from typing import Any, Literal
 class Family:
     """A family of decoder-only models.
 
-    Where a bias or norm is a text, the config's field of that name says whether it is there.
+    If a bias or norm is a string, it is the name of the config field that switches it.
 
     Attributes:
         qkv_bias: Biases of the query, key and value projections.
@@ -29,14 +29,14 @@ class Family:
         sinks: Whether each head has an attention sink.
         positions: Whether positions are learned, one vector each.
         latent: Whether attention is DeepSeek's multi-head latent attention.
-        experts: Which layers have experts: none, all, after Qwen's, DeepSeek's or Llama 4's fields.
+        experts: Which layers have experts: none, all, or by Qwen's, DeepSeek's or Llama 4's fields.
         expert_bias: Whether experts and their router have biases.
-        shared_gate: Whether a gate weighs the shared expert, whose width has a field of its own.
+        shared_gate: Whether a gate weighs the shared expert, whose width is a separate field.
         router_bias: Whether the router has a bias, or DeepSeek-V3's correction buffer.
-        window: Which layers slide: none, all, every other, by a pattern, or after Qwen's or Llama 4's fields.
-        defaults: What absent fields of the config mean.
-        sizes: What absent sizes mean in a nested config, where transformers leaves out what the class has anyway. At
-            the top it writes them all, and a config without them is damaged.
+        window: Which layers slide: none, all, every other, by a pattern, or by Qwen's or Llama 4's fields.
+        defaults: Defaults of missing fields.
+        sizes: Defaults of missing sizes in a nested config, where transformers omits the class defaults. At the top
+            level it writes them all, and a config without them is damaged.
     """
 
     qkv_bias: bool | str = False
@@ -289,7 +289,7 @@ def named(model_type: object, architecture: str | None) -> str | None:
     """The key of `FAMILIES`; None for a family that the wizard does not know.
 
     Args:
-        model_type: The config's ``model_type``, which decides where it is there.
+        model_type: The config's ``model_type``, which takes precedence.
         architecture: The first of ``architectures``.
     """
     family = model_type if isinstance(model_type, str) and model_type else _ARCHITECTURES.get(architecture or "")
@@ -298,12 +298,12 @@ def named(model_type: object, architecture: str | None) -> str | None:
 
 
 def completed(name: str, config: Mapping[str, Any], *, nested: bool) -> tuple[Family, dict[str, Any]]:
-    """The family, and ``config`` with what it leaves out and with Llama's names for what is called otherwise.
+    """The family, and ``config`` with defaults for missing fields and with Llama's field names.
 
     Args:
         name: A key of `FAMILIES`.
         config: The language model's fields.
-        nested: Whether they stand in a multimodal config.
+        nested: Whether they are part of a multimodal config.
     """
     family = FAMILIES[name]
     whole = {**(family.sizes if nested else {}), **family.defaults, **config}
@@ -313,14 +313,14 @@ def completed(name: str, config: Mapping[str, Any], *, nested: bool) -> tuple[Fa
         hidden = _first(whole, "hidden_size", "n_embd", "n_embed")
         if type(hidden) is int:
             whole["intermediate_size"] = 4 * hidden  # configuration_{gpt2,gptj,falcon}.py
-    if family.latent:  # these files say qk_rope_head_dim, if anything, which is not the width of a head
+    if family.latent:  # these files' qk_rope_head_dim, if any, is not the width of a head
         widths = (whole.get("qk_nope_head_dim"), whole.get("qk_rope_head_dim"))
         whole["head_dim"] = sum(widths) if all(type(width) is int for width in widths) else None
     return family, whole
 
 
 def _first(config: Mapping[str, Any], *names: str) -> Any:
-    """The first of these fields that says anything."""
+    """The first of these fields that has a value."""
     return next((config[name] for name in names if config.get(name) is not None), None)
 
 

@@ -1,6 +1,6 @@
-"""What a ``.gguf`` file holds: metadata and tensor shapes from its header; no weight is read.
+"""The metadata and tensor shapes of a ``.gguf`` file, from its header; no weights are read.
 
-Own small reader, bounded by the file's size in every loop. Layout: https://github.com/ggml-org/ggml,
+A small reader of our own, bounded by the file's size in every loop. Layout: https://github.com/ggml-org/ggml,
 docs/gguf.md; numbers of types and file types: llama.cpp, ``ggml/include/ggml.h`` and ``include/llama.h``
 (``llama_ftype``), block sizes as in gguf-py's ``GGML_QUANT_SIZES``.
 """
@@ -59,7 +59,7 @@ _TYPES: dict[int, tuple[str, int, int]] = {
     39: ("MXFP4", 32, 17),
     40: ("NVFP4", 64, 36),
 }
-"""ggml type → name, weights in a block, bytes of a block."""
+"""ggml type → name, weights per block, bytes per block."""
 
 FILE_TYPES = {
     **{0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S"},
@@ -72,10 +72,10 @@ FILE_TYPES = {
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-_LONGEST_KEY = 65_535  # docs/gguf.md: a key is at most 2^16 - 1 bytes
-_LONGEST_TEXT = 10_000_000  # a chat template has some kilobytes
-_KEPT_ITEMS = 10_000  # arrays of one number a layer are kept; merges, scores and token types are not
-_MOST_ENTRIES = 2_000_000  # vocabularies have up to 260,000 tokens and twice as many merges; this is walked in 2 s
+_MAX_KEY = 65_535  # docs/gguf.md: a key is at most 2^16 - 1 bytes
+_MAX_TEXT = 10_000_000  # a chat template has some kilobytes
+_KEPT_ITEMS = 10_000  # arrays with a number per layer are kept; merges, scores and token types are not
+_MAX_ENTRIES = 2_000_000  # vocabularies have up to 260,000 tokens and twice as many merges; this takes 2 s
 _TOKENS = "tokenizer.ggml.tokens"
 _ALIGNMENT = 32
 
@@ -87,10 +87,10 @@ class Header:
     Attributes:
         metadata: Key → scalar, text or short tuple of numbers.
         file_type: ``Q8_0``, ``Q4_K_M`` … after ``general.file_type``, else the type of most weights.
-        parameters: Weights of all tensors; None if the header was cut off (`parse` with ``partial``).
-        weight_bytes: Bytes of all tensors; None likewise, and if a tensor's type is newer than the table above.
+        parameters: Weights of all tensors; None if the header is incomplete (`parse` with ``partial``).
+        weight_bytes: Bytes of all tensors; None likewise, and if a tensor's type is not in the table above.
         vocabulary: Number of tokens, if the file has a tokenizer.
-        tensors: All tensors, with ggml's names of their types; none if the header was cut off.
+        tensors: All tensors, with ggml's names of their types; none if the header is incomplete.
         tokens: Special token's name (``bos``, ``eos``, ``eot``, ``eom``) → its text.
     """
 
@@ -104,10 +104,10 @@ class Header:
 
 
 def read(path: Path) -> Header:
-    """Read the header of ``path`` and check that the file is as long as its tensors need.
+    """Read the header of ``path`` and check that the file is long enough for its tensors.
 
     Raises:
-        ModelError: TW-M09 if it is no GGUF model that can be used; TW-M10 if it is truncated; TW-M17 if unreadable.
+        ModelError: TW-M09 if it is not a usable GGUF model; TW-M10 if it is truncated; TW-M17 if unreadable.
     """
     try:
         with path.open("rb") as file:
@@ -121,7 +121,7 @@ def read(path: Path) -> Header:
 def parse(file: BinaryIO, total: int, where: str, *, partial: bool = False) -> Header:
     """Read a header from ``file``, the beginning of a GGUF file of ``total`` bytes.
 
-    With ``partial`` the bytes may end early (a ranged download): what was read till then is returned.
+    With ``partial`` the bytes may end early (a ranged download): the part that was read is returned.
 
     Raises:
         ModelError: see `read`.
@@ -132,7 +132,7 @@ def parse(file: BinaryIO, total: int, where: str, *, partial: bool = False) -> H
     try:
         tensor_count, pair_count = _counts(reader)
         for _ in range(pair_count):
-            key = reader.text(_LONGEST_KEY)
+            key = reader.text(_MAX_KEY)
             metadata[key] = reader.value(reader.number("I"), keep_texts=key == _TOKENS)
         tensors = _Tensors.read(reader, tensor_count, metadata)
     except _TooShortError as error:
@@ -155,15 +155,15 @@ def parse(file: BinaryIO, total: int, where: str, *, partial: bool = False) -> H
 
 
 def parse_beginning(raw: bytes, total: int, where: str) -> Header:
-    """`parse` for the first bytes of a file that lies elsewhere."""
+    """`parse` for the first bytes of a remote file."""
     return parse(io.BytesIO(raw), total, where, partial=True)
 
 
 def preferred(names: Iterable[str]) -> str | None:
-    """Of a repository's GGUF files the one to take by default: Q8_0, else Q4_K_M, else the only one.
+    """The default file among a repository's GGUF files: Q8_0, else Q4_K_M, else the only one.
 
     On two CPU cores Q8_0 answers like the full-precision model and is hardly slower than 4 bits at these sizes;
-    where nobody offers it, Q4_K_M is the customary middle. Parts of split files and projectors are left out.
+    if it is missing, Q4_K_M is the usual compromise. Parts of split files and projectors are skipped.
     """
     whole_files = sorted(n for n in names if not re.search(r"-\d{5}-of-\d{5}\.gguf$|mmproj|imatrix", n.lower()))
     for quant in ("q8_0", "q4_k_m"):
@@ -178,7 +178,7 @@ class _TooShortError(Exception):
 
 
 class _Reader:
-    """Typed reads that never go beyond the file, whatever the lengths in it say."""
+    """Typed reads that never go beyond the file, regardless of the lengths in it."""
 
     def __init__(self, file: BinaryIO, total: int, where: str) -> None:
         self.file = file
@@ -198,7 +198,7 @@ class _Reader:
     def number(self, code: str) -> Any:
         return struct.unpack("<" + code, self.take(struct.calcsize(code)))[0]
 
-    def text(self, limit: int = _LONGEST_TEXT) -> str:
+    def text(self, limit: int = _MAX_TEXT) -> str:
         length = self.number("Q")
         if length > limit:
             raise refused(self.where, tr("a string in its header claims a length of {length} bytes", length=length))
@@ -214,7 +214,7 @@ class _Reader:
         return self.number(_SCALARS[kind])
 
     def array(self, keep_texts: bool) -> tuple[Any, ...] | None:
-        """The items of a short numeric array, or of the one text array that matters; others are passed over."""
+        """The items of a short numeric array, or of the only relevant text array; others are skipped."""
         kind, count = self.number("I"), self.number("Q")
         if kind == _STRING:
             self.expect(count, 8)
@@ -237,8 +237,8 @@ class _Reader:
         return tuple(kept) if keep else None
 
     def expect(self, count: int, least_bytes: int) -> None:
-        """Refuse a count of things that cannot all be in the rest of the file, or that nobody needs."""
-        if count > _MOST_ENTRIES:
+        """Reject a count that cannot fit in the rest of the file, or that is implausible."""
+        if count > _MAX_ENTRIES:
             raise refused(self.where, tr("its header claims {count} entries in one list", count=count))
         if count * least_bytes > self.total - self.position:
             raise _TooShortError(tr("its header claims {count} entries, more than the file can hold", count=count))
@@ -257,13 +257,13 @@ class _Tensors:
 
     @classmethod
     def read(cls, reader: _Reader, count: int, metadata: dict[str, Any]) -> _Tensors:
-        """Read all tensor descriptions; check that they lie inside the file, aligned and apart."""
+        """Read all tensor descriptions; check that they are inside the file, aligned and disjoint."""
         reader.expect(count, 24)
         weights: Counter[str] = Counter()
         spans: list[tuple[int, int]] = []
         tensors: list[Tensor] = []
         for _ in range(count):
-            name = reader.text(_LONGEST_KEY)
+            name = reader.text(_MAX_KEY)
             dimensions = reader.number("I")
             if dimensions > 8:  # GGML_MAX_DIMS is 4 today
                 raise refused(
@@ -301,7 +301,7 @@ def _check_spans(reader: _Reader, spans: list[tuple[int, int]], alignment: objec
 
 
 def _counts(reader: _Reader) -> tuple[int, int]:
-    """Check magic and version; return the numbers of tensors and of metadata pairs."""
+    """Check magic and version; return the number of tensors and of metadata pairs."""
     if reader.take(4) != b"GGUF":
         raise refused(reader.where, tr("it does not start with GGUF"))
     version = reader.number("I")
@@ -315,7 +315,7 @@ def _counts(reader: _Reader) -> tuple[int, int]:
 
 
 def _refuse_parts(metadata: dict[str, Any], where: str) -> None:
-    """Adapters, projectors and parts of split files are GGUF too, but no model that can be served alone."""
+    """Adapters, projectors and parts of split files are GGUF too, but cannot be served alone."""
     kind = metadata.get("general.type", "model")
     if kind != "model":
         raise refused(where, tr("it contains {kind!r}, not a model", kind=plain(str(kind))[:40]))

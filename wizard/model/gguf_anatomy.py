@@ -1,7 +1,7 @@
-"""A GGUF model taken apart: exact, from the list of tensors in its header. Pure.
+"""The anatomy of a GGUF model: exact, from the list of tensors in its header. Pure.
 
 Names of tensors: gguf-py's ``TENSOR_NAMES`` (ggml-org/llama.cpp, ``gguf-py/gguf/constants.py``). Windows: llama.cpp's
-``load_hparams``, which slides for Gemma 2 and 3, gpt-oss and Llama 4 and lets no other of these architectures slide.
+``load_hparams``, which has sliding windows for Gemma 2 and 3, gpt-oss and Llama 4 only.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from wizard.model.parameters import NEEDED
 from wizard.model.untrusted import whole
 
 _SLIDING = {"gemma2": "gemma2", "gemma3": "gemma3_text", "gpt-oss": "gpt_oss", "llama4": "llama4_text"}
-"""``general.architecture`` → the family whose layers slide alike."""
+"""``general.architecture`` → the family with the same sliding layers."""
 
 
 def anatomy(header: Header, n: Mapping[str, Any], where: str) -> Anatomy | None:
-    """The anatomy of the model in a file; None if the header was cut off or lacks a size.
+    """The anatomy of the model in a file; None if the header is incomplete or lacks a size.
 
     Args:
         header: The file's header.
@@ -31,7 +31,7 @@ def anatomy(header: Header, n: Mapping[str, Any], where: str) -> Anatomy | None:
         where: The file's name for error messages.
 
     Raises:
-        ModelError: TW-M05 if a value cannot be true.
+        ModelError: TW-M05 if a value is invalid.
     """
     if not header.tensors or any(n.get(name) is None for name in NEEDED):
         return None
@@ -61,14 +61,14 @@ def anatomy(header: Header, n: Mapping[str, Any], where: str) -> Anatomy | None:
 
 
 def bytes_by_part(header: Header, n: Mapping[str, Any]) -> Parts | None:
-    """Bytes by part; None if the header was cut off or has a type that the wizard does not know."""
+    """Bytes by part; None if the header is incomplete or has a type that the wizard does not know."""
     if not header.tensors or header.weight_bytes is None:
         return None
     return tensor_parts.sums(((tensor.name, tensor.bytes) for tensor in header.tensors), n)
 
 
 def _family(name: str, meta: Mapping[str, Any], layers: int) -> tuple[Family, dict[str, Any]]:
-    """The family, and its config under the names that Transformers has for the header's fields."""
+    """The family, and its config under Transformers' names for the header's fields."""
     family = FAMILIES[_SLIDING[name]] if name in _SLIDING else Family(latent="attention.kv_lora_rank" in meta)
     renamed = {
         "sliding_window": "attention.sliding_window",

@@ -1,8 +1,8 @@
-"""The Hugging Face hub: the only file that imports ``huggingface_hub``, and only inside its functions.
+"""The Hugging Face Hub: the only file that imports ``huggingface_hub``, and only inside its functions.
 
-What is on disk is used first. Everything that asks the hub ends within `DEADLINE` seconds, also where a name server,
-a connection or an answer hangs: it is done by a thread that is left behind (the system offers no time limit for a
-name look-up). A token comes from ``HF_TOKEN`` or an earlier ``hf auth login``; it is never an argument of anything.
+Files on disk are used first. All access to the Hub ends within `DEADLINE` seconds, even if a name server, a connection
+or a response hangs: it runs in a thread that is abandoned then (the system has no time limit for name lookups). A token
+comes from ``HF_TOKEN`` or an earlier ``hf auth login``; it is never passed as an argument.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DEADLINE = 9.0
-"""Seconds for everything that one look-up asks of the hub."""
+"""Seconds for all Hub access of a lookup."""
 REQUEST = 4.0
 """Seconds for a connection, and for each wait for bytes."""
 LARGEST_BEGINNING = 16 << 20
-"""Bytes of a remote GGUF file that are read at most; vocabularies of 150,000 tokens take about 6 MB."""
+"""Maximum number of bytes to read of a remote GGUF file; vocabularies of 150,000 tokens take about 6 MB."""
 BEGINNING_SECONDS = 4.0
-"""After this long what has come of a GGUF header must do: the model's shape is at its very beginning."""
+"""After this time the received part of a GGUF header must be sufficient: the model's shape is at its very beginning."""
 HEADER_SECONDS = 3.0
-"""The headers of a model's shards that have not come by then are done without."""
-_HEADERS_AT_ONCE = 8
+"""Headers of a model's shards that have not arrived by then are skipped."""
+_PARALLEL_HEADERS = 8
 
 
 def find(ref: HubRef, *, offline: bool = False) -> ModelFacts:
-    """Facts of a repository: from the cache if its weights are there, else from the hub, else what was known before.
+    """Facts of a repository: from the cache if it has the weights, else from the Hub, else from earlier lookups.
 
     Raises:
-        ModelError: TW-M11 no such repository or revision; TW-M12 gated or forbidden; TW-M15 offline and not on this
-            disk; TW-M16 no file in it can be used; TW-M06 only pickle files; TW-M04, TW-M05, TW-M09 damaged.
-        NetworkError: TW-M13 the hub does not answer; TW-M14 it answers with an error.
+        ModelError: TW-M11 unknown repository or revision; TW-M12 gated or forbidden; TW-M15 offline and not on this
+            disk; TW-M16 no usable file; TW-M06 only pickle files; TW-M04, TW-M05, TW-M09 damaged.
+        NetworkError: TW-M13 the Hub does not respond; TW-M14 it responds with an error.
     """
     if facts := cache.complete(ref):
         return facts
-    variable = _told_to_be_offline()
+    variable = _offline_variable()
     if offline or variable:
         if facts := cache.kept(ref, tr("offline mode is on, so the Hub was not contacted")):
             return facts
@@ -72,10 +72,10 @@ def find(ref: HubRef, *, offline: bool = False) -> ModelFacts:
 
 
 def reachable(timeout: float = 3.0) -> bool:
-    """Whether the hub answers at all within ``timeout`` seconds; False when told to be offline."""
-    if _told_to_be_offline():
+    """Whether the Hub responds within ``timeout`` seconds; False in offline mode."""
+    if _offline_variable():
         return False
-    from huggingface_hub.utils import get_session  # half a second the first time, which is not the hub's doing
+    from huggingface_hub.utils import get_session  # half a second for the first import, unrelated to the Hub
 
     def ask() -> bool:
         return int(get_session().head(endpoint(), timeout=timeout).status_code) < 500
@@ -88,7 +88,7 @@ def reachable(timeout: float = 3.0) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A repository that a search found, with what the hub says of it; None where it says nothing."""
+    """A search result, with the Hub's metadata; None if it has none."""
 
     repo: str
     downloads: int | None
@@ -97,16 +97,16 @@ class Hit:
     gated: bool
     parameters: int | None
     gguf: bool
-    """Whether it holds GGUF files, which the CPU can serve."""
+    """Whether it has GGUF files, which the CPU can serve."""
 
 
 def search(text: str, *, offline: bool = False, limit: int = 20) -> list[Hit]:
-    """Models for text generation whose name holds ``text``, those first that are downloaded most.
+    """Models for text generation whose name contains ``text``, the most downloaded first.
 
     Raises:
-        NetworkError: TW-M13 the hub does not answer in time, or may not be asked; TW-M14 it answers with an error.
+        NetworkError: TW-M13 the Hub does not respond in time, or offline mode is on; TW-M14 it responds with an error.
     """
-    if offline or _told_to_be_offline():
+    if offline or _offline_variable():
         raise NetworkError(
             "TW-M13",
             tr("offline mode is on, so the Hub is not contacted"),
@@ -116,7 +116,9 @@ def search(text: str, *, offline: bool = False, limit: int = 20) -> list[Hit]:
 
 
 def _search(text: str, limit: int) -> list[Hit]:
-    """One request: the client's own ``list_models`` tries again for half a minute and says so on the terminal."""
+    """A single request: the client's own ``list_models`` retries for half a minute and prints messages to the
+    terminal.
+    """
     from huggingface_hub.hf_api import ModelInfo
     from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
@@ -148,17 +150,17 @@ def _hit(info: ModelInfo) -> Hit:
 
 
 def has_token() -> bool:
-    """Whether there is a token for the hub: in the environment, or from an earlier ``hf auth login``."""
+    """Whether there is a token for the Hub: in the environment, or from an earlier ``hf auth login``."""
     from huggingface_hub import get_token
 
     return bool(get_token())
 
 
 def download_command(repo: str, file: str | None, revision: str | None, folder: str) -> tuple[str, ...]:
-    """The argv that downloads one file, or all of a repository but its pickle files, into ``folder``.
+    """The argv that downloads a file, or all of a repository except pickle files, into ``folder``.
 
-    It is huggingface_hub's own ``hf download`` (``huggingface_hub/cli/hf.py``), run with this interpreter, and goes on
-    where an earlier one stopped. It finds its token in ``HF_TOKEN`` or the existing login.
+    It is huggingface_hub's own ``hf download`` (``huggingface_hub/cli/hf.py``), run with this interpreter, and resumes
+    an earlier download. It reads its token from ``HF_TOKEN`` or the existing login.
     """
     command = [sys.executable, "-m", "huggingface_hub.cli.hf", "download", repo]
     if file:
@@ -171,17 +173,17 @@ def download_command(repo: str, file: str | None, revision: str | None, folder: 
     return (*command, "--local-dir", folder)
 
 
-def _told_to_be_offline() -> str | None:
-    """The variable that says so."""
+def _offline_variable() -> str | None:
+    """The variable that sets offline mode."""
     names = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
     return next((name for name in names if os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE")), None)
 
 
 def _within(seconds: float, work: Callable[[], T], ref: HubRef | None) -> T:
-    """Do ``work`` in a thread of its own and wait for it no longer than ``seconds``.
+    """Run ``work`` in a separate thread and wait for it for at most ``seconds``.
 
     Raises:
-        WizardError: What the work raised, in the wizard's terms; TW-M13 if it is not done in time.
+        WizardError: The wizard's error for the work's exception; TW-M13 if it is not finished in time.
     """
     done: list[T] = []
     failed: list[WizardError] = []
@@ -201,11 +203,11 @@ def _within(seconds: float, work: Callable[[], T], ref: HubRef | None) -> T:
 
 
 def _ask(ref: HubRef) -> ModelFacts:
-    """Ask the hub; raises whatever its client raises."""
+    """Query the Hub; raises the client's exceptions."""
     from huggingface_hub import HfApi, constants
     from huggingface_hub.utils import disable_progress_bars, logging
 
-    logging.set_verbosity_error()  # warnings of a library have no place in a full-screen program
+    logging.set_verbosity_error()  # library warnings must not appear in a full-screen program
     if constants.HF_HUB_DISABLE_PROGRESS_BARS is None:
         disable_progress_bars()
     api = HfApi(endpoint=endpoint())
@@ -228,10 +230,10 @@ def _ask(ref: HubRef) -> ModelFacts:
 
 
 def _gguf_file(ref: HubRef, sizes: dict[str, int | None]) -> str | None:
-    """The GGUF file to take; None if the repository has safetensors weights.
+    """The GGUF file to use; None if the repository has safetensors weights.
 
     Raises:
-        ModelError: TW-M16 if there is nothing to take; TW-M06 if there are only pickle files.
+        ModelError: TW-M16 if there is no usable file; TW-M06 if there are only pickle files.
     """
     if ref.file:
         if ref.file not in sizes:
@@ -249,17 +251,17 @@ def _gguf_file(ref: HubRef, sizes: dict[str, int | None]) -> str | None:
     raise _nothing(ref, tr("{repo} contains no usable weights", repo=ref.repo), sizes)
 
 
-def _nothing(ref: HubRef, what: str, sizes: dict[str, int | None]) -> ModelError:
+def _nothing(ref: HubRef, message: str, sizes: dict[str, int | None]) -> ModelError:
     names = [name[:80] for name in sorted(sizes) if local.weight_format(name) == "gguf"][:6]
     refs = ", ".join(f"{ref.repo}:{name}" for name in names)
     todo = tr("Choose one of its files: {names}.", names=refs) if names else tr("Choose another one.")
-    return ModelError("TW-M16", what, todo)
+    return ModelError("TW-M16", message, todo)
 
 
 def _safetensors_facts(
     facts: ModelFacts, ref: HubRef, sizes: dict[str, int | None], info: ModelInfo, api: HfApi
 ) -> ModelFacts:
-    """Facts from config.json and its companions, the hub's file list and the headers of the weights."""
+    """Facts from config.json and related files, the Hub's file list and the headers of the weights."""
     folder = _fetch_small_files(ref, sizes, api)
     facts = local.described(facts, folder)
     names = local.loaded_files(sorted(sizes))
@@ -272,7 +274,7 @@ def _safetensors_facts(
     elements = dict(info.safetensors.parameters) if info.safetensors else {}
     plain = facts.quantization is None and facts.anatomy is not None and "vision" not in facts.unknown
     if plain and sum(elements.values()) == facts.parameters:
-        return weights.with_elements(facts, elements)  # the headers could say nothing new
+        return weights.with_elements(facts, elements)  # the headers would add nothing
     tensors = _headers(api, ref, names)
     if tensors is None:
         why = tr(
@@ -289,7 +291,7 @@ def _safetensors_facts(
 
 
 def _fetch_small_files(ref: HubRef, sizes: dict[str, int | None], api: HfApi) -> Path:
-    """Get config.json and what lies beside it into the Hugging Face cache; return the snapshot's folder."""
+    """Download config.json and related files into the Hugging Face cache; return the snapshot's folder."""
     if (sizes["config.json"] or 0) > LARGEST_JSON:
         text = tr("config.json of {ref} is larger than 10 MB", ref=ref)
         raise ModelError("TW-M04", text, tr("Choose another repository."))
@@ -304,10 +306,10 @@ def _fetch_small_files(ref: HubRef, sizes: dict[str, int | None], api: HfApi) ->
 
 
 def _headers(api: HfApi, ref: HubRef, names: list[str]) -> list[Tensor] | None:
-    """The tensors of all files, from their headers by ranged reads, several at once; None if they do not come in time.
+    """The tensors of all files, from their headers by parallel ranged reads; None if they do not arrive in time.
 
     Raises:
-        Exception: What the first request that fails raises.
+        Exception: The exception of the first failed request.
     """
     waiting, done = iter(names), threading.Event()
     headers: dict[str, list[Tensor]] = {}
@@ -315,7 +317,7 @@ def _headers(api: HfApi, ref: HubRef, names: list[str]) -> list[Tensor] | None:
 
     def fetch() -> None:
         try:
-            for name in waiting:  # an iterator over a list gives each item to one thread
+            for name in waiting:  # an iterator over a list gives each item to exactly one thread
                 if failed or done.is_set():
                     return
                 got = api.parse_safetensors_file_metadata(ref.repo, name, revision=ref.revision, timeout=REQUEST)
@@ -326,7 +328,7 @@ def _headers(api: HfApi, ref: HubRef, names: list[str]) -> list[Tensor] | None:
             failed.append(error)
             done.set()
 
-    for _ in range(min(_HEADERS_AT_ONCE, len(names))):
+    for _ in range(min(_PARALLEL_HEADERS, len(names))):
         threading.Thread(target=fetch, name="hub-headers", daemon=True).start()
     complete = done.wait(HEADER_SECONDS)
     done.set()
@@ -341,7 +343,7 @@ def _tensor(name: str, info: TensorInfo) -> Tensor:
 
 
 def _gguf_facts(facts: ModelFacts, ref: HubRef, file: str, size: int | None, info: ModelInfo) -> ModelFacts:
-    """Facts from the beginning of a remote GGUF file, and from what the hub itself read in it."""
+    """Facts from the beginning of a remote GGUF file, and from the Hub's own metadata of it."""
     header = _beginning(ref, file, size if size is not None else sys.maxsize)
     facts = local.describe_gguf(replace(facts, name=Path(file).stem), header, f"{ref.repo}:{file}")
     gguf: dict[str, Any] = info.gguf if isinstance(info.gguf, dict) else {}
@@ -358,7 +360,7 @@ def _gguf_facts(facts: ModelFacts, ref: HubRef, file: str, size: int | None, inf
 
 
 def _beginning(ref: HubRef, file: str, total: int) -> gguf.Header:
-    """Read as much of a remote GGUF file's header as comes in time."""
+    """Read as much of a remote GGUF file's header as arrives in time."""
     from huggingface_hub import hf_hub_url
     from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
@@ -379,7 +381,7 @@ def _beginning(ref: HubRef, file: str, total: int) -> gguf.Header:
 
 
 def _licence(info: ModelInfo) -> str | None:
-    """The card's licence, or the name that it gives where its licence is none of the known ones."""
+    """The model card's license, or its custom name if it is not a standard license."""
     card = info.card_data
     licence = label(getattr(card, "license", None), 60)
     if licence == "other":

@@ -1,6 +1,6 @@
-"""What can go wrong between us and the hub, in the wizard's own terms.
+"""Errors of the Hub as the wizard's own errors.
 
-The classes of ``huggingface_hub.errors`` are told apart by their names, so that this file need not import them.
+The classes of ``huggingface_hub.errors`` are distinguished by name, so that this file need not import them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OFFLINE = mark("To work offline, pass a folder or .gguf file on this disk (./PA
 
 
 def translated(error: BaseException, ref: HubRef | None) -> WizardError:
-    """The wizard's error for an exception of the hub's client."""
+    """The wizard's error for an exception of the Hub's client."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if "LocalEntryNotFoundError" in names and error.__cause__ is not None:
         return translated(error.__cause__, ref)
@@ -29,7 +29,11 @@ def translated(error: BaseException, ref: HubRef | None) -> WizardError:
         return _http(int(status))
     if isinstance(error, OSError) and (error.filename or error.errno in (errno.ENOSPC, errno.EDQUOT)):
         return _no_cache(error)
-    if names & {"TransportError", "OSError", "TooManyRedirects"}:  # httpx's base of all connection failures, and ours
+    if names & {
+        "TransportError",
+        "OSError",
+        "TooManyRedirects",
+    }:  # httpx's base of connection failures, and ours
         return silent(str(error) or type(error).__name__)
     return NetworkError(
         "TW-M14",
@@ -39,13 +43,13 @@ def translated(error: BaseException, ref: HubRef | None) -> WizardError:
 
 
 def silent(why: str) -> NetworkError:
-    """The hub cannot be reached or does not answer."""
+    """The Hub is not reachable or does not respond."""
     text = tr("the Hub at {address} does not respond: {why}", address=endpoint(), why=_short(why))
     return NetworkError("TW-M13", text, _or_offline(tr("Check the network.")))
 
 
 def offline_error(ref: HubRef, variable: str | None) -> ModelError:
-    """Offline was asked for, by ``variable`` or else by ``--offline``, and the model is not here."""
+    """Offline mode is on, by ``variable`` or else by ``--offline``, and the model is not on this disk."""
     todo = tr("Unset {name} to download it.", name=variable) if variable else tr("Omit --offline to download it.")
     return ModelError(
         "TW-M15",
@@ -71,13 +75,13 @@ def _no_cache(error: OSError) -> WorkspaceError:
 
 
 def _with_token(error: BaseException) -> bool:
-    """Whether the request that was refused bore a token."""
+    """Whether the rejected request had a token."""
     request = getattr(getattr(error, "response", None), "request", None)
     return "authorization" in getattr(request, "headers", ())
 
 
 def _of_repository(names: set[str], status: int | None, ref: HubRef | None, *, with_token: bool) -> ModelError | None:
-    """Errors that are about the repository and not about the way to it."""
+    """Errors about the repository, not the connection."""
     if "GatedRepoError" in names:
         page = f"{endpoint()}/{ref.repo if ref else ''}"
         if with_token:

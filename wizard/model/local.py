@@ -1,4 +1,4 @@
-"""Facts of what lies on disk: a model folder or a ``.gguf`` file. Pickle files are named, never opened."""
+"""Facts of files on disk: a model folder or a ``.gguf`` file. Pickle files are reported, never opened."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SUFFIXES = {
     ".safetensors": "safetensors",
     ".gguf": "gguf",
 }
-_FRONT_MATTER = 20_000  # bytes of a model card in which its fields are looked for
+_FRONT_MATTER = 20_000  # maximum number of bytes of a model card to search for fields
 _NO_WEIGHTS = mark("no weights next to config.json")
-_UNQUANTISED = ("F32", "F16", "BF16", "F64")
+_UNQUANTIZED = ("F32", "F16", "BF16", "F64")
 _GGUF_FIELDS = {
     "layers": ("block_count", 10_000),
     "hidden_size": ("embedding_length", 1_000_000),
@@ -34,11 +34,13 @@ _GGUF_FIELDS = {
     "experts_per_token": ("expert_used_count", 100_000),
     "max_context": ("context_length", 1_000_000_000),
 }
-"""Field of `ModelFacts` → its key in a GGUF file after ``ARCHITECTURE.`` (ggml, docs/gguf.md), and its sane limit."""
+"""Field of `ModelFacts` → its key in a GGUF file after ``ARCHITECTURE.`` (ggml, docs/gguf.md), and its plausible
+maximum.
+"""
 
 
 def weight_format(name: str) -> Any:
-    """``safetensors``, ``gguf``, ``pickle`` or None for a file that holds no weights, by its name."""
+    """``safetensors``, ``gguf``, ``pickle``, or None if it is not a weight file, by its name."""
     if Path(name).name in ("training_args.bin", "optimizer.bin", "scheduler.bin"):
         return None
     return _SUFFIXES.get(Path(name).suffix.lower())
@@ -48,11 +50,11 @@ def of_path(path: Path, ref: str) -> ModelFacts:
     """Facts of a folder or a ``.gguf`` file.
 
     Raises:
-        ModelError: TW-M02 if there is no such thing; others as `of_folder` and `of_gguf` say.
+        ModelError: TW-M02 if it does not exist; others see `of_folder` and `of_gguf`.
     """
     try:
         is_folder, is_file = path.is_dir(), path.is_file()
-    except OSError as error:  # no right to look, or a name longer than names can be
+    except OSError as error:  # no permission, or a name that is too long
         raise unreadable(path, error) from error
     if is_folder:
         return of_folder(path, ref)
@@ -74,7 +76,7 @@ def of_folder(folder: Path, ref: str) -> ModelFacts:
     """Facts of a folder with ``config.json``, or of the GGUF file in it.
 
     Raises:
-        ModelError: TW-M03 if it holds no model; TW-M04, TW-M05, TW-M07, TW-M08 if what it holds is damaged;
+        ModelError: TW-M03 if it has no model; TW-M04, TW-M05, TW-M07, TW-M08 if its files are damaged;
             TW-M06 if its weights are pickle files only.
     """
     try:
@@ -88,7 +90,7 @@ def of_folder(folder: Path, ref: str) -> ModelFacts:
 
 
 def described(facts: ModelFacts, folder: Path) -> ModelFacts:
-    """``facts`` with what config.json and the small files beside it say.
+    """``facts`` completed from config.json and the small files beside it.
 
     Raises:
         ModelError: TW-M04 or TW-M05 if one of them is damaged.
@@ -101,10 +103,10 @@ def described(facts: ModelFacts, folder: Path) -> ModelFacts:
 
 
 def of_gguf(path: Path, ref: str) -> ModelFacts:
-    """Facts of one ``.gguf`` file and of ``questions.json`` and ``gate.json`` beside it.
+    """Facts of a ``.gguf`` file and of ``questions.json`` and ``gate.json`` beside it.
 
     Raises:
-        ModelError: TW-M09 or TW-M10 if it is damaged; TW-M05 if its metadata cannot be true.
+        ModelError: TW-M09 or TW-M10 if it is damaged; TW-M05 if its metadata is invalid.
         UsageError: TW-K01 or TW-K02 if a file beside it does not fit.
     """
     header = gguf.read(path)
@@ -125,10 +127,10 @@ def of_gguf(path: Path, ref: str) -> ModelFacts:
 
 
 def describe_gguf(facts: ModelFacts, header: gguf.Header, where: str) -> ModelFacts:
-    """``facts`` with everything that a GGUF header says.
+    """``facts`` completed from a GGUF header.
 
     Raises:
-        ModelError: TW-M05 if a value cannot be true.
+        ModelError: TW-M05 if a value is invalid.
     """
     meta = header.metadata
     architecture = label(meta.get("general.architecture"))
@@ -171,7 +173,7 @@ def describe_gguf(facts: ModelFacts, header: gguf.Header, where: str) -> ModelFa
 
 
 def only_pickle(where: str) -> ModelError:
-    """The refusal of weights that run code when they are opened."""
+    """The error for weights that run code when loaded."""
     return ModelError(
         "TW-M06",
         tr(
@@ -183,7 +185,7 @@ def only_pickle(where: str) -> ModelError:
 
 
 def _gguf_quantization(header: gguf.Header) -> Quantization | None:
-    if header.file_type is None or header.file_type in _UNQUANTISED:
+    if header.file_type is None or header.file_type in _UNQUANTIZED:
         return None
     bits = None
     if header.parameters and header.weight_bytes:
@@ -208,7 +210,7 @@ def _folder_of_gguf(folder: Path, names: list[str], ref: str) -> ModelFacts:
 
 
 def _with_weights(facts: ModelFacts, folder: Path, names: list[str]) -> ModelFacts:
-    """Add the weight files, their sizes and what their headers say."""
+    """Add the weight files, their sizes and the contents of their headers."""
     files = loaded_files(names)
     if index := next((name for name in names if name.endswith(".safetensors.index.json")), None):
         files = _shards(folder / index)
@@ -227,7 +229,7 @@ def _with_weights(facts: ModelFacts, folder: Path, names: list[str]) -> ModelFac
 
 
 def loaded_files(names: list[str]) -> list[str]:
-    """Those safetensors files that an engine loads: not adapters, nor a second copy (``consolidated``)."""
+    """The safetensors files that an engine loads: not adapters, nor a second copy (``consolidated``)."""
     plain_files = [name for name in names if weight_format(name) == "safetensors" and "/" not in name]
     if "model.safetensors" in plain_files:
         return ["model.safetensors"]
@@ -235,7 +237,7 @@ def loaded_files(names: list[str]) -> list[str]:
 
 
 def _shards(index: Path) -> list[str]:
-    """Shards that an index names, all of which must be there."""
+    """Shards in an index, all of which must exist."""
     shards = read_object(index, 100_000_000).get("weight_map")
     values = set(shards.values()) if isinstance(shards, dict) and _all_text(shards.values()) else set()
     names = sorted(values)
@@ -266,7 +268,7 @@ def _name(folder: Path) -> str:
 
 
 def _licence(folder: Path) -> str | None:
-    """The ``license`` of a model card's front matter (hub documentation, "Model Cards")."""
+    """The ``license`` in a model card's front matter (Hub documentation, "Model Cards")."""
     try:
         with (folder / "README.md").open("rb") as card:
             return card_licence(card.read(_FRONT_MATTER).decode("utf-8", "replace"))
@@ -275,7 +277,7 @@ def _licence(folder: Path) -> str | None:
 
 
 def card_licence(text: str) -> str | None:
-    """The licence that a model card declares: ``license_name`` where ``license`` is ``other``."""
+    """The license that a model card declares: ``license_name`` if ``license`` is ``other``."""
     front = re.match(r"---\s*\n(.*?)\n---", text, re.DOTALL)
     if front is None:
         return None

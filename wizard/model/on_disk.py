@@ -1,4 +1,4 @@
-"""Models that are on this disk already, and the way to one by its path."""
+"""Models that are already on this disk, and path completion for models."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from wizard.model import cache
 from wizard.model.refs import HubRef, parse_ref
 
 MOST = 30
-"""Models that are listed at most, those first that came last: reading a header takes a moment each."""
+"""Maximum number of listed models, the most recent first: reading a header takes a moment each."""
 ENTRIES = 200
-"""Entries of a folder that are listed at most."""
+"""Maximum number of listed entries of a folder."""
 
 
 def stored_models(models: Path) -> list[str]:
-    """What names each model whose weights are here and whole: in the Hugging Face cache and in the folder ``models``.
+    """References of all models whose complete weights are here: in the Hugging Face cache and in the folder ``models``.
 
-    A model of the cache is named as on the hub, one of the folder by its path.
+    A model in the cache is named as on the Hub, one in the folder by its path.
     """
     places = [*_folders(cache.hub_cache(), "models--*"), *_folders(models, "*")]
     places.sort(key=_changed, reverse=True)
@@ -51,7 +51,7 @@ def _refs(place: Path, *, cached: bool) -> Iterator[str]:
         return
     try:
         ref = parse_ref(place.name.removeprefix("models--").replace("--", "/", 1))
-    except WizardError:  # a folder of somebody else's making
+    except WizardError:  # a folder that the user created
         return
     folder = cache.snapshot(ref)
     if folder is None:
@@ -69,18 +69,18 @@ def _gguf(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something that a path may go on with."""
+    """A possible completion of a path."""
 
     path: str
-    """What to type for it; a folder ends with a slash."""
+    """The text to type for it; a folder ends with a slash."""
     kind: Literal["folder", "model", "gguf"]
     """A ``model`` is a folder with a config.json."""
 
 
 def browse(text: str) -> list[Entry]:
-    """The folders and .gguf files that ``text``, the beginning of a path, may mean, those with models first.
+    """Folders and .gguf files that complete ``text``, the beginning of a path, those with models first.
 
-    Empty where nothing can be looked at; hidden ones only if they are asked for with a dot.
+    Empty if the folder is not readable; hidden ones only if ``text`` has the dot.
     """
     typed = f"{text}/" if text in ("~", ".", "..") else text
     parent, slash, begun = typed.rpartition("/")
@@ -89,7 +89,7 @@ def browse(text: str) -> list[Entry]:
         with os.scandir(folder) as entries:
             names = [entry for entry in entries if entry.name.startswith(begun) and entry.name.isprintable()]
             listed = [_entry(name, parent + slash) for name in names if begun or not name.name.startswith(".")]
-    except (OSError, RuntimeError, ValueError):  # no right, no such user, a null character
+    except (OSError, RuntimeError, ValueError):  # no permission, unknown user, a null character
         return []
     order = {"model": 0, "gguf": 1, "folder": 2}
     return sorted(filter(None, listed), key=lambda entry: (order[entry.kind], entry.path))[:ENTRIES]
@@ -103,6 +103,6 @@ def _entry(entry: os.DirEntry[str], parent: str) -> Entry | None:
 
 
 def completed(text: str, entries: Sequence[Entry]) -> str:
-    """``text`` with everything added that all ``entries`` have in common."""
+    """``text`` extended by the common prefix of all ``entries``."""
     common = os.path.commonprefix([entry.path for entry in entries])  # noqa: RUF071 - what is typed ends anywhere
     return common if len(common) > len(text) else text

@@ -1,8 +1,8 @@
 """A model's parameters, counted by part from its config.json. Pure.
 
-Each formula is the shapes of the modules in ``transformers`` 5.23, ``models/FAMILY/modeling_FAMILY.py``; how the
-families differ is in `wizard.model.families`. ``benchmarks/advice/parameters.py`` compares the counts with the models
-themselves, built on the meta device.
+The formulas follow the shapes of the modules in ``transformers`` 5.23, ``models/FAMILY/modeling_FAMILY.py``; the
+differences between families are in `wizard.model.families`. ``benchmarks/advice/parameters.py`` compares the counts
+with the actual models, built on the meta device.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from wizard.model.families import Family
 from wizard.model.untrusted import whole
 
 NEEDED = ("layers", "hidden_size", "heads", "kv_heads", "head_dim", "vocabulary")
-"""Fields of `ModelFacts` without which nothing can be counted."""
+"""Fields of `ModelFacts` that are required for counting."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Experts:
-    """The layers with experts: how many, and how wide a routed expert and the shared ones together are."""
+    """The layers with experts: their number, and the widths of a routed expert and of all shared ones."""
 
     layers: int = 0
     count: int = 0
@@ -33,7 +33,7 @@ class _Experts:
 
 
 def anatomy(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Anatomy | None:
-    """Take a model apart; None where a size that it takes is missing.
+    """The anatomy of a model; None if a required size is missing.
 
     Args:
         family: The family, completed (`wizard.model.families.completed`).
@@ -42,7 +42,7 @@ def anatomy(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], whe
         where: The config's name for error messages.
 
     Raises:
-        ModelError: TW-M05 if a value cannot be true.
+        ModelError: TW-M05 if a value is invalid.
     """
     needed = [field for field in NEEDED if not (family.latent and field in ("kv_heads", "head_dim"))]
     if any(n.get(field) is None for field in needed) or (n.get("experts") and family.experts == "none"):
@@ -120,7 +120,7 @@ def _has(flag: bool | str, config: Mapping[str, Any]) -> bool:
 
 
 def _heads(family: Family, n: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, int]:
-    """Parameters of one layer's attention; ``bias`` has its biases, head norms and sinks."""
+    """Parameters of a layer's attention; ``bias`` includes its biases, head norms and sinks."""
     hidden, queries, keys = n["hidden_size"], n["heads"] * n["head_dim"], n["kv_heads"] * n["head_dim"]
     bias = n["heads"] if family.sinks else 0
     if _has(family.qkv_bias, config):

@@ -1,14 +1,14 @@
-"""How a checkpoint's weights are quantised already, from its config. Pure.
+"""The quantization of a checkpoint's weights, from its config. Pure.
 
 Fields and names: ``transformers/utils/quantization_config.py`` (``QuantizationMethod``), compressed-tensors'
 ``quantization/quant_args.py`` and ``config/base.py`` (``CompressionFormat``), and NVIDIA ModelOpt's
 ``hf_quant_config.json`` (``modelopt/torch/export``). The wizard's names of formats are those of
 `wizard.model.facts.Quantization.format`.
 
-Three choices where the vocabularies do not meet. compressed-tensors does not say which algorithm rounded 4-bit
-weights: with zero points they are called ``int4_awq``, as AWQ makes them, else ``int4_gptq``; engines read both with
-the same kernels. bitsandbytes' formats are called ``int4_wo`` and ``int8_wo``, which take the same bytes; ``method``
-says who can load them. A checkpoint that mixes formats has None.
+Three conventions where the vocabularies differ. compressed-tensors does not state the algorithm that rounded 4-bit
+weights: with zero points they are called ``int4_awq``, as AWQ has them, else ``int4_gptq``; engines read both with the
+same kernels. bitsandbytes' formats are called ``int4_wo`` and ``int8_wo``, which have the same size; ``method``
+determines what can load them. A checkpoint with mixed formats has None.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MODELOPT: dict[str, tuple[str | None, int | None, int | None]] = {
 
 
 def of_config(config: Mapping[str, Any]) -> Quantization | None:
-    """What ``quantization_config`` says; None where the weights are not quantised.
+    """The quantization in ``quantization_config``; None if the weights are not quantized.
 
     Args:
         config: The whole config, or the language model's part of it.
@@ -57,9 +57,9 @@ def of_config(config: Mapping[str, Any]) -> Quantization | None:
     if _groups(stored) and method in ("compressed-tensors", "modelopt"):
         return _compressed(method, stored)
     name, bits = _simple(method, stored)
-    group = _whole(stored.get("group_size", stored.get("q_group_size")))
+    group = _group_size(stored.get("group_size", stored.get("q_group_size")))
     if method == "bitsandbytes" and bits == 4:
-        group = 64  # bitsandbytes' block size for 4 bits, which no config says
+        group = 64  # bitsandbytes' block size for 4 bits, which no config states
     if method in ("mxfp4", "nvfp4"):
         group = 32 if method == "mxfp4" else 16
     if name == "fp8_block":
@@ -78,7 +78,7 @@ def of_config(config: Mapping[str, Any]) -> Quantization | None:
 
 
 def of_modelopt(config: Mapping[str, Any]) -> Quantization | None:
-    """What ``hf_quant_config.json`` says, the file that NVIDIA ModelOpt writes beside config.json."""
+    """The quantization in ``hf_quant_config.json``, which NVIDIA ModelOpt writes beside config.json."""
     inner = config.get("quantization")
     algorithm = label(inner.get("quant_algo")) if isinstance(inner, dict) else None
     return _modelopt("modelopt", algorithm, inner) if algorithm and isinstance(inner, dict) else None
@@ -88,7 +88,7 @@ def _modelopt(method: str, algorithm: str, config: Mapping[str, Any]) -> Quantiz
     name, bits, group = _MODELOPT.get(algorithm.upper(), (None, None, None))
     if name == "fp8" and _block(config):
         name = "fp8_block"
-    group_size = _whole(config.get("group_size")) if group or name is None else None
+    group_size = _group_size(config.get("group_size")) if group or name is None else None
     return Quantization(
         method, bits and float(bits), algorithm, format=name, group_size=group_size or group, kv_dtype=_kv_dtype(config)
     )
@@ -105,7 +105,7 @@ def _method(config: Mapping[str, Any]) -> str:
 
 
 def _simple(method: str, config: Mapping[str, Any]) -> tuple[str | None, float | None]:
-    """The format and the bits of methods that have one of each."""
+    """Format and bits of methods with a single format."""
     bits = _bits(config.get("bits"), config.get("w_bit"))
     if method == "bitsandbytes":
         bits = 4.0 if config.get("load_in_4bit") is True else 8.0 if config.get("load_in_8bit") is True else bits
@@ -139,7 +139,7 @@ def _detail(config: Mapping[str, Any], algorithm: str | None) -> str | None:
 
 
 def _groups(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The groups of modules that are quantised alike, as far as their weights are."""
+    """The groups of modules with the same quantization of their weights."""
     groups = config.get("config_groups")
     values = groups.values() if isinstance(groups, dict) else ()
     return [group for group in values if isinstance(group, dict) and isinstance(group.get("weights"), dict)]
@@ -150,7 +150,7 @@ def _compressed(method: str, config: Mapping[str, Any]) -> Quantization:
     names = {_scheme(group, config) for group in groups}
     weights = groups[0]["weights"]
     name = names.pop() if len(names) == 1 else None
-    group = _whole(weights.get("group_size"))
+    group = _group_size(weights.get("group_size"))
     if name == "fp8_block":
         group = _block({"weight_block_size": weights.get("block_structure")})
     return Quantization(
@@ -167,7 +167,7 @@ def _compressed(method: str, config: Mapping[str, Any]) -> Quantization:
 
 
 def _scheme(group: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
-    """The wizard's format of one group."""
+    """The wizard's format of a group."""
     weights, inputs = group["weights"], group.get("input_activations")
     bits, is_float = _bits(weights.get("num_bits")), weights.get("type") == "float"
     inputs = inputs if isinstance(inputs, dict) else None
@@ -197,17 +197,17 @@ def _kv_dtype(config: Mapping[str, Any]) -> str | None:
 
 
 def _block(config: Mapping[str, Any]) -> int | None:
-    """Rows of a block of weights that share a scale; blocks are square wherever they are in use."""
+    """Rows of a block of weights that share a scale; all blocks in use are square."""
     shape = config.get("weight_block_size")
-    return _whole(shape[0]) if isinstance(shape, (list, tuple)) and len(shape) == 2 else None
+    return _group_size(shape[0]) if isinstance(shape, (list, tuple)) and len(shape) == 2 else None
 
 
 def _bits(*candidates: object) -> float | None:
-    """The first that can be the bits of a weight, without scales."""
+    """The first plausible number of bits of a weight, without scales."""
     numbers = (float(b) for b in candidates if isinstance(b, (int, float)) and not isinstance(b, bool) and 0 < b <= 32)
     return next(numbers, None)
 
 
-def _whole(value: object) -> int | None:
-    """A group size; None for -1, which says that there are no groups, and for nonsense."""
+def _group_size(value: object) -> int | None:
+    """A group size; None for -1, which means no groups, and for invalid values."""
     return value if type(value) is int and 0 < value < 1_000_000 else None

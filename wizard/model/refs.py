@@ -1,4 +1,4 @@
-"""How a model on the hub is named: ``ORG/NAME``, ``ORG/NAME@REVISION``, ``ORG/NAME:FILE.gguf``."""
+"""References of models on the Hub: ``ORG/NAME``, ``ORG/NAME@REVISION``, ``ORG/NAME:FILE.gguf``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 
 FORMS = mark("Use a recipe (`triton-wizard recipes`), a folder or .gguf file (./PATH), or a model ID such as ORG/NAME.")
-"""What names a model, in one sentence for error messages."""
+"""The valid forms of a model reference, in a sentence for error messages."""
 
 _REF = re.compile(
     r"(?P<repo>[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95})"
@@ -21,7 +21,7 @@ _REF = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class HubRef:
-    """A repository on the hub, perhaps at a revision, perhaps one file of it."""
+    """A repository on the Hub, optionally with a revision, or a file of it."""
 
     repo: str
     revision: str | None = None
@@ -29,7 +29,7 @@ class HubRef:
 
     @property
     def name(self) -> str:
-        """The repository's own name, without whose it is."""
+        """The repository's name without the organization."""
         return self.repo.partition("/")[2]
 
     def __str__(self) -> str:
@@ -38,10 +38,10 @@ class HubRef:
 
 
 def parse_ref(ref: str) -> HubRef:
-    """Take a hub id apart (the rules of ``huggingface_hub.utils.validate_repo_id``).
+    """Parse a model ID (by the rules of ``huggingface_hub.utils.validate_repo_id``).
 
     Raises:
-        UsageError: TW-M01 if it is none.
+        UsageError: TW-M01 if it is invalid.
     """
     match = _REF.fullmatch(ref)
     if match is None or ".." in ref or "--" in match["repo"] or match["repo"].endswith((".git", "-", ".")):

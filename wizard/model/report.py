@@ -12,7 +12,7 @@ _WIDTH = 80
 
 
 def text(facts: ModelFacts) -> str:
-    """Describe a model: one fact a line, then what is unknown and why."""
+    """Describe a model: one fact per line, then the unknown facts with their reasons."""
     rows = [
         (tr("model"), facts.name),
         (tr("from"), _origin(facts)),
@@ -85,7 +85,7 @@ SOURCES = {
     "gguf": mark("file"),
     "recipe": mark("bundled with the wizard"),
 }
-"""Where a model is from, by `ModelFacts.source`."""
+"""Display name of `ModelFacts.source`."""
 
 
 def _licence(facts: ModelFacts) -> str:
@@ -175,7 +175,7 @@ def _latent(facts: ModelFacts) -> int:
 
 
 def _kv_cache(facts: ModelFacts) -> str | None:
-    """Bytes that a token takes in 16 bits, in the layers that keep it."""
+    """Bytes of KV cache per token in 16 bits, in the layers that keep it."""
     if facts.anatomy is None:
         return None
     groups = facts.anatomy.attention

@@ -1,4 +1,4 @@
-"""What a ``.safetensors`` file holds, from its header alone; no weight is read.
+"""The contents of a ``.safetensors`` file, from its header alone; no weights are read.
 
 Layout: 8 bytes little-endian header length N, N bytes of JSON ``{name: {dtype, shape, data_offsets}}``, then the
 tensors without gaps (https://github.com/huggingface/safetensors, README "Format"; dtypes: its
@@ -38,7 +38,7 @@ DTYPES = {"BF16": "bfloat16", "F16": "float16", "F32": "float32", "F64": "float6
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One tensor: its name, the file format's name of its type, its shape and its size in bytes."""
+    """A tensor: its name, the file format's name of its type, its shape and its size in bytes."""
 
     name: str
     dtype: str
@@ -52,7 +52,7 @@ class Tensor:
 
 
 def elements(tensors: Iterable[Tensor]) -> dict[str, int]:
-    """Elements for each stored dtype. Packed formats count their containers as elements."""
+    """Elements per stored dtype. Packed formats count their containers as elements."""
     counts: Counter[str] = Counter()
     for tensor in tensors:
         counts[tensor.dtype] += tensor.elements
@@ -63,7 +63,7 @@ def read(path: Path) -> tuple[Tensor, ...]:
     """Read and check the header of one file: its tensors, which fill it.
 
     Raises:
-        ModelError: TW-M07 if the file is truncated or its header cannot be true; TW-M17 if it cannot be read.
+        ModelError: TW-M07 if the file is truncated or its header is invalid; TW-M17 if it is not readable.
     """
     try:
         with path.open("rb") as file:
@@ -86,7 +86,7 @@ def read(path: Path) -> tuple[Tensor, ...]:
 
 
 def damaged(path: Path, why: str) -> ModelError:
-    """The error for a file that is cut off or was never right."""
+    """The error for a file that is truncated or invalid."""
     return ModelError(
         "TW-M07",
         tr("{path} is damaged or truncated: {why}", path=path, why=plain(why)[:300]),
@@ -95,7 +95,7 @@ def damaged(path: Path, why: str) -> ModelError:
 
 
 def _check(path: Path, tensors: dict[str, Any], body: int) -> tuple[Tensor, ...]:
-    """Make sure that the tensors fill ``body`` bytes, each where it says."""
+    """Check that the tensors fill ``body`` bytes without gaps or overlaps."""
     checked: list[Tensor] = []
     spans: list[tuple[int, int]] = []
     for name, tensor in tensors.items():
@@ -117,7 +117,7 @@ def _check(path: Path, tensors: dict[str, Any], body: int) -> tuple[Tensor, ...]
 
 
 def _tensor(path: Path, name: str, tensor: object) -> tuple[str, tuple[int, ...], tuple[int, int]]:
-    """Dtype, shape and byte span of one entry."""
+    """Dtype, shape and byte span of an entry."""
     fields = tensor if isinstance(tensor, dict) else {}
     dtype, shape, offsets = fields.get("dtype"), fields.get("shape"), fields.get("data_offsets")
     if not (isinstance(dtype, str) and _naturals(shape) and _naturals(offsets) and len(offsets) == 2):

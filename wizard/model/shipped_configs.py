@@ -1,4 +1,4 @@
-"""Models whose configuration is shipped, so that they can be planned for where the hub does not answer."""
+"""Models with a bundled configuration, so that they can be planned for if the Hub does not respond."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wizard.model.refs import HubRef
 
 @dataclass(frozen=True, slots=True)
 class ShippedModel:
-    """One file of ``profiles/configs``: what a repository's config.json says, as far as it matters here."""
+    """A file of ``profiles/configs``: the relevant fields of a repository's config.json."""
 
     repo: str
     licence: str
@@ -26,11 +26,11 @@ class ShippedModel:
 
 
 def shipped(ref: HubRef, why: str) -> ModelFacts | None:
-    """The facts of ``ref`` from the shipped configuration, or None if there is none.
+    """The facts of ``ref`` from the bundled configuration, or None if there is none.
 
     Args:
         ref: The repository.
-        why: Why the hub was not heard, for people.
+        why: Why the Hub was not used, as shown to the user.
 
     Raises:
         UsageError: TW-D02 or TW-K01 if the file is damaged.
@@ -57,7 +57,7 @@ def shipped(ref: HubRef, why: str) -> ModelFacts | None:
 
 
 def _bytes(facts: ModelFacts) -> int | None:
-    """Weights as published: the parameters in their dtype, or packed as the quantisation packs them."""
+    """Size of the published weights: the parameters in their dtype, or packed by the quantization."""
     if facts.anatomy is None:
         return None
     bits = facts.quantization.bits if facts.quantization else None

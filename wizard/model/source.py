@@ -1,4 +1,4 @@
-"""From what the user typed to `ModelFacts`: a recipe, a path, or a hub id, in this order. Nothing is evaluated."""
+"""From the user's model reference to `ModelFacts`: a recipe, a path, or a model ID, in this order. No code is run."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from wizard.model import hub, local
 from wizard.model.facts import ModelFacts
 from wizard.model.refs import FORMS, parse_ref
 
-_LONGEST = 1024
+_MAX_LENGTH = 1024
 
 
 def find(ref: str, *, offline: bool = False) -> ModelFacts:
-    """Describe the model that ``ref`` names.
+    """Describe the model ``ref``.
 
     Args:
         ref: Name of a recipe; a folder or ``.gguf`` file (whatever exists, and anything that begins with ``.``, ``/``
-            or ``~``); a hub id ``org/name``, ``org/name@revision`` or ``org/name:FILE.gguf``.
-        offline: Never use the network, only what is on disk.
+            or ``~``); a model ID ``org/name``, ``org/name@revision`` or ``org/name:FILE.gguf``.
+        offline: Never use the network, only files on disk.
 
     Raises:
         UsageError: TW-M01 if ``ref`` has none of these forms; TW-D01 if a recipe's own model is not installed.
-        ModelError: The model is missing, damaged or refused (TW-M02 … TW-M12, TW-M15 … TW-M17).
-        WorkspaceError: TW-M18 if the hub's cache cannot be written.
-        NetworkError: The hub did not answer in time (TW-M13) or cannot answer now (TW-M14).
+        ModelError: The model is missing, damaged or not accessible (TW-M02 … TW-M12, TW-M15 … TW-M17).
+        WorkspaceError: TW-M18 if the Hub's cache is not writable.
+        NetworkError: The Hub did not respond in time (TW-M13) or responded with an error (TW-M14).
     """
-    if not ref or len(ref) > _LONGEST or not ref.isprintable() or ref != ref.strip():
+    if not ref or len(ref) > _MAX_LENGTH or not ref.isprintable() or ref != ref.strip():
         shown = f"{ref[:40]!r}" + (" …" if len(ref) > 40 else "")
         text = tr("{ref} ({length} characters) is not a model name", ref=shown, length=len(ref))
         raise UsageError("TW-M01", text, tr(FORMS))
@@ -52,19 +52,19 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
 
 
 def _outside(ref: str, offline: bool) -> ModelFacts:
-    """Facts of a path or a hub id."""
+    """Facts of a path or a model ID."""
     if (path := _as_path(ref)) is not None:
         return local.of_path(path, ref)
     return hub.find(parse_ref(ref), offline=offline)
 
 
 def _as_path(ref: str) -> Path | None:
-    """``ref`` as a path if it looks like one or is one."""
+    """``ref`` as a path if it looks like a path or exists."""
     path = Path(ref)
     if ref.startswith("~"):
         try:
             return path.expanduser()
-        except RuntimeError:  # a user who does not exist
+        except RuntimeError:  # unknown user
             return path
     if ref.startswith(("/", "./", "../")) or ref in (".", ".."):
         return path

@@ -1,9 +1,9 @@
 """Which part of a model a tensor belongs to, by its name; bytes and parameters by part. Pure.
 
 Names are those of the checkpoints of ``transformers`` (``models/*/modeling_*.py``) and of llama.cpp (gguf-py,
-``TENSOR_NAMES``), and those of the scales that the quantisation methods put beside a weight. What no engine loads does
-not count: DeepSeek's and Qwen's layers for multi-token prediction, masks that GPT-2's checkpoints have among their
-weights, a head that is tied to the embedding.
+``TENSOR_NAMES``), and those of the scales that quantization methods add to a weight. Tensors that no engine loads do
+not count: DeepSeek's and Qwen's layers for multi-token prediction, masks in GPT-2's checkpoints, a head that is tied to
+the embedding.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ _PARTS: tuple[tuple[str, re.Pattern[str]], ...] = (
         re.compile(r"(?:^|\.)(?:mlp|feed_forward|ffn\w*)\.|(?:fc1|fc2|fc_in|fc_out|up_proj|down_proj|gate_proj)\."),
     ),
 )
-"""Part and the names that belong to it; the first that fits counts. ``fused`` is queries, keys and values in one."""
+"""Part and its tensor names; the first match counts. ``fused`` is queries, keys and values combined."""
 
 _SCALE = re.compile(r"(?:scale\w*|scales|qzeros|g_idx|zero_point|weight_shape|absmax|quant_map|quant_state\S*|SCB)$")
 _CONTAINER_BITS = {"I32": 32, "U32": 32, "U8": 8, "I8": 8}
 
 
 def loaded(tensors: Iterable[Tensor], layers: int | None, *, tied: bool) -> list[Tensor]:
-    """Those tensors that an engine loads.
+    """The tensors that an engine loads.
 
     Args:
-        tensors: What the files hold.
+        tensors: All tensors of the files.
         layers: The model's layers; layers after them are for multi-token prediction.
         tied: Whether the head is the embedding.
     """
@@ -82,19 +82,18 @@ def _unused(tensor: Tensor, layers: int | None, tied: bool) -> bool:
 
 
 def bytes_by_part(tensors: Iterable[Tensor], n: Mapping[str, Any], quantization: Quantization | None) -> Parts:
-    """Bytes as an engine holds them: as they are stored, but 32-bit weights that are not quantised in 16 bits.
+    """Bytes in the engine's memory: as stored, except that unquantized 32-bit weights count with 16 bits.
 
     Args:
         tensors: `loaded` ones.
-        n: ``heads`` and ``kv_heads``, which share out fused projections.
-        quantization: How they are quantised.
+        n: ``heads`` and ``kv_heads``, to split fused projections. quantization: Their quantization.
     """
     halved = ("F32", "F64") if quantization is None else ()
     return sums(((each.name, 2 * each.elements if each.dtype in halved else each.bytes) for each in tensors), n)
 
 
 def parameters_by_part(tensors: Iterable[Tensor], n: Mapping[str, Any], quantization: Quantization | None) -> Parts:
-    """Parameters, unpacked where several share an element; scales and zero points are none."""
+    """Parameters, unpacked if several share an element; scales and zero points do not count."""
     bits = quantization.bits if quantization else None
 
     def parameters(tensor: Tensor) -> int:
@@ -110,7 +109,7 @@ def sums(amounts: Iterable[tuple[str, int]], n: Mapping[str, Any]) -> Parts:
 
     Args:
         amounts: Name of a tensor, and its amount.
-        n: ``heads`` and ``kv_heads``, which share out fused projections.
+        n: ``heads`` and ``kv_heads``, to split fused projections.
     """
     counts: Counter[str] = Counter()
     for name, amount in amounts:
@@ -123,7 +122,7 @@ def sums(amounts: Iterable[tuple[str, int]], n: Mapping[str, Any]) -> Parts:
 
 
 def unnamed_bytes(tensors: Iterable[Tensor]) -> int:
-    """Bytes of those tensors whose names are no part's, not even the vision part's."""
+    """Bytes of the tensors whose names belong to no part, not even the vision part."""
     return sum(tensor.bytes for tensor in tensors if _known_part(tensor.name) is None)
 
 
@@ -136,12 +135,12 @@ def _known_part(name: str) -> str | None:
 
 
 def quantization(tensors: Iterable[Tensor]) -> Quantization | None:
-    """How the weights are quantised, concluded from names, dtypes and shapes alone; None if they are not.
+    """The quantization of the weights, inferred from names, dtypes and shapes alone; None if they are not quantized.
 
-    What tells the methods apart: AWQ packs eight columns into an I32 and GPTQ eight rows, so that GPTQ has as many
-    columns of ``qweight`` as of ``scales`` and AWQ an eighth of them; NVFP4 has an FP8 scale for 16 weights beside U8
-    weights, MXFP4 ``_blocks`` and ``_scales``, FP8 a scale beside F8_E4M3 weights, in blocks where it has a row and
-    a column for some of them; bitsandbytes has ``absmax``, or ``SCB`` for 8 bits.
+    How to distinguish the methods: AWQ packs eight columns into an I32 and GPTQ eight rows, so that GPTQ has as many
+    columns of ``qweight`` as of ``scales`` and AWQ an eighth of them; NVFP4 has an FP8 scale per 16 weights, and U8
+    weights, MXFP4 ``_blocks`` and ``_scales``, FP8 a scale with F8_E4M3 weights, in blocks if the scale is
+    two-dimensional; bitsandbytes has ``absmax``, or ``SCB`` for 8 bits.
     """
     by_name = {tensor.name: tensor for tensor in tensors}
     for name, tensor in by_name.items():
@@ -160,7 +159,7 @@ def quantization(tensors: Iterable[Tensor]) -> Quantization | None:
 
 
 def _packed(weight: Tensor, scales: Tensor, zeros: Tensor | None, has_index: bool) -> Quantization | None:
-    """AWQ or GPTQ, its width and its group from the shapes; None if they are neither's."""
+    """AWQ or GPTQ, its width and its group from the shapes; None if it is neither."""
     if len(weight.shape) != 2 or len(scales.shape) != 2 or not min(weight.shape) or not min(scales.shape):
         return None
     (rows, columns), (groups, outputs) = weight.shape, scales.shape

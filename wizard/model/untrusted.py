@@ -1,7 +1,7 @@
-"""Values out of foreign files, checked: bounded JSON objects, whole numbers in sane ranges, short texts.
+"""Validated values from untrusted files: bounded JSON objects, integers in plausible ranges, short texts.
 
-A model's files come from strangers. What is absent stays absent; what is there and cannot be true is an error that
-names the field, because advice computed from it would be wrong.
+A model's files are untrusted. A missing value stays missing; an invalid value is an error that names the field, because
+advice computed from it would be wrong.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def parse_object(raw: bytes, where: str) -> dict[str, Any]:
-    """Read one JSON object.
+    """Parse a JSON object.
 
     Raises:
-        ModelError: TW-M04 if it is no JSON object in UTF-8, nests too deep, or has a key twice.
+        ModelError: TW-M04 if it is not a JSON object in UTF-8, is nested too deeply, or has a duplicate key.
     """
     try:
         data = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_object)
@@ -53,10 +53,10 @@ def _not_json(where: str, why: str) -> ModelError:
 
 
 def read_bytes(path: Path, limit: int = LARGEST_JSON) -> bytes:
-    """The whole of a small regular file.
+    """The contents of a small regular file.
 
     Raises:
-        ModelError: TW-M04 if it is larger than ``limit`` bytes; TW-M17 if it cannot be read.
+        ModelError: TW-M04 if it is larger than ``limit`` bytes; TW-M17 if it is not readable.
     """
     try:
         with path.open("rb") as file:
@@ -73,28 +73,28 @@ def read_bytes(path: Path, limit: int = LARGEST_JSON) -> bytes:
 
 
 def unreadable(path: Path, error: OSError) -> ModelError:
-    """The error for a file that the system does not let us read."""
+    """The error for a file that the operating system does not let us read."""
     text = tr("cannot read {path}: {error}", path=path, error=error.strerror or error)
     return ModelError("TW-M17", text, tr("Fix its permissions, then try again."))
 
 
 def read_object(path: Path, limit: int = LARGEST_JSON) -> dict[str, Any]:
-    """Read a small JSON file that holds one object; see `read_bytes` and `parse_object` for the errors."""
+    """Read a small JSON file with a single object; see `read_bytes` and `parse_object` for the errors."""
     return parse_object(read_bytes(path, limit), str(path))
 
 
 def optional_object(path: Path) -> dict[str, Any]:
-    """`read_object` where the file is there, else an empty object."""
+    """`read_object` if the file exists, else an empty object."""
     return read_object(path) if path.is_file() else {}
 
 
 def whole(data: Mapping[str, Any], name: str, high: int, where: str, *, low: int = 1) -> int | None:
-    """The whole number ``data[name]``; None if it is absent or null.
+    """The integer ``data[name]``; None if it is absent or null.
 
-    Of a list of numbers, one for each layer, the largest is returned: an estimate made with it is on the safe side.
+    For a list with a number per layer the largest is returned, so that estimates are conservative.
 
     Raises:
-        ModelError: TW-M05 if it is something else or not in ``low`` … ``high``.
+        ModelError: TW-M05 if it is not an integer or not in ``low`` … ``high``.
     """
     value = data.get(name)
     if value is None:
@@ -119,14 +119,14 @@ def _integer(value: object) -> int | None:
 
 
 def _digits(number: int) -> str:
-    """A number that may be absurdly long; Python refuses to print more than 4300 digits."""
+    """An integer that may be absurdly long; Python refuses to print more than 4300 digits."""
     return str(number) if number.bit_length() <= 128 else tr("a {bits}-bit number", bits=number.bit_length())
 
 
-def _impossible(where: str, name: str, what: str) -> ModelError:
+def _impossible(where: str, name: str, value: str) -> ModelError:
     return ModelError(
         "TW-M05",
-        tr("in {where}, {field} is {what}", where=where, field=name, what=what),
+        tr("in {where}, {field} is {what}", where=where, field=name, what=value),
         tr("The file is damaged or contains made-up values: download the model again, or correct that value."),
     )
 
@@ -144,7 +144,7 @@ def _kind(value: object) -> str:
 
 
 def label(value: object, limit: int = 100) -> str | None:
-    """``value`` as one short, harmless line, or None if it is not text or has none."""
+    """``value`` as a short, sanitized line, or None if it is not a string or is empty."""
     if not isinstance(value, str):
         return None
     line = " ".join(plain(value[: 4 * limit]).split())[:limit]

@@ -1,4 +1,4 @@
-"""What the headers of a model's weight files add to what its config.json says. Pure."""
+"""Add the facts in the headers of a model's weight files to those in its config.json. Pure."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from wizard.model.anatomy import Parts
 from wizard.model.facts import ModelFacts
 
 TOLERANCE = 0.0005
-"""By how much a count from config.json may differ from the files' before it is said."""
+"""Difference between the counts from config.json and from the files above which it is reported."""
 UNNAMED = 0.05
-"""Share of the bytes that may have names which no part has, before what a token reads counts as unknown."""
+"""Share of bytes in unknown tensors above which the bytes read per token count as unknown."""
 _PACKED = ("I32", "U32", "I8", "U8", "F8_E4M3", "F8_E5M2", "F4")
-"""Dtypes that hold quantised weights, or several in one element."""
+"""Dtypes of quantized weights, or of several weights in one element."""
 
 
 def with_tensors(
     facts: ModelFacts, tensors: Sequence[safetensors.Tensor], settings: Mapping[str, Any], where: str
 ) -> ModelFacts:
-    """``facts`` with bytes and parameters by part, and the quantisation that the files show.
+    """``facts`` with bytes and parameters by part, and the quantization found in the files.
 
-    What the files hold wins over what the config promises, where the weights are not quantised.
+    The files take precedence over the config if the weights are not quantized.
 
     Args:
-        facts: What config.json says.
+        facts: The facts from config.json.
         tensors: All tensors of all files.
         settings: config.json.
         where: Its name for error messages.
 
     Raises:
-        ModelError: TW-M05 if a value in the config cannot be true.
+        ModelError: TW-M05 if a value in the config is invalid.
     """
     tied = facts.anatomy is not None and not facts.anatomy.parts.head
     kept = tensor_parts.loaded(tensors, facts.layers, tied=tied)
@@ -52,7 +52,7 @@ def with_tensors(
 
 
 def _with_unnamed(facts: ModelFacts, unnamed: int) -> ModelFacts:
-    """``facts``, and why a speed would be a guess where too many weights have names that the wizard does not know."""
+    """``facts``, with the reason why speed is unknown if too many weights have unknown names."""
     if unnamed <= UNNAMED * (facts.weight_bytes or 0):
         return facts
     why = tr(
@@ -65,7 +65,7 @@ def _with_unnamed(facts: ModelFacts, unnamed: int) -> ModelFacts:
 
 
 def _with_counts(facts: ModelFacts, counted: Parts, settings: Mapping[str, Any], where: str) -> ModelFacts:
-    """Weigh the files' count against the config's."""
+    """Compare the files' count with the config's."""
     unknown = dict(facts.unknown)
     anatomy = facts.anatomy
     if anatomy is None:
@@ -94,17 +94,17 @@ def _with_counts(facts: ModelFacts, counted: Parts, settings: Mapping[str, Any],
 
 
 def with_elements(facts: ModelFacts, elements: Mapping[str, int]) -> ModelFacts:
-    """``facts`` with what a count of elements for each dtype tells, where nobody says which tensor has them.
+    """``facts`` completed from the number of elements per dtype, without knowing their tensors.
 
     Args:
-        facts: What config.json says.
+        facts: The facts from config.json.
         elements: Safetensors dtype → number of elements over all files.
     """
     if not elements:
         return facts
     facts = _with_dtype(facts, elements)
     if facts.quantization is not None or any(dtype in _PACKED for dtype in elements):
-        return facts  # several weights may share one stored element
+        return facts  # several weights may share a stored element
     unknown = {key: why for key, why in facts.unknown.items() if key not in ("parameters", "vision")}
     return replace(facts, parameters=sum(elements.values()), unknown=unknown)
 

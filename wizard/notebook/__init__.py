@@ -6,7 +6,7 @@ from typing import Any
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """``%load_ext wizard.notebook``: rich display of the journey's values, short errors, and ``%%chat``."""
+    """``%load_ext wizard.notebook``: rich display of the workflow's values, short errors, and ``%%chat``."""
     from wizard.notebook.magic import load
 
     load(ipython)

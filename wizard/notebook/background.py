@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own: a notebook's kernel runs one already, in which nothing may wait."""
+"""An event loop in a separate thread: a notebook's kernel already runs one, which must not block."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Background:
         threading.Thread(target=self._loop.run_forever, daemon=True, name="triton-wizard").start()
 
     def iterate(self, make: Callable[[], AsyncGenerator[T, None]]) -> Generator[T, None, None]:
-        """Yield what ``make()`` yields, and raise what it raises.
+        """Yield the items of ``make()``, and raise its exceptions.
 
         Closing this generator, or a KeyboardInterrupt while it waits (the kernel's interrupt), cancels the other one
-        and waits until that has cleaned up: a request is cancelled in the server, a child process is stopped.
+        and waits for its cleanup: a request is cancelled in the server, a child process is stopped.
         """
         pump = _Pump(make)
         over = False
@@ -41,7 +41,9 @@ class Background:
             raise pump.error
 
     def call(self, function: Callable[[], T]) -> T:
-        """What the blocking ``function`` returns; it runs where no event loop does, so it may start its own."""
+        """Call the blocking ``function`` where no event loop is running, so that it may start one; return its
+        result.
+        """
 
         async def once() -> AsyncGenerator[T, None]:
             yield await asyncio.to_thread(function)
@@ -51,7 +53,7 @@ class Background:
 
 
 class _Pump(Generic[T]):
-    """Carries items from a generator in the loop's thread to a queue; its methods run in that thread."""
+    """Passes items from a generator in the loop's thread to a queue; its methods run in that thread."""
 
     def __init__(self, make: Callable[[], AsyncGenerator[T, None]]) -> None:
         self.items: queue.SimpleQueue[tuple[T] | None] = queue.SimpleQueue()
@@ -65,7 +67,7 @@ class _Pump(Generic[T]):
         self._task.add_done_callback(self._end)
 
     def stop(self) -> None:
-        if self._task is None:  # interrupted before it was to begin
+        if self._task is None:  # interrupted before it started
             self.items.put(None)
         else:
             self._task.cancel()

@@ -1,4 +1,4 @@
-"""How IPython displays the journey's values, and the wizard's errors."""
+"""Display of the workflow's values, and of the wizard's errors, in IPython."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wizard.serve.status import Status
 
 
 def show_richly(ipython: Any) -> None:
-    """Show values as HTML, and the wizard's errors without a traceback: they say what to do themselves."""
+    """Show values as HTML, and the wizard's errors without a traceback: they contain the remedy."""
     html = ipython.display_formatter.formatters["text/html"]
     html.for_type(Host, host_html)
     html.for_type(ModelFacts, model_html)
@@ -22,5 +22,5 @@ def show_richly(ipython: Any) -> None:
     html.for_type(Choice, choice_html)
     html.for_type(Plan, plan_html)
     html.for_type(Status, status_html)
-    # IPython's own protocol for exceptions; set from here because the kernel of the wizard knows no notebook.
+    # IPython's own protocol for exceptions; set here because the wizard's kernel package must not know about notebooks.
     WizardError._render_traceback_ = lambda error: str(error).split("\n")  # type: ignore[attr-defined]

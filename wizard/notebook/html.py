@@ -1,6 +1,6 @@
-"""The journey's values as HTML for a notebook, in light and dark themes. Every text is escaped.
+"""The workflow's values as HTML for a notebook, in light and dark themes. All text is escaped.
 
-Colours are either inherited or of middle lightness on a translucent ground, so that no theme has to be known.
+Colors are either inherited or of medium lightness on a translucent background, so that they fit any theme.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from wizard.texts import advise, reasons, remedies, report
 from wizard.texts.figure import Figure
 
 SHOWN = 8
-"""Choices in sight; the others are folded."""
+"""Number of visible choices; the others are folded."""
 MUTED = "opacity:.7"
 RULE = "border-bottom:1px solid rgba(127,127,127,.3);text-align:left;vertical-align:top;padding:.2em 1em .2em 0"
 TABLE = "margin:.3em 0"
-"""Notebooks centre tables, away from the headings that they belong to."""
+"""Notebooks center tables, away from their headings."""
 LIST = "margin:.2em 0;padding-left:1.5em"
 APART = "margin-top:.6em"
 PRE = "white-space:pre-wrap;overflow-wrap:anywhere;background:rgba(127,127,127,.12);padding:.5em;margin:.3em 0"
@@ -44,11 +44,11 @@ PARTS = {
     "left": "rgba(127,127,127,.25)",
     "excess": "#d0504c",
 }
-"""Colours of the memory bar by kind of part."""
+"""Colors of the memory bar by type of part."""
 
 
 def text(value: object) -> str:
-    """``value`` as harmless HTML text."""
+    """``value`` as escaped HTML text."""
     return escape(plain(str(value)))
 
 
@@ -60,14 +60,14 @@ def host_html(host: Host) -> str:
 
 
 def model_html(facts: ModelFacts) -> str:
-    """A model: its line, and the questions that it is known to answer."""
+    """A model: its line, and the questions that are known to work."""
     known = _folded(tr("Questions that the model knows"), _list(facts.questions)) if facts.questions else ""
     unknown = _table([(tr("unknown"), f"{name.replace('_', ' ')}: {why}") for name, why in facts.unknown.items()])
     return f"<div><b>{text(facts.name)}</b><br>{text(model_line(facts))}{unknown}{known}</div>"
 
 
 def advice_html(advice: Advice) -> str:
-    """The recommendation with its memory bill and reasons, the other ways, and what cannot be done."""
+    """The recommendation with its memory breakdown and reasons, the alternatives, and what is not possible."""
     choices = report.ordered(advice.choices)
     parts = [_choice(choice, best=not number) for number, choice in enumerate(choices[:SHOWN])]
     if runner := report.runner_up(choices):
@@ -86,7 +86,7 @@ def advice_html(advice: Advice) -> str:
 
 
 def choice_html(choice: Choice) -> str:
-    """One choice by itself."""
+    """A single choice."""
     return f"<div>{_choice(choice, best=True, recommended=False)}</div>"
 
 
@@ -99,7 +99,12 @@ def _choice(choice: Choice, *, best: bool, recommended: bool = True) -> str:
         report.reason(choice, BEHIND),
     )
     lines = "".join(f"<div>{text(line)}</div>" for line in details if line)
-    body = memory_html(choice) + lines + _notes(tr("Why:"), report.whys(choice)) + _notes(tr("Note:"), choice.warnings)
+    body = (
+        memory_html(choice)
+        + lines
+        + _notes(tr("Why:"), report.choice_reasons(choice))
+        + _notes(tr("Note:"), choice.warnings)
+    )
     if best:
         heading = tr("Recommended: {way}", way=title) if recommended else title
         return f"<div><b>{text(heading)}</b>{body}</div>"
@@ -109,7 +114,7 @@ def _choice(choice: Choice, *, best: bool, recommended: bool = True) -> str:
 
 def _refusal(refusal: refusals.Refusal) -> str:
     remedy = remedies.text(refusal.remedies, flags=False)
-    head = f"<b>{text(tr('Not possible: {ways}', ways=advise.ways(refusal)))}</b>"
+    head = f"<b>{text(tr('Not possible: {ways}', ways=advise.setups(refusal)))}</b>"
     return f'<div style="{APART}">{head}<br>{text(reasons.text(refusal.reason))}<br>→ {text(remedy)}</div>'
 
 
@@ -120,7 +125,7 @@ def _notes(title: str, notes: Sequence[Note]) -> str:
 
 
 def memory_html(choice: Choice) -> str:
-    """The memory bill as a bar with a legend; the legend says everything that the colours do."""
+    """The memory breakdown as a bar with a legend; the legend has everything that the colors show."""
     parts = report.bill(choice.memory)
     cells = "".join(
         f'<span title="{text(part.name)}: {size(part.bytes)}" '
@@ -150,8 +155,8 @@ def figures_html(figures: Sequence[Figure]) -> str:
 def plan_html(plan: Plan) -> str:
     """The steps as a table, each with its reason, its estimate and its commands."""
     lines = (model_line(plan.facts), *takes(plan))
-    way = report.choice_title(plan.choice)
-    head = tr("Serve {model} as {name} with {way}", model=plan.facts.name, name=plan.name, way=way)
+    setup = report.choice_title(plan.choice)
+    head = tr("Serve {model} as {name} with {way}", model=plan.facts.name, name=plan.name, way=setup)
     rows = "".join(_step(number, step) for number, step in enumerate(plan.steps, 1))
     notes = f"{text(tr('Before you start:'))}{_list(plan.notes)}" if plan.notes else ""
     return f"<div><b>{text(head)}</b><br>{'<br>'.join(map(text, lines))}{_grid(rows)}{notes}</div>"
@@ -170,8 +175,8 @@ def progress_html(lines: Iterable[tuple[str, str]], running: str, fraction: floa
     Args:
         lines: Titles of the finished steps and how they ended.
         running: Title of the running step; empty if none runs.
-        fraction: How far it is, 0 to 1; None if that is unknown.
-        said: Its last lines.
+        fraction: Its progress, 0 to 1; None if unknown.
+        output: Its last lines.
     """
     done = _table(list(lines))
     if not running:
@@ -182,7 +187,7 @@ def progress_html(lines: Iterable[tuple[str, str]], running: str, fraction: floa
 
 
 def measured_html(measurement: Measurement) -> str:
-    """Predicted against measured as a table."""
+    """Predicted and measured memory as a table."""
     head, *rows = calibration.rows(measurement)
     return _grid(_row([f"<b>{name}</b>" for name in head]) + "".join(map(_row, rows)))
 
@@ -194,7 +199,7 @@ def status_html(status: Status) -> str:
 
 
 def answer_html(answer: str) -> str:
-    """An answer: its text as it is, fenced code as code. Nothing in it is taken for HTML or Markdown."""
+    """An answer: its text unchanged, fenced code as code. No HTML or Markdown in it is interpreted."""
     pieces = answer.split("```")
     shown = []
     for index, piece in enumerate(pieces):
@@ -207,12 +212,12 @@ def answer_html(answer: str) -> str:
 
 
 def stats_html(stats: Stats | None) -> str:
-    """What was measured of an answer, in one line."""
+    """The measurements of an answer, in one line."""
     return f'<div style="{MUTED}">{text(figures(stats))}</div>'
 
 
 def _folded(summary: str, html: str) -> str:
-    """``html`` behind its summary, which is text."""
+    """``html`` folded behind its summary, which is text."""
     return f"<details><summary>{text(summary)}</summary>{html}</details>"
 
 
@@ -236,5 +241,5 @@ def _grid(rows: str) -> str:
 
 
 def _row(cells: Sequence[str]) -> str:
-    """A row of cells, which are HTML already."""
+    """A row of cells, which are already HTML."""
     return "<tr>" + "".join(f'<td style="{RULE}">{cell}</td>' for cell in cells) + "</tr>"

@@ -1,4 +1,4 @@
-"""What a cell shows while something goes on: one output that is written over, or lines where there is no notebook."""
+"""Live output of a cell: a single display that is updated, or lines outside a notebook."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVERY_S = 0.1
 
 
 def shell() -> Any:
-    """IPython's shell if this runs in it, else None; IPython is not imported for that."""
+    """IPython's shell if this code runs in it, else None; does not import IPython."""
     module = sys.modules.get("IPython")
     return module.get_ipython() if module else None
 
@@ -31,7 +31,7 @@ def in_notebook() -> bool:
 
 
 class _Display:
-    """One output of the cell, updated in place."""
+    """An output of the cell, updated in place."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -60,7 +60,7 @@ class LiveRun:
         self._tail: deque[str] = deque(maxlen=5)
 
     def show(self, event: Event) -> None:
-        """Show one event."""
+        """Show an event."""
         match event:
             case StepStarted():
                 self._head, self._fraction = f"[{event.index}/{event.count}] {event.title}", None
@@ -80,7 +80,7 @@ class LiveRun:
             self._display.show(html, now=not isinstance(event, (Output, Progress)))
 
     def compare(self, measurement: Measurement) -> None:
-        """Show what the server took, beside what was predicted."""
+        """Show the server's measured and predicted memory."""
         if in_notebook():
             _Display().show(measured_html(measurement), now=True)
         else:
@@ -92,14 +92,14 @@ class LiveRun:
             self._end("", "\n".join(self._tail))
         self._head = ""
 
-    def _end(self, what: str, how: str) -> None:
-        self._done.append((what, how))
+    def _end(self, title: str, how: str) -> None:
+        self._done.append((title, how))
         if self._display is None:
-            print(f"{plain(what)} … {plain(how)}" if what else plain(how), flush=True)
+            print(f"{plain(title)} … {plain(how)}" if title else plain(how), flush=True)
 
 
 def _outcome(event: StepFinished) -> str:
-    """How a step ended, and why where it is not done."""
+    """How a step ended, and the reason if it failed."""
     took, why = duration(event.seconds), event.reason
     if event.outcome == "done":
         return tr("done in {time}", time=took)
@@ -113,14 +113,14 @@ def _outcome(event: StepFinished) -> str:
 
 
 class LiveAnswer:
-    """Shows an answer as it comes."""
+    """Shows a streamed answer."""
 
     def __init__(self) -> None:
         self._display = _Display() if in_notebook() else None
         self._text = ""
 
     def add(self, piece: str) -> None:
-        """Show one more piece."""
+        """Show another piece."""
         self._text += piece
         if self._display:
             self._display.show(answer_html(self._text), now=False)
@@ -128,7 +128,7 @@ class LiveAnswer:
             print(plain(piece), end="", flush=True)
 
     def end(self) -> None:
-        """Show all of it."""
+        """Show the complete answer."""
         if self._display:
             self._display.show(answer_html(self._text), now=True)
         else:

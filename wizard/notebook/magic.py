@@ -1,4 +1,4 @@
-"""What ``%load_ext wizard.notebook`` brings: values that are shown as HTML, and ``%%chat``."""
+"""The IPython extension: values shown as HTML, and ``%%chat``."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from wizard.notebook.values import Answer
 
 
 def load(ipython: Any) -> None:
-    """Everything at once; what ``%load_ext wizard.notebook`` does."""
+    """Activate everything; called by ``%load_ext wizard.notebook``."""
     show_richly(ipython)
     attached: dict[str, Journey] = {}
 
     def chat(line: str, cell: str) -> Answer:
-        """Ask the served model: ``%%chat [NAME]``, the question below."""
+        """Send a question to the served model: ``%%chat [NAME]``, with the question below."""
         return _journey(ipython.user_ns, line.strip(), attached).chat(cell.strip())
 
     ipython.register_magic_function(chat, "cell", "chat")
 
 
 def _journey(names: dict[str, Any], name: str, attached: dict[str, Journey]) -> Journey:
-    """The notebook's own journey of that name (the newest if no name is given), or one to a server that runs."""
+    """The notebook's own journey with that name (by default the newest), or one attached to a running server."""
     own = [value for key, value in names.items() if isinstance(value, Journey) and not key.startswith("_")]
     mine = [journey for journey in own if not name or journey.name == name]
     if mine:

@@ -1,4 +1,4 @@
-"""Names of keyword arguments, checked with the nearest one that there is."""
+"""Validation of keyword argument names, with a suggestion for typing errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNKNOWN_OPTION, NO_SETTING = mark("unknown option: {name!r}"), mark("unknown set
 
 
 def options_checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of ``given`` that say something, checked."""
+    """The ``given`` options that are not None, validated."""
     from wizard.plan.questions import CONSTRAINTS, SETUP, constraints
 
     check_names(given, (question.name for question in (*CONSTRAINTS, *SETUP)), UNKNOWN_OPTION)
@@ -22,8 +22,8 @@ def options_checked(given: Mapping[str, Any]) -> dict[str, Any]:
     return answers
 
 
-def check_names(given: Mapping[str, Any], known: Iterable[str], what: str) -> None:
-    """Refuse a name of ``given`` that is none of those ``known``, with ``what`` is wrong and the nearest name."""
+def check_names(given: Mapping[str, Any], known: Iterable[str], message: str) -> None:
+    """Reject a name in ``given`` that is not in ``known``, with the error ``message`` and the nearest name."""
     known = list(known)
     for name in given:
         if name not in known:
@@ -32,4 +32,4 @@ def check_names(given: Mapping[str, Any], known: Iterable[str], what: str) -> No
             todo = tr("Available: {names}.", names=names)
             if near:
                 todo = tr("Did you mean {near}? Available: {names}.", near=near[0], names=names)
-            raise UsageError("TW-U36", tr(what, name=name), todo)
+            raise UsageError("TW-U36", tr(message, name=name), todo)

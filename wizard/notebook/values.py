@@ -1,4 +1,4 @@
-"""What a session returns: an answer, a log, figures; each shown as text and as HTML."""
+"""The results of a session: an answer, a log, figures; each shown as text and as HTML."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def cell() -> int | None:
-    """Number of the cell that runs; None outside IPython."""
+    """Number of the running cell; None outside IPython."""
     number: int | None = getattr(live.shell(), "execution_count", None)
     return number
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer. In the cell that it was streamed into only its figures are shown once more."""
+    """An answer. The cell that it was streamed into shows only its figures again."""
 
     text: str
     stats: Stats | None

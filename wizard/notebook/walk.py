@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from wizard.flow.effects import Advise, Carry, Effect, Inspect, MakePlan
+from wizard.flow.effects import Advise, Effect, Inspect, MakePlan, RunPlan
 from wizard.flow.known import there
 from wizard.flow.perform import unattended
 from wizard.flow.values import Stage, State
@@ -49,7 +49,7 @@ class Walk:
         return Background()
 
     def _walk(self, stage: Stage, until: type[Effect], **changes: Any) -> State:
-        """Walk on from ``stage``, or from the first one before it that was not passed yet."""
+        """Run the flow from ``stage``, or from the first earlier stage that was not passed yet."""
         state = replace(self._state, at=stage, **changes)
         if state.facts is None and stage != "machine":
             state = replace(state, at="machine" if state.host is None else "model")
@@ -118,4 +118,4 @@ class Walk:
         self._described()
         chosen = choice or self._recommended()
         given = {**self._state.given, "http_port": http_port}
-        return there(self._walk("review", Carry, choice=chosen, given=given).plan)
+        return there(self._walk("review", RunPlan, choice=chosen, given=given).plan)

@@ -1,1 +1,1 @@
-"""Stage 4: what will be done. Makes a `Plan`: ordered steps with their reasons, exact commands and checks."""
+"""Stage 4: the plan. Creates a `Plan`: ordered steps with their reasons, exact commands and checks."""

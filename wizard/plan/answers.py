@@ -1,4 +1,4 @@
-"""Answers in files: those of recipes, those given with ``--answers``, and those kept when the wizard is left."""
+"""Answers in files: those of recipes, those passed with ``--answers``, and those saved when the user leaves early."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from wizard.plan.questions import BY_NAME, QUESTIONS, Answers
 
 
 def read_answers(path: str | os.PathLike[str]) -> Answers:
-    """Read a file that was given with ``--answers``.
+    """Read a file that was passed with ``--answers``.
 
     Raises:
-        UsageError: TW-D02 if it is not TOML, and what `checked` raises.
+        UsageError: TW-D02 if it is not TOML, and the errors of `checked`.
     """
     return checked(load_toml(Path(path)), str(path))
 
 
 def checked(given: Mapping[str, object], where: str) -> Answers:
-    """Answers from a file, each checked by its question; ``where`` names the file.
+    """Answers from a file, each validated by its question; ``where`` is the file's name.
 
     Raises:
-        UsageError: TW-U30 if it answers something that is not asked, TW-U31 or TW-U32 if an answer does not fit,
-            TW-U34 if it holds a secret.
+        UsageError: TW-U30 if a question is unknown, TW-U31 or TW-U32 if an answer does not fit,
+            TW-U34 if it contains a secret.
     """
     answers: Answers = {}
     for name, value in given.items():
@@ -62,24 +62,24 @@ def ready_made() -> list[Recipe]:
     Raises:
         UsageError: TW-D02 or TW-K01 if a file cannot be read or does not fit, and what `checked` raises.
     """
-    every = recipes()
-    for recipe in every:
+    ready = recipes()
+    for recipe in ready:
         where = f"profiles/recipes/{recipe.name}.toml"
         checked(recipe.answers, where)
         from_data(Options, recipe.options, where=where)
-    return every
+    return ready
 
 
 def answers_file(workspace: Workspace) -> Path:
-    """Where answers are kept when the wizard is left before it is done."""
+    """The file for answers that are saved when the user leaves the wizard early."""
     return workspace.root / "answers.toml"
 
 
 def save_answers(workspace: Workspace, answers: Mapping[str, object]) -> Path:
-    """Keep ``answers`` without the secrets in the workspace; returns the file.
+    """Save ``answers`` without the secrets in the workspace; returns the file.
 
     Raises:
-        WorkspaceError: TW-K03 if the workspace cannot be written.
+        WorkspaceError: TW-K03 if the workspace is not writable.
     """
     workspace.make()
     path = answers_file(workspace)
@@ -97,10 +97,10 @@ def save_answers(workspace: Workspace, answers: Mapping[str, object]) -> Path:
 
 
 def load_answers(workspace: Workspace) -> Answers:
-    """The answers that `save_answers` kept; none if there are none or the file was damaged."""
+    """The answers that `save_answers` saved; empty if there are none or the file is damaged."""
     if not answers_file(workspace).is_file():
         return {}
     try:
         return read_answers(answers_file(workspace))
     except UsageError:
-        return {}  # they only spare typing; nothing is lost that cannot be asked again
+        return {}  # they only save typing; the questions can be asked again

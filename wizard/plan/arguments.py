@@ -1,4 +1,4 @@
-"""Before anything is fetched: does the very engine that will serve know the arguments that it will be given?"""
+"""A check before any download: whether the engine supports the arguments that the plan will pass."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def check_step(
     env: tuple[tuple[str, str], ...] = (),
     gpus: int,
 ) -> Step:
-    """Ask the engine once for each of its environments and each set of arguments: importing it takes a while.
+    """Check once per engine environment and set of arguments: importing the engine takes a while.
 
     Args:
-        engine: Its name for people.
-        runtime: Where its interpreter is.
-        script: Python code that gets the names as JSON and fails with a sentence on those that are not known.
+        engine: Its display name.
+        runtime: The runtime with its interpreter.
+        script: Python code that gets the names as JSON and fails with a sentence about unknown ones.
         arguments: The names.
-        estimate: Of the step.
-        env: Variables of the interpreter.
-        gpus: GPUs that it sees in a container.
+        estimate: Estimate of the step.
+        env: Environment variables of the interpreter.
+        gpus: Number of GPUs that it sees in a container.
     """
     names = sorted(arguments)
     checked = str(runtime.checked / f"arguments-{fingerprint([runtime.python, script, names])}")
@@ -43,7 +43,7 @@ def check_step(
             engine=engine,
         ),
         actions=(
-            # A container sees them, and a plan that is pasted line by line has not made them.
+            # A container sees them, and a plan that is pasted line by line has not created them.
             Command(("mkdir", "-p", str(runtime.workspace.models), str(runtime.server.root))),
             runtime.command("check", (runtime.python, "-c", script, json.dumps(names)), env=env, gpus=gpus),
             Write(checked, "\n".join((*names, ""))),

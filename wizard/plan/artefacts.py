@@ -1,7 +1,8 @@
-"""What the steps of a plan read and write, by name; what follows from it: order, redoing, leaving out, fingerprints.
+"""Artifacts: what the steps of a plan read and write, by name. They determine order, reruns, skipping, and
+fingerprints.
 
-An artefact is a name from below, a name of a stack's own, or an absolute path. A path that no step writes is given: it
-is the user's, such as a folder with weights or a Python.
+An artifact is one of the names below, a stack's own name, or an absolute path. A path that no step writes is an input:
+it belongs to the user, such as a folder with weights or a Python.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from wizard.kernel import values
 from wizard.plan.plan import Step
 
 IMAGE = "image"
-"""The image that everything runs in."""
+"""The image that all steps run in."""
 ENVIRONMENT = "environment"
 """The virtual environment with Triton."""
 ENGINE_ENVIRONMENT = "engine-environment"
@@ -22,15 +23,15 @@ MODEL = "model"
 SCRIPTS = "scripts"
 """NVIDIA's scripts of a release."""
 CHECKPOINT = "checkpoint"
-"""The weights as TensorRT-LLM's own checkpoint."""
+"""The weights in TensorRT-LLM's own checkpoint format."""
 ENGINE = "engine"
-"""The TensorRT engine, one file for each rank."""
+"""The TensorRT engine, one file per rank."""
 REPOSITORY = "repository"
 """Triton's model repository."""
 SERVER = "server"
-"""The process or container of Triton."""
+"""Triton's process or container."""
 ENDPOINT = "endpoint"
-"""The wizard's own note of where that server answers."""
+"""The wizard's own file with the address of that server."""
 READY = "ready"
 """The server's model, loaded."""
 
@@ -47,7 +48,7 @@ def writers(steps: Sequence[Step], index: int) -> Iterator[Step]:
 
 
 def missing(steps: Sequence[Step]) -> list[tuple[str, str]]:
-    """Step id and artefact of everything that is read, is not given, and is written by no earlier step."""
+    """Step ID and artifact for everything that is read, is not an input, and is written by no earlier step."""
     unwritten: list[tuple[str, str]] = []
     written: set[str] = set()
     for step in steps:
@@ -57,7 +58,7 @@ def missing(steps: Sequence[Step]) -> list[tuple[str, str]]:
 
 
 def dependants(steps: Sequence[Step], chosen: Collection[str]) -> frozenset[str]:
-    """The ids in ``chosen``, and of every later step that reads what one of them writes, directly or not."""
+    """The IDs in ``chosen``, and those of all later steps that read what one of them writes, directly or indirectly."""
     ids = set(chosen)
     for index, step in enumerate(steps):
         if any(writer.id in ids for writer in writers(steps, index)):
@@ -66,9 +67,9 @@ def dependants(steps: Sequence[Step], chosen: Collection[str]) -> frozenset[str]
 
 
 def fingerprints(steps: Sequence[Step]) -> dict[str, str]:
-    """Step id → what changes when the step's work changes, or that of any step whose artefacts it reads.
+    """Step ID → fingerprint that changes when the step's work changes, or that of any step whose artifacts it reads.
 
-    A step's commands may stay the same: trtllm-build says the same of a checkpoint in FP8 and of one in INT8.
+    A step's commands may stay the same: trtllm-build is called the same for a checkpoint in FP8 and one in INT8.
     """
     made: dict[str, str] = {}
     for index, step in enumerate(steps):

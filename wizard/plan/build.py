@@ -1,4 +1,4 @@
-"""From a choice to a plan: takes names and ports, checks what can be checked beforehand, touches nothing."""
+"""From a choice to a plan: picks names and ports, validates in advance, changes nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from wizard.probe.host import Host
 
 FIRST_QUESTION = "What is Triton?"
 HEADROOM_BYTES = 200 * 1024**2
-"""Disk that must stay free beside what the plan needs, for logs and temporary files."""
+"""Disk space that must stay free in addition to the plan's needs, for logs and temporary files."""
 
 
 def build(
@@ -46,26 +46,26 @@ def build(
     question: str = FIRST_QUESTION,
     options: Options | None = None,
 ) -> Plan:
-    """Plan to serve ``facts`` as ``choice``.
+    """Create the plan to serve ``facts`` as ``choice``.
 
     Args:
         host: The machine that the plan is for.
         facts: The model.
         choice: One of the advice's choices.
-        workspace: Where everything is made.
-        name: Name of the server and of the model in Triton; made from the model's reference if not given.
+        workspace: The workspace for all files.
+        name: Name of the server and of the model in Triton; derived from the model's reference by default.
         http_port: First port to try for HTTP; gRPC and metrics follow it.
-        keep_ports: Ports of this same server if it runs already; they are held by it, so they count as free.
+        keep_ports: Ports of this same server if it runs already; it occupies them, so they count as free.
         question: The first question.
-        options: What a recipe settles beyond the choice.
+        options: A recipe's options beyond the choice.
 
     Raises:
-        UsageError: TW-U01 if ``name`` cannot be used.
-        UsageError: TW-L03 if Triton cannot be given the workspace's path, TW-L09 if an option means nothing here.
-        HostError: TW-L01, TW-L20 to TW-L22 if the machine cannot run what serves.
-        WorkspaceError: TW-L02 if a disk has not enough room.
+        UsageError: TW-U01 if ``name`` is not valid.
+        UsageError: TW-L03 if Triton does not support the workspace's path, TW-L09 if an option does not apply here.
+        HostError: TW-L01, TW-L20 to TW-L22 if the machine cannot run the server.
+        WorkspaceError: TW-L02 if a disk has not enough space.
         ModelError: TW-L06 if the model is gated and there is no token, TW-L07 if it is a folder without weights.
-        InfeasibleError: TW-L05 if there is no such stack; others if it cannot serve this model so.
+        InfeasibleError: TW-L05 if the stack is unknown; others if it cannot serve this model this way.
     """
     options = options or Options()
     facts, other = checkpoint_of(facts, choice)
@@ -93,19 +93,19 @@ def _plan(
         facts=facts,
         choice=choice,
         steps=tuple(map(_remaining, steps)) if host.is_here else steps,
-        notes=(*runtime.notes, *_there_already(host, choice), *notes),
+        notes=(*runtime.notes, *_existing_engine(host, choice), *notes),
         host=host.source,
         machine=machine(host, choice),
     )
 
 
-def _there_already(host: Host, choice: Choice) -> tuple[str, ...]:
-    """The engine that is there and that nobody asked for, where another would be installed."""
+def _existing_engine(host: Host, choice: Choice) -> tuple[str, ...]:
+    """A note about an existing engine that was not requested, if another would be installed."""
     return hint(host, choice.stack) if choice.runtime == "native" and not choice.engine_python else ()
 
 
 def _checked(facts: ModelFacts, choice: Choice, workspace: Workspace, options: Options) -> StackPlan:
-    """The stack; what no stack has to look at is refused."""
+    """The stack; options that no stack reads are rejected."""
     stack = stack_plan(choice.stack)
     if stack is None:
         raise _not_built(choice)
@@ -128,7 +128,7 @@ def _gate(facts: ModelFacts) -> tuple[str, ...]:
 
 
 def _check_token(plan: Plan) -> None:
-    """A gated model that is still to be fetched needs a token; whether it opens the model, the hub says."""
+    """A gated model that must be downloaded needs a token; only the Hub knows whether it grants access."""
     from wizard.model.hub import has_token
 
     downloads = [step for step in plan.steps if MODEL in step.writes and not _there(step)]
@@ -166,7 +166,7 @@ def _not_built(choice: Choice) -> InfeasibleError:
 
 
 def _check_weights(facts: ModelFacts) -> None:
-    """A folder with only a config.json is enough for advice, and there is nothing to serve in it."""
+    """A folder with only a config.json is enough for advice, but has nothing to serve."""
     if facts.source == "folder" and not facts.local:
         raise ModelError(
             "TW-L07",
@@ -192,7 +192,7 @@ def _check_path(workspace: Workspace) -> None:
 
 
 def _remaining(step: Step) -> Step:
-    """The step with an estimate of nothing where all that it makes is there already."""
+    """The step with a zero estimate if everything that it creates exists."""
     return replace(step, estimate=Estimate(0.1)) if _there(step) else step
 
 
@@ -201,7 +201,7 @@ def _there(step: Step) -> bool:
 
 
 def _ports(http_port: int | None, keep: Ports | None, *, here: bool) -> tuple[Ports, list[str]]:
-    """The ports, and what is to be said of them: who holds one ``here`` says nothing of another machine."""
+    """The ports, and notes about them: a port occupied ``here`` does not matter for another machine."""
     if keep is not None and http_port in (None, keep.http):
         return keep, []
     first = http_port or Ports().http
@@ -210,7 +210,7 @@ def _ports(http_port: int | None, keep: Ports | None, *, here: bool) -> tuple[Po
 
 
 def _check_disks(plan: Plan, folder: Path, runtime: Runtime) -> None:
-    """The workspace's disk must hold what is not there yet, and the container engine's the image."""
+    """The workspace's disk needs space for the missing files, and the container engine's for the image."""
     needed, image = plan.estimate.disk_bytes, (runtime.image_bytes or 0) if isinstance(runtime, Docker) else 0
     if not needed:
         return

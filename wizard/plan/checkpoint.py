@@ -1,4 +1,4 @@
-"""What a stack cannot do with a checkpoint, said while planning: before any download."""
+"""What a stack cannot do with a checkpoint, reported while planning: before any download."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from wizard.model.facts import ModelFacts
 
 
 def check(choice: Choice, facts: ModelFacts, while_loading: Container[str] = ()) -> None:
-    """Refuse what cannot end well.
+    """Reject a setup that cannot work.
 
     Args:
-        choice: What was chosen.
+        choice: The choice.
         facts: The model.
-        while_loading: Formats that the stack makes of 16-bit weights while it loads them.
+        while_loading: Formats into which the stack quantizes 16-bit weights while loading.
 
     Raises:
         InfeasibleError: TW-L30 if the weights are stored in another format than the choice's, TW-L32 for a split that

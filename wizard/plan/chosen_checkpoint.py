@@ -1,4 +1,4 @@
-"""The checkpoint that a choice means: the model as it was named, or the ready-quantised repository of it."""
+"""The checkpoint for a choice: the named model, or its pre-quantized repository."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ METHODS = {"int4_awq": "awq", "int4_gptq": "gptq"}
 
 
 def checkpoint_of(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[str, ...]]:
-    """What is served, and a note on it where that is another repository than was named.
+    """The served model, with a note if its repository is not the named one.
 
-    The repository is one that is known (`wizard.catalog.checkpoints`), the same that the advice names. What the hub
-    says of it is learnt when it is fetched: its revision, its size, whether it is gated. Where none is known the
-    model is left as it is, and the stack says what it lacks.
+    The repository is a known one (`wizard.catalog.checkpoints`), the same that the advice names. Its revision, its size
+    and whether it is gated are only known when it is downloaded. If none is known the model is unchanged, and the stack
+    reports what is missing.
     """
     quantization = choice.quantization
     if facts.quantization or facts.local or quantization in (None, "none") or not _as_stored(choice.stack):
@@ -51,5 +51,5 @@ def checkpoint_of(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[
 
 
 def _as_stored(stack: str) -> bool:
-    """Whether ``stack`` serves checkpoints as they are, and does not quantise them itself."""
+    """Whether ``stack`` serves checkpoints in their stored format, and does not quantize them itself."""
     return stack in stacks.gpu_stacks() and not stacks.facts(stack).builds_engine

@@ -1,4 +1,4 @@
-"""An engine that is there already, in an active environment or in the container that the wizard runs in: an offer."""
+"""Offer an existing engine, in an active environment or in the container that the wizard runs in."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from wizard.probe.host import EnginePython, Host
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The question whether the engine that is there serves; the first answer is the default.
+    """The question whether to use an existing engine; the first answer is the default.
 
     Attributes:
-        question: What is asked.
-        ways: Answers to `wizard.plan.questions.ENGINE_PYTHON`, each with its text.
+        question: The question.
+        options: Answers to `wizard.plan.questions.ENGINE_PYTHON`, each with its text.
     """
 
     question: str
-    ways: tuple[tuple[str, str], ...]
+    options: tuple[tuple[str, str], ...]
 
 
 def offer(host: Host, facts: ModelFacts, known: Mapping[str, object]) -> Offer | None:
-    """What to ask before the advice; None if it is answered, or nothing is there that could serve.
+    """The question to ask before the advice; None if it is answered, or no engine could serve.
 
     Args:
         host: The machine, with the Pythons that its probe found.
-        facts: The model; llama.cpp, which serves GGUF files, lives with Triton.
+        facts: The model; llama.cpp, which serves GGUF files, is in Triton's environment.
         known: All answers so far.
 
     Raises:
@@ -65,7 +65,7 @@ def offer(host: Host, facts: ModelFacts, known: Mapping[str, object]) -> Offer |
 
 
 def hint(host: Host, stack: str) -> tuple[str, ...]:
-    """For whoever is not asked: an engine of ``stack`` that is there and is not used."""
+    """A hint if no question is asked: an existing engine of ``stack`` that is not used."""
     constraints = Constraints(stack=stack)
     return tuple(
         tr(
@@ -79,7 +79,7 @@ def hint(host: Host, stack: str) -> tuple[str, ...]:
 
 
 def _usable(host: Host, constraints: Constraints) -> Iterator[tuple[EnginePython, str]]:
-    """Pythons with an engine that could serve on the GPUs here, and its stack."""
+    """Pythons with an engine that could serve on this machine's GPUs, and the stack."""
     stacks = [
         name for name in native_stacks() if name == constraints.stack or (constraints.stack is None and _offered(name))
     ]

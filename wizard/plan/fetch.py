@@ -1,4 +1,4 @@
-"""The step that gets the model: from the hub into the workspace, or used where it is on this machine."""
+"""The step that gets the model: from the Hub into the workspace, or from where it is on this machine."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Fetched:
 
     Attributes:
         step: The step.
-        path: Where the engine finds the model then: a GGUF file, or a folder with weights, config and tokenizer.
-        reads: What must be readable beside the workspace, because ``path`` is a link to it: a folder or file, and the
-            folders that the links in it lead to (those of the hub's cache lead to ``../../blobs``).
+        path: The model's path for the engine: a GGUF file, or a folder with weights, config and tokenizer.
+        reads: Paths outside the workspace that must be readable because ``path`` is a link: a folder or file, and the
+            folders that links in it point to (those of the Hub's cache point to ``../../blobs``).
     """
 
     step: Step
@@ -38,16 +38,16 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
     mark = fingerprint([facts.location, facts.revision])[:8]  # two models may have the same short name
     folder = workspace.models / f"{suggest_name(facts.ref)}-{mark}"
     if facts.local:
-        # Without links in its own path, a relative link in it leads to the same place here and in a container.
+        # Without links in its own path, a relative link in it resolves the same here and in a container.
         return _link(Path(facts.location).resolve(), folder / Path(gguf).name if gguf else folder)
     from wizard.model.hub import download_command
 
     argv = download_command(facts.location, gguf, facts.revision, str(folder))
     target = folder / gguf if gguf else folder
     size = facts.weight_bytes or 0
-    # config.json alone is there after a download that was cut off.
+    # After an interrupted download there may be a config.json alone.
     whole = (gguf,) if gguf else ("config.json", *(file.name for file in facts.weights))
-    what = (
+    contents = (
         tr("one GGUF file that includes tokenizer and chat template")
         if gguf
         else tr("safetensors, configuration and tokenizer, but no pickle files, which can run code when loaded")
@@ -55,7 +55,7 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
     step = Step(
         "model",
         tr("Get the model"),
-        tr("The weights are downloaded from the Hugging Face Hub: {what}.", what=what),
+        tr("The weights are downloaded from the Hugging Face Hub: {what}.", what=contents),
         (Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
         Done(files=tuple(str(folder / name) for name in whole)),
         Estimate(5 + size / LINK_BYTES_PER_S, size, size),
@@ -74,7 +74,7 @@ def _link(source: Path, target: Path) -> Fetched:
         else tr("The weights are already on this machine; the server uses a link to the file."),
         (
             Command(("mkdir", "-p", str(target.parent))),
-            Command(("ls", "-d", str(source))),  # a link would be made to a file that has gone meanwhile, too
+            Command(("ls", "-d", str(source))),  # a link would also be created to a missing file
             Command(("ln", "-sfn", str(source), str(target))),
         ),
         Done(files=(str(target),)),
@@ -86,7 +86,7 @@ def _link(source: Path, target: Path) -> Fetched:
 
 
 def _elsewhere(source: Path) -> tuple[Path, ...]:
-    """Folders outside ``source`` that links in it lead to, also by way of further links; a link to nothing is none."""
+    """Folders outside ``source`` that links in it point to, also indirectly; broken links are ignored."""
     waiting = [path for path in source.rglob("*") if path.is_symlink() and path.exists()] if source.is_dir() else []
     folders: dict[Path, None] = {}
     while waiting:

@@ -1,6 +1,6 @@
-"""Which models are offered on a machine: well-known ones, recipes, those that are here already, and what is searched.
+"""The models offered on a machine: well-known ones, recipes, local ones, and search results.
 
-Each comes with what is known before anything is fetched, and whether it fits.
+Each comes with the facts known before a download, and whether it fits.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from wizard.model.facts import ModelFacts
     from wizard.probe.host import Host
 
-_AT_ONCE = 8
-"""Models that the hub is asked about at the same time."""
+_PARALLEL = 8
+"""Number of models that the Hub is queried for at the same time."""
 _RANK = {"fits": 0, None: 1, "tight": 2, "no": 3}
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A model to offer: what to pass to `wizard.journey.model`, and what is known of it before anything is fetched."""
+    """A model to offer: the reference for `wizard.journey.model`, and the facts known before a download."""
 
     ref: str
     title: str
@@ -38,16 +38,16 @@ class Suggestion:
     download_bytes: int | None
     needs_network: bool
     usable: bool
-    """Whether it can be taken."""
+    """Whether it can be chosen."""
     why_not: Reason | str | None = None
     parameters: int | None = None
     gated: bool | None = None
     verdict: Verdict | None = None
-    """Whether it fits this machine; None as long as that is not known."""
+    """Whether it fits this machine; None if unknown."""
     place: Literal["offered", "here", "hub"] = "offered"
-    """Why it is in the list: it is well known, its weights are on this disk, or a search on the hub found it."""
+    """Why it is in the list: it is well known, its weights are on this disk, or a search found it."""
     downloads: int | None = None
-    """From the hub in the last 30 days, where a search said so."""
+    """Downloads from the Hub in the last 30 days, if a search reported them."""
 
 
 def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) -> list[Suggestion]:
@@ -55,10 +55,10 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
 
     Args:
         host: The machine.
-        models: The workspace's folder of downloaded weights, to list what is in it, too.
-        offline: Never ask the hub.
-        ask: Whether the hub is asked about models of which nothing is known here (≤ 10 s); without, they are listed
-            as if it answered.
+        models: The workspace's folder of downloaded weights, whose models are listed too.
+        offline: Never access the Hub.
+        ask: Whether to query the Hub for models without local facts (≤ 10 s); otherwise they are listed as if it
+            responded.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -86,7 +86,7 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
 
     usable_models = [model for model in curated() if model.on == "cpu" or host.gpus]
     usable_models.sort(key=lambda model: model.on != "gpu")  # with a GPU its own models first
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+    with ThreadPoolExecutor(max_workers=_PARALLEL) as pool:
         famous = list(pool.map(look, usable_models))
     own = [recipe for recipe in recipes() if recipe.model_in_profiles]
     ready = [
@@ -104,7 +104,7 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
 
 
 def _here(host: Host, refs: Iterable[str]) -> list[Suggestion]:
-    """Models whose weights are on this disk; what cannot be read is left out."""
+    """Models whose weights are on this disk; unreadable ones are omitted."""
     suggestions: list[Suggestion] = []
     for ref in refs:
         title = Path(ref).name if ref.startswith("/") else ref
@@ -117,7 +117,7 @@ def _here(host: Host, refs: Iterable[str]) -> list[Suggestion]:
 
 
 def _local(host: Host, suggestion: Suggestion, silent: str) -> Suggestion:
-    """A recipe whose model comes with the wizard."""
+    """A recipe with a bundled model."""
     try:
         return with_verdict(host, suggestion, offline=True)
     except WizardError as error:
@@ -129,7 +129,7 @@ def _local(host: Host, suggestion: Suggestion, silent: str) -> Suggestion:
 def _ordered(
     known: list[Suggestion], ready: list[Suggestion], mine: list[Suggestion], *, online: bool
 ) -> list[Suggestion]:
-    """What fits first, each kind in its own order, recipes behind it; below the first one what is here already."""
+    """Models that fit first, each kind in its own order, then recipes; local ones come after the first."""
 
     def key(suggestion: Suggestion) -> tuple[bool, bool, int]:
         rank = _RANK[suggestion.verdict.word if suggestion.verdict else None]
@@ -146,10 +146,10 @@ def _ordered(
 
 
 def search(text: str, *, offline: bool) -> list[Suggestion]:
-    """What the hub finds under ``text`` (≤ 10 s), without verdicts: see `with_verdict`.
+    """Hub search results for ``text`` (≤ 10 s), without verdicts: see `with_verdict`.
 
     Raises:
-        NetworkError: TW-M13, TW-M14 if it cannot be asked.
+        NetworkError: TW-M13, TW-M14 if it is not reachable.
     """
     from wizard.model import hub
 
@@ -172,10 +172,10 @@ def search(text: str, *, offline: bool) -> list[Suggestion]:
 
 
 def with_verdict(host: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion:
-    """``one`` with everything that its files say, and whether it fits ``host`` (may ask the hub, ≤ 10 s).
+    """``suggestion`` completed from its files, with whether it fits ``host`` (may access the Hub, ≤ 10 s).
 
     Raises:
-        WizardError: As `wizard.model.source.find`.
+        WizardError: See `wizard.model.source.find`.
     """
     from wizard.advise.advice import Constraints
     from wizard.advise.ranking import advise
@@ -200,7 +200,7 @@ def with_verdict(host: Host, suggestion: Suggestion, *, offline: bool = False) -
 
 
 def _to_fetch(facts: ModelFacts) -> int | None:
-    """Bytes of the files of weights, or of the weights themselves where the files are not known."""
+    """Size of the weight files, or of the weights themselves if the files are unknown."""
     sizes = [file.bytes for file in facts.weights]
     if not sizes or None in sizes:
         return facts.weight_bytes
@@ -211,7 +211,7 @@ def _to_fetch(facts: ModelFacts) -> int | None:
 
 
 def details(suggestion: Suggestion) -> list[str]:
-    """What is known of a model before anything is fetched; what is not known is not shown, but for its licence."""
+    """The facts known before a download; unknown ones are omitted, except for the license."""
     fetched = tr("no weights to download")
     if suggestion.download_bytes is None:
         fetched = tr("size unknown") if suggestion.place != "hub" else ""
@@ -222,7 +222,7 @@ def details(suggestion: Suggestion) -> list[str]:
         where = tr("on the Hub")
     elif suggestion.place == "offered":
         where = tr("works offline")
-        if suggestion.needs_network:  # as everything that is to be downloaded
+        if suggestion.needs_network:  # like everything that is downloaded
             where = "" if suggestion.download_bytes else tr("needs the network")
     popular = (
         ""

@@ -1,4 +1,4 @@
-"""What a recipe may settle beyond the choice: how a stack is built and served."""
+"""A recipe's options beyond the choice: how a stack is built and served."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from wizard.kernel.values import STRICT
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Each stack reads what concerns it.
+    """Options of the stacks; each stack reads those that apply to it.
 
     Attributes:
-        max_input_len: Tokens of the longest prompt that a TensorRT engine is built for, where that is less than the
-            choice's context; None: the choice's context.
-        bls: Keep the business-logic-scripting model beside the ensemble.
-        batching: ``continuous``, or ``none``: one request after another, as the plain pipeline does (transformers).
-        beside: Name of the stack whose model of the same is in the repository too, to compare with.
-        lora: Adapters by name: folder or hub id.
-        max_num_seqs: Sequences that vLLM runs at the same time where its KV cache has room, beyond the people that the
-            choice counts with whole contexts; None: no more than those.
+        max_input_len: Maximum prompt length of a TensorRT engine, if less than the choice's context; None: the choice's
+            context.
+        bls: Whether to keep the business-logic-scripting model beside the ensemble.
+        batching: ``continuous``, or ``none``: one request after another, as the plain pipeline (transformers).
+        beside: Name of a second stack that serves the same model from the same repository, for comparison.
+        lora: Adapters by name: folder or model ID.
+        max_num_seqs: Concurrent sequences of vLLM if its KV cache has room, beyond the choice's users with full
+            contexts; None: no more than those.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -36,16 +36,16 @@ class Options:
 
 
 def check(options: Options, stack: str, reads: Set[str], context: int | None) -> None:
-    """Refuse what would be passed over in silence.
+    """Reject options that would be silently ignored.
 
     Args:
-        options: What a recipe settles.
+        options: A recipe's options.
         stack: The choice's.
-        reads: Names of the fields that it reads, or that the stack ``beside`` it does.
-        context: Tokens that the model was trained for, where that is known.
+        reads: Names of the fields that it reads, or that the stack ``beside`` it reads.
+        context: Tokens that the model was trained for, if known.
 
     Raises:
-        UsageError: TW-L09 if an option is set that nobody reads, or a length that no prompt has.
+        UsageError: TW-L09 if an option is set that no stack reads, or an impossible length.
     """
     plain = Options()
     changed = {field.name for field in fields(Options) if getattr(options, field.name) != getattr(plain, field.name)}

@@ -1,7 +1,7 @@
-"""The value of the fourth stage: a plan that can be printed, compared, carried out and resumed.
+"""The value of the fourth stage: a plan that can be printed, compared, run and resumed.
 
-A step is a list of actions. Each action can be shown as the shell line that does the same thing by hand, so that a
-learner sees the exact command and an exporter can write a script.
+A step is a list of actions. Each action can be shown as the equivalent shell line, so that a learner sees the exact
+command and an exporter can write a script.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from wizard.probe.host import HERE
 
 @dataclass(frozen=True, slots=True)
 class Containers:
-    """All containers of ``engine`` (``docker``, ``podman``) that bear every one of ``labels`` (``name=value``)."""
+    """All containers of ``engine`` (``docker``, ``podman``) that have all ``labels`` (``name=value``)."""
 
     engine: str
     labels: tuple[str, ...]
 
     @property
     def remove(self) -> tuple[str, ...]:
-        """Program and arguments that remove them, whatever state they are in."""
+        """Program and arguments that remove them in any state."""
         listing = (self.engine, "ps", "--all", "--quiet", *(f"--filter=label={label}" for label in self.labels))
         removal = ("xargs", "--no-run-if-empty", self.engine, "rm", "--force")
         return ("sh", "-c", f"{shlex.join(listing)} | {shlex.join(removal)}")
@@ -42,9 +42,9 @@ class Command:
         env: Variables added to the wizard's own environment.
         secrets: Names of environment variables that the program needs; their values are never in the plan.
         cwd: Working directory, or None for the server's folder.
-        unless: Program and arguments; where they end well there is nothing to run.
-        cleanup: The containers that outlive the program's own processes (of a step that was stopped); they are removed
-            before the program is run too, for what a killed wizard left.
+        unless: Program and arguments; if they succeed the command is skipped.
+        cleanup: Containers that outlive the program's own processes (of a stopped step); they are also removed before
+            the program runs, in case a killed wizard left some.
     """
 
     argv: tuple[str, ...]
@@ -56,7 +56,7 @@ class Command:
     kind: Literal["command"] = "command"
 
     def shell(self) -> str:
-        """The same as one shell line."""
+        """The command as a shell line."""
         line = " ".join([*(f"{name}={shlex.quote(value)}" for name, value in self.env), shlex.join(self.argv)])
         if self.unless:
             line = f"{shlex.join(self.unless)} >/dev/null 2>&1 || {line}"
@@ -65,14 +65,14 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Write a text file whole (UTF-8, its folders made, replaced atomically)."""
+    """Write a complete text file (UTF-8; creates its folders, replaces it atomically)."""
 
     path: str
     text: str
     kind: Literal["write"] = "write"
 
     def shell(self) -> str:
-        """The same as a shell line with a here-document."""
+        """The action as a shell line with a here-document."""
         folder, end = shlex.quote(str(PurePath(self.path).parent)), "END"
         while end in self.text.splitlines():
             end += "_"
@@ -80,18 +80,18 @@ class Write:
 
 
 MADE_FROM = "TRITON_WIZARD_MADE_FROM"
-"""Variable in a server's environment that says what it was made from, so that a changed plan restarts it."""
+"""Variable in a server's environment with the fingerprint of its plan, so that a changed plan restarts it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """The container that a server runs in; its client process stands for it in the process table.
+    """The container that a server runs in; its client process represents it in the process table.
 
     Attributes:
         engine: ``docker`` or ``podman``.
-        options: Of ``run``.
+        options: Options of ``run``.
         image: With its tag.
-        labels: By which it is known, each ``name=value``.
+        labels: Labels that identify it, each ``name=value``.
     """
 
     engine: str
@@ -105,12 +105,12 @@ class Start:
     """Start the server in the background.
 
     Attributes:
-        argv: ``tritonserver`` and its options, without the ports: those are checked again when it starts, because
-            somebody may have taken one since the plan was made.
+        argv: ``tritonserver`` and its options, without the ports: those are checked again at the start, because one may
+            be in use by then.
         ports: The ports to use if they are still free.
         model: The model that it serves.
         host: The address to listen on.
-        container: Where it runs if that is not this machine itself; it listens on Triton's own ports in there.
+        container: Its container if it runs in one, in which it listens on Triton's default ports.
     """
 
     argv: tuple[str, ...]
@@ -122,7 +122,7 @@ class Start:
     kind: Literal["start"] = "start"
 
     def command(self, ports: Ports | None = None) -> Command:
-        """The whole command with ``ports``, or the planned ones."""
+        """The complete command with ``ports``, or the planned ones."""
         ports = ports or self.ports
         if self.container:
             inside = Ports()
@@ -142,23 +142,23 @@ class Start:
         return Command(self.argv + flags, self.env)
 
     def shell(self) -> str:
-        """The same as one shell line."""
+        """The action as a shell line."""
         return self.command().shell() + " &"
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Wait until the server that the plan started says that ``model`` is ready."""
+    """Wait until the server that the plan started reports ``model`` as ready."""
 
     model: str
     ports: Ports
     seconds: float
-    """Give up after this long."""
+    """Timeout."""
     host: str = "127.0.0.1"
     kind: Literal["wait"] = "wait"
 
     def shell(self) -> str:
-        """The same as one shell line, which fails (under ``set -e``) when the server started last has ended."""
+        """The action as a shell line, which fails (under ``set -e``) when the last started server has exited."""
         url = f"http://{self.host}:{self.ports.http}/v2/models/{self.model}/ready"
         return f"until curl -sf {shlex.quote(url)}; do kill -0 $!; sleep 0.1; done"
 
@@ -168,13 +168,13 @@ Action: TypeAlias = Command | Write | Start | Wait
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """When a step needs not be done again (beside: its definition is unchanged and it was finished before).
+    """When a step can be skipped (in addition: its definition is unchanged and it was completed before).
 
-    A step that promises nothing is done every time.
+    A step without conditions runs every time.
 
     Attributes:
-        files: They exist with the size and time that the journal noted.
-        server: The server runs, made from exactly this plan.
+        files: They exist with the size and time recorded in the journal.
+        server: The server is running, from exactly this plan.
     """
 
     files: tuple[str, ...] = ()
@@ -182,14 +182,14 @@ class Done:
 
 
 LINK_BYTES_PER_S = 20_000_000
-"""At which downloads are counted: an assumption about a fast link, which nobody measured here."""
+"""Assumed download speed, that of a fast link; not measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a step takes, roughly: seconds on two CPU cores with `LINK_BYTES_PER_S`, bytes fetched, bytes kept on disk.
+    """Rough cost of a step: seconds on two CPU cores with `LINK_BYTES_PER_S`, bytes downloaded, bytes kept on disk.
 
-    ``unknown``: nobody has measured how long it takes, and ``seconds`` counts only what is known of it.
+    ``unknown``: the duration was not measured, and ``seconds`` is only the known part.
     """
 
     seconds: float
@@ -200,9 +200,9 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: what, why (for a learner), the exact commands, how to tell that it is done, and what it takes.
+    """A step: title, reason (for learners), the exact commands, when it is done, and its cost.
 
-    What it ``reads`` and ``writes`` are artefacts, see `wizard.plan.artefacts`.
+    ``reads`` and ``writes`` are artifacts, see `wizard.plan.artefacts`.
     """
 
     id: str
@@ -212,19 +212,19 @@ class Step:
     done: Done
     estimate: Estimate
     identity: str | None = None
-    """What the result depends on, where that is less than the commands: any installer makes the same environment."""
+    """What the result depends on, if that is less than the commands: any installer creates the same environment."""
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
-        """Changes when what the step does changes; a better sentence in ``why`` does not make it run again."""
+        """Changes when the step's work changes; a better sentence in ``why`` does not rerun it."""
         return values.fingerprint([self.id, self.identity or self.actions, self.done])
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that will be done to serve ``facts`` as ``choice`` under ``name`` in ``workspace``."""
+    """The plan to serve ``facts`` as ``choice`` under ``name`` in ``workspace``."""
 
     name: str
     workspace: str
@@ -234,15 +234,15 @@ class Plan:
     choice: Choice
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
-    """What the user should know before accepting: a port that was moved, an interpreter that was chosen."""
+    """Remarks for the user before accepting: a different port, the selected interpreter."""
     host: str = HERE
     """`Host.source` of the machine that the plan was made for; a plan for another machine is shown, not run."""
     machine: str = ""
-    """Name of the GPU or processor that will serve, for what is measured there."""
+    """Name of the GPU or processor that serves, for measurements."""
 
     @property
     def is_for_here(self) -> bool:
-        """Whether it can be carried out on the machine that the wizard runs on."""
+        """Whether it can run on the machine that the wizard runs on."""
         return self.host == HERE
 
     @property

@@ -1,4 +1,4 @@
-"""The ports of a server, and free ones: the wanted ones, moved upwards where somebody holds one, and said."""
+"""The ports of a server: the preferred ones, or the next free ones, with a note."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ class Ports:
 
 
 def free(preferred: Ports, host: str = "127.0.0.1") -> tuple[Ports, list[str]]:
-    """Ports that are free on ``host`` now, and a sentence for each that had to be moved."""
+    """Ports that are free on ``host`` now, and a sentence for each that differs from the preferred one."""
     chosen: dict[str, int] = {}
     changes: list[str] = []
-    for what, port in (("HTTP", preferred.http), ("gRPC", preferred.grpc), (mark("metrics"), preferred.metrics)):
-        chosen[what] = choose(port, host, set(chosen.values()))
-        if chosen[what] != port:
+    for protocol, port in (("HTTP", preferred.http), ("gRPC", preferred.grpc), (mark("metrics"), preferred.metrics)):
+        chosen[protocol] = choose(port, host, set(chosen.values()))
+        if chosen[protocol] != port:
             text = tr(
-                "Port {port} is in use; {what} uses {chosen} instead.", port=port, what=tr(what), chosen=chosen[what]
+                "Port {port} is in use; {what} uses {chosen} instead.",
+                port=port,
+                what=tr(protocol),
+                chosen=chosen[protocol],
             )
             changes.append(text)
     return Ports(chosen["HTTP"], chosen["gRPC"], chosen["metrics"]), changes

@@ -1,4 +1,6 @@
-"""What a machine lacks before GPU containers run on it, and the commands that bring it. Nothing here runs anything."""
+"""The prerequisites of GPU containers that a machine lacks, and the commands to install them. Nothing here runs
+them.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,16 @@ GUIDE = "docs.nvidia.com/datacenter/tesla/driver-installation-guide"
 
 @dataclass(frozen=True, slots=True)
 class Prerequisite:
-    """One thing that has to be there.
+    """A prerequisite.
 
     Attributes:
         name: ``driver``, ``engine``, ``toolkit``.
-        title: For people.
-        met: Whether it is there.
-        found: What was found, or what is missing, in words.
-        why: What it is for.
-        commands: Shell lines that bring it on this distribution; empty if it is there, or if none are known.
-        source: Where the commands are from.
+        title: Display name.
+        met: Whether it is installed.
+        found: What was found or is missing, as text.
+        why: Its purpose.
+        commands: Shell lines that install it on this distribution; empty if it is installed, or if none are known.
+        source: Source of the commands.
         needed: False on a machine without an NVIDIA GPU: the CPU serves there, without containers.
     """
 
@@ -38,30 +40,30 @@ class Prerequisite:
 
 
 def prerequisites(host: Host) -> tuple[Prerequisite, ...]:
-    """What `host` must have, in the order in which it has to be installed."""
+    """The prerequisites of `host`, in installation order."""
     known = commands()
     family = known.of(host.system.name)
     engine = usable_engine(host) or next(iter(host.engines), None)
     driver, installed, toolkit = _driver(host, family), _engine(engine, known, family), _toolkit(engine, known, family)
     if has_gpu(host):
         return driver, installed, toolkit
-    return _unneeded(driver), replace(installed, needed=False), _unneeded(toolkit)
+    return _not_needed(driver), replace(installed, needed=False), _not_needed(toolkit)
 
 
 def has_gpu(host: Host) -> bool:
-    """Whether an NVIDIA GPU is in ``host``, or may be: without a driver that answers, only its bus shows one."""
+    """Whether ``host`` has an NVIDIA GPU, or may have one: without a working driver only its bus shows one."""
     if host.gpus or host.driver_version:
         return True
     return host.gpu_problem is not None and host.gpu_problem.code != NO_GPU
 
 
-def _unneeded(item: Prerequisite) -> Prerequisite:
-    """``one`` on a machine that could do nothing with it."""
+def _not_needed(item: Prerequisite) -> Prerequisite:
+    """``item`` on a machine where it would be useless."""
     return replace(item, needed=False, commands=(), source=None)
 
 
 def usable_engine(host: Host) -> ContainerEngine | None:
-    """The container engine to use: one that works and gives GPUs to containers, else one that works."""
+    """The container engine to use: one that works with GPUs, else one that works."""
     answering = [engine for engine in host.engines if engine.works]
     return next((engine for engine in answering if engine.nvidia_runtime), next(iter(answering), None))
 

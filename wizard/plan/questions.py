@@ -1,6 +1,6 @@
 """Every question of the wizard, declared once. The interfaces render them; flags and files (see `answers`) answer them.
 
-A question knows nothing about screens: it has a text, a default, a check and the flag that answers it without asking.
+A question is independent of the interface: it has a text, a default, a check and the flag that answers it in advance.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wizard.plan.validation import between, known_format, known_release, python_
 
 Value: TypeAlias = str | int | float | bool
 Answers: TypeAlias = dict[str, object]
-"""Name of a question → its answer. A question that was left to the wizard is not in it."""
+"""Name of a question → its answer. A question that was left to the wizard is missing."""
 Kind: TypeAlias = Literal["text", "choice", "int", "float", "confirm", "secret"]
 
 KINDS: dict[Kind, tuple[type[Value], str]] = {
@@ -29,9 +29,9 @@ KINDS: dict[Kind, tuple[type[Value], str]] = {
     "secret": (str, mark("a string")),
 }
 CHOSEN = mark("the wizard chooses")
-"""What an empty answer to most constraints means."""
+"""Meaning of an empty answer to most constraints."""
 NO_PYTHON = "none"
-"""Answer to `ENGINE_PYTHON`: an engine that the wizard installs, or the image's, without being asked."""
+"""Answer to `ENGINE_PYTHON`: an engine that the wizard installs, or the image's, without a question."""
 YES, NO = ("y", "yes", "true"), ("n", "no", "false")
 
 
@@ -45,20 +45,20 @@ def _anything(_: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question.
+    """A question.
 
     Attributes:
         name: Its key in an answers file.
-        kind: What an answer is.
-        text: What is asked, in a few words.
-        flag: What answers it without asking: a flag, an argument or an environment variable.
-        default: What an empty answer means.
-        otherwise: What an empty answer means where there is no default, in words.
-        required: The journey cannot go on without an answer.
-        choices: What can be chosen, for the kind ``choice``; a function where profiles say it: see `options`.
-        when: Whether it matters, given the answers so far.
-        validate: What is wrong with an answer of the right kind; an empty text if nothing is.
-        help: One sentence for a learner.
+        kind: Type of the answer.
+        text: The question in a few words.
+        flag: A flag, an argument or an environment variable that answers it in advance.
+        default: Meaning of an empty answer.
+        otherwise: Meaning of an empty answer without a default, in words.
+        required: Whether the workflow cannot continue without an answer.
+        choices: The options, for the kind ``choice``; a function if profiles define them: see `options`.
+        when: Whether it applies, given the answers so far.
+        validate: Returns the error in an answer of the right type; empty if it is valid.
+        help: A sentence for learners.
     """
 
     name: str
@@ -75,23 +75,23 @@ class Question:
 
     @property
     def secret(self) -> bool:
-        """Whether the answer is typed unseen and never written."""
+        """Whether the answer is hidden while typed, and never saved."""
         return self.kind == "secret"
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What can be chosen.
+        """The options.
 
         Raises:
-            UsageError: TW-D02 if profiles say it and one of them is damaged.
+            UsageError: TW-D02 if profiles define them and one is damaged.
         """
         return self.choices() if callable(self.choices) else self.choices
 
     def check(self, value: object) -> Value:
-        """``value`` if it is an answer to this question.
+        """``value`` if it is a valid answer.
 
         Raises:
-            UsageError: TW-U31 if it is of another type, TW-U32 if it cannot be used.
+            UsageError: TW-U31 if its type is wrong, TW-U32 if it is invalid.
         """
         kind, words = KINDS[self.kind]
         if kind is float and type(value) is int:
@@ -118,7 +118,7 @@ class Question:
         return " ".join(filter(None, (tr("Use another value."), self.help and tr(self.help))))
 
     def parse(self, text: str) -> Value | None:
-        """What the typed ``text`` answers; the default if it is empty.
+        """The answer for the typed ``text``; the default if it is empty.
 
         Raises:
             UsageError: TW-U31 or TW-U32; see `check`.
@@ -135,7 +135,7 @@ class Question:
             elif self.kind == "confirm" and text.lower() in YES + NO:
                 value = text.lower() in YES
         except ValueError:
-            pass  # still a text, which check refuses with the right words
+            pass  # still a string, which check rejects with the right message
         return self.check(value)
 
 
@@ -358,21 +358,21 @@ SEED = Question(
 )
 
 CONSTRAINTS = (GOAL, USERS, MAX_LEN)
-"""Constraints that everybody may set."""
+"""Constraints for all users."""
 SETUP = (
     *(QUANTIZATION, TP, PP, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION, AS_PUBLISHED, RELEASE),
     *(RUNTIME, ENGINE_PYTHON),
 )
-"""Constraints for experts. A given value is never changed, only refused."""
+"""Constraints for experts. A given value is never changed, only rejected."""
 SERVER = (NAME, HTTP_PORT)
 CHAT = (SYSTEM, TEMPERATURE, TOP_P, MAX_TOKENS, SEED)
 QUESTIONS = (MODEL, HF_TOKEN, *CONSTRAINTS, *SETUP, *SERVER, ACCEPT, *CHAT)
-"""All questions, in the order in which they are asked."""
+"""All questions, in order."""
 BY_NAME = {question.name: question for question in QUESTIONS}
 
 
 def constraints(answers: Mapping[str, object]) -> Constraints:
-    """The answers that the advice is asked with.
+    """The constraints in the answers, for the advice.
 
     Raises:
         UsageError: TW-U31 or TW-U32 if an answer does not fit.

@@ -1,6 +1,6 @@
-"""Python code that a model's repository brings: where it may run, and where the engine must do without it.
+"""Python code in a model's repository: where it may run, and where the engine must work without it.
 
-The Hugging Face libraries run such code only when told to (``trust_remote_code``). The wizard tells no engine.
+The Hugging Face libraries run such code only with ``trust_remote_code``. The wizard never sets it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from wizard.probe.host import Host
 
 
 def notes(choice: Choice, host: Host, facts: ModelFacts) -> tuple[str, ...]:  # noqa: ARG001 - as all stacks' notes
-    """What the user should know of the model's own code; nothing where it brings none or none is needed."""
+    """Notes for the user about the model's own code; none if it has none or none is needed."""
     if not facts.needs_remote_code or facts.architecture in {model.name for model in architectures().models}:
         return ()  # the engine's own code loads it
     return (

@@ -1,4 +1,4 @@
-"""The plan of a server that may be there already, with what the recipe of the model's name settles."""
+"""The plan of a server that may already exist, with the options of the model's recipe."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from wizard.probe.host import Host
 
 
 def earlier_plan(workspace: Workspace, name: str) -> Plan | None:
-    """The plan that the server ``name`` was last made from, if there is one that can be read."""
+    """The last plan of the server ``name``, if there is a readable one."""
     if name not in workspace.names():
         return None
     path = workspace.server(name).plan
     try:
         return from_json(Plan, path.read_text(encoding="utf-8"), where=str(path))
     except (OSError, UsageError):
-        return None  # it is made anew from what the user says
+        return None  # it is recreated from the user's answers
 
 
 def latest_plan(workspace: Workspace, names: Iterable[str]) -> Plan | None:
-    """Of the servers ``names`` the plan that was carried out last, to its end or not; None if none can be read."""
+    """The most recently run plan of the servers ``names``, completed or not; None if none is readable."""
     made: list[tuple[float, str]] = []
     for name in names:
         with suppress(OSError):
@@ -42,7 +42,7 @@ def latest_plan(workspace: Workspace, names: Iterable[str]) -> Plan | None:
 
 
 def model_origin(facts: ModelFacts) -> str:
-    """What names the model wherever one is: a path as it was typed names another file in another folder."""
+    """A location-independent reference of the model: a relative path means another file in another folder."""
     return facts.location if facts.source in ("folder", "gguf") else facts.ref
 
 
@@ -57,26 +57,26 @@ def replan(
     http_port: int | None = None,
     running: Ports | None = None,
 ) -> Plan:
-    """Plan the server ``name`` anew.
+    """Plan the server ``name`` again.
 
     Args:
         host: The machine that the plan is for.
         facts: The model.
         choice: One of the advice's choices.
-        workspace: Where everything is made.
+        workspace: The workspace for all files.
         name: Name of the server.
-        on_purpose: The user gave that name; another model may take it.
+        on_purpose: Whether the user chose the name, so that another model may replace the server.
         http_port: First port to try for HTTP; None: the one of the earlier plan.
-        running: Ports of this server if it runs; they are kept.
+        running: Ports of this server if it is running; they are kept.
 
     Raises:
-        UsageError: TW-L04 if another model is served under ``name``; others as `wizard.plan.build.build` says.
+        UsageError: TW-L04 if another model is served under ``name``; others see `wizard.plan.build.build`.
     """
     before = earlier_plan(workspace, name)
     if running and before and not on_purpose:
         _check_model(before, facts)
     ready_made = next((recipe for recipe in recipes() if recipe.name == facts.ref), None)
-    # With another stack it is another way, of which the recipe's options and repairs say nothing.
+    # A different stack is a different setup, to which the recipe's options and fixes do not apply.
     same = ready_made if ready_made and ready_made.answers.get("stack", choice.stack) == choice.stack else None
     made = build(
         host,
@@ -95,7 +95,7 @@ def replan(
 
 
 def _check_model(before: Plan, facts: ModelFacts) -> None:
-    """A server that runs is not given another model by the way."""
+    """A running server does not get another model as a side effect."""
     if model_origin(before.facts) != model_origin(facts):
         name = before.name
         raise UsageError(
@@ -110,13 +110,13 @@ def _check_model(before: Plan, facts: ModelFacts) -> None:
 
 
 def _port(before: Plan | None) -> int | None:
-    """The HTTP port that the server had."""
+    """The server's previous HTTP port."""
     actions = (action for step in (before.steps if before else ()) for action in step.actions)
     return next((action.ports.http for action in actions if isinstance(action, Start)), None)
 
 
 def _recipe_notes(recipe: Recipe | None) -> tuple[str, ...]:
-    """What the recipe repairs of its tutorial, and what it leaves out."""
+    """The recipe's fixes of its tutorial, and its omissions."""
     if recipe is None:
         return ()
     return (

@@ -1,4 +1,4 @@
-"""The steps at the end of every plan: write the repository, start Triton, wait for it, ask a first question."""
+"""The final steps of every plan: write the repository, start Triton, wait for it, send a first question."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from wizard.repository.repository import Repository
 def repository_step(
     runtime: Runtime, repository: Repository, why: str, *before: Command, reads: Sequence[str] = ()
 ) -> Step:
-    """The step that writes the model repository, whole; ``before`` brings what is not ours to write, from ``reads``."""
+    """The step that writes the complete model repository; ``before`` copies files that we do not write, from
+    ``reads``.
+    """
     files = tuple(Write(str(runtime.server.repository / file.path), file.text) for file in repository.files)
     return Step(
         id="repository",
@@ -36,13 +38,13 @@ def repository_step(
 
 
 LOADING = Estimate(0, unknown=True)
-"""Reading the weights takes seconds or many minutes: it depends on their size and the disk."""
+"""Loading the weights takes from seconds to many minutes, depending on their size and the disk."""
 
 
 def serve_steps(
     start: Start, reads: Sequence[str], ready_seconds: float, loading: Estimate = LOADING
 ) -> tuple[Step, ...]:
-    """Start the server, which reads the artefacts ``reads``, and wait until it is ready, at most ``ready_seconds``."""
+    """Start the server, which reads the artifacts ``reads``, and wait at most ``ready_seconds`` until it is ready."""
     return (
         Step(
             id="start",
@@ -76,7 +78,7 @@ def serve_steps(
 
 
 def question_step(runtime: Runtime, question: str) -> Step:
-    """Ask the served model one question, as a user would."""
+    """Send a question to the served model, as a user would."""
     argv: Sequence[str] = (
         *(sys.executable, "-m", "wizard", "chat", runtime.server.name),
         *("--workspace", str(runtime.workspace.root), "--max-tokens", "128", "--message", question),

@@ -1,4 +1,4 @@
-"""What a serving stack does for this stage: the value ``PORT`` of its module ``plan`` (`wizard.catalog.plugins`)."""
+"""A serving stack's port for this stage: the value ``PORT`` of its module ``plan`` (`wizard.catalog.plugins`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from wizard.repository.repository import Repository
 
 
 class Steps(Protocol):
-    """Makes all steps from nothing to a first answer."""
+    """Creates all steps from nothing to a first answer."""
 
     def __call__(
         self,
@@ -34,26 +34,26 @@ class Steps(Protocol):
         """The steps.
 
         Args:
-            choice: What was chosen.
+            choice: The choice.
             host: The machine.
             facts: The model.
-            runtime: Where and how the commands run.
+            runtime: The runtime of the commands.
             ports: Ports that are free now.
             question: The first question.
-            options: Those that the stack does not read have their defaults.
+            options: The options; those that the stack does not read have their defaults.
 
         Raises:
-            InfeasibleError: The stack cannot serve this model so.
+            InfeasibleError: The stack cannot serve this model this way.
             HostError: The machine cannot run the engine.
         """
         ...
 
 
 class Notes(Protocol):
-    """Says what the user should know before accepting a plan of the stack."""
+    """Remarks for the user before accepting a plan of the stack."""
 
     def __call__(self, choice: Choice, host: Host, facts: ModelFacts) -> tuple[str, ...]:
-        """One text for each."""
+        """One text per remark."""
         ...
 
 
@@ -62,9 +62,9 @@ class Second:
     """A second model for another stack's repository.
 
     Attributes:
-        steps: Before the repository is written.
-        repository: To be written beside the other's models.
-        reads: For `Runtime.start`.
+        steps: Steps before the repository is written.
+        repository: Files to add to the other stack's models.
+        reads: Argument of `Runtime.start`.
     """
 
     steps: tuple[Step, ...]
@@ -73,7 +73,7 @@ class Second:
 
 
 class Beside(Protocol):
-    """Makes a model of this stack for the repository of another one, to compare with."""
+    """Adds a model of this stack to another stack's repository, for comparison."""
 
     def __call__(
         self, choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, options: Options, model: Path
@@ -81,15 +81,15 @@ class Beside(Protocol):
         """The model.
 
         Args:
-            choice: The other stack's.
+            choice: The other stack's choice.
             host: The machine.
             facts: The model; it must be stored in 16 bits.
-            runtime: The other stack's.
-            options: Of both.
-            model: The model's folder, which the other stack's plan fetches.
+            runtime: The other stack's runtime.
+            options: The options of both.
+            model: The model's folder, which the other stack's plan downloads.
 
         Raises:
-            InfeasibleError: The checkpoint cannot be served so, or the GPU cannot hold both.
+            InfeasibleError: The checkpoint cannot be served this way, or the GPU has no room for both.
             HostError: The machine cannot run the engine.
         """
         ...
@@ -102,8 +102,8 @@ class StackPlan:
     Attributes:
         steps: See `Steps`.
         options: Names of the fields of `Options` that it reads.
-        notes: See `Notes`; by default what there is to say of the model's own Python code.
-        beside: See `Beside`; None if it serves nothing beside another stack.
+        notes: See `Notes`; by default about the model's own Python code.
+        beside: See `Beside`; None if it does not support this.
     """
 
     steps: Steps
@@ -122,7 +122,7 @@ def stack_plan(stack: str) -> StackPlan | None:
 
 
 def options_read(stack: str, options: Options) -> frozenset[str]:
-    """Names of the options that ``stack`` reads, with those that the stack beside it does.
+    """Names of the options that ``stack`` reads, and the stack beside it.
 
     Raises:
         UsageError: TW-D30 if the code of one cannot be loaded.

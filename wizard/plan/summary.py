@@ -1,4 +1,4 @@
-"""A plan summarized for people, the same in every interface. Pure functions; foreign text is made harmless."""
+"""Summaries of a plan, the same in every interface. Pure functions; untrusted text is sanitized."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wizard.plan.plan import LINK_BYTES_PER_S, Estimate, Plan
 
 
 def model_line(facts: ModelFacts) -> str:
-    """A model in one line: parameters, size, context, licence; what is unknown is left out."""
+    """A model in a line: parameters, size, context, license; unknown facts are omitted."""
     parts = [
         tr("{count} parameters", count=count(facts.parameters)) if facts.parameters else "",
         size(facts.weight_bytes) if facts.weight_bytes else "",
@@ -22,14 +22,14 @@ def model_line(facts: ModelFacts) -> str:
 
 
 def time(estimate: Estimate) -> str:
-    """How long it takes, as far as that is known."""
+    """The duration, if known."""
     if estimate.unknown:
         return tr("more than {time}", time=duration(estimate.seconds)) if estimate.seconds else tr("time unknown")
     return tr("about {time}", time=duration(estimate.seconds))
 
 
 def cost(estimate: Estimate) -> str:
-    """What a step or plan takes: time, download, disk."""
+    """The cost of a step or plan: time, download, disk."""
     parts = [time(estimate)]
     if estimate.download_bytes:
         parts.append(tr("{size} to download", size=size(estimate.download_bytes)))
@@ -39,7 +39,7 @@ def cost(estimate: Estimate) -> str:
 
 
 def sums(plan: Plan) -> str:
-    """What the whole plan takes; says of the time that the link's speed in it is assumed."""
+    """The total cost of the plan; notes that the link's speed is assumed."""
     steps = ntr(
         "{count} step · {cost}",
         "{count} steps · {cost}",
@@ -59,7 +59,7 @@ def sums(plan: Plan) -> str:
 
 
 def takes(plan: Plan) -> tuple[str, ...]:
-    """What the whole plan takes and where; and a line more if it is for another machine."""
+    """The total cost of the plan and its location; and another line if it is for another machine."""
     where = tr("{sums} · everything in {folder}", sums=sums(plan), folder=plan.workspace)
     if plan.is_for_here:
         return (where,)

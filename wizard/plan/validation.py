@@ -1,4 +1,4 @@
-"""What is wrong with an answer of the right kind, in words; an empty text if nothing is."""
+"""Errors in an answer of the right type, as text; empty if it is valid."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wizard.kernel.paths import server_name
 
 
 def between(low: float, high: float) -> Callable[[Any], str]:
-    """A number from ``low`` to ``high``."""
+    """A number between ``low`` and ``high``."""
 
     def problem(value: float) -> str:
         return "" if low <= value <= high else tr("it must be from {low:,} to {high:,}", low=low, high=high)
@@ -21,7 +21,7 @@ def between(low: float, high: float) -> Callable[[Any], str]:
 
 
 def known_format(value: str) -> str:
-    """Formats of GGUF files are many and named by the files."""
+    """Formats of GGUF files are many, and named by the files."""
     from wizard.advise.formats import FORMATS
 
     if value in FORMATS or value.startswith("gguf_"):
@@ -43,12 +43,12 @@ def python_path(value: str) -> str:
 
 
 def share(value: float) -> str:
-    """A share of a whole."""
+    """A fraction between 0 and 1."""
     return "" if 0 < value <= 1 else tr("it must be above 0 and at most 1")
 
 
 def reference(value: str) -> str:
-    """A text in one line."""
+    """A text on a single line."""
     if not value.strip():
         return tr("it is empty")
     return "" if value.isprintable() else tr("it contains a line break or a control character")
@@ -64,5 +64,5 @@ def server(value: str) -> str:
 
 
 def samples(known: Mapping[str, object]) -> bool:
-    """Whether chance has any part in the answers; with temperature 0 it has not."""
+    """Whether answers are random; with temperature 0 they are not."""
     return known.get("temperature") != 0

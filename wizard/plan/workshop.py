@@ -1,4 +1,4 @@
-"""A workshop's pins: answers that cannot be changed, each checked by its question, and the port of a seat."""
+"""A workshop's pins: answers that cannot be changed, each validated by its question, and the port of a seat."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ ASKED: Mapping[str, tuple[Question, ...]] = {
     "chat": CHAT,
     START: (MODEL, *CONSTRAINTS, *SETUP, *SERVER),
 }
-"""Stage → what it asks; before the first stage all that comes."""
+"""Stage → its questions; those before the first stage belong to all."""
 LAST_PORT = 65_533
 """The highest first port: two more follow it."""
 
 
-def seated(workshop: Workshop, seat: int = 0) -> Workshop:
-    """The workshop with every pin checked, and with the port of the seat as one of them where seats have their own.
+def with_seat(workshop: Workshop, seat: int = 0) -> Workshop:
+    """The workshop with every pin validated, and with the port of the seat among them if seats have separate ports.
 
     Args:
-        workshop: As it was read.
+        workshop: The workshop's file.
         seat: Number of the seat, from 0.
 
     Raises:
-        UsageError: TW-U30 for the answer to something that is not asked, TW-U31 or TW-U32 if it does not fit, TW-U34
+        UsageError: TW-U30 for the answer to an unknown question, TW-U31 or TW-U32 if it does not fit, TW-U34
             for a secret, TW-U51 if the seat's port is out of range.
     """
     pins = checked(workshop.pin, tr("the workshop {title!r}", title=workshop.title))
@@ -51,11 +51,11 @@ def seated(workshop: Workshop, seat: int = 0) -> Workshop:
     return replace(workshop, pin=pins)
 
 
-def agreed(workshop: Workshop, given: Mapping[str, object]) -> Answers:
-    """What was ``given``, and what the workshop pins.
+def with_pins(workshop: Workshop, given: Mapping[str, object]) -> Answers:
+    """The ``given`` answers with the workshop's pinned ones.
 
     Raises:
-        UsageError: TW-U50 if something else was given than is pinned.
+        UsageError: TW-U50 if a given answer conflicts with a pinned one.
     """
     for name, value in workshop.pin.items():
         if given.get(name, value) != value:
@@ -73,13 +73,13 @@ def agreed(workshop: Workshop, given: Mapping[str, object]) -> Answers:
 
 
 def constraints_of(workshop: Workshop, constraints: Constraints) -> Constraints:
-    """``constraints`` with the pinned ones, whatever was asked for."""
+    """``constraints`` with the pinned ones, which take precedence."""
     pinned = {name: value for name, value in workshop.pin.items() if name in Constraints.__dataclass_fields__}
     return replace(constraints, **pinned)  # type: ignore[arg-type]  # checked when the workshop was read
 
 
 def pinned_words(workshop: Workshop, stage: str) -> str:
-    """What is pinned of what ``stage`` asks, for people; empty if nothing is."""
+    """The pinned answers of ``stage``, as text; empty if there are none."""
     answers = [
         tr(
             "{question}: {answer}",

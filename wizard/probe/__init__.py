@@ -1,1 +1,1 @@
-"""Stage 1: what this machine is. Makes a `Host` from NVML, the operating system and the container engines."""
+"""Stage 1: describe this machine. Creates a `Host` from NVML, the operating system and the container engines."""

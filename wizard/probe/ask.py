@@ -1,4 +1,4 @@
-"""Asking other programs short questions: all at once, each with a time limit, and none outlives its question."""
+"""Query other programs: all at once, each with a time limit, and none outlives its query."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from wizard.kernel.language import tr
 from wizard.kernel.secrets import environment_for
 
 SECONDS = 3.0
-"""How long a program may take; a healthy one answers in well under half a second."""
+"""Time limit of a program; a healthy one responds in well under half a second."""
 
-_HEARD_S = 0.2
-"""To read what has been said; a busy machine needs more than an instant for it."""
+_READ_S = 0.2
+"""Time for reading existing output; a busy machine needs more than an instant for it."""
 
 K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a program said. ``status`` is None if it could not be started or did not answer in time; ``err`` says so."""
+    """A program's output. ``status`` is None if it could not be started or did not respond in time; ``err`` has the
+    reason.
+    """
 
     status: int | None
     out: str
@@ -33,7 +35,7 @@ class Answer:
 
 
 class Asked:
-    """A program that has been started and not been heard yet."""
+    """A started program whose output was not read yet."""
 
     def __init__(self, argv: Sequence[str], seconds: float = SECONDS) -> None:
         self._seconds = seconds
@@ -53,27 +55,27 @@ class Asked:
             self._failure = tr("cannot start {program}: {error}", program=argv[0], error=error.strerror or error)
 
     def answer(self) -> Answer:
-        """Wait for the answer, at most until the time limit that began when the program was started.
+        """Wait for the output, at most until the time limit that began with the program's start.
 
-        After that limit (a driver library may have taken that long) what has been said already is still heard.
+        After that limit (a driver library may have taken that long) existing output is still read.
         """
         if self._process is None:
             return Answer(None, "", self._failure)
         try:
-            out, err = self._process.communicate(timeout=max(_HEARD_S, self._until - time.monotonic()))
+            out, err = self._process.communicate(timeout=max(_READ_S, self._until - time.monotonic()))
         except subprocess.TimeoutExpired:
             self.stop()
             return Answer(None, "", tr("no response within {seconds:g} s", seconds=self._seconds))
         return Answer(self._process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
 
     def stop(self) -> None:
-        """Kill the program and its children, if it still runs."""
+        """Kill the program and its children, if it is still running."""
         process = self._process
         if process is None or process.returncode is not None:
             return
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        # Not communicate(): a grandchild in a session of its own may hold the pipes for ever.
+        # Not communicate(): a grandchild in its own session may keep the pipes open forever.
         process.wait()
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
@@ -82,7 +84,7 @@ class Asked:
 
 @contextlib.contextmanager
 def asking(questions: Mapping[K, Sequence[str]], seconds: float = SECONDS) -> Iterator[dict[K, Asked]]:
-    """Start all ``questions`` (key → program and arguments) at once; on leaving, whatever still runs is killed."""
+    """Start all ``questions`` (key → program and arguments) at once; at the end running ones are killed."""
     processes = {key: Asked(argv, seconds) for key, argv in questions.items()}
     try:
         yield processes

@@ -1,4 +1,4 @@
-"""Limits that a container runtime, systemd or a batch system put on this process: CPU quota and memory.
+"""Limits that a container runtime, systemd or a batch system set for this process: CPU quota and memory.
 
 Control groups, version 1 and 2. Sources: the kernel's Documentation/admin-guide/cgroup-v2.rst (cpu.max, memory.max,
 memory.current, memory.stat) and cgroup-v1/ (cpu.cfs_quota_us, cpu.cfs_period_us, memory.limit_in_bytes,
@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 _UNLIMITED = 1 << 60
-"""cgroup v1 says "no limit" as the largest multiple of the page size; nothing that large is a real limit."""
+"""cgroup v1 represents "no limit" as the largest multiple of the page size; no real limit is that large."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimit:
-    """The tightest memory limit on this process, and the room left under it. Bytes."""
+    """The tightest memory limit on this process, and the memory left under it. Bytes."""
 
     limit: int
     room: int
 
 
 def read(path: Path) -> str | None:
-    """The text of a small kernel file, or None if it cannot be read."""
+    """The text of a small kernel file, or None if it is not readable."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -33,7 +33,7 @@ def read(path: Path) -> str | None:
 
 
 def cpu_quota(root: Path = Path("/")) -> float | None:
-    """Processors' worth of time that this process may use (1.5 is one and a half), or None if there is no quota."""
+    """Number of processors whose time this process may use (1.5 is one and a half), or None without a quota."""
     return min((quota for quota, _folder in _quotas(root)), default=None)
 
 
@@ -78,7 +78,7 @@ def memory_limit(root: Path = Path("/")) -> MemoryLimit | None:
         used = _number(folder, "memory.current", "memory.usage_in_bytes")
         if limit is None or limit >= _UNLIMITED:
             continue
-        # The page cache counts as used, but its inactive part is given back before anything is killed.
+        # The page cache counts as used, but its inactive part is freed before any process is killed.
         used = max(0, (used or 0) - _inactive_cache(folder))
         limits.append(MemoryLimit(limit, max(0, limit - used)))
     if not limits:
@@ -102,7 +102,7 @@ def _inactive_cache(folder: Path) -> int:
 
 
 def _folders(controller: str, root: Path) -> Iterator[Path]:
-    """Folders of this process's control groups that carry ``controller``, inner ones first."""
+    """Folders of this process's control groups that have ``controller``, inner ones first."""
     groups: dict[str, str] = {}  # controller, or "" for the unified hierarchy (v2) → path of the group
     for line in (read(root / "proc/self/cgroup") or "").splitlines():
         _, _, rest = line.partition(":")

@@ -1,4 +1,4 @@
-"""A Python of the user's that may have an engine: asked once what it has, without importing any of it."""
+"""A user's Python that may have an engine: inspected once, without importing any of its packages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from wizard.probe.ask import Answer, asking
 from wizard.probe.host import EnginePython, Host
 
 SECONDS = 20.0
-"""How long an interpreter that was named may take; on a network file system the first start takes seconds."""
+"""Time limit for a named interpreter; on a network file system the first start takes seconds."""
 
 _QUESTION = """
 import ast, importlib.metadata, importlib.util, json, os, sys
@@ -46,9 +46,10 @@ except Exception:
 found = {"version": list(sys.version_info[:3]), "prefix": sys.prefix, "packages": packages}
 print(json.dumps({**found, "cuda": cuda if isinstance(cuda, str) else None}))
 """
-"""Answered with one line of JSON. PyTorch writes its CUDA into ``torch/version.py`` (``torch.version.cuda``); importing
+"""Prints a line of JSON. PyTorch writes its CUDA into ``torch/version.py`` (``torch.version.cuda``); importing
 that module would import all of PyTorch, so the file is read. -I keeps variables and the user's own packages out, as
-serving does."""
+serving does.
+"""
 
 
 def _argv(path: str) -> tuple[str, ...]:
@@ -56,7 +57,7 @@ def _argv(path: str) -> tuple[str, ...]:
 
 
 def packages() -> tuple[str, ...]:
-    """Distributions that are asked for: those that can serve one of the stacks, each stack's engine first."""
+    """Distributions to look for: those that can serve one of the stacks, each stack's engine first."""
     known = [tuple(native.packages) for native in _natives()]
     engines, others = [names[0] for names in known], [name for names in known for name in names[1:]]
     return tuple(dict.fromkeys((*engines, *others)))
@@ -67,7 +68,7 @@ def _natives() -> list[Native]:
 
 
 def questions(container: str | None) -> dict[str, tuple[str, ...]]:
-    """Path of each Python where an engine may be → what to ask it.
+    """Path of each Python that may have an engine → the command to inspect it.
 
     Args:
         container: The container that the wizard runs in (`System.container`): there ``python3`` on the path counts.
@@ -80,7 +81,7 @@ def questions(container: str | None) -> dict[str, tuple[str, ...]]:
 
 
 def read(answers: Mapping[str, Answer]) -> tuple[tuple[EnginePython, ...], str | None]:
-    """(those that have an engine, one for each environment; which did not answer and why)."""
+    """(Pythons with an engine, one per environment; those that did not respond, with the reason)."""
     pythons: dict[str, EnginePython] = {}
     silent: list[str] = []
     for path, answer in answers.items():
@@ -93,9 +94,9 @@ def read(answers: Mapping[str, Answer]) -> tuple[tuple[EnginePython, ...], str |
 
 
 def _has_engine(python: EnginePython) -> bool:
-    """Whether a stack can be served by it.
+    """Whether it can serve a stack.
 
-    The wizard's own environment may have packages for the wizard's sake: only what would be offered counts there.
+    The wizard's own environment may have packages for the wizard itself: only those that would be offered count there.
     """
     its_own = os.path.realpath(python.prefix) == os.path.realpath(sys.prefix)
     return any(
@@ -104,10 +105,10 @@ def _has_engine(python: EnginePython) -> bool:
 
 
 def inspect(path: str) -> EnginePython:
-    """Ask the Python that was named with ``--engine-python`` (some 0.1 s; at most `SECONDS`).
+    """Inspect the Python that was passed with ``--engine-python`` (some 0.1 s; at most `SECONDS`).
 
     Raises:
-        UsageError: TW-P15 if it is no Python that answers.
+        UsageError: TW-P15 if it is not a working Python.
     """
     whole = absolute(path)
     with asking({path: _argv(whole)}, SECONDS) as questions:
@@ -129,9 +130,9 @@ def inspect(path: str) -> EnginePython:
 
 
 def absolute(path: str) -> str:
-    """``path`` with its links as they are: a virtual environment's Python is known by where its link lies.
+    """The absolute ``path`` without resolving links: a virtual environment's Python is identified by its link.
 
-    A bare name is looked for on ``PATH``, as in a shell.
+    A bare name is looked up on ``PATH``, as in a shell.
     """
     if os.sep not in path:
         path = shutil.which(path) or path
@@ -139,17 +140,18 @@ def absolute(path: str) -> str:
 
 
 def known(host: Host, path: str) -> EnginePython | None:
-    """What ``host`` knows of the Python at ``path``; None if nothing."""
+    """The description of the Python at ``path`` in ``host``; None if it has none."""
     return next(
         (engine_python for engine_python in host.engine_pythons if engine_python.path in (path, absolute(path))), None
     )
 
 
 def with_python(host: Host, path: str | None) -> Host:
-    """``host`` with what the Python at ``path`` has, asked if it is not known and the machine is here.
+    """``host`` with the description of the Python at ``path``, which is inspected if it is unknown and the machine is
+    this one.
 
     Raises:
-        UsageError: TW-P15 if it is no Python.
+        UsageError: TW-P15 if it is not a Python.
     """
     if path is None or not host.is_here or known(host, path):
         return host
@@ -167,7 +169,7 @@ def _read(path: str, answer: Answer) -> EnginePython | None:
 
 
 def _why(answer: Answer) -> str:
-    """Why nothing can be read from the answer."""
+    """Why the output is not readable."""
     if answer.status is None:
         return answer.err
     lines = [one_line(line) for line in answer.err.splitlines() if line.strip()]

@@ -1,7 +1,7 @@
-"""Container engines: docker and podman, as far as this user can use them.
+"""Container engines: docker and podman, with this user's access to them.
 
-They are asked through their own command lines, because those are what a plan would run: contexts, ``DOCKER_HOST``,
-rights and rootless set-ups are then the same. ``--version`` never talks to the daemon; ``info`` does.
+They are queried through their command lines, which a plan also uses: contexts, ``DOCKER_HOST``, permissions and
+rootless setups are then the same. ``--version`` never talks to the daemon; ``info`` does.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from wizard.probe.host import ContainerEngine
 
 Question = tuple[str, Literal["version", "info"]]
 _INFO = {"docker": "{{json .}}", "podman": "json"}
-"""Formats that old releases know too (docker's plain ``json`` came with 23.0)."""
+"""Formats that old releases support too (docker's plain ``json`` came with 23.0)."""
 _CAP_SYS_RESOURCE = 24
 """Its bit in the sets of capabilities (linux/capability.h)."""
 CDI_FOLDERS = ("etc/cdi", "var/run/cdi")
-"""Where CDI specifications lie (Container Device Interface specification; podman's ``--device nvidia.com/gpu=all``)."""
+"""Folders of CDI specifications (Container Device Interface specification; podman's ``--device
+nvidia.com/gpu=all``).
+"""
 
 
 INIT = "catatonit"
-"""What podman starts a container's processes with when it is told ``--init``; docker brings its own."""
+"""Podman's init process for ``--init``; docker has its own."""
 NO_INIT, NO_RIGHTS = "init", "rights"
 """Values of `ContainerEngine.obstacle`."""
 _INIT_FOLDERS = ("usr/libexec/podman", "usr/lib/podman", "usr/local/libexec/podman", "usr/local/lib/podman")
@@ -39,12 +41,13 @@ _INIT_SETTINGS = (
     "etc/containers/containers.conf.d/*.conf",
     "usr/share/containers/containers.conf",
 )
-"""Where podman looks for it, beside PATH, and the files that may name another (containers.conf(5): ``init_path``,
-``helper_binaries_dir``). Without it Debian's podman 4.3.1 says "container-init binary not found on the host"."""
+"""Where podman looks for it, besides PATH, and the files that may configure another (containers.conf(5): ``init_path``,
+``helper_binaries_dir``). Without it Debian's podman 4.3.1 reports "container-init binary not found on the host".
+"""
 
 
 def questions() -> dict[Question, tuple[str, ...]]:
-    """What to ask of the engines that are on PATH."""
+    """The queries for the engines that are on PATH."""
     commands: dict[Question, tuple[str, ...]] = {}
     for name, format_ in _INFO.items():
         if path := shutil.which(name):
@@ -54,7 +57,7 @@ def questions() -> dict[Question, tuple[str, ...]]:
 
 
 def read(answers: Mapping[Question, Answer], root: Path = Path("/")) -> tuple[ContainerEngine, ...]:
-    """Engines from what they answered; ``root`` is where CDI specifications are looked for."""
+    """Engines from their output; ``root`` is the root folder for CDI specifications."""
     engines: list[ContainerEngine] = []
     for name in _INFO:
         if (name, "version") not in answers:
@@ -69,13 +72,13 @@ def read(answers: Mapping[Question, Answer], root: Path = Path("/")) -> tuple[Co
 
 
 def has_image(engine: str, image: str) -> bool:
-    """Whether ``engine`` has ``image`` already (≤ 3 s)."""
+    """Whether ``engine`` already has ``image`` (≤ 3 s)."""
     with asking({"image": (engine, "image", "inspect", image)}) as running:
         return running["image"].answer().status == 0
 
 
 def images_folder(engine: str) -> Path | None:
-    """Where ``engine`` keeps images, if that is on this machine (≤ 3 s)."""
+    """The folder of images of ``engine``, if it is on this machine (≤ 3 s)."""
     where = "{{.DockerRootDir}}" if engine == "docker" else "{{.Store.GraphRoot}}"
     with asking({"info": (engine, "info", "--format", where)}) as running:
         folder = Path(running["info"].answer().out.strip() or "nowhere")
@@ -83,17 +86,17 @@ def images_folder(engine: str) -> Path | None:
 
 
 def is_rootless(engine: str) -> bool:
-    """Whether ``engine`` runs without root's rights, so that root in a container is this user (≤ 3 s)."""
-    what = "{{.SecurityOptions}}" if engine == "docker" else "rootless={{.Host.Security.Rootless}}"
-    with asking({"info": (engine, "info", "--format", what)}) as running:
+    """Whether ``engine`` runs rootless, so that root in a container is this user (≤ 3 s)."""
+    template = "{{.SecurityOptions}}" if engine == "docker" else "rootless={{.Host.Security.Rootless}}"
+    with asking({"info": (engine, "info", "--format", template)}) as running:
         return re.search(r"name=rootless|rootless=true", running["info"].answer().out) is not None
 
 
 def elsewhere(engine: str) -> str | None:
-    """The address of another machine's engine that the client would talk to; None if the engine is this machine's.
+    """The address of another machine's engine that the client would use; None if the engine is this machine's.
 
-    ``DOCKER_HOST`` goes before the current context, as in docker's own client (≤ 3 s); podman runs what it is told
-    here unless ``CONTAINER_HOST`` names a connection.
+    ``DOCKER_HOST`` overrides the current context, as in docker's own client (≤ 3 s); podman runs containers here unless
+    ``CONTAINER_HOST`` is set.
     """
     if engine == "podman":
         address = os.environ.get("CONTAINER_HOST", "")
@@ -101,16 +104,15 @@ def elsewhere(engine: str) -> str | None:
         ask = (engine, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
         with asking({"context": ask}) as running:
             address = running["context"].answer().out.strip()
-    remote = re.match(r"\w+://", address)  # an old client knows no contexts, and says something else
+    remote = re.match(r"\w+://", address)  # an old client has no contexts, and reports something else
     here = re.match(r"unix:|tcp://(127\.|localhost|\[::1\])", address)
     return redact(address) if remote and not here else None
 
 
 def lifts_limits(root: Path = Path("/")) -> bool:
-    """Whether root may give a container higher limits than a user's, such as of locked memory.
+    """Whether root may give a container higher limits than a user's, such as for locked memory.
 
-    That takes ``CAP_SYS_RESOURCE`` (getrlimit(2)), which a sandbox may withhold from everybody; ``root`` is where
-    ``/proc`` lies.
+    That requires ``CAP_SYS_RESOURCE`` (getrlimit(2)), which a sandbox may remove; ``root`` is the parent of ``/proc``.
     """
     try:
         status = (root / "proc/self/status").read_text(encoding="utf-8")
@@ -130,7 +132,7 @@ def _docker(client: str | None, info: Answer) -> ContainerEngine:
     nvidia = (
         "nvidia" in (data.get("Runtimes") or {})
         or any(device.startswith("nvidia.com/gpu") for device in devices)
-        # dockerd itself looks for this hook when asked for --gpus, registered runtime or not
+        # dockerd itself looks for this hook for --gpus, registered runtime or not
         or shutil.which("nvidia-container-runtime-hook") is not None
     )
     return ContainerEngine("docker", client, server, nvidia)

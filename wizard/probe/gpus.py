@@ -1,4 +1,4 @@
-"""NVIDIA GPUs as NVML describes them."""
+"""NVIDIA GPUs as described by NVML."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from wizard.probe import links, nvml
 from wizard.probe.host import Gpu, GpuLink, GpuProcess, MigSlice, Problem
 from wizard.probe.nvml import Device, Nvml, Unknown
 
-_MOST_SLOTS, _MOST_PROCESSES = 64, 4096
+_MAX_SLOTS, _MAX_PROCESSES = 64, 4096
 """More than any GPU has: 7 MIG instances, and a process for each of its 2^12 channels."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuPart:
-    """The part of a host that NVML knows; ``unknown`` names fields of `Host`."""
+    """The part of a host from NVML; ``unknown`` contains names of fields of `Host`."""
 
     gpus: tuple[Gpu, ...] = ()
     links: tuple[GpuLink, ...] = ()
@@ -30,7 +30,7 @@ class GpuPart:
 
 
 def find(host_memory: tuple[int | None, int | None]) -> GpuPart:
-    """Ask NVML for everything that it knows; never raises: what NVML cannot say is in ``problem`` or ``unknown``.
+    """Query NVML; never raises: missing values are in ``problem`` or ``unknown``.
 
     Args:
         host_memory: (total, available) bytes, which unified-memory devices share.
@@ -51,7 +51,7 @@ def find(host_memory: tuple[int | None, int | None]) -> GpuPart:
 
 
 def _cuda(session: Nvml) -> Any:
-    """Newest CUDA that the driver runs, ``13.0``; drivers before 410 know the first version of the question only."""
+    """Newest CUDA that the driver supports, ``13.0``; drivers before 410 have the first version of the query only."""
 
     def read(number: int) -> str:
         return f"{number // 1000}.{number % 1000 // 10}"
@@ -61,7 +61,7 @@ def _cuda(session: Nvml) -> Any:
 
 
 def known(answer: Any, name: str, unknown: dict[str, str]) -> Any:
-    """``answer``, or None after noting in ``unknown`` why ``name`` has none."""
+    """``answer``, or None after recording in ``unknown`` why ``name`` has none."""
     if isinstance(answer, Unknown):
         unknown[name] = answer.because
         return None
@@ -72,10 +72,10 @@ def _described(session: Nvml, index: int, device: Device | Unknown, host_memory:
     try:
         if isinstance(device, Device):
             return _gpu(session, device, host_memory)
-        because = device.because  # fallen off the bus, or not to be touched by this user
+        because = device.because  # fallen off the bus, or not accessible to this user
     except HostError:
         raise
-    except Exception as error:  # the others are described all the same
+    except Exception as error:  # the others are described anyway
         because = f"{type(error).__name__}: {error}"
     names = ("uuid", "memory_total_bytes", "memory_free_bytes", "compute_capability")
     return Gpu(index, tr("unknown GPU"), unknown=dict.fromkeys(names, because))
@@ -112,7 +112,7 @@ def _gpu(session: Nvml, device: Device, host_memory: tuple[int | None, int | Non
 
 
 def watts(milliwatts: int) -> float:
-    """Of NVML's unit of power."""
+    """Watts from NVML's unit of power."""
     return milliwatts / 1000
 
 
@@ -126,13 +126,13 @@ def _capability(answer: list[int]) -> tuple[int, int]:
 def memory_info(session: Nvml, device: Device) -> Any:
     """Memory of a device, a dictionary of bytes: ``total``, ``free``, ``used``; or `Unknown`.
 
-    Version 2 counts what the driver reserves apart from what is used; drivers before 510 know only version 1.
+    Version 2 reports memory reserved by the driver separately from used memory; drivers before 510 only have version 1.
     """
     second = session.query("nvmlDeviceGetMemoryInfo", device, version=nvml.MEMORY_V2, read=_checked_memory)
     if not isinstance(second, Unknown) and second["total"]:
         return second
     first = session.query("nvmlDeviceGetMemoryInfo", device, read=_checked_memory)
-    definite = not isinstance(second, Unknown) or second.not_supported  # it has no memory of its own, then
+    definite = not isinstance(second, Unknown) or second.not_supported  # then it has no separate memory
     return second if isinstance(first, Unknown) and definite else first
 
 
@@ -145,7 +145,7 @@ def _checked_memory(info: dict[str, int]) -> dict[str, int]:
 def memory(
     session: Nvml, device: Device, host_memory: tuple[int | None, int | None], unknown: dict[str, str]
 ) -> tuple[int | None, int | None, bool]:
-    """(total, free, shared with the host). Unified-memory devices (GB10, Jetson) answer "not supported" or 0."""
+    """(total, free, shared with the host). Unified-memory devices (GB10, Jetson) return "not supported" or 0."""
     info = memory_info(session, device)
     if isinstance(info, Unknown) and not info.not_supported:
         unknown["memory_total_bytes"] = unknown["memory_free_bytes"] = info.because
@@ -160,7 +160,7 @@ def memory(
 
 
 def mig_enabled(session: Nvml, device: Device, unknown: dict[str, str]) -> bool | None:
-    """Whether the GPU is divided into MIG instances; None, and the reason noted, if NVML does not say."""
+    """Whether the GPU is divided into MIG instances; None, with the reason recorded, if NVML does not report it."""
     mode = session.query("nvmlDeviceGetMigMode", device, read=lambda modes: bool(modes[0]))
     if isinstance(mode, Unknown) and mode.not_supported:
         return False
@@ -185,18 +185,18 @@ def _slices(session: Nvml, device: Device, unknown: dict[str, str]) -> tuple[Mig
 
 def mig_devices(session: Nvml, device: Device, unknown: dict[str, str]) -> list[Device]:
     """The MIG instances of a GPU."""
-    slots = session.query("nvmlDeviceGetMaxMigDeviceCount", device, read=lambda count: _at_most(_MOST_SLOTS, count))
+    slots = session.query("nvmlDeviceGetMaxMigDeviceCount", device, read=lambda count: _at_most(_MAX_SLOTS, count))
     return session.mig_devices(device, known(slots, "mig_slices", unknown) or 0)
 
 
 def mig_profile(session: Nvml, part: Device) -> str:
-    """``1g.5gb`` of the name "NVIDIA A100-SXM4-40GB MIG 1g.5gb"."""
+    """The profile, such as ``1g.5gb``, in the name "NVIDIA A100-SXM4-40GB MIG 1g.5gb"."""
     profile = session.query("nvmlDeviceGetName", part, read=lambda name: str(name.rpartition("MIG ")[2]))
     return tr("unknown") if isinstance(profile, Unknown) else profile
 
 
 def processes(session: Nvml, device: Device, unknown: dict[str, str]) -> tuple[GpuProcess, ...]:
-    """Who holds memory. In a container the process ids are the host's and the names are hidden."""
+    """Processes that use memory. In a container the process IDs are the host's and the names are hidden."""
     processes: dict[int, GpuProcess] = {}
     for kind in ("Compute", "Graphics"):
         running = session.query(f"nvmlDeviceGet{kind}RunningProcesses", device, read=_holders)
@@ -207,8 +207,8 @@ def processes(session: Nvml, device: Device, unknown: dict[str, str]) -> tuple[G
 
 
 def _holders(answer: list[dict[str, Any]]) -> list[tuple[int, int | None]]:
-    """(process id, bytes). nvidia-ml-py 12.535.77 has a longer structure than NVML since driver 535.98."""
-    _at_most(_MOST_PROCESSES, len(answer))
+    """(process ID, bytes). nvidia-ml-py 12.535.77 has a longer structure than NVML since driver 535.98."""
+    _at_most(_MAX_PROCESSES, len(answer))
     if any("usedGpuCcProtectedMemory" in each for each in answer):
         raise ValueError(tr("nvidia-ml-py 12.535.77 misreads it: install a newer one"))
     return [(int(each["pid"]), each["usedGpuMemory"]) for each in answer]

@@ -1,4 +1,4 @@
-"""``--hardware``: this machine, a recorded one, or one that exists only as a phrase; and recording it."""
+"""``--hardware``: this machine, a recorded one, or a shorthand; and recording a machine."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from wizard.kernel.values import from_json, to_data, to_json
 from wizard.probe import machine, shorthand
 from wizard.probe.host import Host
 
-_LARGEST_FILE = 4 << 20
-_LARGEST_NUMBER = 1 << 60
+_MAX_FILE = 4 << 20
+_MAX_NUMBER = 1 << 60
 _LINK = re.compile(r"NV[1-9]\d?|PIX|PXB|PHB|NODE|SYS")
 
 
 def find(hardware: str | None, workspace: Path) -> Host:
-    """The machine that ``hardware`` names.
+    """The machine specified by ``hardware``.
 
     Args:
         hardware: None for this machine, the path of a recorded host (it has a ``/`` or ends in ``.json``), or a
             shorthand such as ``4xA6000``, ``A100`` or ``cpu``.
-        workspace: Where the disk of this machine is measured.
+        workspace: The workspace whose disk is measured on this machine.
 
     Raises:
-        UsageError: TW-P05 no such GPU, TW-P06 no such file, TW-P07 a recorded value that cannot be,
+        UsageError: TW-P05 unknown GPU, TW-P06 file not found, TW-P07 an invalid recorded value,
             TW-P10 too many GPUs, TW-K01 or TW-K02 if the file is not a recorded host.
     """
     if hardware is None:
@@ -41,10 +41,10 @@ def find(hardware: str | None, workspace: Path) -> Host:
 
 
 def save(host: Host, path: Path) -> None:
-    """Record ``host`` as JSON; a file is replaced whole or not at all, a device or pipe is written to.
+    """Record ``host`` as JSON; a file is replaced atomically, a device or pipe is written to directly.
 
     Raises:
-        WorkspaceError: TW-P08 if it cannot be written.
+        WorkspaceError: TW-P08 if it is not writable.
     """
     path = path.expanduser()
     text = to_json(host, indent=2) + "\n"
@@ -58,36 +58,36 @@ def save(host: Host, path: Path) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             unfinished.unlink()
-        what = tr("cannot write {path}: {error}", path=path, error=error.strerror or error)
-        raise WorkspaceError("TW-P08", what, tr("Choose another path for --save.")) from error
+        message = tr("cannot write {path}: {error}", path=path, error=error.strerror or error)
+        raise WorkspaceError("TW-P08", message, tr("Choose another path for --save.")) from error
 
 
 def _recorded(name: str) -> Host:
     path = Path(name).expanduser()
     try:
         with path.open("rb") as file:
-            data = file.read(_LARGEST_FILE + 1)
+            data = file.read(_MAX_FILE + 1)
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
         raise UsageError(
             "TW-P06",
             tr("cannot read the recorded host {name!r}: {reason}", name=name, reason=unreadable(error)),
             tr("Record one with `triton-wizard probe --save FILE`."),
         ) from error
-    if len(data) > _LARGEST_FILE:
-        what = tr("{name!r} is too large for a recorded host", name=name)
-        raise UsageError("TW-P06", what, tr("Use a file written by --save."))
+    if len(data) > _MAX_FILE:
+        message = tr("{name!r} is too large for a recorded host", name=name)
+        raise UsageError("TW-P06", message, tr("Use a file written by --save."))
     host = dataclasses.replace(from_json(Host, data, where=name), source=path.name)
     fault = _impossible(to_data(host), "host") or _inconsistent(host)
     if fault:
-        what = tr("{name} is not a valid machine description: {fault}", name=name, fault=fault)
-        raise UsageError("TW-P07", what, tr("Fix that field, or record the machine again."))
+        message = tr("{name} is not a valid machine description: {fault}", name=name, fault=fault)
+        raise UsageError("TW-P07", message, tr("Fix that field, or record the machine again."))
     return host
 
 
 def _impossible(data: Any, where: str) -> str | None:
-    """The first number that no machine can have (negative, not finite, beyond 2^60) and where it stands, or None."""
+    """The first impossible number (negative, not finite, beyond 2^60) and its location, or None."""
     if isinstance(data, (int, float)):
-        return None if 0 <= data < _LARGEST_NUMBER else tr("{field} is {value}", field=where, value=str(data)[:40])
+        return None if 0 <= data < _MAX_NUMBER else tr("{field} is {value}", field=where, value=str(data)[:40])
     items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     return next((fault for key, item in items if (fault := _impossible(item, f"{where}.{key}"))), None)
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from wizard.kernel.language import mark
 
 HERE = mark("this machine")
-"""What a host of the machine that the wizard runs on has as its source, and a plan as its host."""
+"""Source of a host that describes this machine, also in a plan."""
 NO_GPU = "TW-P14"
-"""Code of the problem that is none: no driver, and no NVIDIA GPU that would need one."""
+"""Code of a problem that is harmless: no driver, and no NVIDIA GPU that would need one."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuProcess:
-    """A process that holds GPU memory."""
+    """A process that uses GPU memory."""
 
     pid: int
     name: str | None
@@ -23,7 +23,7 @@ class GpuProcess:
 
 @dataclass(frozen=True, slots=True)
 class MigSlice:
-    """One MIG instance of a GPU."""
+    """A MIG instance of a GPU."""
 
     uuid: str
     profile: str
@@ -32,7 +32,7 @@ class MigSlice:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One NVIDIA GPU as NVML describes it."""
+    """An NVIDIA GPU as described by NVML."""
 
     index: int
     name: str
@@ -58,7 +58,7 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class GpuLink:
-    """How two GPUs (indices ``a`` < ``b``) are connected, in the words of ``nvidia-smi topo -m``."""
+    """The link between two GPUs (indices ``a`` < ``b``), in the words of ``nvidia-smi topo -m``."""
 
     a: int
     b: int
@@ -68,15 +68,15 @@ class GpuLink:
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """The processor as this process may use it."""
+    """The processor, with the limits of this process."""
 
     model: str | None
     architecture: str
     """``x86_64``, ``aarch64``."""
     cores: int
-    """Logical processors that this process may use (affinity and cgroup quota count)."""
+    """Logical processors available to this process (with affinity and cgroup quota)."""
     flags: tuple[str, ...] = ()
-    """Instruction sets that engines ask for, of those in /proc/cpuinfo: avx2, fma, f16c, bmi2, avx512f, amx_tile …"""
+    """Instruction sets in /proc/cpuinfo that engines need: avx2, fma, f16c, bmi2, avx512f, amx_tile …"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,26 +99,26 @@ class System:
     """``glibc 2.36``, ``musl``; None if unknown."""
     wsl2: bool = False
     container: str | None = None
-    """``docker``, ``podman``, ``kubernetes``, ``lxc`` … when the wizard itself runs in one."""
+    """``docker``, ``podman``, ``kubernetes``, ``lxc`` … if the wizard itself runs in one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerEngine:
-    """docker or podman, as far as this user can use it."""
+    """docker or podman, with this user's access to it."""
 
     name: str
     client_version: str | None
     server_version: str | None
-    """None when the engine does not answer; ``problem`` says why."""
+    """None if the engine does not respond; ``problem`` has the reason."""
     nvidia_runtime: bool | None
     problem: str | None = None
-    """Why it starts no containers."""
+    """Why it cannot start containers."""
     obstacle: str | None = None
-    """What kind of problem that is, where it is known: ``init`` (podman's helper is missing), ``rights``."""
+    """The kind of problem, if known: ``init`` (podman's helper is missing), ``rights``."""
 
     @property
     def works(self) -> bool:
-        """Whether it answers and starts containers."""
+        """Whether it responds and can start containers."""
         return self.server_version is not None and self.problem is None
 
 
@@ -129,7 +129,7 @@ class Interpreter:
     path: str
     version: tuple[int, int, int]
     libpython: str | None
-    """Folder that holds its shared library ``libpython3.X.so.1.0``; None if it has none."""
+    """Folder of its shared library ``libpython3.X.so.1.0``; None if it has none."""
     has_venv: bool
     usable: bool
     why_not: str | None = None
@@ -137,22 +137,22 @@ class Interpreter:
 
 @dataclass(frozen=True, slots=True)
 class EnginePython:
-    """A Python of the user's with its engines, as its packages' own files describe them; nothing is imported."""
+    """A user's Python with its engines, from its packages' metadata; nothing is imported."""
 
     path: str
-    """As it was given or found. Its links stay: the link is what makes a virtual environment's Python its own."""
+    """As given or found, with unresolved links: the link identifies a virtual environment's Python."""
     version: tuple[int, int, int]
     prefix: str
     """Its ``sys.prefix``: the virtual or conda environment, or the installation."""
     packages: dict[str, str] = field(default_factory=dict)
-    """Name → version, of those in `wizard.probe.engine_python.PACKAGES` that it has."""
+    """Its packages among `wizard.probe.engine_python.PACKAGES`, name → version."""
     cuda: str | None = None
     """CUDA that its PyTorch was built for (``13.0``); None if PyTorch is missing or was built without."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a whole part of the probe gave nothing."""
+    """Why a part of the probe failed as a whole."""
 
     code: str
     what: str
@@ -171,26 +171,28 @@ class Host:
     gpus: tuple[Gpu, ...] = ()
     gpu_links: tuple[GpuLink, ...] = ()
     gpu_problem: Problem | None = None
-    """Set when NVML as a whole could not be used: no library, no driver, versions that do not match."""
+    """Set if NVML as a whole is not usable: no library, no driver, mismatched versions."""
     driver_version: str | None = None
     cuda_driver_version: str | None = None
-    """Newest CUDA that the driver can run, ``13.0``."""
+    """Newest CUDA that the driver supports, ``13.0``."""
     engines: tuple[ContainerEngine, ...] = ()
     interpreters: tuple[Interpreter, ...] = ()
     engine_pythons: tuple[EnginePython, ...] = ()
-    """Pythons that have an engine: of the active environment, of the container that the wizard runs in, or named."""
+    """Pythons with an engine: of the active environment, of the container that the wizard runs in, or named."""
     busy_ports: tuple[int, ...] = ()
-    """Of Triton's default ports 8000, 8001 and 8002, those that somebody holds on 127.0.0.1."""
+    """The ports among Triton's default ports 8000, 8001 and 8002 that are in use on 127.0.0.1."""
     source: str = HERE
     """`HERE`, or the recording's file name, or the shorthand."""
     unknown: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_here(self) -> bool:
-        """Whether this is the machine that the wizard runs on, and not a recording or a shorthand of another one."""
+        """Whether this is the machine that the wizard runs on, not a recording or a shorthand of another one."""
         return self.source == HERE
 
     @property
     def runs_triton(self) -> bool:
-        """Whether Triton's Python backend finds an interpreter; other machines are planned for, and lack nothing."""
+        """Whether Triton's Python backend has a usable interpreter; always true for other machines, which are only
+        planned for.
+        """
         return not self.is_here or any(interpreter.usable for interpreter in self.interpreters)

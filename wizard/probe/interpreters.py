@@ -1,4 +1,4 @@
-"""Python interpreters of this machine, and which of them Triton's Python backend can use.
+"""Python interpreters on this machine, and whether Triton's Python backend can use them.
 
 The stub process of the Python backend in nvidia-pytriton 0.7.0 embeds the interpreter: it loads ``libpython3.X.so.1.0``
 and needs numpy < 2 (with 2.x the first string input kills it), which has wheels up to Python 3.12. The wizard's own
@@ -17,7 +17,7 @@ from wizard.probe.ask import Answer
 from wizard.probe.host import Host, Interpreter
 
 OLDEST, NEWEST = (3, 10), (3, 12)
-"""Versions that the stub can be used with."""
+"""Versions that the stub supports."""
 _LISTED = (3, 8)
 _NAMES = ("python3", "python", *(f"python3.{minor}" for minor in range(_LISTED[1], 20)))
 
@@ -32,16 +32,16 @@ if sys.version_info >= (3, 8) and sys.implementation.name == "cpython":
     print(variable("MULTIARCH") or "")
     print(sysconfig.get_path("stdlib"))
 """
-"""Answered with five lines, or none by an interpreter that is not of interest. -I -S keeps site-packages out of it."""
+"""Prints five lines, or none for an interpreter of another kind. -I -S keeps site-packages out."""
 
 
 def questions() -> dict[str, tuple[str, ...]]:
-    """Path of each interpreter, the running one first, → what to ask it."""
+    """Path of each interpreter, the running one first, → the command to inspect it."""
     return {path: (path, "-I", "-S", "-c", _QUESTION) for path in dict.fromkeys(_paths())}
 
 
 def _paths() -> Iterator[str]:
-    """Interpreters with their links resolved, so that a virtual environment stands for its base."""
+    """Interpreters with resolved links, so that a virtual environment counts as its base."""
     if running := getattr(sys, "_base_executable", None) or sys.executable:
         yield os.path.realpath(running)
     home = Path.home()
@@ -52,14 +52,14 @@ def _paths() -> Iterator[str]:
     folders += [Path("/usr/bin"), *pyenv.glob("versions/*/bin"), *uv.glob("*/bin")]
     for folder in folders:
         if folder == pyenv / "shims":
-            continue  # scripts that start what is under versions/
+            continue  # scripts that start the versions under versions/
         for name in _NAMES:
             if os.access(folder / name, os.X_OK):
                 yield os.path.realpath(folder / name)
 
 
 def read(answers: Mapping[str, Answer]) -> tuple[tuple[Interpreter, ...], str | None]:
-    """(interpreters, which did not answer and why). The running one first, then the newest first."""
+    """(interpreters; those that did not respond, with the reason). The running one first, then the newest first."""
     interpreters: dict[tuple[str, str], Interpreter] = {}  # installation and version → interpreter
     silent: list[str] = []
     for path, answer in answers.items():
@@ -90,7 +90,7 @@ def _interpreter(path: str, version: str, prefix: str, libdir: str, multiarch: s
 
 
 def _why_not(short: tuple[int, int], version: str, prefix: str, libpython: str | None) -> str | None:
-    """Why Triton's stub cannot use an interpreter and the way out, or None if it can."""
+    """Why Triton's stub cannot use an interpreter, with the remedy, or None if it can."""
     if short < OLDEST:
         return tr("too old: Python 3.10, 3.11 or 3.12 is required (`uv python install 3.12` installs one)")
     if short > NEWEST:
@@ -112,12 +112,12 @@ def _why_not(short: tuple[int, int], version: str, prefix: str, libpython: str |
 
 
 def usable_interpreter(host: Host, only: tuple[str, ...] = ()) -> Interpreter | None:
-    """The interpreter to make server environments with: the running one if usable, else the newest usable.
+    """The interpreter for creating server environments: the running one if usable, else the newest usable.
 
-    One that can make virtual environments by itself goes before one that cannot (Debian without python3-venv).
+    An interpreter that can create virtual environments takes precedence over others (Debian without python3-venv).
 
     Args:
-        host: For its interpreters.
+        host: The machine with the interpreters.
         only: Versions such as ``3.12``; empty: any.
     """
     usable = [each for each in host.interpreters if each.usable and (not only or short(each) in only)]

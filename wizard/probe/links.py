@@ -1,4 +1,4 @@
-"""The links between the GPUs of a machine, as NVML describes them, in the words of ``nvidia-smi topo -m``."""
+"""The links between the GPUs of a machine, from NVML, in the words of ``nvidia-smi topo -m``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wizard.probe.host import GpuLink
 from wizard.probe.nvml import Device, Nvml, Unknown
 
 TOPOLOGY = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
-"""``nvmlGpuTopologyLevel_t`` → the word of ``nvidia-smi topo -m``; two GPUs of one board (0) are at least that near."""
+"""``nvmlGpuTopologyLevel_t`` → the word of ``nvidia-smi topo -m``; two GPUs on a board (0) are at least that close."""
 
 Address = tuple[int, int, int, int]
 """PCI domain, bus, device, function."""
@@ -28,16 +28,16 @@ class _Ends:
 
     gpus: tuple[Address, ...]
     switches: int
-    """Links to switches; all GPUs behind them are reached."""
-    untold: int
-    """Links of which NVML does not say which GPU of this machine is at the other end."""
+    """Links to switches, which connect all GPUs behind them."""
+    unknown_ends: int
+    """Links without a known GPU at the other end."""
 
 
 def find(session: Nvml, devices: list[Device], unknown: dict[str, str]) -> tuple[GpuLink, ...]:
-    """The link of each pair of ``devices``, the best one that it has.
+    """The best link of each pair of ``devices``.
 
     Raises:
-        HostError: As `Nvml.query`.
+        HostError: See `Nvml.query`.
     """
     if len(devices) < 2:
         return ()
@@ -67,7 +67,7 @@ def _links(session: Nvml, devices: list[Device], unknown: dict[str, str]) -> tup
 
 def _ends(session: Nvml, device: Device, addresses: set[Any]) -> _Ends:
     gpus: list[Address] = []
-    switches = untold = 0
+    switches = unknown_ends = 0
     for link in range(nvml.NVLINK_MAX_LINKS):
         state = session.query("nvmlDeviceGetNvLinkState", device, link)
         if isinstance(state, Unknown) and not state.not_supported:
@@ -80,25 +80,27 @@ def _ends(session: Nvml, device: Device, addresses: set[Any]) -> _Ends:
         elif kind != nvml.NVLINK_TO_NPU:
             far = session.query("nvmlDeviceGetNvLinkRemotePciInfo", device, link, read=_address)
             if isinstance(far, Unknown) or far not in addresses:
-                untold += 1
+                unknown_ends += 1
             else:
                 gpus.append(far)
-    return _Ends(tuple(gpus), switches, untold)
+    return _Ends(tuple(gpus), switches, unknown_ends)
 
 
 def _partners(
     session: Nvml, pairs: list[tuple[Device, Device]], ends: dict[Device, _Ends], unknown: dict[str, str]
 ) -> dict[tuple[Device, Device], int]:
-    """Pairs of GPUs that reach each other, and no third GPU, by NVLinks whose far ends are not told; how many."""
+    """Pairs of GPUs that are only connected to each other by NVLinks with unknown far ends; with the number of
+    links.
+    """
     joined = [
         (a, b)
         for a, b in pairs
-        if ends[a].untold
-        and ends[b].untold
+        if ends[a].unknown_ends
+        and ends[b].unknown_ends
         and session.query("nvmlDeviceGetP2PStatus", a, b, nvml.P2P_NVLINK) == nvml.P2P_OK
     ]
     met = Counter(device for pair in joined for device in pair)
-    alone = {(a, b): min(ends[a].untold, ends[b].untold) for a, b in joined if met[a] == met[b] == 1}
+    alone = {(a, b): min(ends[a].unknown_ends, ends[b].unknown_ends) for a, b in joined if met[a] == met[b] == 1}
     if len(alone) < len(joined):
         unknown["gpu_links"] = tr(
             "the GPUs are connected by NVLink, but NVML does not report how many links connect each pair"

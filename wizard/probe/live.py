@@ -1,6 +1,6 @@
-"""What goes on now: GPUs as NVML sees them, processor and memory as the kernel does. Cheap; asked every second.
+"""Live readings: GPUs from NVML, processor and memory from the kernel. Cheap enough for every second.
 
-`Host` says what a machine is; a `Reading` says what goes on there.
+`Host` describes a machine; a `Reading` is its current state.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COUNTERS = {
     "pcie_sent": (nvml.FIELD_PCIE_TX, 0, 1),
     "pcie_received": (nvml.FIELD_PCIE_RX, 0, 1),
 }
-"""Name → NVML's field, its scope, and how many bytes one is (nvml.h: NVLink's data counters are in KiB)."""
+"""Name → NVML's field, its scope, and its unit in bytes (nvml.h: NVLink's data counters are in KiB)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class MigReading:
-    """A MIG instance at one moment."""
+    """A MIG instance at a point in time."""
 
     profile: str
     memory_total_bytes: int | None
@@ -47,13 +47,13 @@ class MigReading:
 
 @dataclass(frozen=True, slots=True)
 class GpuReading:
-    """A GPU at one moment; what is unknown is None with a reason in ``unknown``, never 0."""
+    """A GPU at a point in time; unknown values are None with a reason in ``unknown``, never 0."""
 
     index: int
     name: str
     memory_total_bytes: int | None = None
     memory_used_bytes: int | None = None
-    """By processes; what the driver reserves for itself is not among it where the driver counts it apart."""
+    """By processes; without the driver's reserved memory if the driver reports it separately."""
     memory_free_bytes: int | None = None
     memory_is_shared_with_host: bool = False
     utilisation: float | None = None
@@ -71,16 +71,16 @@ class GpuReading:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The machine at one moment."""
+    """The machine at a point in time."""
 
     cpu: CpuReading
     gpus: tuple[GpuReading, ...] = ()
     problem: Problem | None = None
-    """Why NVML as a whole says nothing."""
+    """Why NVML as a whole reports nothing."""
 
 
 def refreshed(host: Host, reading: Reading) -> Host:
-    """``host`` with the memory that is free now, and who holds it now; what the reading does not know stays."""
+    """``host`` with the current free memory and processes of the reading; other values are unchanged."""
     seen = {gpu.index: gpu for gpu in reading.gpus}
 
     def renewed(gpu: Gpu) -> Gpu:
@@ -98,9 +98,9 @@ def refreshed(host: Host, reading: Reading) -> Host:
 
 
 class Monitor:
-    """Takes readings, one after another; NVML stays open between them.
+    """Takes readings repeatedly; NVML stays open between them.
 
-    It may be closed from another thread at any time and then never waits: a reading that is under way ends.
+    Another thread may close it at any time, without waiting: a running reading ends.
     """
 
     def __init__(self, root: Path = Path("/"), clock: Callable[[], float] = time.monotonic) -> None:
@@ -113,7 +113,7 @@ class Monitor:
         self._time: CpuTime | None = None
 
     def read(self) -> Reading:
-        """The machine now (a few milliseconds; the first time NVML is opened). Never raises."""
+        """The current reading (a few milliseconds; the first one opens NVML). Never raises."""
         with self._busy:
             before, self._time = self._time, load.cpu_time(self._clock(), self._root)
             cpu = load.reading(before, self._time, self._root)
@@ -128,7 +128,7 @@ class Monitor:
             return reading
 
     def close(self) -> None:
-        """Close NVML; a reading that is under way ends."""
+        """Close NVML; a running reading ends."""
         self._closed = True
         self._session.kill()
         if self._busy.acquire(blocking=False):
@@ -141,7 +141,7 @@ class Monitor:
         """All GPUs.
 
         Raises:
-            HostError: As `Nvml.devices`.
+            HostError: See `Nvml.devices`.
         """
         if self._session.spent and not self._closed:
             self._session.close()
@@ -157,10 +157,10 @@ class Monitor:
         try:
             if isinstance(device, Device):
                 return self._gpu(device, host_memory)
-            because = device.because  # fallen off the bus, or not to be touched by this user
+            because = device.because  # fallen off the bus, or not accessible to this user
         except HostError:
             raise
-        except Exception as error:  # the others are read all the same
+        except Exception as error:  # the others are read anyway
             because = f"{type(error).__name__}: {error}"
         return GpuReading(index, tr("unknown GPU"), unknown=dict.fromkeys(("memory", "utilisation"), because))
 
@@ -193,9 +193,9 @@ class Monitor:
         )
 
     def _traffic(self, session: Nvml, device: Device, unknown: dict[str, str]) -> dict[str, Traffic]:
-        """Rates from NVML's counters and those of the reading before.
+        """Rates from NVML's counters and those of the previous reading.
 
-        (``nvmlDeviceGetPcieThroughput`` watches for 20 ms each time that it is called; counters cost nothing.)
+        (``nvmlDeviceGetPcieThroughput`` measures for 20 ms per call; counters cost nothing.)
         """
         now = self._clock()
         counters = session.fields(device, *((counter, scope) for counter, scope, _unit in _COUNTERS.values()))

@@ -1,4 +1,4 @@
-"""How busy the processor is now and how much memory is free, as far as this process may use them."""
+"""The processor's load and the free memory, with the limits of this process."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from wizard.probe.cgroups import read
 SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 """Names in /sys/class/hwmon of the processor's own sensors (Intel, AMD twice, Arm boards)."""
 ZONES = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal")
-"""The same in /sys/class/thermal, where there is no such hwmon device."""
+"""The same in /sys/class/thermal, without such an hwmon device."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpuReading:
-    """The processor and the memory at one moment; what is unknown is None with a reason in ``unknown``, never 0."""
+    """The processor and the memory at a point in time; unknown values are None with a reason in ``unknown``, never
+    0.
+    """
 
     utilisation: float | None = None
-    """Share of the processor time that this process may use, 0 to 1, since the reading before."""
+    """Share of the processor time available to this process, 0 to 1, since the previous reading."""
     load: float | None = None
-    """Programs that ran or waited to run in the last minute, on average (proc(5), /proc/loadavg); of the machine."""
+    """Average number of running and waiting programs in the last minute (proc(5), /proc/loadavg); of the machine."""
     memory_total_bytes: int | None = None
     memory_available_bytes: int | None = None
     temperature_c: int | None = None
@@ -32,20 +34,20 @@ class CpuReading:
 
 @dataclass(frozen=True, slots=True)
 class CpuTime:
-    """Processor time, in whatever unit: only shares of differences are taken."""
+    """Processor time in any unit: only shares of differences are used."""
 
     busy: float
     possible: float
 
 
 def cpu_time(now: float, root: Path = Path("/")) -> CpuTime | None:
-    """Time that was used and that could have been.
+    """Used and available time.
 
-    With a quota that of the control group, else that of the processors that this process may run on.
+    With a quota of the control group, else of the processors that this process may run on.
 
     Args:
-        now: Seconds on a clock that never goes back.
-        root: Where /proc and /sys are.
+        now: Monotonic seconds.
+        root: Parent of /proc and /sys.
     """
     quota, used = cgroups.cpu_quota(root), cgroups.cpu_seconds(root)
     mine = os.sched_getaffinity(0)
@@ -56,7 +58,7 @@ def cpu_time(now: float, root: Path = Path("/")) -> CpuTime | None:
         name, *numbers = line.split()
         if not name.startswith("cpu") or not name[3:].isdigit() or int(name[3:]) not in mine:
             continue
-        # user nice system idle iowait irq softirq steal; guest time, which follows, is in user's already (proc(5))
+        # user nice system idle iowait irq softirq steal; guest time, which follows, is included in user's (proc(5))
         spent = [int(number) for number in numbers[:8]]
         possible += sum(spent)
         busy += sum(spent) - sum(spent[3:5])
@@ -64,7 +66,7 @@ def cpu_time(now: float, root: Path = Path("/")) -> CpuTime | None:
 
 
 def reading(before: CpuTime | None, after: CpuTime | None, root: Path = Path("/")) -> CpuReading:
-    """What is known now; ``before`` is the time at the reading before, None at the first one."""
+    """The current values; ``before`` is the time of the previous reading, None for the first one."""
     unknown: dict[str, str] = {}
     total, available = processor.memory(root)
     if total is None or available is None:

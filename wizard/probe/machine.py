@@ -13,8 +13,8 @@ from wizard.probe.host import Host
 def describe(workspace: Path) -> Host:
     """Describe this machine and the disk at ``workspace``.
 
-    Other programs (docker, podman, interpreters) are started first and heard last, each with its time limit, so that
-    everything else is found out meanwhile. Whatever fails is noted in the value; nothing is raised.
+    Other programs (docker, podman, interpreters) are started first and read last, each with a time limit, so that
+    everything else runs meanwhile. Failures are recorded in the value; nothing is raised.
     """
     with (
         asking(engines.questions()) as asked_engines,

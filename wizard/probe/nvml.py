@@ -1,8 +1,8 @@
-"""The gateway to NVML, NVIDIA's management library, which runs in a process of its own (`nvml_process`).
+"""The gateway to NVML, NVIDIA's management library, which runs in a separate process (`nvml_process`).
 
-Any call may have no answer (an old driver, a virtual machine, WSL, a MIG slice, a GPU that fell off the bus, a library
-that hangs or crashes), so a query returns a value or `Unknown` with the reason. Only when NVML as a whole is of no use
-is that an error. (Error codes: nvml.h.)
+Any call may fail (an old driver, a virtual machine, WSL, a MIG slice, a GPU that fell off the bus, a library that hangs
+or crashes), so a query returns a value or `Unknown` with the reason. It is an error only if NVML as a whole is not
+usable. (Error codes: nvml.h.)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wizard.kernel.language import tr
 from wizard.probe import nvml_library
 from wizard.probe.nvml_child import FailedError, Process
 
-# Constants of nvml.h that queries need; they are part of its binary interface and do not change.
+# Constants of nvml.h for queries; they are part of its binary interface and do not change.
 CLOCK_SM = 1
 CLOCK_MEMORY = 2
 MEMORY_V2 = 0x02000028
@@ -34,12 +34,12 @@ P2P_NVLINK = 2
 P2P_OK = 0
 
 STARTS_S = 6.0
-"""How long the library may take to start, and to wake a GPU that no program used (a second or two each)."""
+"""Time limit for starting the library, and waking a GPU that no program used (a second or two each)."""
 ANSWERS_S = 2.0
-"""How long any other answer may take; it takes microseconds."""
+"""Time limit for other queries, which take microseconds."""
 MOST_DEVICES = 64
-_MOST_FAILURES = 3
-_LARGEST_NUMBER = 1 << 60
+_MAX_FAILURES = 3
+_MAX_NUMBER = 1 << 60
 
 _NOT_SUPPORTED = 3
 _FATAL = (nvml_library.DRIVER_NOT_LOADED, nvml_library.VERSION_MISMATCH)
@@ -47,14 +47,14 @@ _FATAL = (nvml_library.DRIVER_NOT_LOADED, nvml_library.VERSION_MISMATCH)
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """NVML had no answer. ``code`` is its error code, None if it is not NVML that says so."""
+    """NVML returned no value. ``code`` is its error code, None if the error is not NVML's."""
 
     because: str
     code: int | None = None
 
     @property
     def not_supported(self) -> bool:
-        """The device has no such thing (as against: it may not be asked now)."""
+        """The device lacks the feature (rather than denying access)."""
         return self.code == _NOT_SUPPORTED
 
 
@@ -67,15 +67,15 @@ class Device:
 
     @property
     def key(self) -> list[int]:
-        """What `nvml_process` knows it by."""
+        """The device's key in `nvml_process`."""
         return [self.index] if self.slot is None else [self.index, self.slot]
 
 
 class Nvml:
-    """A session with NVML; it is opened by the first query, and again after an error. For one thread at a time.
+    """A session with NVML; opened by the first query, and again after an error. For one thread at a time.
 
-    What hung or crashed once is not asked again: not that function of that device, the second time neither that
-    function nor that device, the third time nothing (`spent`).
+    A query that hung or crashed is not repeated: not that function of that device, the second time neither that
+    function nor that device, the third time no query at all (`spent`).
     """
 
     def __init__(self) -> None:
@@ -87,26 +87,26 @@ class Nvml:
 
     @property
     def spent(self) -> bool:
-        """Whether the library failed so often that this session asks nothing more."""
-        return self._failures[()] >= _MOST_FAILURES
+        """Whether the library failed so often that this session sends no more queries."""
+        return self._failures[()] >= _MAX_FAILURES
 
     def devices(self) -> list[Device | Unknown]:
-        """The GPUs by index; `Unknown` for one that fell off the bus or that this user may not touch.
+        """The GPUs by index; `Unknown` for one that fell off the bus or is not accessible to this user.
 
         Raises:
-            HostError: TW-P04 if NVML does not say how many there are, or says what cannot be; else as `query`.
+            HostError: TW-P04 if NVML does not report a plausible number; others see `query`.
         """
         count = self.query("nvmlDeviceGetCount")
         if not isinstance(count, Unknown) and count > MOST_DEVICES:
             count = Unknown(tr("it reports {count} GPUs", count=count))
         if isinstance(count, Unknown):
-            what = tr("NVIDIA's driver library does not list the GPUs: {error}", error=count.because)
-            raise HostError("TW-P04", what, tr("`nvidia-smi` should report the same."))
+            message = tr("NVIDIA's driver library does not list the GPUs: {error}", error=count.because)
+            raise HostError("TW-P04", message, tr("`nvidia-smi` should report the same."))
         devices = (self._handle("nvmlDeviceGetHandleByIndex", Device(index)) for index in range(count))
         return list(devices)
 
     def mig_devices(self, device: Device, slots: int) -> list[Device]:
-        """The MIG instances of a GPU; a slot without one answers "not found" and is left out."""
+        """The MIG instances of a GPU; a slot without one returns "not found" and is skipped."""
         parts = [Device(device.index, slot) for slot in range(slots)]
         return [part for part in parts if self._handle("nvmlDeviceGetMigDeviceHandleByIndex", part) == part]
 
@@ -119,14 +119,14 @@ class Nvml:
 
         Args:
             function: Its name.
-            arguments: Numbers, texts, and a `Device` where it takes a handle.
-            read: Makes the value of the answer, in which a structure is a dictionary and what is no number or text that
-                can be is None; whatever it raises is the reason why the value is unknown.
+            arguments: Numbers, texts, and a `Device` for a handle.
+            read: Converts the result, in which a structure is a dictionary and an implausible value is None; its
+                exception is the reason why the value is unknown.
             options: Named arguments.
 
         Raises:
             HostError: TW-P01 no library, TW-P02 no driver loaded, TW-P03 library and driver do not match, TW-P04 NVML
-                does not start for another reason, TW-P11 it hangs, TW-P12 the library cannot be loaded.
+                does not start for another reason, TW-P11 it hangs, TW-P12 the library cannot load.
         """
         device = next((each for each in arguments if isinstance(each, Device)), None)
         if self._closed or self._given_up(function, device):
@@ -149,11 +149,11 @@ class Nvml:
             if value is None and answer["value"] is not None:
                 raise ValueError(repr(answer["value"]))
             return value if read is None else read(value)
-        except Exception as error:  # nobody knows what a broken library may say
+        except Exception as error:  # a broken library may return anything
             return Unknown(tr("invalid response: {error} ({function})", error=str(error)[:80], function=function))
 
     def fields(self, device: Device, *ids: tuple[int, int]) -> list[int | Unknown]:
-        """Counters of a device, one for each (field, scope); ``nvmlDeviceGetFieldValues`` asks for all at once."""
+        """Counters of a device, one per (field, scope); ``nvmlDeviceGetFieldValues`` reads all at once."""
         function = "nvmlDeviceGetFieldValues"
 
         def counter(value: Any, code: int, error: str) -> int | Unknown:
@@ -164,7 +164,7 @@ class Nvml:
         return [answers] * len(ids) if isinstance(answers, Unknown) else answers
 
     def kill(self) -> None:
-        """End the process, from any thread and without waiting; a query under way ends as well."""
+        """Kill the process, from any thread and without waiting; a running query ends as well."""
         self._closed = True
         self._process.kill()
 
@@ -179,10 +179,10 @@ class Nvml:
         return self.spent or failed[function, device] > 0 or failed[function,] > 1 or of_device > 1
 
     def _unknown(self, function: str, answer: dict[str, Any]) -> Unknown:
-        """The reason of what was raised.
+        """The reason of an exception.
 
         Raises:
-            HostError: As `query`.
+            HostError: See `query`.
         """
         if answer["code"] in _FATAL:
             raise self._refused(answer)
@@ -197,11 +197,11 @@ class Nvml:
         return Unknown(why.get(answer["raised"]) or f"{answer['raised']}: {answer['said']} ({function})")
 
     def _start(self) -> None:
-        """Start the process and NVML, unless they run.
+        """Start the process and NVML, unless they are running.
 
         Raises:
-            HostError: As `query`.
-            FailedError: It ran before and does not start again.
+            HostError: See `query`.
+            FailedError: It was running before and does not start again.
         """
         if self._started:
             return
@@ -220,17 +220,17 @@ class Nvml:
 
     def _refused(self, answer: dict[str, Any]) -> HostError:
         self._started = False
-        if answer["code"] == nvml_library.VERSION_MISMATCH:  # another library may lie there the next time
+        if answer["code"] == nvml_library.VERSION_MISMATCH:  # another library may be there the next time
             self._process.end()
         return nvml_library.unusable(answer["code"], answer["said"])
 
 
 def _possible(value: Any) -> Any:
-    """``value`` with None for each number that cannot be (negative, beyond 2^60, not finite) and each empty text."""
+    """``value`` with None for each impossible number (negative, beyond 2^60, not finite) and each empty text."""
     if isinstance(value, dict):
         return {name: _possible(each) for name, each in value.items()}
     if isinstance(value, list):
         return [_possible(each) for each in value]
-    if value == "" or (isinstance(value, (int, float)) and not 0 <= value < _LARGEST_NUMBER):
+    if value == "" or (isinstance(value, (int, float)) and not 0 <= value < _MAX_NUMBER):
         return None
     return value

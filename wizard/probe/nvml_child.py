@@ -1,4 +1,4 @@
-"""The wizard's end of `nvml_process`: starts it, asks it, waits no longer than it should, and ends it."""
+"""The wizard's side of `nvml_process`: starts it, queries it with time limits, and ends it."""
 
 from __future__ import annotations
 
@@ -16,41 +16,43 @@ from wizard.kernel.language import tr
 from wizard.kernel.secrets import environment_for
 
 _PROGRAM = Path(__file__).with_name("nvml_process.py")
-_LONGEST_ANSWER = 16 << 20
-_KILLED_S = 1.0
+_MAX_ANSWER = 16 << 20
+_KILL_TIMEOUT_S = 1.0
 
 
 class FailedError(Exception):
-    """The process gave no answer in time, or ended."""
+    """The process did not respond in time, or exited."""
 
-    def __init__(self, what: str, *, crashed: bool) -> None:
-        super().__init__(what)
+    def __init__(self, message: str, *, crashed: bool) -> None:
+        super().__init__(message)
         self.crashed = crashed
 
 
 class Process:
-    """A process that answers; it is started by the first question, and again by the next one after a failure."""
+    """A query process; started by the first query, and again by the next one after a failure."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._ours: socket.socket | None = None
 
     def ask(self, patience: float, function: str, arguments: list[Any], options: dict[str, Any]) -> dict[str, Any]:
-        """Its answer, see `nvml_process`.
+        """The response, see `nvml_process`.
 
         Raises:
-            FailedError: There was none within ``patience`` seconds, or it cannot be started; it has been ended.
+            FailedError: There was none within ``patience`` seconds, or it cannot start; the process has been ended.
         """
         try:
             ours = self._ours or self._start()
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it ended; hearing nothing says so
+            with contextlib.suppress(
+                BrokenPipeError, ConnectionResetError
+            ):  # it exited; the missing response reports it
                 ours.sendall(json.dumps([function, arguments, options]).encode() + b"\n")
             answer: dict[str, Any] = json.loads(_received(ours, patience))
         except TimeoutError:
             failure = FailedError(tr("no response within {seconds:g} s", seconds=patience), crashed=False)
         except OSError as error:
-            what = tr("cannot start {program}: {error}", program=_PROGRAM, error=error)
-            failure = FailedError(what, crashed=True)
+            message = tr("cannot start {program}: {error}", program=_PROGRAM, error=error)
+            failure = FailedError(message, crashed=True)
         except EOFError:
             failure = FailedError(self._last_words(), crashed=True)
         except ValueError:
@@ -61,19 +63,19 @@ class Process:
         raise failure
 
     def kill(self) -> None:
-        """End it from any thread and without waiting; a question under way fails."""
+        """Kill it from any thread and without waiting; a running query fails."""
         process = self._process
         if process is not None:
             process.kill()
 
     def end(self) -> None:
-        """End it, and wait for that; not long: the kernel's part of a driver may hold it."""
+        """End it, and wait briefly: the kernel's part of a driver may delay it."""
         if self._ours is not None:
             self._ours.close()
         if self._process is not None:
             self._process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_KILLED_S)
+                self._process.wait(_KILL_TIMEOUT_S)
         self._ours = self._process = None
 
     def _start(self) -> socket.socket:
@@ -96,7 +98,7 @@ class Process:
         if self._process is not None:
             self._process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                status = self._process.wait(_KILLED_S)
+                status = self._process.wait(_KILL_TIMEOUT_S)
         name = next((each.name for each in signal.Signals if status == -each), status)
         return tr("it crashed ({status})", status=name)
 
@@ -105,8 +107,8 @@ def _received(ours: socket.socket, patience: float) -> bytes:
     """The next line.
 
     Raises:
-        EOFError: The process ended, or says more than can be meant.
-        TimeoutError: It says nothing.
+        EOFError: The process exited, or its response is too long.
+        TimeoutError: There is no response.
     """
     until = time.monotonic() + patience
     line = b""
@@ -114,9 +116,9 @@ def _received(ours: socket.socket, patience: float) -> bytes:
         ours.settimeout(max(0.001, until - time.monotonic()))
         try:
             piece = ours.recv(1 << 16)
-        except ConnectionResetError:  # it ended with a question unread
+        except ConnectionResetError:  # it exited with an unread query
             piece = b""
         line += piece
-        if not piece or len(line) > _LONGEST_ANSWER:
+        if not piece or len(line) > _MAX_ANSWER:
             raise EOFError
     return line

@@ -1,4 +1,4 @@
-"""Why NVIDIA's driver library is of no use: it is not there, cannot be loaded, hangs, or says itself what is wrong."""
+"""Why NVIDIA's driver library is not usable: it is missing, cannot load, hangs, or reports an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FOLDERS = (
     *("usr/lib64", "usr/lib", "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu"),
     *("usr/lib/wsl/lib", "usr/local/nvidia/lib64"),
 )
-"""Where drivers, WSL and NVIDIA's container images put it."""
+"""Folders in which drivers, WSL and NVIDIA's container images install it."""
 DRIVER_NOT_LOADED = 9
 VERSION_MISMATCH = 18
 
@@ -30,7 +30,7 @@ def nvidia_on_pci(root: Path = Path("/")) -> bool:
 
 
 def unusable(code: int | None, error: str) -> HostError:
-    """The error for what NVML answered to its start (``code``, of nvml.h) or what else kept it from starting."""
+    """The error for NVML's result at its start (``code``, of nvml.h), or another reason why it did not start."""
     if code == DRIVER_NOT_LOADED:
         return HostError(
             "TW-P02",
@@ -54,7 +54,7 @@ def unusable(code: int | None, error: str) -> HostError:
 
 
 def failed(error: str, *, crashed: bool) -> HostError:
-    """The error for a library that did not live through its start, or did not come back from it."""
+    """The error for a library that crashed or hung at its start."""
     if crashed:
         return _damaged(error)
     return HostError(
@@ -67,9 +67,9 @@ def failed(error: str, *, crashed: bool) -> HostError:
 
 
 def not_loaded(error: str, root: Path = Path("/")) -> HostError:
-    """The error for what the loader said of the library.
+    """The error for the loader's message about the library.
 
-    The loader passes over a library for another processor and then says that there is none (glibc, ``dl-load.c``).
+    The loader skips a library for another processor and then reports that it is missing (glibc, ``dl-load.c``).
     """
     if NAME not in error or "No such file" not in error:
         return _damaged(error)
@@ -97,7 +97,7 @@ def _damaged(error: str) -> HostError:
 
 
 def _foreign(root: Path) -> Path | None:
-    """A file of that name where the loader looks, whose ELF class or machine (elf(5)) is not this interpreter's."""
+    """A library of that name on the loader's path whose ELF class or machine (elf(5)) is not this interpreter's."""
     folders = [Path(name) for name in os.environ.get("LD_LIBRARY_PATH", "").split(":") if name]
     for folder in [*folders, *(root / name for name in _FOLDERS)]:
         with contextlib.suppress(OSError):

@@ -1,9 +1,9 @@
-"""The process in which NVIDIA's driver library runs: a program of its own, and the only file that imports ``pynvml``.
+"""The process in which NVIDIA's driver library runs: a separate program, and the only file that imports ``pynvml``.
 
-A library that hangs, crashes or answers with nonsense takes this process with it and not the wizard's. The wizard
-(`nvml_child`) asks one question after another: a line of JSON each way. A question is ``[function, arguments,
-options]``, where ``{"device": [index]}`` or ``{"device": [index, MIG slot]}`` stands for a handle; the answer is
-``{"value": …}``, or ``{"raised": class, "said": text, "code": NVML's error code or null}``.
+A library that hangs, crashes or returns nonsense affects this process and not the wizard's. The wizard (`nvml_child`)
+sends one query after another: a line of JSON each way. A query is ``[function, arguments, options]``, where
+``{"device": [index]}`` or ``{"device": [index, MIG slot]}`` represents a handle; the response is ``{"value": …}``, or
+``{"raised": class, "said": text, "code": NVML's error code or null}``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 LIBRARY = "libnvidia-ml.so.1"
 MEMORY = 1 << 30
-"""Bytes that this process may hold: the binding makes arrays as long as the library says."""
+"""Memory limit of this process in bytes: the binding allocates arrays of the length that the library reports."""
 _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
 """Of nvmlValue_t, by nvmlValueType_t (nvml.h)."""
 
@@ -25,7 +25,7 @@ _handles: dict[tuple[int, ...], Any] = {}
 
 
 def main() -> None:
-    """Answer on the descriptor that the first argument names; what the library prints is thrown away."""
+    """Answer on the descriptor in the first argument; the library's own output is discarded."""
     most = resource.getrlimit(resource.RLIMIT_DATA)[1]
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY if most == resource.RLIM_INFINITY else min(MEMORY, most), most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -39,7 +39,7 @@ def _answer(function: str, arguments: list[Any], options: dict[str, Any]) -> dic
         import pynvml
 
         return {"value": _call(pynvml, function, arguments, options)}
-    except Exception as error:  # whatever it is, it is the answer to this one question
+    except Exception as error:  # any exception is the response to this query
         code = getattr(error, "value", None)
         return {
             "raised": type(error).__name__,
@@ -51,7 +51,7 @@ def _answer(function: str, arguments: list[Any], options: dict[str, Any]) -> dic
 def _call(pynvml: Any, function: str, arguments: list[Any], options: dict[str, Any]) -> Any:
     if function == "nvmlInit":
         _handles.clear()
-        ctypes.CDLL(LIBRARY)  # raises what the loader says; the binding would say "not found" whatever is wrong
+        ctypes.CDLL(LIBRARY)  # raises the loader's message; the binding would always report "not found"
     given = [_given(pynvml, each) for each in arguments]
     if function.endswith("HandleByIndex"):
         return None
@@ -62,7 +62,7 @@ def _call(pynvml: Any, function: str, arguments: list[Any], options: dict[str, A
 
 
 def _given(pynvml: Any, argument: Any) -> Any:
-    """``argument``, or the handle of the device that it names."""
+    """``argument``, or the handle of its device."""
     if not isinstance(argument, dict):
         return argument
     key = tuple(argument["device"])
@@ -73,7 +73,7 @@ def _given(pynvml: Any, argument: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can say: the fields of a structure by name, None for one that is no readable text."""
+    """The value as JSON: the fields of a structure by name, None for unreadable text."""
     if isinstance(value, ctypes.Structure):
         return {field[0]: _plain(_field(value, field[0])) for field in value._fields_}
     if isinstance(value, (list, tuple)):
@@ -93,7 +93,7 @@ def _field(structure: Any, name: str) -> Any:
 
 
 def _counter(pynvml: Any, field: Any) -> tuple[int | float | None, int, str]:
-    """Value, error code and what it says."""
+    """Value, error code and message."""
     if field.nvmlReturn:
         return None, field.nvmlReturn, _error_text(pynvml.NVMLError(field.nvmlReturn))
     return getattr(field.value, _MEMBERS[field.valueType]), 0, ""
@@ -102,7 +102,7 @@ def _counter(pynvml: Any, field: Any) -> tuple[int | float | None, int, str]:
 def _error_text(error: Exception) -> str:
     try:
         return str(error)
-    except Exception:  # an NVMLError asks the library for the words
+    except Exception:  # an NVMLError gets its message from the library
         return type(error).__name__
 
 

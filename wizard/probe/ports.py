@@ -1,4 +1,4 @@
-"""Which TCP ports are free here."""
+"""Free TCP ports on this machine."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LAST = 65535
 
 
 def is_free(port: int, host: str = "127.0.0.1") -> bool:
-    """Whether a server could listen on ``port`` of ``host`` now.
+    """Whether a server can listen on ``port`` of ``host`` now.
 
-    SO_REUSEADDR lets connections that are only fading away (TIME_WAIT) not count, as servers do.
+    SO_REUSEADDR ignores connections that are closing (TIME_WAIT), as servers do.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -28,10 +28,10 @@ def is_free(port: int, host: str = "127.0.0.1") -> bool:
 
 
 def choose(first: int, host: str, taken: set[int]) -> int:
-    """The first free port from ``wanted`` upwards that is not in ``taken``.
+    """The first free port from ``first`` on that is not in ``taken``.
 
     Raises:
-        HostError: TW-P09 if there is none up to 65535.
+        HostError: TW-P09 if no port up to 65535 is free.
     """
     for port in range(first, _LAST + 1):
         if port not in taken and is_free(port, host):

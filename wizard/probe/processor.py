@@ -1,4 +1,4 @@
-"""The processor and the memory, as far as this process may use them."""
+"""The processor and the memory, with the limits of this process."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ FLAGS = (
     *("avx512f", "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16", "amx_tile", "amx_int8", "amx_bf16"),
     *("asimd", "asimddp", "asimdhp", "i8mm", "bf16", "sve", "sve2"),
 )
-"""Names in /proc/cpuinfo of the instruction sets that llama.cpp and PyTorch choose kernels by (x86, then Arm)."""
+"""Instruction sets in /proc/cpuinfo by which llama.cpp and PyTorch select kernels (x86, then Arm)."""
 
 
 def cpu(root: Path = Path("/")) -> Cpu:
-    """Describe the processor. ``cores`` is what affinity and the cgroup quota leave, rounded up, at least 1."""
+    """Describe the processor. ``cores`` is limited by affinity and the cgroup quota, rounded up, at least 1."""
     model: str | None = None
     flags: frozenset[str] = frozenset()
     for line in (cgroups.read(root / "proc/cpuinfo") or "").splitlines():
@@ -37,7 +37,7 @@ def cpu(root: Path = Path("/")) -> Cpu:
 
 
 def memory(root: Path = Path("/")) -> tuple[int | None, int | None]:
-    """(total, available) bytes: MemTotal and MemAvailable of /proc/meminfo, or less where a cgroup limits them."""
+    """(total, available) bytes: MemTotal and MemAvailable of /proc/meminfo, or less if a cgroup limits them."""
     values: dict[str, int] = {}
     for line in (cgroups.read(root / "proc/meminfo") or "").splitlines():
         name, _, rest = line.partition(":")

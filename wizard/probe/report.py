@@ -18,7 +18,7 @@ _ROOM = COLUMNS - _LABEL - 2
 
 
 def text(host: Host) -> str:
-    """Describe ``host`` in lines of at most 80 columns, without colours; what is unknown is said with its reason."""
+    """Describe ``host`` in lines of at most 80 columns, without colors; unknown values have their reason."""
     rows: list[tuple[str, str]] = []
     for label, lines in parts(host):
         folded = [piece for line in lines if line for piece in fold(line, _ROOM)]
@@ -27,7 +27,7 @@ def text(host: Host) -> str:
 
 
 def brief(host: Host) -> list[tuple[str, str]]:
-    """Label and value of what matters most, a line each; GPUs of one kind are counted."""
+    """Label and value of the most important facts, a line each; GPUs of the same kind are counted."""
     kinds = Counter(f"{gpu.name}, {size(gpu.memory_total_bytes)}" for gpu in host.gpus)
     gpus = [
         tr("{count} × {gpu} each", count=number, gpu=kind) if number > 1 else kind for kind, number in kinds.items()
@@ -52,7 +52,7 @@ def brief(host: Host) -> list[tuple[str, str]]:
 
 
 def fold(line: str, room: int) -> list[str]:
-    """``line`` broken at spaces into pieces of at most ``room`` columns; what continues is indented by two."""
+    """``line`` broken at spaces into pieces of at most ``room`` columns; continuations are indented by two."""
     line = plain(line).expandtabs(1).replace("\n", " ")
     words = line.lstrip(" ").split(" ")
     indent = " " * (len(line) - len(line.lstrip(" ")))
@@ -69,7 +69,7 @@ def fold(line: str, room: int) -> list[str]:
 
 
 def _cut(piece: str, room: int) -> Iterator[str]:
-    """``piece`` itself, or, if one word alone (a long path) is wider than ``room``, parts of it."""
+    """``piece`` itself, or, if a single word (a long path) is wider than ``room``, parts of it."""
     while width(piece) > room:
         end = next(i for i in range(len(piece), 0, -1) if width(piece[:i]) <= room)
         yield piece[:end]
@@ -78,7 +78,7 @@ def _cut(piece: str, room: int) -> Iterator[str]:
 
 
 def parts(host: Host) -> Iterator[tuple[str, list[str]]]:
-    """Label and lines of everything that is said about ``host``, unfolded."""
+    """Label and lines of all facts about ``host``, not folded."""
     system = host.system
     where = [
         system.libc or "",
@@ -169,7 +169,7 @@ RUNTIMES = {
     False: mark("has no NVIDIA runtime"),
     None: mark("NVIDIA runtime unknown"),
 }
-"""`ContainerEngine.nvidia_runtime` in words."""
+"""Display text of `ContainerEngine.nvidia_runtime`."""
 
 
 def _interpreter(each: Interpreter) -> str:

@@ -1,4 +1,4 @@
-"""Machines that exist only as a phrase: ``4xA6000``, ``8xh200``, ``A100``, ``cpu``, made from ``profiles/gpus``."""
+"""Machines described by a shorthand: ``4xA6000``, ``8xh200``, ``A100``, ``cpu``, derived from ``profiles/gpus``."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from wizard.kernel.units import GIB, MIB
 from wizard.probe.host import ContainerEngine, Cpu, Disk, Gpu, GpuLink, Host, Interpreter, System
 
 MOST_GPUS = 16
-"""More are never joined in one host (HGX and DGX-2 end here)."""
+"""Maximum number of GPUs in a host (HGX and DGX-2)."""
 RESERVED_BYTES = 615 * MIB
-"""What the driver keeps for itself of a GPU that nobody uses (measured with NVML on an H200, driver 580.159.04)."""
+"""Memory that the driver reserves on an idle GPU (measured with NVML on an H200, driver 580.159.04)."""
 HOST_BYTES = 2 * GIB
-"""What an idle server without a desktop uses of its memory, roughly."""
+"""Approximate memory of an idle server without a desktop."""
 _COUNTED = re.compile(r"\s*(?:(\d+)\s*[x×*]\s*)?(.*?)\s*", re.IGNORECASE)
 
 
 def host(text: str) -> Host:
-    """The machine that ``text`` names, with a plain server around the GPUs.
+    """The machine described by ``text``, with a plain server around the GPUs.
 
     Raises:
-        UsageError: TW-P05 if no profile has that name, TW-P10 if the number of GPUs cannot be.
+        UsageError: TW-P05 if no profile has that name, TW-P10 if the number of GPUs is impossible.
     """
     if plain_name(text) == "cpu":
         return _around((), (), cores=8, memory=32 * GIB, architecture="x86_64", source=text)
     count, profile = _parse(text)
     if not 1 <= count <= MOST_GPUS:
-        what = tr("{text!r} requests {count} GPUs in one machine", text=text[:60], count=count)
-        raise UsageError("TW-P10", what, tr("Use 1 to {most}.", most=MOST_GPUS))
+        message = tr("{text!r} requests {count} GPUs in one machine", text=text[:60], count=count)
+        raise UsageError("TW-P10", message, tr("Use 1 to {most}.", most=MOST_GPUS))
     devices = tuple(_gpu(index, profile) for index in range(count))
     links = tuple(GpuLink(a, b, _kind(profile, a, b)) for a, b in combinations(range(count), 2))
     shared = profile.memory.shared_with_host
@@ -71,7 +71,7 @@ def _gpu(index: int, profile: GpuProfile) -> Gpu:
 
 
 def _kind(profile: GpuProfile, a: int, b: int) -> str:
-    """Bridges are not assumed; on PCIe four GPUs share a processor, as in two-socket servers."""
+    """The link of a pair: bridges are not assumed; on PCIe four GPUs share a processor, as in two-socket servers."""
     if profile.link.nvlinks:
         return f"NV{profile.link.nvlinks}"
     return "NODE" if a // 4 == b // 4 else "SYS"

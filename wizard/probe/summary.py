@@ -1,4 +1,4 @@
-"""What a machine reads, summarized for people, the same in every interface. Pure functions."""
+"""Summaries of live readings, the same in every interface. Pure functions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def free_of(free: int | None, total: int | None) -> str:
 
 
 def degrees(celsius: int | None) -> str:
-    """``61 °C``; nothing if it is not known."""
+    """``61 °C``; empty if unknown."""
     return "" if celsius is None else f"{celsius} °C"
 
 
 def power(gpu: GpuReading) -> str:
-    """``412 of 700 W``, without the limit if it is not known; nothing if the power itself is not."""
+    """``412 of 700 W``, without the limit if unknown; empty if the power itself is unknown."""
     if gpu.power_watts is None:
         return ""
     if not gpu.power_limit_watts:
@@ -27,6 +27,6 @@ def power(gpu: GpuReading) -> str:
 
 
 def silence(gpu: GpuReading) -> str:
-    """That a GPU does not even say how much memory it has, and why."""
+    """Why a GPU does not even report its memory."""
     why = gpu.unknown.get("memory") or gpu.unknown.get("memory_total_bytes") or tr("no reason given")
     return tr("It does not respond: {why}", why=why)

@@ -1,4 +1,4 @@
-"""The operating system, the container that we may be in, and the disk at the workspace."""
+"""The operating system, the container that the wizard may run in, and the disk at the workspace."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def system(root: Path = Path("/")) -> System:
 
 
 def is_wsl2(kernel: str) -> bool:
-    """Whether a kernel release is WSL 2's (``5.15.90.1-microsoft-standard-WSL2``; WSL 1 says ``…-Microsoft``)."""
+    """Whether a kernel release is WSL 2's (``5.15.90.1-microsoft-standard-WSL2``; WSL 1 has ``…-Microsoft``)."""
     return "microsoft-standard" in kernel or "wsl2" in kernel.lower()
 
 
 def container(root: Path = Path("/")) -> str | None:
-    """What kind of container this process is in, or None.
+    """The kind of container that this process runs in, or None.
 
-    Looked at: Kubernetes' and Apptainer's variables, Podman's and Docker's marker files, systemd's
+    Checks Kubernetes' and Apptainer's variables, Podman's and Docker's marker files, systemd's
     ``/run/systemd/container`` and the variable ``container`` (systemd.io/CONTAINER_INTERFACE), and last the names
     of the control groups.
     """
@@ -69,7 +69,7 @@ def _libc(root: Path) -> str | None:
 
 
 def disk(workspace: Path) -> Disk:
-    """The file system at ``workspace``, measured at its nearest parent that exists (and may be looked at)."""
+    """The file system at ``workspace``, measured at its nearest existing and accessible parent."""
     folder = next((each for each in (workspace, *workspace.parents) if os.access(each, os.F_OK)), Path("/"))
     usage = shutil.disk_usage(folder)
     return Disk(str(folder), usage.total, usage.free)

@@ -1,4 +1,4 @@
-"""Answers that are changed by the way: one of the constraints, or those about the server and the chat."""
+"""Answers that are changed along the way: a constraint, or those about the server and the chat."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wizard.prompts.options import as_value, now
 
 
 def changed(ask: Ask, state: State) -> Answers:
-    """The constraint that is changed, or all of them taken back."""
+    """The changed constraint, or all constraints reset."""
     answers = known(state)
     options: list[tuple[str, Question | Literal["nothing", "back"]]] = [
         (f"{tr(question.text).rstrip('?')}: {now(question, answers)}", question)
@@ -32,9 +32,9 @@ def changed(ask: Ask, state: State) -> Answers:
 
 
 def asked_all(ask: Ask, questions: Iterable[Question], state: State, typed: Answers, kept: Answers) -> None:
-    """Ask those ``questions`` that matter and are not pinned, and put each answer among what was ``typed``.
+    """Ask those ``questions`` that apply and are not pinned, and store each answer in ``typed``.
 
-    What was ``kept`` of an earlier time is what Enter means, unless more is known by now.
+    Enter selects the answer ``kept`` from an earlier run, unless there is a newer one.
     """
     for question in questions:
         answers = {**known(state), **typed}

@@ -17,15 +17,15 @@ from wizard.prompts.speech import columns, fitted, say, spoken
 
 T = TypeVar("T")
 Options = Sequence[tuple[str, T]]
-"""What is shown and what it stands for."""
+"""Displayed text and its value."""
 
 
 class Ask:
     """Asks in the terminal of standard input and output.
 
-    A list is a menu for the arrow keys. Whoever types instead, a number or a name, gets a line to type it in, so that
-    nothing typed is ever lost to the menu's Enter. With ``TERM=dumb`` (also for screens that are read aloud) there is
-    only the line. Ctrl-C raises KeyboardInterrupt, the end of input (Ctrl-D) EOFError.
+    A list is a menu for the arrow keys. Typing a number or a name opens an input line, so that typed text is never lost
+    to the menu's Enter. With ``TERM=dumb`` (also for screen readers) there is only the line. Ctrl-C raises
+    KeyboardInterrupt, the end of input (Ctrl-D) EOFError.
     """
 
     def __init__(self) -> None:
@@ -34,13 +34,13 @@ class Ask:
     def choose(self, text: str, options: Options[T], first: int = 0, *, other: Callable[[str], T] | None = None) -> T:
         """One of ``options``; Enter takes the one at ``first``.
 
-        TW-U35 is shown for what is no number of the list, and it is asked again.
+        For an invalid number TW-U35 is shown, and the question is repeated.
 
         Args:
             text: The question.
-            options: What can be chosen.
-            first: What Enter means.
-            other: Makes a choice of typed text that is no number; a UsageError that it raises is shown.
+            options: The options.
+            first: Index of the default option.
+            other: Converts typed text that is not a number; its UsageError is shown.
         """
         titles = [
             wrap(spoken(one_line(title)), columns() - 2, first=f"  {number}) ", indent="     ")
@@ -61,7 +61,7 @@ class Ask:
                 if isinstance(picked, int):
                     print(titles[picked])
                     return options[picked][1]
-                print("\n".join(titles))  # the menu is gone, and with it what the numbers mean
+                print("\n".join(titles))  # the menu is gone, and with it the meaning of the numbers
                 begun = picked
             how = tr("Type 1 to {last}, or press Enter for {first}:", last=len(options), first=first + 1)
             typed = self.line(how, begun=begun)
@@ -81,12 +81,12 @@ class Ask:
                 say(str(error))
 
     def line(self, text: str, *, begun: str = "", secret: bool = False) -> str:
-        """What is typed; a ``secret`` shows as stars where the cursor can be moved, and not at all elsewhere.
+        """The typed text; a ``secret`` is shown as asterisks if the cursor can be moved, otherwise it is hidden.
 
         Args:
             text: The question.
-            begun: What was typed of the answer before; only where there are menus.
-            secret: Show nothing of it.
+            begun: Text that was already typed; only with menus.
+            secret: Whether to hide it.
         """
         *before, text = fitted(text, columns() - 1).split("\n")
         if before:
@@ -106,9 +106,9 @@ class Ask:
 
 
 def _menu(text: str, titles: list[str], first: int) -> int | str:
-    """The index that the arrow keys and Enter chose, or the first key (or paste) of somebody who types.
+    """The index that the user selected with the arrow keys and Enter, or the first typed key (or paste).
 
-    The menu goes then, and the question stays; questionary would put both in one line and break it anywhere.
+    The menu disappears then, and the question stays; questionary would put both on one line and break it anywhere.
     """
     import questionary
     from prompt_toolkit.filters import to_filter
@@ -128,11 +128,11 @@ def _menu(text: str, titles: list[str], first: int) -> int | str:
         output=_output(),
     )
     for window in menu.application.layout.find_all_windows():
-        window.wrap_lines = to_filter(True)  # a narrow terminal must not hide what a choice costs
+        window.wrap_lines = to_filter(True)  # a narrow terminal must not hide the cost of an option
     keys = KeyBindings()
 
     @keys.add(Keys.Any)
-    @keys.add(Keys.BracketedPaste)  # else it goes unseen into a buffer that is never read
+    @keys.add(Keys.BracketedPaste)  # otherwise it goes into a buffer that is never read
     def typed(event: Any) -> None:
         if text := one_line(event.data):
             event.app.exit(result=text)
@@ -151,26 +151,27 @@ def _menu(text: str, titles: list[str], first: int) -> int | str:
 
 
 def _output() -> Any:
-    """Standard output without asking the terminal where its cursor is: some never answer, and then a warning is shown.
+    """Standard output without querying the terminal's cursor position: some terminals never respond, which causes a
+    warning.
 
     Source: prompt_toolkit, ``Renderer.request_absolute_cursor_position``.
     """
     from prompt_toolkit.output import ColorDepth
     from prompt_toolkit.output.vt100 import Vt100_Output
 
-    depth = ColorDepth.from_env()  # NO_COLOR, which only `create_output` would ask for
+    depth = ColorDepth.from_env()  # NO_COLOR, which only `create_output` reads
     output = Vt100_Output.from_pty(sys.stdout, term=os.environ.get("TERM"), default_color_depth=depth)
     output.enable_cpr = False
     return output
 
 
 def ask_question(ask: Ask, question: Question, default: Value | None = None) -> Value | None:
-    """The answer to ``question``; a wrong one is told and asked again.
+    """The answer to ``question``; after an invalid answer the error is shown and the question repeated.
 
     Args:
-        ask: How to ask.
-        question: What to ask.
-        default: What Enter means instead of the question's own default.
+        ask: The input.
+        question: The question.
+        default: Replaces the question's own default.
     """
     default = question.default if default is None else default
     if question.help:
@@ -189,11 +190,11 @@ def ask_question(ask: Ask, question: Question, default: Value | None = None) -> 
         try:
             return question.parse(typed)
         except UsageError as error:
-            say(f"{error.code}: {error.what}")  # what would help was said before the question
+            say(f"{error.code}: {error.what}")  # the remedy was shown before the question
 
 
 def _how(question: Question, default: Value | None) -> str:
-    """The question, how it is answered, and what Enter means."""
+    """The question, the valid answers, and the default."""
     text = tr(question.text)
     if question.kind == "confirm":
         return tr("{question} (y or n; Enter: {default}):", question=text, default=tr("yes") if default else tr("no"))

@@ -1,4 +1,4 @@
-"""Chat in a terminal or a pipe: one question, or one after the other, each answer streamed as it comes."""
+"""Chat in a terminal or a pipe: a single question, or one after the other, with streamed answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from wizard.kernel.values import to_data, to_json
 from wizard.prompts import history_commands
 from wizard.prompts.chat_session import ChatSession, Outcome, begin
 from wizard.prompts.commands import command, is_command
-from wizard.prompts.compare import brought_along
+from wizard.prompts.compare import prepared_rival
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.question_input import line_reader, read_question, tolerate_odd_encodings
 from wizard.prompts.speech import for_stderr, tell
@@ -31,18 +31,18 @@ from wizard.serve.endpoint import Endpoint
 WELCOME = mark("Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D exits.")
 KEPT = mark("Conversations are saved on this machine; /private turns this off.")
 NOBODY = "TW-C01"
-"""What the chat says where no server answers (any more)."""
+"""Shown if no server responds (any more)."""
 ONCE_MORE = mark("Press Ctrl-C again, /bye or Ctrl-D to exit")
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer as far as it came. ``stats`` is None if it was stopped before its end."""
+    """The received part of an answer. ``stats`` is None if it was stopped early."""
 
     text: str
     stats: Stats | None
     chunks: list[Chunk] = field(default_factory=list)
-    """Those with more than text: the request, log-probabilities."""
+    """Chunks with more than text: the request, log probabilities."""
 
 
 def run_chat(
@@ -63,23 +63,24 @@ def run_chat(
     Args:
         endpoint: The server.
         conversation: Messages so far and settings.
-        message: Ask only this, or with ``-`` all of standard input; without it questions are read until Ctrl-D or twice
-            Ctrl-C, or until a pipe's end.
-        json_output: Print an object a line instead of text.
+        message: The only question, or ``-`` for all of standard input; without it questions are read until Ctrl-D, two
+            Ctrl-C, or the end of a pipe.
+        json_output: Print a JSON object per line instead of text.
         protocol: ``grpc`` or ``http``.
-        workspace: Whose servers can be compared with; the usual one if left out.
-        history: Conversations that are kept; None where there are none.
-        keep: This one is kept there, too.
-        kept: What ``conversation`` goes on with, as it was kept.
-        journey: What to use instead of `wizard.journey`.
+        workspace: The workspace with servers for comparisons; the default one if omitted.
+        history: Saved conversations; None if there are none.
+        keep: Whether to save this conversation there.
+        kept: The saved conversation that ``conversation`` continues.
+        journey: Replaces `wizard.journey`.
 
     Returns:
         The exit status, 0.
 
     Raises:
-        UsageError: TW-U20 if standard input is closed, TW-U21 if no question came, TW-C08 if a setting does not fit.
-        CancelledError: TW-U22 if the only answer, or one to a pipe, was stopped.
-        WizardError: What the chat raises; in a terminal it is shown instead, and the chat goes on.
+        UsageError: TW-U20 if standard input is closed, TW-U21 if there was no question, TW-C08 if a setting does not
+            fit.
+        CancelledError: TW-U22 if the only answer, or an answer to a pipe, was stopped.
+        WizardError: Errors of the chat; in a terminal they are shown instead, and the chat continues.
     """
     if journey is None:
         from wizard import journey
@@ -122,7 +123,7 @@ def _in_terminal(talk: ChatSession, ask: _Asker, workspace: Workspace | None) ->
             draft = outcome.edit or ""
         except WizardError as error:
             _tell(pasteable(str(error), workspace))
-        except KeyboardInterrupt:  # at the prompt; during an answer it only stops that
+        except KeyboardInterrupt:  # at the prompt; during an answer it only stops the answer
             tell("" if interrupted else f"\n{tr(ONCE_MORE)}")
             if interrupted:
                 return 0
@@ -130,7 +131,7 @@ def _in_terminal(talk: ChatSession, ask: _Asker, workspace: Workspace | None) ->
 
 
 def _all_of_input(ask: _Asker) -> int:
-    """Ask all that standard input holds as one question."""
+    """Send all of standard input as a single question."""
     question = sys.stdin.read().rstrip("\r\n")
     if not question.strip():
         raise _no_question()
@@ -162,7 +163,7 @@ def _from_pipe(talk: ChatSession, ask: _Asker) -> int:
 
 
 def _do(talk: ChatSession, ask: _Asker, question: str, *, must: bool = False) -> Outcome:
-    """Ask ``question`` or obey the command that it is; a server that was started again elsewhere is found there."""
+    """Send ``question`` or run it as a command; a server that was restarted elsewhere is found there."""
     try:
         return _once(talk, ask, question, must=must)
     except ServerError as error:
@@ -193,7 +194,7 @@ def _once(talk: ChatSession, ask: _Asker, question: str, *, must: bool) -> Outco
 
 
 class _Asker:
-    """Sends a question, shows the answer as it comes, and keeps both in the conversation."""
+    """Sends a question, shows the streamed answer, and adds both to the conversation."""
 
     def __init__(self, journey: Any, talk: ChatSession, protocol: str, json_output: bool) -> None:
         self._journey = journey
@@ -202,18 +203,18 @@ class _Asker:
         self.json_output = json_output
 
     def must(self, question: str, *, again: bool = False) -> None:
-        """Ask; TW-U22 if the answer is stopped."""
+        """Send it; TW-U22 if the answer is stopped."""
         if self(question, again=again).stats is None:
             raise CancelledError(
                 "TW-U22", tr("the answer was stopped"), tr("Send your question again; the server keeps running.")
             )
 
     def __call__(self, question: str, *, again: bool = False) -> Reply:
-        """Ask; a second model is asked the same afterwards, so that neither makes the other slower.
+        """Send it; a second model gets the same question afterwards, so that neither slows the other down.
 
         Args:
-            question: What to ask.
-            again: It is the conversation's open question already.
+            question: The question.
+            again: Whether it is already the conversation's unanswered question.
         """
         talk, rival = self._talk, self._talk.rival
         if rival is None:
@@ -221,11 +222,11 @@ class _Asker:
         rival.along = rival.along and again
         self._say_who(talk)
         reply = self._answer(talk, question, again=again)
-        if reply.stats is None:  # stopped: whoever does that has no more patience for the other
+        if reply.stats is None:  # stopped: the user does not want to wait for the other one either
             _tell(tr("{name} was not queried.", name=one_line(rival.endpoint.name)))
             return reply
         self._say_who(rival)
-        second = self._answer(rival, question, again=brought_along(talk, rival, question, again=again))
+        second = self._answer(rival, question, again=prepared_rival(talk, rival, question, again=again))
         if second.stats and not self.json_output:
             both = [(one_line(talk.endpoint.name), reply.stats), (one_line(rival.endpoint.name), second.stats)]
             _tell(f"\n{faster(both)}")
@@ -236,7 +237,7 @@ class _Asker:
             tell(f"\n{one_line(talk.endpoint.name)}:")
 
     def _answer(self, talk: ChatSession, question: str, *, again: bool) -> Reply:
-        """One model's answer; Ctrl-C stops it in the server, and what came of it is kept."""
+        """A single model's answer; Ctrl-C stops it in the server, and the received part is kept."""
         before = talk.conversation
         conversation = before if again else before.without_open_question().with_message("user", question)
         talk.conversation = conversation
@@ -259,13 +260,13 @@ class _Asker:
         if reply.text or reply.stats:
             try:
                 talk.keep()
-            except WorkspaceError as error:  # the answer is there; nothing more is kept
+            except WorkspaceError as error:  # the answer is complete; nothing more is saved
                 _tell(str(error))
         return reply
 
 
 def _take(talk: ChatSession, reply: Reply, conversation: Conversation) -> None:
-    """What the answer adds to the talk."""
+    """Add the answer to the session."""
     if reply.text or reply.stats:
         talk.conversation = conversation.with_message("assistant", reply.text, stats=reply.stats, at=time.time())
     elif conversation.messages[-1].versions:
@@ -275,7 +276,7 @@ def _take(talk: ChatSession, reply: Reply, conversation: Conversation) -> None:
 
 
 class _Shown:
-    """Writes an answer to standard output, made harmless, and remembers whether its last line is ended."""
+    """Writes an answer to standard output, sanitized, and remembers whether its last line is complete."""
 
     def __init__(self) -> None:
         self._open = False
@@ -287,7 +288,7 @@ class _Shown:
         self._open = self._open or bool(text)
 
     def end_line(self) -> None:
-        """End the line that the answer left open."""
+        """End an incomplete last line of the answer."""
         if self._open:
             sys.stdout.write("\n")
             sys.stdout.flush()
@@ -297,7 +298,7 @@ def stream(answer: Callable[[], Any], show: Callable[[str], None]) -> Reply:
     """Drive an answer to its end, or until Ctrl-C, which cancels it in the server.
 
     Args:
-        answer: Makes the asynchronous generator of chunks.
+        answer: Creates the asynchronous generator of chunks.
         show: Gets each piece of text.
     """
     texts: list[str] = []
@@ -322,7 +323,7 @@ def stream(answer: Callable[[], Any], show: Callable[[str], None]) -> Reply:
 
 
 def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
-    """An answer as JSON data; times in seconds, what was not measured is null. ``logprobs`` only if they came."""
+    """An answer as JSON data; times in seconds, null if not measured. ``logprobs`` only if received."""
     stats = reply.stats
     logprobs = [to_data(token) for chunk in reply.chunks for token in chunk.logprobs]
     return {
@@ -339,5 +340,5 @@ def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
 
 
 def _tell(text: str) -> None:
-    """Say what is the wizard's own; what somebody wrote keeps its signs (`tell`)."""
+    """Print the wizard's own text; text of others is unchanged (`tell`)."""
     tell(for_stderr(text))

@@ -1,4 +1,4 @@
-"""A chat that goes on: with whom, what was said, and what is kept of it."""
+"""The state of a chat: the server, the conversation, and its saved copy."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from wizard.serve.endpoint import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command leads to.
+    """The result of a command.
 
     Attributes:
-        text: To show.
-        data: For standard output, as it is.
-        ask: A question to ask.
-        open: The question is in the conversation already, open.
-        edit: A question to change and ask.
-        raw: To write to the terminal as it is: an escape sequence of the wizard's own.
-        end: The chat ends.
+        text: Text to show.
+        data: For standard output, unchanged.
+        ask: A question to send.
+        open: Whether the question is already in the conversation, unanswered.
+        edit: A question to edit and send.
+        raw: To write to the terminal unchanged: an escape sequence of the wizard's own.
+        end: Whether the chat ends.
     """
 
     text: str = ""
@@ -41,18 +41,18 @@ class Outcome:
 
 @dataclass(slots=True)
 class ChatSession:
-    """What the commands see and change.
+    """The state that commands read and change.
 
     Attributes:
-        served: Asks the server what it serves (≤ 5 s).
-        other: Begins a talk with another server of the workspace, by its name, or with a model of one at a URL.
-        history: Conversations that are kept; None where there are none.
-        keeps: This one is kept there, too.
-        kept: What was kept last of this conversation.
-        request: The last one that was sent.
-        logprobs: Of the last answer.
-        rival: With the model that is asked the same, if there is one.
-        along: What was last asked of the one that this is the rival of was asked here, too.
+        served: Queries the server for its model (≤ 5 s).
+        other: Starts a session with another server of the workspace, by its name, or with a model at a URL.
+        history: Saved conversations; None if there are none.
+        keeps: Whether this conversation is saved there.
+        kept: The last save of this conversation.
+        request: The last request.
+        logprobs: Log probabilities of the last answer.
+        rival: The session with the second model in a comparison, if there is one.
+        along: Whether the last question of the session whose rival this is was sent here, too.
     """
 
     endpoint: Endpoint
@@ -69,10 +69,10 @@ class ChatSession:
     along: bool = False
 
     def keep(self) -> None:
-        """Keep the conversation as it is now, if conversations are kept.
+        """Save the conversation, if saving is on.
 
         Raises:
-            WorkspaceError: TW-C20 … TW-C22; from then on nothing is kept.
+            WorkspaceError: TW-C20 … TW-C22; nothing is saved from then on.
         """
         if self.history is None or not self.keeps or not self.conversation.title:
             return
@@ -82,11 +82,11 @@ class ChatSession:
         self.keeps = True
 
     def moved(self) -> bool:
-        """Whether the server was started again elsewhere; it is asked there from now on.
+        """Whether the server was restarted at another address, which is used from now on.
 
         Raises:
-            UsageError: TW-S09 if the workspace has it no more.
-            ServerError: TW-S02, with the command that starts it, if it does not run.
+            UsageError: TW-S09 if it is no longer in the workspace.
+            ServerError: TW-S02, with the command that starts it, if it is not running.
         """
         before = self.endpoint
         if before.url is not None:
@@ -98,7 +98,7 @@ class ChatSession:
         return True
 
     def go_on_with(self, kept: Kept) -> None:
-        """Another conversation from here on; the rival begins anew."""
+        """Continue with another conversation; the rival starts over."""
         self.kept, self.conversation = kept, kept.conversation
         self.request, self.logprobs, self.along = None, [], False
         if self.rival is not None:
@@ -114,13 +114,13 @@ def begin(
     history: History | None,
     keeps: bool,
 ) -> ChatSession:
-    """A talk with ``endpoint``; those that it begins with others are kept as it is.
+    """Start a session with ``endpoint``; sessions that it starts are saved in the same way.
 
     Args:
         endpoint: The server.
         conversation: Messages so far and settings.
-        journey: `wizard.journey`, or what is used instead.
-        workspace: Whose servers can be talked with by their names; the usual one if None.
+        journey: `wizard.journey`, or its replacement.
+        workspace: The workspace with other servers; the default one if None.
         history: See `ChatSession`.
         keeps: See `ChatSession`.
     """
@@ -135,7 +135,9 @@ def begin(
 
 
 def wanted() -> bool:
-    """Whether the user's settings let conversations be kept; not while they cannot be read, for they may forbid it."""
+    """Whether the user's settings allow saving conversations; not if they are unreadable, because they may forbid
+    it.
+    """
     from wizard.kernel.settings import load
 
     try:

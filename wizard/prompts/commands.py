@@ -1,4 +1,4 @@
-"""What can be typed in the chat beside questions: ``/help`` and its siblings."""
+"""The commands of the chat: ``/help`` and others."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from wizard.prompts.speech import listed
 
 
 def command(talk: ChatSession, line: str) -> Outcome:
-    """Obey ``line``, which begins with ``/``.
+    """Run ``line``, which begins with ``/``.
 
     Raises:
-        UsageError: TW-U23 if there is no such command, TW-U24 if it cannot be done now, TW-U25 or TW-U26 if a file
-            cannot be written or read, TW-U31 or TW-U32 if a setting does not fit; and those of what it calls.
+        UsageError: TW-U23 if the command is unknown, TW-U24 if it is not possible now, TW-U25 or TW-U26 if a file is
+            not writable or readable, TW-U31 or TW-U32 if a setting does not fit; and errors of the called functions.
         WorkspaceError: TW-C20 … TW-C22, see `wizard.chat.history`.
     """
     name, argument = (*line.split(maxsplit=1), "")[:2]
@@ -40,7 +40,7 @@ def command(talk: ChatSession, line: str) -> Outcome:
 
 
 def is_command(text: str) -> bool:
-    """Whether ``text`` is meant as a command; several lines that begin with a path, or the like, are a question."""
+    """Whether ``text`` is a command; several lines that begin with a path, for example, are a question."""
     name = text.split(maxsplit=1)[0] if text.startswith("/") else ""
     return bool(name) and ("\n" not in text or name in COMMANDS or name in OTHER_NAMES)
 
@@ -165,6 +165,6 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
     "/load": ("/load FILE", _load, mark("continue a conversation saved to FILE.json")),
     "/bye": ("/bye", _bye, mark("exit")),
 }
-"""Command → how it is typed, what it does, what it is for."""
+"""Command → its syntax, its function, its description."""
 OTHER_NAMES = {"/clear": "/new", "/regenerate": "/again", "/quit": "/bye", "/exit": "/bye"}
-"""What the same commands are called elsewhere."""
+"""Aliases of these commands in other programs."""

@@ -1,4 +1,4 @@
-"""A second model that is asked the same: its answer comes after the first one's, and what was measured is compared."""
+"""Compare with a second model: its answer comes after the first one's, with a comparison of the measurements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wizard.prompts.chat_session import ChatSession, Outcome
 
 
 def compare(talk: ChatSession, argument: str) -> Outcome:
-    """Let another server's model answer, too; without a name no more."""
+    """Start a comparison with another server's model; without a name end it."""
     name, _, model = argument.partition(" ")
     if not name:
         if talk.rival is None:
@@ -31,14 +31,14 @@ def compare(talk: ChatSession, argument: str) -> Outcome:
     return Outcome(" ".join(lines))
 
 
-def brought_along(talk: ChatSession, rival: ChatSession, question: str, *, again: bool) -> bool:
-    """Bring ``rival`` to where it can be asked ``question`` in the same way; whether it has the turn already.
+def prepared_rival(talk: ChatSession, rival: ChatSession, question: str, *, again: bool) -> bool:
+    """Prepare ``rival`` for the same ``question``; return whether it already has the turn.
 
     Args:
-        talk: The one that is talked with.
-        rival: The other one.
-        question: What is asked now.
-        again: It takes the place of the last question.
+        talk: The main session.
+        rival: The second session.
+        question: The current question.
+        again: Whether it replaces the last question.
     """
     rival.keeps = rival.keeps and talk.keeps
     rival.conversation = replace(

@@ -1,4 +1,4 @@
-"""Events as they come, in any terminal and any pipe: one line for each step, and words for those who hear it."""
+"""Print events in any terminal and any pipe: one line per step, or sentences for screen readers."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from wizard.prompts.value_text import columns
 from wizard.run.events import SPOKEN_STEPS, Event, Output, Progress, Ready, StepFinished, StepStarted
 
 SELDOM_S = 10.0
-"""Seconds between two lines of progress where the line cannot be written over."""
+"""Minimum seconds between two lines of progress if the line cannot be overwritten."""
 TAIL_LINES = 10
-"""Lines of output that are shown of a step that failed."""
+"""Lines of a failed step's output to show."""
 COLOURS = {"done": "32", "skipped": "33", "omitted": "33", "failed": "31", "cancelled": "33"}
-"""SGR codes (ECMA-48) by outcome; the word is always there too."""
+"""SGR codes (ECMA-48) by outcome; the word is always printed too."""
 
 
 def clip(text: str, limit: int) -> str:
-    """``text`` cut to ``limit`` columns, with ``…`` where something is missing."""
+    """``text`` truncated to ``limit`` columns, with ``…`` for the missing part."""
     if width(text) <= limit:
         return text
     while text and width(text) > limit - 1:
@@ -32,16 +32,16 @@ def clip(text: str, limit: int) -> str:
 
 
 class EventPrinter:
-    """Shows events as they come: one line for each step.
+    """Shows events: one line per step.
 
-    On a real terminal the running step's line is written over with its progress; elsewhere progress is a line of its
-    own at most every `SELDOM_S` seconds.
+    On a real terminal the running step's line is overwritten with its progress; elsewhere progress is a separate line
+    at most every `SELDOM_S` seconds.
 
     Args:
-        out: Where to write.
+        out: The output stream.
         verbose: Show all output of the steps.
-        explanation: Id of a step → its explanation, which is shown before the step; not given, there are none.
-        aloud: Whole lines in words and nothing written over, as a screen reader wants them.
+        explanation: Step ID → its explanation, shown before the step; None shows none.
+        aloud: Whole sentences and no overwriting, for screen readers.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class EventPrinter:
         self._said_at = 0.0
 
     def show(self, event: Event) -> None:
-        """Show one event. A failed step names its error's code; the error itself is raised by the engine."""
+        """Show an event. A failed step shows its error's code; the engine raises the error itself."""
         match event:
             case StepStarted():
                 self._start(event)
@@ -83,7 +83,7 @@ class EventPrinter:
                 self._line(tr("{name} is ready: {http} (gRPC {grpc})", name=name, http=http, grpc=grpc))
 
     def end(self) -> None:
-        """End the line of a step that was interrupted."""
+        """End the line of an interrupted step."""
         if self._open:
             self._write("\n")
             self._open = False
@@ -151,7 +151,7 @@ class EventPrinter:
                 self._line(f"      {line}")
 
     def _line(self, text: str) -> None:
-        """A whole line; a line that is still open is written over, or ended."""
+        """Print a complete line; an incomplete line is overwritten, or ended."""
         if self._open and not self._in_place:
             self._write("\n")
         self._erase()
@@ -159,7 +159,7 @@ class EventPrinter:
         self._open = False
 
     def _replace(self, text: str) -> None:
-        """Leave ``text`` as the open line, in no more than the terminal's width so that it can be written over."""
+        """Make ``text`` the incomplete line, within the terminal's width so that it can be overwritten."""
         self._erase()
         self._write(clip(one_line(text), columns(self._out) - 1) if self._in_place else text)
         self._open = True

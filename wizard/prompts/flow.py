@@ -1,4 +1,4 @@
-"""The questions of the walk (`wizard.flow`) in a plain terminal: machine, model, advice, plan, run, chat."""
+"""The questions of the workflow (`wizard.flow`) in a plain terminal: machine, model, advice, plan, run, chat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import conversation
-from wizard.flow.effects import Carry, Probe, Suggest
+from wizard.flow.effects import Probe, RunPlan, Suggest
 from wizard.flow.known import accepted, engine_offer, hides, known, there
 from wizard.flow.perform import perform
 from wizard.flow.port import JourneyPort
@@ -31,16 +31,16 @@ from wizard.prompts.answers import asked_all, changed
 from wizard.prompts.chat import run_chat
 from wizard.prompts.chat_session import wanted
 from wizard.prompts.model_search import which
-from wizard.prompts.options import as_value, ways
+from wizard.prompts.options import as_value, setup_options
 from wizard.prompts.question_input import tolerate_odd_encodings
 from wizard.prompts.run import Run, save
 from wizard.prompts.speech import fitted, say, say_command
 from wizard.texts.explain import figures
 
 EXPLAINED = {"machine": "machine", "model": "model", "engine": "advice", "advice": "advice", "review": "review"}
-"""Stage of the walk → the stage whose explanation is said when it begins."""
+"""Stage of the flow → the stage whose explanation is shown when it begins."""
 Reviewed: TypeAlias = Literal["go", "show", "change", "back", "save", "settings"]
-"""What can be done with a plan."""
+"""The possible actions for a plan."""
 
 
 def run_prompts(
@@ -54,20 +54,20 @@ def run_prompts(
     explain: bool = False,
     again: str = "",
 ) -> int:
-    """Go the whole way from the machine to a chat, in a terminal.
+    """Run the whole workflow from the machine to a chat, in a terminal.
 
     Args:
-        workspace: Where everything is made.
+        workspace: The workspace for all files.
         hardware: Another machine to plan for.
-        offline: Never ask the hub.
-        answers: Answers given beforehand; what they answer is not asked.
-        journey: What to use instead of `wizard.journey`.
-        workshop: What a facilitator decided; its pins are among the answers.
-        explain: Say before each stage and each step what it does.
-        again: The command that begins it again, for whoever leaves.
+        offline: Never access the Hub.
+        answers: Answers given in advance; their questions are not asked.
+        journey: Replaces `wizard.journey`.
+        workshop: The facilitator's workshop; its pins are among the answers.
+        explain: Whether to explain each stage and each step.
+        again: The command that restarts it, shown when the user leaves.
 
     Returns:
-        The exit status: 0, or 130 if the user left; the answers are kept then.
+        The exit status: 0, or 130 if the user left, with the answers saved.
     """
     if journey is None:
         from wizard import journey
@@ -81,7 +81,7 @@ def run_prompts(
 
 
 class Flow:
-    """A method for each question: it asks in words and returns the answer."""
+    """A method per question: asks in words and returns the answer."""
 
     def __init__(self, journey: JourneyPort, workspace: Workspace, state: State, *, explain: bool = False) -> None:
         self.journey, self.workspace, self.state, self.explain = journey, workspace, state, explain
@@ -96,7 +96,7 @@ class Flow:
         """Ways that are shown."""
 
     def go(self) -> int:
-        """All stages; back and forth as the user likes."""
+        """Run all stages, forwards and backwards as the user likes."""
         workshop = self.state.workshop
         if workshop.title:
             say("\n".join(tr(text) for text in (workshop.title, workshop.text) if text) + "\n")
@@ -112,7 +112,7 @@ class Flow:
         return 0
 
     def _introduce(self, at: str) -> None:
-        """Say what is to be known of a stage that begins, unless it is passed."""
+        """Show the explanation of a stage that begins, unless it is skipped."""
         stage, self._top = EXPLAINED.get(at, ""), value_text.TOP
         if not stage or hides(self.state, stage):  # type: ignore[arg-type]  # all of them are stages
             return
@@ -133,7 +133,7 @@ class Flow:
     def _perform(self, do: Do) -> Outcome:
         if do.error is not None:
             self._say(str(do.error))
-        if isinstance(do.effect, Carry):
+        if isinstance(do.effect, RunPlan):
             plan, shown = do.effect.plan, self.explain
             return self._run.carry(
                 do.effect, value_text.step_explanations(plan, self.state.workshop, value_text.aloud) if shown else None
@@ -146,21 +146,21 @@ class Flow:
         return outcome
 
     def left(self, again: str) -> int:
-        """The user leaves: keep the answers and say how to go on, with the command ``again`` if there is one."""
+        """The user leaves: save the answers and show how to continue, with the command ``again`` if there is one."""
         lines, given = ["", tr("Stopped; completed steps are kept.")], {**self.state.given, **self._typed}
         if any(value is not None for value in given.values()):
-            with suppress(WizardError, OSError):  # a workspace that cannot be written is told when it is needed
+            with suppress(WizardError, OSError):  # an unwritable workspace is reported when it is needed
                 lines.append(tr("Your answers are saved in {file}.", file=save_answers(self.workspace, given)))
         lines += [tr("Continue with:"), f"  $ {again or self._again('--plain')}"]
         print(fitted("\n".join(lines)), file=sys.stderr)
         return CancelledError.exit_code
 
     def _again(self, *words: str) -> str:
-        """A command for this workspace, ready to be pasted."""
+        """A command for this workspace, ready to paste."""
         return command(*words, workspace=self.workspace)
 
     def _say(self, text: str) -> None:
-        """Say a paragraph; what it says to type can be pasted."""
+        """Print a paragraph, with its commands ready to paste."""
         say(f"\n{pasteable(text, self.workspace)}\n")
 
     # -- machine, model ------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ class Flow:
         return Answer()
 
     def _welcome(self, ask: Ask) -> Answer:
-        """The running server that the user wants to talk to, or another that is set up."""
+        """The running server that the user wants to chat with, or another entry."""
         options: list[tuple[str, Talk | Serve]] = [
             (tr("Chat with {name}, running at {where}", name=server.name, where=server.http), Talk(server))
             for server in ask.options
@@ -190,16 +190,16 @@ class Flow:
 
     def _engine(self, _ask: Ask) -> Answer:
         offer = there(engine_offer(self.state))
-        return Answer(self.ask.choose(offer.question, [(text, value) for value, text in offer.ways]))
+        return Answer(self.ask.choose(offer.question, [(text, value) for value, text in offer.options]))
 
     def _advice(self, ask: Ask) -> Answer | Back:
-        """How to serve it."""
+        """How to serve the model."""
         host, facts, advice = there(self.state.host), there(self.state.facts), there(self.state.advice)
         if ask.error is not None:
             self._say(str(ask.error))
         while True:
             self._say(value_text.advice_text(advice, facts, top=self._top, fit=value_text.aloud))
-            options = ways(advice, self._top, pinned="model" in self.state.workshop.pin)
+            options = setup_options(advice, self._top, pinned="model" in self.state.workshop.pin)
             picked = self.ask.choose(tr("How should {model} run on this machine?", model=one_line(facts.name)), options)
             if picked == "model":
                 return Back("model")
@@ -219,7 +219,7 @@ class Flow:
     # -- plan ----------------------------------------------------------------------------------------------------------
 
     def _review(self, ask: Ask) -> Answer | Back:
-        """Whether to carry the plan out; name and port again, if there is none with those."""
+        """Whether to run the plan; asks for name and port again if the plan failed with them."""
         plan = self.state.plan
         if plan is None or ask.error is not None:
             self._say(str(ask.error))
@@ -240,7 +240,7 @@ class Flow:
         ]
         question = tr("This is what will run. Start?") if here else tr("This is the plan.")
         while (picked := self.ask.choose(question, options)) in ("show", "save", "settings"):
-            if picked == "show":  # its commands must stay whole
+            if picked == "show":  # its commands must stay on one line
                 print(f"\n{pasteable(value_text.plan_text(plan, fit=value_text.aloud), self.workspace)}\n")
             elif picked == "save":
                 save(self.ask, plan)
@@ -272,7 +272,7 @@ class Flow:
             keep=wanted(),
             journey=self.journey,
         )
-        with suppress(WizardError):  # stopped elsewhere; one that was started again is found
+        with suppress(WizardError):  # stopped elsewhere; a restarted server is found
             self.journey.endpoint(self.workspace, endpoint.name)
             say_command(tr("The server keeps running. Stop it with:"), stop)
         return Answer()

@@ -1,4 +1,4 @@
-"""Commands of the chat about conversations that were had before, and about how this one went."""
+"""Chat commands for saved conversations, and for versions of the current one."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from wizard.prompts.speech import for_stderr, listed
 
 LISTED = 20
 SHOWN_MESSAGES = 6
-"""As many of a conversation's last messages are shown when it is opened."""
+"""Number of last messages to show when a conversation is opened."""
 
 
 def new(talk: ChatSession, argument: str) -> Outcome:
-    """Begin anew; the system prompt and the settings stay."""
+    """Start over; the system prompt and the settings are kept."""
     del argument
     talk.go_on_with(Kept(Conversation(sampling=talk.conversation.sampling).with_system(talk.conversation.system)))
     return Outcome(tr("New conversation started."))
 
 
 def history(talk: ChatSession, argument: str) -> Outcome:
-    """List the last conversations."""
+    """List the most recent conversations."""
     limit = number(argument, 10_000, tr("invalid value: {text}", text=argument[:20])) if argument else LISTED
     entries = _history(talk).entries(limit=limit)
     if not entries:
@@ -37,7 +37,7 @@ def history(talk: ChatSession, argument: str) -> Outcome:
 
 
 def search(talk: ChatSession, argument: str) -> Outcome:
-    """List conversations that have a text."""
+    """List conversations that contain a text."""
     if not argument:
         raise UsageError("TW-U24", tr("no search text"), tr("For example: /search Triton"))
     entries = _history(talk).search(argument)
@@ -48,14 +48,14 @@ def search(talk: ChatSession, argument: str) -> Outcome:
 
 
 def open_one(talk: ChatSession, argument: str) -> Outcome:
-    """Go on with a kept conversation."""
+    """Continue a saved conversation."""
     kept = _history(talk).load(_id(argument))
     talk.go_on_with(kept)
     return Outcome(going_on(kept))
 
 
 def rename(talk: ChatSession, argument: str) -> Outcome:
-    """Give this conversation another title."""
+    """Change this conversation's title."""
     kept = talk.kept
     if kept.id is None:
         raise _not_kept(talk)
@@ -65,7 +65,7 @@ def rename(talk: ChatSession, argument: str) -> Outcome:
 
 
 def delete(talk: ChatSession, argument: str) -> Outcome:
-    """Remove a kept conversation; this one begins anew then."""
+    """Delete a saved conversation; if it is this one, start over."""
     number = _id(argument) if argument else talk.kept.id
     if number is None:
         raise _not_kept(talk)
@@ -76,7 +76,7 @@ def delete(talk: ChatSession, argument: str) -> Outcome:
 
 
 def private(talk: ChatSession, argument: str) -> Outcome:
-    """Keep nothing more."""
+    """Stop saving."""
     del argument
     kept, talk.keeps = talk.kept.id, False
     if kept is None:
@@ -92,16 +92,16 @@ def private(talk: ChatSession, argument: str) -> Outcome:
 
 
 def versions(talk: ChatSession, argument: str) -> Outcome:
-    """Show the ways in which the last turn went, or go on with another one."""
-    every, now = talk.conversation.versions()
+    """Show the versions of the last turn, or continue with another one."""
+    known, now = talk.conversation.versions()
     if argument:
-        chosen = number(argument, len(every), tr("unknown version: {text}", text=argument[:20]))
+        chosen = number(argument, len(known), tr("unknown version: {text}", text=argument[:20]))
         talk.conversation = talk.conversation.chosen(chosen - 1)
         talk.keep()
-        return Outcome(f"{plain(every[chosen - 1].answer)}\n{tr('Continuing with version {number}.', number=chosen)}")
+        return Outcome(f"{plain(known[chosen - 1].answer)}\n{tr('Continuing with version {number}.', number=chosen)}")
     parts = []
-    for place, version in enumerate(every):
-        head = tr("Version {number} of {count}", number=place + 1, count=len(every))
+    for place, version in enumerate(known):
+        head = tr("Version {number} of {count}", number=place + 1, count=len(known))
         here = f" ({tr('current')})" if place == now else ""
         measured = f"\n{for_stderr(figures(version.stats))}" if version.stats else ""
         parts.append(f"{head}{here}: {one_line(version.question)}\n{plain(version.answer)}{measured}")
@@ -109,12 +109,12 @@ def versions(talk: ChatSession, argument: str) -> Outcome:
 
 
 def going_on(kept: Kept) -> str:
-    """The end of a conversation that is gone on with, and its title."""
+    """The title and the end of a continued conversation."""
     return f"{shown(kept.conversation)}\n{tr('Continuing: {title}', title=one_line(kept.title))}".lstrip("\n")
 
 
 def shown(conversation: Conversation) -> str:
-    """The end of a conversation, for somebody who goes on with it."""
+    """The end of a conversation, as a reminder when it is continued."""
     messages = [each for each in conversation.messages if each.role != "system"]
     left_out = len(messages) - SHOWN_MESSAGES
     lines = (
@@ -128,10 +128,10 @@ def shown(conversation: Conversation) -> str:
 
 
 def number(text: str, greatest: int, wrong: str, least: int = 1) -> int:
-    """A number that was typed, from ``least`` on.
+    """The typed number, ``least`` or more.
 
     Raises:
-        UsageError: TW-U24, saying ``wrong``.
+        UsageError: TW-U24, with the message ``wrong``.
     """
     if text.isascii() and text.isdecimal() and least <= int(text[:9]) <= greatest:
         return int(text[:9])

@@ -1,4 +1,4 @@
-"""Commands of the chat that look behind it: presets, context, log-probabilities, the last request, the clipboard."""
+"""Chat commands for inspection: presets, context, log probabilities, the last request, the clipboard."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from wizard.prompts.speech import listed
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MOST_ALTERNATIVES = 20
 LARGEST_EXPONENT = 700
-"""Servers write -3.4e38 and the like for a token that cannot be, and a number has an end."""
+"""Servers write -3.4e38 and the like for an impossible token; this limits the digits."""
 
 
 def preset(talk: ChatSession, argument: str) -> Outcome:
-    """List presets, take one, save or remove one of the user's own."""
+    """List presets, use one, or save or remove one of the user's own."""
     word, _, name = argument.partition(" ")
     name = name.strip()
     if word == "save" and name:
@@ -45,7 +45,7 @@ def preset(talk: ChatSession, argument: str) -> Outcome:
 
 
 def context(talk: ChatSession, argument: str) -> Outcome:
-    """Tokens of the conversation, of the model's context."""
+    """Tokens of the conversation, and the model's context."""
     del argument
     if talk.meter is None:
         talk.meter = meter(talk.served())
@@ -60,7 +60,7 @@ def context(talk: ChatSession, argument: str) -> Outcome:
 
 
 def logprobs(talk: ChatSession, argument: str) -> Outcome:
-    """Ask for log-probabilities from here on, no more, or show those of the last answer."""
+    """Turn log probabilities on or off, or show those of the last answer."""
     if argument == "off":
         talk.conversation = with_answers(talk.conversation, {"logprobs": None})
         return Outcome(tr("Log probabilities are no longer requested."))
@@ -106,7 +106,7 @@ def snippet(talk: ChatSession, argument: str) -> Outcome:
 
 
 def copy(talk: ChatSession, argument: str) -> Outcome:
-    """The last answer, or its last block of code, into the terminal's clipboard (xterm's control sequence OSC 52)."""
+    """Copy the last answer, or its last code block, to the terminal's clipboard (xterm's control sequence OSC 52)."""
     if argument not in ("", "code"):
         raise UsageError("TW-U24", tr("cannot copy {text}", text=plain(argument)[:20]), tr("Type /copy or /copy code."))
     answers = [each.content for each in talk.conversation.messages if each.role == "assistant"]
@@ -138,5 +138,5 @@ def _percent(logprob: float) -> str:
 
 
 def _token(text: str) -> str:
-    """A token so that its blanks and line ends are seen."""
+    """A token with visible spaces and line ends."""
     return repr(text)

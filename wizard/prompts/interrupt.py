@@ -1,4 +1,4 @@
-"""Asynchronous work driven from synchronous code, and stopped by Ctrl-C without losing its clean-up."""
+"""Run asynchronous work from synchronous code, so that Ctrl-C stops it without skipping cleanup."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from wizard.kernel.language import tr
 
 
 def until_stopped(work: Coroutine[Any, Any, None], signals: Iterable[int] = (signal.SIGINT,)) -> bool:
-    """Drive ``work`` to its end, or until one of ``signals`` cancels it; False if it was stopped.
+    """Run ``work`` to its end, or until one of ``signals`` cancels it; False if it was stopped.
 
-    Cancelling lets the work close what it holds: a request in the server, a child process. A KeyboardInterrupt, which
-    would arrive at any line, would not. Further signals change nothing: a second cancelling would stop the clean-up.
-    Only for the main thread, as signal handlers are.
+    Cancelling lets the work release its resources: a request in the server, a child process. A KeyboardInterrupt, which
+    can arrive at any line, would not. Further signals are ignored: a second cancellation would stop the cleanup. Only
+    for the main thread, as signal handlers are.
     """
     import asyncio
 

@@ -1,4 +1,4 @@
-"""What goes on on this machine, a line for each part of it every few seconds: to be heard, or read by a program."""
+"""Live readings of this machine, a line per part every few seconds: for screen readers, or for a program."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from wizard.probe import summary
 from wizard.probe.live import GpuReading, Monitor, Reading
 
 FIRST_S = 1.0
-"""Seconds to the first reading that is shown: how busy a processor is takes two."""
+"""Seconds until the first displayed reading: measuring the processor's load takes two."""
 
 
 def readings(
-    monitor: Monitor, every: float, sleep: Callable[[float], None] = time.sleep
+    monitor: Monitor, interval_s: float, sleep: Callable[[float], None] = time.sleep
 ) -> Generator[Reading, None, None]:
-    """A reading after `FIRST_S` and then one each ``every`` seconds, without end; ``monitor`` is closed with it."""
+    """Yield a reading after `FIRST_S` and then every ``interval_s`` seconds, forever; closing it closes ``monitor``."""
     try:
         monitor.read()
         sleep(FIRST_S)
         while True:
             yield monitor.read()
-            sleep(every)
+            sleep(interval_s)
     finally:
         monitor.close()
 
 
 def reading_text(reading: Reading) -> str:
-    """``CPU: 12% busy, 21.9 GiB free of 23.5 GiB``, and the same for each GPU; what is unknown is left out."""
+    """``CPU: 12% busy, 21.9 GiB free of 23.5 GiB``, and the same for each GPU; unknown values are omitted."""
     cpu = reading.cpu
     parts = [
         tr("{share:.0%} busy", share=cpu.utilisation) if cpu.utilisation is not None else "",

@@ -1,4 +1,4 @@
-"""Which model: from the list of those that fit, typed, from the hub's search, or a recipe."""
+"""The model question: from the list of models that fit, typed, from a Hub search, or a recipe."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from wizard.kernel.text import one_line
 from wizard.plan.offers import Suggestion
 from wizard.plan.questions import MODEL, Value
 from wizard.prompts.ask import Ask, ask_question
-from wizard.prompts.options import not_here, suggestion
+from wizard.prompts.options import suggestion, unavailable
 from wizard.prompts.speech import say
 
 READY = "/"
-"""Chosen instead of a model: a recipe. It is no model's name."""
+"""Selected instead of a model: a recipe. It is not a valid model name."""
 
 
 def which(ask: Ask, journey: JourneyPort, models: Iterable[Suggestion], kept: Value | None, *, offline: bool) -> str:
-    """The model that is chosen; ``kept``, an answer of an earlier time, is what Enter means."""
+    """The chosen model; Enter selects ``kept``, an answer from an earlier run."""
     models = list(models)
     usable = [model for model in models if model.usable]
-    for line in not_here(model for model in models if not model.usable):
+    for line in unavailable(model for model in models if not model.usable):
         say(line)
     options: list[tuple[str, str | None]] = [(suggestion(model), model.ref) for model in usable]
     another = tr("Another: a model ID, a path, or a search term for the Hub; you can type it here too")
@@ -49,14 +49,16 @@ def which(ask: Ask, journey: JourneyPort, models: Iterable[Suggestion], kept: Va
 
 
 def is_word(text: str, names: Iterable[str]) -> bool:
-    """Whether ``text`` is no path, no hub id and none of ``names``, so that the hub can be searched for it."""
+    """Whether ``text`` is neither a path, nor a model ID, nor one of ``names``, so that it is a search term for the
+    Hub.
+    """
     if "/" in text or text.startswith(("~", ".")) or (len(text) < 256 and Path(text).exists()):
         return False
     return text not in names
 
 
 def searched(ask: Ask, journey: JourneyPort, text: str) -> str | None:
-    """The model that is chosen of those that the hub finds under ``text``; None to go back to the list."""
+    """The model chosen from the Hub's search results for ``text``; None to go back to the list."""
     say(tr("Searching the Hub for {text} ...", text=one_line(text)))
     try:
         hits = journey.search(text)

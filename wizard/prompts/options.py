@@ -1,4 +1,4 @@
-"""What can be chosen of models and of the advice, in words."""
+"""The options for models and for the advice, as text."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from wizard.texts import reasons, remedies, report
 from wizard.texts.advise import verdict
 
 Other: TypeAlias = Literal["all", "why", "nearest", "change", "model"]
-"""What can be picked instead of a choice."""
+"""An option other than a choice."""
 
 
-def ways(advice: Advice, top: int, *, pinned: bool = False) -> list[tuple[str, Choice | Other]]:
-    """What can be chosen: the first ``top`` ways, and what else can be done; no other model if it is ``pinned``."""
+def setup_options(advice: Advice, top: int, *, pinned: bool = False) -> list[tuple[str, Choice | Other]]:
+    """The options: the first ``top`` setups, and other actions; no other model if it is ``pinned``."""
     choices = report.ordered(advice.choices)
     options: list[tuple[str, Choice | Other]] = [
         (f"{report.choice_title(choice)} · {report.choice_room(choice)}", choice) for choice in choices[:top]
@@ -31,8 +31,8 @@ def ways(advice: Advice, top: int, *, pinned: bool = False) -> list[tuple[str, C
         options.append((ntr("Show {count} alternative", "Show all {count} alternatives", count, count=count), "all"))
     nearest = advice.rejections[0].remedies if not choices and advice.rejections else ()
     if refusals.changes(nearest):
-        way = remedies.text(nearest, flags=False)
-        options.append((tr("Use the closest possible setup: {way}", way=way), "nearest"))
+        remedy = remedies.text(nearest, flags=False)
+        options.append((tr("Use the closest possible setup: {way}", way=remedy), "nearest"))
     options.append((tr("Change constraints: users, context length, format, GPUs ..."), "change"))
     if not pinned:
         options.append((tr("Another model"), "model"))
@@ -40,7 +40,7 @@ def ways(advice: Advice, top: int, *, pinned: bool = False) -> list[tuple[str, C
 
 
 def now(question: Question, known: Mapping[str, object]) -> str:
-    """The present answer for people, or what is done without one."""
+    """The display text of the current answer, or of the default."""
     value = known.get(question.name, question.default)
     if isinstance(value, bool):
         return tr("yes") if value else tr("no")
@@ -48,24 +48,24 @@ def now(question: Question, known: Mapping[str, object]) -> str:
 
 
 def as_value(value: object) -> Value | None:
-    """``value`` if it can be an answer."""
+    """``value`` if it is a valid type for an answer."""
     return value if isinstance(value, (str, int, float, bool)) else None
 
 
-def not_here(suggestions: Iterable[Any]) -> list[str]:
-    """A line for each reason why models cannot be had here."""
+def unavailable(suggestions: Iterable[Any]) -> list[str]:
+    """A line per reason why models are not available here."""
     titles: dict[str, list[str]] = defaultdict(list)
     for offer in suggestions:
         titles[one_line(reasons.text(offer.why_not or ""))].append(one_line(offer.title))
     return [
-        tr("Not possible with {model}: {why}", model=whose[0], why=why)
-        if len(whose) == 1
-        else tr("Not possible with {count} models: {why}", count=len(whose), why=why)
-        for why, whose in titles.items()
+        tr("Not possible with {model}: {why}", model=models[0], why=why)
+        if len(models) == 1
+        else tr("Not possible with {count} models: {why}", count=len(models), why=why)
+        for why, models in titles.items()
     ]
 
 
 def suggestion(candidate: Any) -> str:
-    """A model in a line: whether it fits, in words, and what is known of it."""
+    """A model in a line: whether it fits, and the known facts."""
     fits = ": ".join(filter(None, verdict(candidate.verdict))) if candidate.verdict else ""
     return " · ".join(filter(None, (one_line(candidate.title), one_line(fits), *details(candidate))))

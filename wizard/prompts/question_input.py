@@ -1,4 +1,4 @@
-"""What somebody types or pastes in a terminal, as questions."""
+"""Read questions that are typed or pasted in a terminal."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ PROMPT, MORE = "> ", ". "
 END_OF_LINES = "."
 
 Read: TypeAlias = Callable[[str, str], str]
-"""Returns the next line after showing a prompt and a text to change; raises EOFError at the end."""
+"""Returns the next line after showing a prompt and an editable text; raises EOFError at the end."""
 
 
 def read_question(read: Read, draft: str = "") -> str | None:
-    r"""One question: a line, lines joined by a ``\` at their ends, or lines after ``/multi`` up to one with ``.``.
+    r"""Read a question: a line, lines joined by a ``\` at their ends, or lines after ``/multi`` up to one with ``.``.
 
     Args:
         read: The source of lines.
-        draft: A text to change.
+        draft: A text to edit.
 
     Returns:
-        The question, an empty text if it was given up, or None at the end.
+        The question, an empty text if it was cancelled, or None at the end.
     """
     try:
         line = read(PROMPT, draft)
@@ -45,14 +45,14 @@ def read_question(read: Read, draft: str = "") -> str | None:
 
 
 def tolerate_odd_encodings() -> None:
-    """Replace what a standard stream's encoding does not have, instead of failing."""
+    """Replace characters that a standard stream's encoding lacks, instead of failing."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if stream is not None:
             make_printable(stream)
 
 
 def forget_typed() -> None:
-    """Drop what was typed while nothing was asked: it is no answer to what is asked next."""
+    """Discard keys that were typed before the question appeared: they do not answer it."""
     import termios
 
     if is_terminal(sys.stdin):
@@ -61,7 +61,7 @@ def forget_typed() -> None:
 
 @contextmanager
 def unechoed() -> Iterator[None]:
-    """Keys that come between two questions are shown by the question that takes them, and not by the terminal too."""
+    """Turn the terminal's echo off between two questions, because the next question shows the typed keys itself."""
     import termios
 
     if not is_terminal(sys.stdin):
@@ -78,10 +78,10 @@ def unechoed() -> Iterator[None]:
 
 
 def line_reader(*, visible: bool) -> Read:
-    """Reads a line from the terminal; the prompt goes to standard error where standard output is for data.
+    """Returns a line reader for the terminal; the prompt goes to standard error if standard output is for data.
 
-    What is pasted comes as one text with all its lines where the terminal marks it (bracketed paste): GNU readline
-    does that from 8.1 on. Where Python has another line editor, prompt_toolkit's is used.
+    Pasted text arrives as a single text with all its lines if the terminal marks it (bracketed paste), which GNU
+    readline supports from 8.1 on. If Python has another line editor, prompt_toolkit's is used.
     """
     if not visible:
         return _from_stdin
@@ -102,7 +102,7 @@ def line_reader(*, visible: bool) -> Read:
 
 
 def _editor() -> Any:
-    """GNU readline, if Python has it; importing it is what gives `input` its editing."""
+    """GNU readline, if Python has it; importing it enables editing in `input`."""
     try:
         import readline
     except ImportError:

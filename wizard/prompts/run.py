@@ -1,4 +1,4 @@
-"""A plan carried out in a plain terminal: its steps in words, and what can be done when one fails."""
+"""Run a plan in a plain terminal: its steps in words, and the options when one fails."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from wizard.flow.effects import Carry
+from wizard.flow.effects import RunPlan
 from wizard.flow.port import JourneyPort
 from wizard.flow.values import Answer, Back, Outcome, Redo, Skip
 from wizard.kernel.errors import UsageError, WizardError
@@ -30,17 +30,17 @@ from wizard.serve.endpoint import Endpoint
 LEAVING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that stop a step with all its processes."""
 LOG_LINES = 40
-"""Lines of a failed step's log that are shown when asked for."""
+"""Lines of a failed step's log to show on request."""
 Remedy: TypeAlias = Literal["again", "redo", "skip", "log", "back"]
 
 
 class Run:
-    """Carries plans out, and asks what to do when a step fails.
+    """Runs plans, and asks what to do when a step fails.
 
     Args:
-        journey: `wizard.journey`, or what is used instead.
-        workspace: Where it is done.
-        ask: Who asks.
+        journey: `wizard.journey`, or its replacement.
+        workspace: The workspace of the run.
+        ask: The input.
     """
 
     def __init__(self, journey: JourneyPort, workspace: Workspace, ask: Ask) -> None:
@@ -48,8 +48,8 @@ class Run:
         self._failed = ""
         """Id of the step that failed last."""
 
-    def carry(self, effect: Carry, explanation: Callable[[str], str] | None) -> Outcome:
-        """Carry the plan out; ``explanation`` explains the step of an id, if explanations are wanted.
+    def carry(self, effect: RunPlan, explanation: Callable[[str], str] | None) -> Outcome:
+        """Run the plan; ``explanation`` returns the explanation of a step ID, if explanations are on.
 
         Raises:
             KeyboardInterrupt: The user stopped it; the step is stopped with all its processes.
@@ -80,7 +80,7 @@ class Run:
         return Outcome(effect, ready[0])
 
     def what_now(self, plan: Plan, error: WizardError | None) -> Answer | Back:
-        """What to do after the ``error``, which is told first."""
+        """Ask what to do after the ``error``, which is shown first."""
         if isinstance(error, CommandError):
             _tell_failure(error)
         elif error is not None:
@@ -115,7 +115,7 @@ class Run:
         return self._ask.choose(tr("Which step?"), [*steps, (tr("None of these"), None)])
 
     def _show_log(self, plan: Plan) -> None:
-        """The end of the failed step's log; whoever waited for the server has only the server's to look at."""
+        """The end of the failed step's log; for a server that did not become ready it is the server's log."""
         waits = (step.id for step in plan.steps if any(isinstance(action, Wait) for action in step.actions))
         step = None if self._failed in waits else self._failed
         try:
@@ -123,11 +123,11 @@ class Run:
         except WizardError as error:
             say(pasteable(str(error), self._workspace))
         else:
-            print("\n".join(lines))  # a tool's own words, as they are
+            print("\n".join(lines))  # a tool's own text, unchanged
 
 
 def _tell_failure(error: CommandError) -> None:
-    """What failed and what helps; the command in a line of its own. How to go on is asked next."""
+    """Show the failure and its remedy; the command on a separate line. The question how to continue follows."""
     failure = error.failure
     say(f"\n{error.code}: {error.what}\n  → {failure.todo}.")
     say(tr("Full output: {log}", log=failure.log))
@@ -136,7 +136,7 @@ def _tell_failure(error: CommandError) -> None:
 
 
 def save(ask: Ask, plan: Plan) -> None:
-    """Ask as what and where, and write the plan there; what cannot be written is told."""
+    """Ask for format and path, and write the plan there; an error is shown."""
     from wizard.export import formats
 
     options: list[tuple[str, formats.Format | None]] = [

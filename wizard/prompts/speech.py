@@ -1,7 +1,7 @@
-"""Text as it is said aloud: for screen readers, and for terminals that show nothing but letters.
+"""Text for screen readers, and for terminals that can only show letters.
 
-Signs that are read out as their names, or not at all, become words or ASCII; units become words; nothing is wider than
-the terminal but what must stay whole to be copied.
+Symbols that screen readers spell out or skip become words or ASCII; units become words; lines fit the terminal except
+those that must stay whole to be copied.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SIGNS = {
     "✓": "ok",
     "✗": "no",
 }
-"""Signs → ASCII that is read as a pause or a word."""
+"""Symbols → ASCII that is read as a pause or a word."""
 UNITS = {
     "KiB": (mark("{n} kibibyte"), mark("{n} kibibytes")),
     "MiB": (mark("{n} mebibyte"), mark("{n} mebibytes")),
@@ -40,23 +40,25 @@ UNITS = {
     "min": (mark("{n} minute"), mark("{n} minutes")),
     "h": (mark("{n} hour"), mark("{n} hours")),
 }
-"""Units of `wizard.kernel.units` → words for one and for more; B stays, for it is also billions of parameters."""
+"""Units of `wizard.kernel.units` → singular and plural words; B is unchanged, because it can also mean billions of
+parameters.
+"""
 _UNIT = re.compile(rf"(?<![\w.,/-])(\d[\d,]*(?:\.\d+)?) ({'|'.join(map(re.escape, UNITS))})(?![A-Za-z0-9_/-])")
 _COMMAND = re.compile(r"\s*\$ ")
 
 
 def columns() -> int:
-    """Columns of the terminal, at most 100 for reading; at least 20."""
+    """Columns of the terminal, at most 100 for readability; at least 20."""
     return max(20, min(100, shutil.get_terminal_size().columns or 80))
 
 
 def spoken(text: str) -> str:
-    """``text`` without signs and with units in words; commands (``$ …``) stay as they are."""
+    """``text`` without symbols and with units in words; commands (``$ …``) are unchanged."""
     return "\n".join(line if command else _spoken(line) for line, command in _lines(text))
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Each line, and whether it is a command, or goes on with the one above, which ends with a backslash."""
+    """Each line, and whether it is a command, or continues the line above, which ends with a backslash."""
     command = goes_on = False
     for line in text.split("\n"):
         command = bool(_COMMAND.match(line)) or (command and goes_on)
@@ -71,7 +73,7 @@ def _spoken(line: str) -> str:
     line = line.replace("→", tr("to"))
     for sign, word in SIGNS.items():
         line = line.replace(sign, word)
-    rate = re.escape(tr("tokens/s"))  # the one unit that is translated where it is written
+    rate = re.escape(tr("tokens/s"))  # the only unit that is translated where it is written
     return _UNIT.sub(_unit, re.sub(rf"(?<=\d) {rate}", " tokens/s", line))
 
 
@@ -87,7 +89,7 @@ def fitted(text: str, limit: int | None = None) -> str:
 
 
 def folded(text: str, limit: int | None = None) -> str:
-    """``text``, each line wrapped by words to the terminal's width under its own beginning; commands stay whole."""
+    """``text``, each line wrapped at words to the terminal's width with its own indentation; commands stay whole."""
     lines = []
     for line, command in _lines(text):
         if command or width(line) <= (limit or columns()):
@@ -100,7 +102,7 @@ def folded(text: str, limit: int | None = None) -> str:
 
 
 def listed(rows: Iterable[Sequence[str]]) -> str:
-    """A table; where it is wider than the terminal, the last cell of a row goes on in lines of its own."""
+    """A table; if it is wider than the terminal, the last cell of a row continues on separate lines."""
     rows = list(rows)
     whole, limit = table(rows), columns()
     if not is_terminal(sys.stderr) or all(width(line) <= limit for line in whole.split("\n")):
@@ -117,20 +119,20 @@ def listed(rows: Iterable[Sequence[str]]) -> str:
 
 
 def say(text: str = "") -> None:
-    """Print ``text`` for people."""
+    """Print ``text`` for the user."""
     print(fitted(text), flush=True)
 
 
-def say_command(what: str, command: str) -> None:
-    """Print what a command is for, and the command in a line of its own, where it can be copied whole."""
-    print(f"{fitted(what)}\n  $ {command}", flush=True)
+def say_command(label: str, command: str) -> None:
+    """Print a command's purpose, and the command on a separate line, where it can be copied whole."""
+    print(f"{fitted(label)}\n  $ {command}", flush=True)
 
 
 def for_stderr(text: str) -> str:
-    """``text`` of the wizard's own for standard error: spoken where that is a terminal."""
+    """The wizard's own ``text`` for standard error: spoken if that is a terminal."""
     return spoken(text) if is_terminal(sys.stderr) else text
 
 
 def tell(text: str) -> None:
-    """Print ``text`` beside the data, on standard error; in lines that fit where that is a terminal."""
+    """Print ``text`` on standard error, separate from the data; wrapped if that is a terminal."""
     print(folded(text) if is_terminal(sys.stderr) else text, file=sys.stderr, flush=True)

@@ -1,6 +1,6 @@
-"""The journey's values and events as plain text, for any terminal, any pipe and any screen reader.
+"""The workflow's values and events as plain text, for any terminal, any pipe and any screen reader.
 
-Nothing here depends on colour, on box characters or on moving the cursor: those are added on a real terminal only.
+Nothing here depends on color, on box characters or on moving the cursor: those are added on a real terminal only.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from wizard.texts import advise, reasons, remedies, report
 from wizard.texts.explain import Figure
 
 TOP = 8
-"""Choices that are shown unless more are asked for."""
+"""Default number of choices to show."""
 MARKS = {"weights": "#", "cache": "=", "activations": "+", "overhead": "o", "left": ".", "excess": "!"}
-"""Characters of the memory bar by kind of part."""
+"""Characters of the memory bar by type of part."""
 
 
 def columns(out: TextIO | None = None) -> int:
-    """Columns of the terminal behind ``out`` (standard output if not given), 80 if there is none; at least 20."""
+    """Columns of the terminal behind ``out`` (default: standard output), 80 if there is none; at least 20."""
     try:
         width = os.get_terminal_size(out.fileno()).columns if out else shutil.get_terminal_size().columns
     except (OSError, ValueError):  # not a terminal, closed, or a file in memory (io.UnsupportedOperation)
@@ -47,13 +47,13 @@ def columns(out: TextIO | None = None) -> int:
 
 
 def wrapped(text: str, indent: str = "", *, first: str | None = None, limit: int | None = None) -> str:
-    """``text`` made harmless and broken into lines that fit a terminal (100 columns at most)."""
+    """``text`` sanitized and wrapped to the terminal (at most 100 columns)."""
     limit = limit or min(100, columns())
     return wrap(text, max(limit, len(indent) + 20), first=indent if first is None else first, indent=indent)
 
 
 def aloud(text: str, indent: str = "", *, first: str | None = None) -> str:
-    """``text`` in words for those who hear it, broken into lines that fit a terminal."""
+    """``text`` in words for screen readers, wrapped to the terminal."""
     return wrapped(spoken(one_line(text)), indent, first=first)
 
 
@@ -69,14 +69,15 @@ def host_text(host: Host, fit: Fit = wrapped) -> str:
 def advice_text(
     advice: Advice, facts: ModelFacts, *, top: int | None = None, figures: Sequence[Figure] = (), fit: Fit = wrapped
 ) -> str:
-    """The advice: the recommendation with its memory bill, the other ways in a line each, and what cannot be done.
+    """The advice: the recommendation with its memory breakdown, the alternatives in a line each, and what is not
+    possible.
 
     Args:
-        advice: All of it.
+        advice: The advice.
         facts: The model.
-        top: Show so many choices; with 1 nothing but the recommendation. `TOP` if not given.
-        figures: Formulas of the recommendation's numbers, shown after it.
-        fit: Makes lines of a text.
+        top: Number of choices to show; 1 shows the recommendation only. Default: `TOP`.
+        figures: Formulas of the recommendation's figures, shown after it.
+        fit: Wraps a text.
     """
     parts = [fit(f"{facts.name}: {model_line(facts)}", "  ", first="")]
     shown = report.ordered(advice.choices)[: top or TOP]
@@ -91,14 +92,14 @@ def advice_text(
             parts += [""] * (number == 2) + [
                 fit(tr("Or {number}: {way}", number=number, way=_row(choice)), "  ", first="")
             ]
-    interactive = fit is aloud  # where questions are asked nobody gives flags, and the menu offers the rest
+    interactive = fit is aloud  # flags are not useful where questions are asked, and the menu offers the rest
     if (more := len(advice.choices) - len(shown)) and top != 1 and not interactive:
         flag = f"--top {len(advice.choices)}"
         parts.append(ntr("… and {count} more: {flag}", "… and {count} more: {flag}", more, count=more, flag=flag))
     if not advice.feasible:
         parts += ["", fit(tr("No supported configuration can serve this model on this machine as requested."))]
     for refusal in refusals.grouped(advice.rejections) if top != 1 or not advice.feasible else ():
-        parts += ["", fit(tr("Not possible: {ways}", ways=advise.ways(refusal)), "  ", first="")]
+        parts += ["", fit(tr("Not possible: {ways}", ways=advise.setups(refusal)), "  ", first="")]
         remedy = remedies.text(refusal.remedies, flags=not interactive)
         parts += [fit(reasons.text(refusal.reason), "  "), fit(f"→ {remedy}", "    ", first="  ")]
     return "\n".join(parts)
@@ -111,13 +112,13 @@ def _row(choice: Choice) -> str:
 
 
 def choice_text(choice: Choice, fit: Fit = wrapped) -> str:
-    """One choice: its memory bill, its speed, what limits it, its reasons and its warnings."""
+    """A choice: its memory breakdown, its speed, its limit, its reasons and its warnings."""
     parts = [memory_text(choice, fit)]
     if speed := report.speed_sentence(choice.speed):
         parts.append(fit(tr("Expected: {speed}", speed=speed), "  ", first=""))
     if limit := report.reason(choice, LIMIT):
         parts.append(fit(limit, "  ", first=""))
-    if why := report.whys(choice):
+    if why := report.choice_reasons(choice):
         parts.append(f"{tr('Why:')}\n{_notes(why, fit)}")
     if choice.warnings:
         parts.append(f"{tr('Note:')}\n{_notes(choice.warnings, fit)}")
@@ -141,11 +142,11 @@ def _notes(notes: Iterable[Note], fit: Fit) -> str:
 
 
 def memory_text(choice: Choice, fit: Fit = wrapped) -> str:
-    """The memory bill: a bar of plain characters and what each of them means.
+    """The memory breakdown: a bar of plain characters with a legend.
 
     Args:
-        choice: Whose bill.
-        fit: Makes lines of a text; where they are heard each part is a line of words.
+        choice: The choice.
+        fit: Wraps a text; for screen readers each part is a sentence.
     """
     parts = report.bill(choice.memory)
     title = fit(report.bill_title(choice), "  ", first="")
@@ -161,20 +162,20 @@ def memory_text(choice: Choice, fit: Fit = wrapped) -> str:
 
 
 def measured_text(measurement: Measurement) -> str:
-    """What a server took beside what was predicted, a line for each part: a table is hard to hear."""
+    """A server's measured and predicted memory, a line per part: a table is hard to listen to."""
     (memory, predicted, measured), *parts = rows(measurement)
     lines = (f"  - {name}: {predicted} {before}, {measured} {after}" for name, before, after in parts)
     return "\n".join([f"{memory}:", *lines])
 
 
 def step_explanations(plan: Plan, workshop: Workshop, fit: Fit = wrapped) -> Callable[[str], str]:
-    """What a `EventPrinter` says before each step of ``plan``."""
+    """The explanations that an `EventPrinter` prints before each step of ``plan``."""
     steps = {step.id: step for step in plan.steps}
     return lambda name: explanation_text(of_step(plan, steps[name], workshop), fit=fit) if name in steps else ""
 
 
 def explanation_text(explanation: Iterable[Part], indent: str = "  ", fit: Fit = wrapped) -> str:
-    """An explanation in plain lines, one paragraph for each of its parts; commands stay as they are."""
+    """An explanation in plain lines, a paragraph per part; commands are unchanged."""
     lines = []
     for part in explanation:
         if part.commands:
@@ -191,14 +192,14 @@ def explanation_text(explanation: Iterable[Part], indent: str = "  ", fit: Fit =
 def plan_text(
     plan: Plan, *, commands: bool = True, files: bool = False, workshop: Workshop | None = None, fit: Fit = wrapped
 ) -> str:
-    """The whole plan: each step with its reason, its estimate and its exact commands, and what to know beforehand.
+    """The whole plan: each step with its reason, its estimate and its exact commands, and remarks.
 
     Args:
         plan: The plan.
-        commands: False leaves the commands out.
-        files: True shows the whole text of the files that are written, not only their names and sizes.
-        workshop: Show each step's explanation, with the words of this workshop.
-        fit: Makes lines of a text.
+        commands: Whether to show the commands.
+        files: Whether to show the whole text of written files, not only their names and sizes.
+        workshop: Show each step's explanation, with this workshop's notes.
+        fit: Wraps a text.
     """
     head = tr(
         "Plan: serve {model} as {name!r} with {way}",
@@ -206,7 +207,7 @@ def plan_text(
         name=plan.name,
         way=report.choice_title(plan.choice),
     )
-    # with its licence, which counts before anything is fetched
+    # with its license, which matters before the download
     model = tr("Model: {facts}", facts=model_line(plan.facts))
     parts = [fit(line, "  ", first="") for line in (head, model, *takes(plan))]
     for number, step in enumerate(plan.steps, 1):
@@ -230,7 +231,7 @@ def _step_text(number: int, step: Step, explanation: str, fit: Fit, *, commands:
             parts.append(fit(estimate, "     ", first="   "))
             continue
         lines = plain(action.shell()).split("\n")
-        # A here-document must stay as it is, or its text would change when it is pasted.
+        # A here-document must not be reformatted, or its text would change when it is pasted.
         indent = "" if isinstance(action, Write) else "     "
         parts.append("\n".join([f"   $ {lines[0]}", *(indent + line for line in lines[1:])]))
     return "\n".join(parts)

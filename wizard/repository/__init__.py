@@ -1,1 +1,1 @@
-"""The Triton model repository: typed config.pbtxt and the Python-backend models that the wizard ships."""
+"""The Triton model repository: typed config.pbtxt and the bundled Python-backend models."""

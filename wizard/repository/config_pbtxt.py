@@ -1,6 +1,6 @@
-"""``config.pbtxt`` by way of Triton's own protobuf message: what cannot be said in its schema cannot be written.
+"""``config.pbtxt`` through Triton's own protobuf message: only what its schema allows can be written.
 
-Nothing is ever pasted into text, so a quote, a newline or a ``${x}`` in a value stays that value.
+No text is ever pasted into a template, so a quote, a newline or a ``${x}`` in a value stays part of that value.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ class Tensor:
     """An input or output.
 
     Attributes:
-        name: As in requests.
+        name: Name in requests.
         type: Triton's name of the type, without ``TYPE_``.
         dims: Without the batch dimension; -1 is any size.
-        optional: A request may leave it out; never said of an output.
-        reshape: What the backend sees instead of ``dims``; ``()`` is a scalar, None says nothing.
-        ragged: Requests of different sizes may share a batch.
+        optional: Whether a request may omit it; never set for an output.
+        reshape: Shape for the backend instead of ``dims``; ``()`` is a scalar, None means unset.
+        ragged: Whether requests of different sizes may share a batch.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class InstanceGroup:
-    """Copies of the model: ``count`` on each of ``gpus``, or on every GPU if there are none named (KIND_GPU)."""
+    """Instances of the model: ``count`` on each of ``gpus``, or on every GPU if ``gpus`` is empty (KIND_GPU)."""
 
     count: int = 1
     kind: InstanceKind = "KIND_CPU"
@@ -47,13 +47,13 @@ class InstanceGroup:
 
 @dataclass(frozen=True, slots=True)
 class DynamicBatching:
-    """Requests that Triton puts together.
+    """Batching of requests by Triton.
 
     Attributes:
         preferred: Batch sizes worth waiting for.
-        max_queue_delay_microseconds: How long a request may wait for others.
-        max_queue_size: Requests that may wait; 0 is any number, None says nothing.
-        preserve_ordering: Responses leave in the order in which requests came.
+        max_queue_delay_microseconds: Maximum time that a request waits for others.
+        max_queue_size: Maximum number of waiting requests; 0 means unlimited, None means unset.
+        preserve_ordering: Whether responses are sent in the order of the requests.
     """
 
     preferred: tuple[int, ...] = ()
@@ -64,7 +64,7 @@ class DynamicBatching:
 
 @dataclass(frozen=True, slots=True)
 class EnsembleStep:
-    """One member of an ensemble. The maps go from the member's names to the ensemble's."""
+    """A member of an ensemble. The maps go from the member's names to the ensemble's."""
 
     model: str
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -83,25 +83,25 @@ def config_pbtxt(
     instances: int | Sequence[InstanceGroup] = 1,
     batching: DynamicBatching | None = None,
 ) -> str:
-    """The text of one model's ``config.pbtxt`` (schema: ``model_config.proto`` of triton-inference-server/common).
+    """The text of a model's ``config.pbtxt`` (schema: ``model_config.proto`` of triton-inference-server/common).
 
     Args:
         name: The model's name; its folder must have the same.
-        inputs: What a request may hold.
-        outputs: What each response holds.
+        inputs: Inputs of a request.
+        outputs: Outputs of each response.
         parameters: Passed to the model as ``parameters[KEY].string_value``, byte for byte.
         backend: Triton backend that runs it.
         decoupled: Whether one request may have any number of responses (streaming).
         max_batch_size: 0 means that requests have no batch dimension.
-        instances: Copies of the model. A number is as many on the CPU as far as Triton is concerned (a backend's
-            engine decides by itself).
-        batching: Dynamic batching; None is none.
+        instances: Instances of the model. A number means that many on the CPU from Triton's point of view (a backend's
+            engine selects the hardware itself).
+        batching: Dynamic batching; None turns it off.
 
     Returns:
         Protobuf text in UTF-8, the same for the same arguments.
 
     Raises:
-        ValueError: A text holds a lone surrogate, which no protobuf string can.
+        ValueError: A text contains a lone surrogate, which protobuf strings do not support.
     """
     from tritonclient.grpc import model_config_pb2 as pb
 
@@ -128,13 +128,13 @@ def ensemble_pbtxt(
 ) -> str:
     """The text of an ensemble's ``config.pbtxt``.
 
-    It says nothing of instances, batching and decoupling: Triton refuses the first two for an ensemble, and takes the
+    It does not set instances, batching and decoupling: Triton rejects the first two for an ensemble, and derives the
     last from its members.
 
     Args:
         name: The ensemble's name; its folder must have the same.
-        inputs: What a request may hold.
-        outputs: What each response holds.
+        inputs: Inputs of a request.
+        outputs: Outputs of each response.
         steps: The members, each with the newest version of its model.
         max_batch_size: No larger than that of any member.
 
@@ -167,7 +167,7 @@ def _add_tensors(config: Any, inputs: Sequence[Tensor], outputs: Sequence[Tensor
 
 def _reshape(made: Any, tensor: Tensor) -> None:
     if tensor.reshape is not None:
-        made.reshape.SetInParent()  # an empty shape, a scalar, is something else than none
+        made.reshape.SetInParent()  # an empty shape, a scalar, differs from an unset one
         made.reshape.shape.extend(tensor.reshape)
 
 

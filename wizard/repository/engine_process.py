@@ -1,4 +1,4 @@
-"""What the engine programs share: the socket to the proxy, prompts, stop words, and the end of the process.
+"""Shared code of the engine programs: the socket to the proxy, prompts, stop words, and shutdown.
 
 The engine environment's Python runs the programs of this folder (3.9 or newer); the wizard never imports them. The
 messages are described in ``proxy_model.py``, which starts them.
@@ -22,18 +22,18 @@ from typing import Any, NoReturn
 
 LENGTH = struct.Struct(">I")
 LEAVE_SECONDS = 2.0
-"""For the engine's own children to end by themselves."""
+"""Time for the engine's own children to exit."""
 
 
 class Refused(Exception):  # noqa: N818 - an answer to the client, not a defect
-    """The request cannot be served; the text is for the person who asked."""
+    """The request cannot be served; the text is for the client."""
 
 
 class Proxy:
-    """The model inside Triton, at the other end of standard input. When it is gone, this process ends."""
+    """The model inside Triton, at the other end of standard input. When it exits, this process ends."""
 
     def __init__(self, take: Callable[[dict[str, Any]], object]) -> None:
-        """Listen from now on; ``take`` is called, in a thread of its own, with every message."""
+        """Start listening; ``take`` is called, in a separate thread, with every message."""
         self._socket = socket.socket(fileno=os.dup(0))
         empty = os.open(os.devnull, os.O_RDONLY)
         os.dup2(empty, 0)  # children must not inherit the socket
@@ -43,18 +43,19 @@ class Proxy:
         threading.Thread(target=self._listen, args=(take,), daemon=True).start()
 
     def ready(self) -> None:
-        """Requests may come."""
+        """Report that requests can be sent."""
         self._send({"ready": True})
 
     def say(self, deltas: Sequence[Any]) -> None:
-        """What one step made: for each request its id, new text, tokens so far, at the end the finish reason.
+        """Send the results of a step: per request its ID, new text, tokens so far, and at the end the finish reason.
 
-        A fifth item may have the new tokens' log-probabilities: (token, logprob, [(token, logprob), ...]) for each.
+        An optional fifth item has the new tokens' log probabilities: (token, logprob, [(token, logprob), ...]) for
+        each.
         """
         self._send({"deltas": deltas})
 
     def refuse(self, number: int, error: Exception) -> None:
-        """End a request with an error, the client's if it is a `Refused`."""
+        """End a request with an error, which is the client's if it is a `Refused`."""
         who = "client" if isinstance(error, Refused) else "engine"
         text = str(error) if who == "client" else f"the engine could not answer: {error!r}"
         self._send({"errors": [(number, text, who)]})
@@ -76,10 +77,10 @@ class Proxy:
 
 
 class Requests:
-    """The running requests of an engine with an event loop; each is a task of it, and everything here runs in it."""
+    """The running requests of an engine with an event loop; each is a task, and everything here runs in the loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, answer: Callable[[dict[str, Any]], Coroutine[Any, Any, None]]):
-        """Listen from now on; ``answer`` is run for each request, and cancelled if nobody waits for it any more."""
+        """Start listening; ``answer`` runs per request, and is cancelled if the client disconnects."""
         self.proxy = Proxy(lambda message: loop.call_soon_threadsafe(self._take, message))
         self._loop, self._answer = loop, answer
         self._tasks: dict[int, asyncio.Task[None]] = {}
@@ -93,7 +94,7 @@ class Requests:
             task.cancel()
 
     def say(self, *delta: Any) -> None:
-        """As `Proxy.say`. What one step of the engine makes for all is read in one turn of the loop: one message."""
+        """As `Proxy.say`, with all results of an engine step in a single message."""
         if not self._deltas:
             self._loop.call_soon(self._flush)
         self._deltas.append(delta)
@@ -104,7 +105,7 @@ class Requests:
 
 
 def leave() -> NoReturn:
-    """End this process and its children, which share its session; those that can end in order get time for it."""
+    """End this process and its children, which share its session; children that can exit in order get time for it."""
     children = _members()
     for pid in children:
         _signal(pid, signal.SIGTERM)
@@ -118,7 +119,7 @@ def leave() -> NoReturn:
 
 
 def die(reason: str) -> NoReturn:
-    """End because the engine cannot go on; the proxy says so to everybody who waits."""
+    """End because the engine cannot continue; the proxy reports it to all waiting clients."""
     print(reason, file=sys.stderr, flush=True)
     for pid in _members():
         _signal(pid, signal.SIGKILL)
@@ -131,9 +132,9 @@ def _signal(pid: int, number: int) -> None:
 
 
 def _members() -> list[int]:
-    """The other processes of this one's group, and of the session that it leads, that live.
+    """The other living processes of this one's group, and of the session that it leads.
 
-    Fields 5 and 6 of ``/proc/PID/stat``. OpenMPI starts each worker in a group of its own (seen with 5.0).
+    Fields 5 and 6 of ``/proc/PID/stat``. OpenMPI starts each worker in a separate group (seen with 5.0).
     """
     own, members = os.getpgrp(), []
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -148,15 +149,15 @@ def _members() -> list[int]:
 
 
 def prompt_ids(tokenizer: Any, ask: dict[str, Any], context: int) -> list[int]:
-    """The tokens of a request's prompt; its special tokens count as such.
+    """The tokens of a request's prompt; special tokens in it are recognized.
 
     Args:
         tokenizer: A tokenizer of transformers.
-        ask: The request: ``text``, and ``chat`` where the tokenizer's chat template makes the prompt of it.
+        ask: The request: ``text``, and ``chat`` if the tokenizer's chat template turns it into the prompt.
         context: Tokens of prompt plus answer.
 
     Raises:
-        Refused: There is no room for an answer, or no template.
+        Refused: There is no room for an answer, or no chat template.
     """
     text = ask["text"]
     if ask["chat"]:
@@ -168,7 +169,7 @@ def prompt_ids(tokenizer: Any, ask: dict[str, Any], context: int) -> list[int]:
         text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     ids = list(tokenizer(text)["input_ids"])
     if len(ids) > 1 and ids[0] == ids[1] == tokenizer.bos_token_id:
-        ids = ids[1:]  # a rendered template has the begin token, and the tokenizer puts one before every text
+        ids = ids[1:]  # a rendered template has the begin token, and the tokenizer adds one to every text
     if not ids:
         raise Refused("text_input contains no tokens")
     if len(ids) >= context:
@@ -177,37 +178,37 @@ def prompt_ids(tokenizer: Any, ask: dict[str, Any], context: int) -> list[int]:
 
 
 def stop_ids(tokenizer: Any, words: Sequence[str]) -> list[int]:
-    """The tokens among the stop words: a special token never appears in the text of an answer."""
+    """The tokens among the stop words: a special token never appears in an answer's text."""
     special = tokenizer.get_added_vocab()
     return [special[word] for word in words if word in special]
 
 
 class StopWords:
-    """Cuts an answer at the first stop word, and holds back what may be the beginning of one."""
+    """Cuts an answer at the first stop word, and holds back text that may be the beginning of one."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = words
         self._held = ""
 
     def take(self, text: str) -> tuple[str, bool]:
-        """The text that is sure to be before any stop word, and whether one has come."""
+        """The text that is certainly before any stop word, and whether one was found."""
         text = self._held + text
         hits = [(text.index(word) + len(word), text.index(word)) for word in self._words if word in text]
         if hits:
             self._held = ""
-            _end, start = min(hits)  # the one that is complete first, however the text came in pieces
+            _end, start = min(hits)  # the one that is complete first, regardless of the pieces
             return text[:start], True
         held = max((size for word in self._words for size in range(len(word)) if text.endswith(word[:size])), default=0)
         self._held = text[len(text) - held :]
         return text[: len(text) - held], False
 
     def rest(self) -> str:
-        """What was held back, at the end of an answer."""
+        """The text that was held back, at the end of an answer."""
         return self._held
 
 
 class Detokenizer:
-    """Tokens to text, piece by piece; never a part of a character."""
+    """Tokens to text, piece by piece; never returns a partial character."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer.backend_tokenizer
@@ -217,7 +218,7 @@ class Detokenizer:
         """The text that is complete with ``token``."""
         try:
             return self._stream.step(self._tokenizer, token) or ""
-        except Exception:  # bytes that are no UTF-8 upset tokenizers' stream: go on after them
+        except Exception:  # bytes that are not UTF-8 break the tokenizer's stream: continue after them
             self._stream = self._new()
             return self._stream.step(self._tokenizer, token) or ""
 
@@ -229,10 +230,10 @@ class Detokenizer:
 
 
 class Answer:
-    """The answer to one request, from tokens to text."""
+    """The answer to a request, from tokens to text."""
 
     def __init__(self, tokenizer: Any, ask: dict[str, Any], ends: Sequence[int], max_tokens: int) -> None:
-        """Begin it; ``ends`` are the tokens that end any answer of this model."""
+        """Start it; ``ends`` are the tokens that end any answer of this model."""
         self._ends = {*ends, *stop_ids(tokenizer, ask["stop"])}
         self._stop = StopWords(ask["stop"])
         self._text = Detokenizer(tokenizer)
@@ -241,12 +242,12 @@ class Answer:
         self.finish = ""
 
     def end(self, finish: str) -> str:
-        """The rest of the text, where the engine has ended the answer for a reason of its own."""
+        """The rest of the text, if the engine ended the answer for its own reason."""
         self.finish = finish
         return self._stop.rest()
 
     def take(self, tokens: Sequence[int]) -> str:
-        """The text that is sure with these tokens more; the rest of them if `finish` says that it is over."""
+        """The text that is certain with these additional tokens; all of the rest if `finish` is set."""
         pieces = []
         for token in tokens:
             self.tokens += 1

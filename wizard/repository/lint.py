@@ -1,7 +1,7 @@
-"""What is wrong with a model repository, ours or another's, before a server is started on it.
+"""Problems in a model repository, ours or another's, found before a server loads it.
 
-Only texts are read: no model is loaded and no Python of it is run. An error is said where tritonserver 2.51.0 refuses
-the model (a test asks it about the same repositories), or where the backend named in it is documented to.
+Only texts are read: no model is loaded and none of its Python is run. An error is reported if tritonserver 2.51.0
+rejects the model (a test checks it with the same repositories), or if the backend's documentation says that it does.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from wizard.repository.linting.rules import rules
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All findings about one repository: models in order of their names, errors first in each."""
+    """All findings about a repository: models in order of their names, errors first in each."""
 
     repository: str
     findings: tuple[Finding, ...]
 
     @property
     def errors(self) -> int:
-        """How many of them are errors."""
+        """Number of errors."""
         return sum(each.severity == "error" for each in self.findings)
 
 
@@ -37,10 +37,10 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
 
     Args:
         repository: Its folder.
-        server: What is known of the server that is to load it.
+        server: The known properties of the server that will load it.
 
     Raises:
-        UsageError: TW-L62 if it is no folder or cannot be read.
+        UsageError: TW-L62 if it is not a folder or not readable.
     """
     try:
         models = {each.name: text.read(each) for each in sorted(repository.iterdir()) if each.is_dir()}
@@ -61,12 +61,12 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
     if re.search(r"\s", str(repository.resolve())) and any(
         each.config and each.name not in broken and each.backend == "python" for each in models.values()
     ):
-        what = tr("the repository's path contains a space, which Triton's Python backend does not support")
-        findings.append(Finding("R209", "error", "", "", what, tr("Move the repository.")))
+        message = tr("the repository's path contains a space, which Triton's Python backend does not support")
+        findings.append(Finding("R209", "error", "", "", message, tr("Move the repository.")))
     if not models:
-        what = tr("the repository contains no model; a server starts on it but serves nothing")
+        message = tr("the repository contains no model; a server starts on it but serves nothing")
         findings.append(
-            Finding("R207", "warning", "", "", what, tr("Pass the folder that contains the models' folders."))
+            Finding("R207", "warning", "", "", message, tr("Pass the folder that contains the models' folders."))
         )
     findings = list(dict.fromkeys(findings))  # two steps may have the same mistake
     findings.sort(key=lambda each: (each.model, each.severity, each.code, each.file, each.line or 0, each.column or 0))
@@ -77,7 +77,7 @@ def _model(model: Model, models: dict[str, Model], server: Server) -> list[Findi
     findings = [*model.findings, *folders.names(model)]
     try:
         return [*findings, *_contents(model, models, server)]
-    except OSError as error:  # a folder that may not be entered, a name that no file system takes
+    except OSError as error:  # a folder without permission, a name that no file system supports
         return [*findings, text.unreadable(model, error, "")]
 
 
@@ -99,16 +99,17 @@ def _contents(model: Model, models: dict[str, Model], server: Server) -> list[Fi
 def server(
     version: str | None, *, backends: str | None = None, gpus: int | None = None, mounts: tuple[str, ...] = ()
 ) -> Server:
-    """What is known of a server.
+    """The properties of a server.
 
     Args:
-        version: Of NVIDIA's image, ``24.09``, or its whole tag, ``24.09-trtllm-python-py3``; None if unknown.
-        backends: Names with commas between; None are those of the image.
-        gpus: GPUs that it sees; None if unknown.
-        mounts: ``HERE:THERE`` each.
+        version: Version of NVIDIA's image, ``24.09``, or its complete tag, ``24.09-trtllm-python-py3``; None if
+            unknown.
+        backends: Comma-separated names; None means those of the image.
+        gpus: Number of visible GPUs; None if unknown.
+        mounts: Mounts, each ``HERE:THERE``.
 
     Raises:
-        UsageError: TW-L63 if there is no such image, TW-L64 if a mount is none.
+        UsageError: TW-L63 if the image is unknown, TW-L64 if a mount is invalid.
     """
     pairs = []
     for mount in mounts:
@@ -152,7 +153,7 @@ def server(
 
 
 def report_text(report: Report) -> str:
-    """The findings for people."""
+    """The findings as text."""
     lines = []
     for each in report.findings:
         place = f":{each.line}:{each.column}" if each.line else ""

@@ -1,4 +1,4 @@
-"""The model repository of an engine that has a process and an environment of its own, behind ``proxy_model.py``."""
+"""The model repository of an engine with a separate process and environment, behind ``proxy_model.py``."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from wizard.repository.repository import Repository, RepositoryFile
 
 MODEL = Path(__file__).with_name("proxy_model.py")
 ENGINE_PROCESS = Path(__file__).with_name("engine_process.py")
-"""What every engine's program imports."""
+"""The module that every engine program imports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An engine's program, which a stack brings.
+    """An engine program of a stack.
 
     Attributes:
         program: The file, for Python 3.9 or newer. It is copied beside ``engine_process.py`` and run by the engine
             environment's interpreter with one argument, its settings as JSON; the wizard never imports it.
-        every_setting: It takes `wizard.repository.python_models.MORE_INPUTS` and gives log-probabilities, too.
+        every_setting: Whether it also supports `wizard.repository.python_models.MORE_INPUTS` and log probabilities.
     """
 
     program: Path
@@ -37,7 +37,7 @@ class Engine:
 
         Args:
             python: The engine environment's interpreter; ``python3`` in a container.
-            settings: What the program takes.
+            settings: The program's settings.
         """
         return (python, f"engines/{self.program.name}", json.dumps(settings, ensure_ascii=False))
 
@@ -56,13 +56,13 @@ def repository(
 
     Args:
         model_name: Name in Triton.
-        engine: What computes.
+        engine: The engine program.
         python: See `Engine.argv`.
         settings: See `Engine.argv`.
-        env: What is different in the engine's environment from the server's; None takes a variable away. The stub's
+        env: Differences between the engine's environment and the server's; None removes a variable. The stub's
             ``LD_LIBRARY_PATH`` and ``PATH`` are meant for the stub's own interpreter.
-        facts: For the chat format and the questions.
-        choice: For the context of each request.
+        facts: The model: chat format and questions.
+        choice: The choice: context of each request.
     """
     parameters = {
         "engine_argv": json.dumps(engine.argv(python, settings), ensure_ascii=False),

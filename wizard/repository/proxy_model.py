@@ -1,15 +1,16 @@
-"""A thin model of Triton's Python backend in front of an engine that has a process and an environment of its own.
+"""The engine proxy: a model of Triton's Python backend in front of an engine with a separate process and environment.
 
 The wizard copies this file to ``REPOSITORY/MODEL/1/model.py``, and beside it ``text_requests.py``, which describes its
 inputs and outputs, and the engine programs as ``engines/``. It runs in Triton's Python stub (3.9 or newer, numpy < 2)
-and never imports the wizard. What must not live in the stub's interpreter (vLLM and PyTorch want numpy 2) runs in the
-engine, which this model starts, waits for, and ends. A streamed answer's responses are joined if the engine is fast.
+and never imports the wizard. Code that cannot run in the stub's interpreter (vLLM and PyTorch require numpy 2) runs in
+the engine, which this model starts, waits for, and stops. Responses of a streamed answer are merged if the engine is
+fast.
 
-The engine's standard input is one end of a Unix socket pair, so each notices when the other dies. A message is its
-length (4 bytes, big-endian) and JSON. To the engine: ``{"ask": {...}}`` and ``{"cancel": ID}``. From it: ``{"ready":
-true}`` once, then ``{"deltas": [[ID, TEXT, TOKENS, FINISH], ...]}`` with what one step of the engine made for all
-requests (a fifth item has the new tokens' log-probabilities, where they were asked for), and ``{"errors": [[ID, TEXT,
-WHOSE], ...]}`` where WHOSE is ``client`` or ``engine``.
+The engine's standard input is one end of a Unix socket pair, so each notices when the other exits. A message is its
+length (4 bytes, big-endian) and JSON. To the engine: ``{"ask": {...}}`` and ``{"cancel": ID}``. From it:
+``{"ready": true}`` once, then ``{"deltas": [[ID, TEXT, TOKENS, FINISH], ...]}`` with the results of an engine step for
+all requests (a fifth item has the new tokens' log probabilities, if requested), and
+``{"errors": [[ID, TEXT, WHOSE], ...]}`` where WHOSE is ``client`` or ``engine``.
 """
 
 from __future__ import annotations
@@ -35,20 +36,20 @@ from .text_requests import Question, Questions, Refused, parameters, response
 
 LENGTH = struct.Struct(">I")
 LOG_LINES = 40
-"""As many of the engine's last lines are shown when it cannot start."""
+"""Number of the engine's last lines to show when it cannot start."""
 CANCEL_SECONDS = 0.2
-"""Between two looks at which clients went away; a look asks the server about each request."""
+"""Seconds between two checks for disconnected clients; a check queries the server about each request."""
 FINALIZE_SECONDS = 4.0
 SEND_SECONDS = 30
-"""An engine that takes no message for so long hangs."""
+"""Seconds after which an engine that reads no message counts as hanging."""
 
 
 class EngineEnded(Exception):  # noqa: N818
-    """There is no engine any more; the text says how it ended."""
+    """The engine has exited; the text describes how."""
 
 
 class Engine:
-    """The engine process, what it prints, and the messages to and from it."""
+    """The engine process, its output, and the messages to and from it."""
 
     def __init__(self, argv: list[str], changes: dict[str, str | None], folder: Path) -> None:
         environment = {name: value for name, value in {**os.environ, **changes}.items() if value is not None}
@@ -67,18 +68,18 @@ class Engine:
         """Send one message.
 
         Raises:
-            EngineEnded: Nobody takes it.
+            EngineEnded: The engine does not read it.
         """
         data = json.dumps(message).encode()
         try:
             with self._sending:
                 self._socket.sendall(LENGTH.pack(len(data)) + data, socket.MSG_NOSIGNAL)
         except OSError as error:
-            self.kill()  # part of the message may have gone out, so the next one would not be understood
+            self.kill()  # part of the message may have been sent, so the next one would not be understood
             raise EngineEnded(self.end()) from error
 
     def receive(self) -> dict[str, Any] | None:
-        """Wait for the next message; None when the engine has ended."""
+        """Wait for the next message; None when the engine has exited."""
         try:
             head = self._read(LENGTH.size)
             body = head and self._read(LENGTH.unpack(head)[0])
@@ -87,7 +88,7 @@ class Engine:
         return json.loads(body) if body else None
 
     def end(self) -> str:
-        """Wait for its end, or bring it about, and say how it ended."""
+        """Wait for its exit, or force it, and describe how it exited."""
         try:
             status = self._process.wait(FINALIZE_SECONDS)
             self._printing.join(FINALIZE_SECONDS)
@@ -98,11 +99,11 @@ class Engine:
         return f"the engine process has ended ({how})"
 
     def last_lines(self) -> str:
-        """What it printed last."""
+        """The last lines of its output."""
         return "\n".join(line for line in self._lines if line.strip())
 
     def stop(self) -> None:
-        """End it; closing the socket asks it to, and it ends its own children."""
+        """Stop it; closing the socket requests it, and it stops its own children."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -110,7 +111,7 @@ class Engine:
         self.kill()
 
     def kill(self) -> None:
-        """Kill it and all that it started: its session, in which OpenMPI gives each worker a group of its own."""
+        """Kill it and all its children: its session, in which OpenMPI gives each worker a separate group."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         for path in Path("/proc").glob("[0-9]*/stat"):
@@ -132,10 +133,10 @@ class Engine:
 
     def _watch(self) -> None:
         self._process.wait()
-        self.kill()  # children that outlive it hold the GPU's memory, and the socket, whose end is waited for
+        self.kill()  # children that outlive it keep the GPU's memory, and the socket, whose end is awaited
 
     def _copy_log(self) -> None:
-        """What the engine prints goes where the stub's own goes: into the server's log."""
+        """Write the engine's output to the stub's own: the server's log."""
         while data := os.read(self._process.stdout.fileno(), 1 << 16):  # type: ignore[union-attr]  # it is a pipe
             with contextlib.suppress(OSError):
                 os.write(2, data)
@@ -145,31 +146,31 @@ class Engine:
 
 
 class Answer:
-    """The responses to one request.
+    """The responses to a request.
 
-    Only the delivering thread touches the sender, and never after the last response: that kills the whole server.
+    Only the delivery thread uses the sender, and never after the last response: that crashes the whole server.
     """
 
     def __init__(self, sender: Any) -> None:
         self.sender = sender
         self.stream = False
         self.pieces: list[str] = []
-        self.logprobs: list[Any] | None = None  # not sent yet; None if nobody asked for them
+        self.logprobs: list[Any] | None = None  # not sent yet; None if not requested
         self.tokens = 0
         self.finish = ""
         self.error: tuple[str, int] | None = None
 
     @property
     def over(self) -> bool:
-        """Whether all of the answer is there."""
+        """Whether the answer is complete."""
         return bool(self.finish or self.error)
 
 
 class Delivery:
-    """All running answers, and the one thread that sends them.
+    """All running answers, and the thread that sends them.
 
-    The text of a request whose turn to send has not come grows in the meantime: a slow server gets fewer, longer
-    responses, and the engine never waits.
+    The text of a request accumulates until its turn to send: a slow server gets fewer, longer responses, and the engine
+    never waits.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -182,13 +183,13 @@ class Delivery:
         self._thread.start()
 
     def begin(self, number: int, answer: Answer) -> None:
-        """Take up a request, before the engine hears of it."""
+        """Register a request, before the engine gets it."""
         with self._changed:
             self._answers[number] = answer
-            self._changed.notify()  # it may be cancelled before the engine says anything
+            self._changed.notify()  # it may be cancelled before the engine sends anything
 
     def add(self, deltas: list[Any]) -> None:
-        """Take in what one step of the engine made."""
+        """Process the results of an engine step."""
         with self._changed:
             for number, text, tokens, finish, *more in deltas:
                 answer = self._answers.get(number)
@@ -203,7 +204,7 @@ class Delivery:
             self._changed.notify()
 
     def fail(self, number: int, text: str, code: int) -> None:
-        """End one request with an error."""
+        """End a request with an error."""
         with self._changed:
             answer = self._answers.get(number)
             if answer is not None and not answer.over:
@@ -217,7 +218,7 @@ class Delivery:
             self.fail(number, text, pb_utils.TritonError.UNAVAILABLE)
 
     def close(self) -> None:
-        """Send what is due and end."""
+        """Send what is pending and end."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -253,7 +254,7 @@ class Delivery:
         last = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL if finish or error else 0
         try:
             answer.sender.send(reply, flags=last)
-        except Exception as failure:  # this thread serves everybody
+        except Exception as failure:  # this thread serves all requests
             pb_utils.Logger.log_error(f"a response could not be sent: {failure!r}")
 
     def _drop_cancelled(self) -> None:
@@ -272,19 +273,19 @@ class Delivery:
 
 
 def _ask(number: int, question: Question) -> dict[str, Any]:
-    """The message that asks the engine."""
+    """The message for the engine."""
     own = {"id": number, "text": question.text, "chat": question.chat, "seed": question.seed, "stop": question.stop}
     return {"ask": {**own, **question.options}}
 
 
 class TritonPythonModel:
-    """What Triton calls."""
+    """The class that Triton calls."""
 
     def initialize(self, args: dict[str, str]) -> None:
         """Start the engine and wait until it is ready, as long as it lives.
 
         Raises:
-            pb_utils.TritonModelException: It ended instead; the text has the last lines that it printed.
+            pb_utils.TritonModelException: It exited instead; the text has the last lines of its output.
         """
         given = parameters(args["model_config"])
         self._questions = Questions(given)
@@ -302,7 +303,7 @@ class TritonPythonModel:
         pb_utils.Logger.log_info(f"{args['model_name']}: the engine is ready")
 
     def execute(self, requests: list[Any]) -> None:
-        """Pass requests on to the engine; the answers go through their senders."""
+        """Pass requests to the engine; the answers go through their senders."""
         for request in requests:
             number, answer = next(self._numbers), Answer(request.get_response_sender())
             self._delivery.begin(number, answer)
@@ -317,18 +318,18 @@ class TritonPythonModel:
                 self._delivery.fail(number, str(error), pb_utils.TritonError.UNAVAILABLE)
 
     def finalize(self) -> None:
-        """End the engine."""
+        """Stop the engine."""
         self._delivery.fail_all("the server is stopping")
         self._delivery.close()
         self._engine.stop()
 
     def _listen(self) -> None:
-        """Take in the engine's messages until it ends."""
-        whose = {"client": pb_utils.TritonError.INVALID_ARG, "engine": pb_utils.TritonError.INTERNAL}
+        """Process the engine's messages until it exits."""
+        status = {"client": pb_utils.TritonError.INVALID_ARG, "engine": pb_utils.TritonError.INTERNAL}
         while message := self._engine.receive():
             self._delivery.add(message.get("deltas", ()))
             for number, text, who in message.get("errors", ()):
-                self._delivery.fail(number, text, whose[who])
+                self._delivery.fail(number, text, status[who])
         end = self._engine.end()
         pb_utils.Logger.log_error(end)
         self._delivery.fail_all(end)

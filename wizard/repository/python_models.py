@@ -1,4 +1,4 @@
-"""What all of the wizard's own Python-backend models declare, say of themselves and bring."""
+"""What all of the wizard's own Python-backend models declare, describe and include."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INPUTS = (
     Tensor("stream", "BOOL", optional=True),
     Tensor("apply_chat_template", "BOOL", optional=True),
 )
-"""Names as in Triton's LLM tutorials where there is one; each is explained in ``text_requests.py``."""
+"""Names as in Triton's LLM tutorials if possible; each is explained in ``text_requests.py``."""
 
 OUTPUTS = (
     Tensor("text_output", "STRING"),
@@ -36,24 +36,26 @@ MORE_INPUTS = (
     *(Tensor(name, "FP32", optional=True) for name in ("min_p", *PENALTIES)),
     Tensor("logprobs", "INT32", optional=True),
 )
-"""What some engines take beyond the inputs that all of the wizard's own models have."""
+"""Inputs that some engines support beyond those of all of the wizard's own models."""
 LOGPROBS = Tensor("logprobs", "STRING")
-"""Only in answers to a request that asked for it."""
+"""Only in answers to a request for it."""
 
 REQUESTS = "text_requests.py"
-"""What all of the wizard's own models import."""
+"""The module that all of the wizard's own models import."""
 
 DEFAULT_TEMPERATURE = 0.7
-"""Where the model's makers say nothing. A model with a confidence gate gets 0: the gate judges the greedy answer."""
+"""Used if the model's developers recommend none. A model with a confidence gate gets 0: the gate checks the greedy
+answer.
+"""
 
 
 def programs(model_name: str, model: Path, engines: Iterable[Path] = ()) -> tuple[RepositoryFile, ...]:
-    """One of the wizard's own models, and what it needs beside it.
+    """One of the wizard's own models, with the files that it needs.
 
     Args:
         model_name: Name in Triton.
         model: The model's file; ``model.py`` in the repository.
-        engines: Programs that it starts; in the folder ``engines`` of the repository.
+        engines: Programs that it starts, for the folder ``engines`` of the repository.
     """
     sources = (("model.py", model), (REQUESTS, Path(__file__).with_name(REQUESTS)))
     files = (*sources, *((f"engines/{path.name}", path) for path in engines))
@@ -61,7 +63,7 @@ def programs(model_name: str, model: Path, engines: Iterable[Path] = ()) -> tupl
 
 
 def described(facts: ModelFacts, choice: Choice) -> dict[str, str]:
-    """The parameters by which a served model tells a chat client what it is."""
+    """The parameters that describe a served model to a chat client."""
     parameters = {
         "max_seq_len": str(choice.max_seq_len),
         "default_temperature": str(0.0 if facts.gate else DEFAULT_TEMPERATURE),

@@ -1,4 +1,4 @@
-"""A Triton model repository as a value: relative paths and texts. Whoever carries it out writes the files."""
+"""A Triton model repository as a value: relative paths and texts. The plan's runner writes the files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RepositoryFile:
-    """One text file; ``path`` is relative to the repository, with ``/``: ``demo/config.pbtxt``, ``demo/1/model.py``."""
+    """A text file; ``path`` is relative to the repository, with ``/``: ``demo/config.pbtxt``, ``demo/1/model.py``."""
 
     path: str
     text: str
@@ -18,8 +18,8 @@ class Repository:
     """A model repository (docs.nvidia.com, Triton user guide, "Model Repository").
 
     Attributes:
-        files: What the wizard writes.
-        copied: Folders that come from elsewhere: from a backend's checkout or image, where they have the same names.
+        files: Files that the wizard writes.
+        copied: Folders to copy from a backend's checkout or image, where they have the same names.
     """
 
     files: tuple[RepositoryFile, ...]

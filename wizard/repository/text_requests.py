@@ -1,37 +1,37 @@
-"""What the wizard's own models of Triton's Python backend are asked and answer: their inputs and outputs.
+"""The inputs and outputs of the wizard's own models of Triton's Python backend.
 
 The wizard copies this file to ``REPOSITORY/MODEL/1/`` beside the ``model.py`` that imports it, relatively: the stub
 imports ``1.model`` with the model's folder on ``sys.path`` (python_backend, ``src/pb_stub.cc``, 2021 to 2026), so that
-no installed package can be taken for it. It runs in Triton's Python stub (3.9 or newer, numpy < 2) and never imports
-the wizard.
+no installed package can shadow it. It runs in Triton's Python stub (3.9 or newer, numpy < 2) and never imports the
+wizard.
 
-Inputs (all but the first may be left out):
+Inputs (all but the first are optional):
 
 ===================== ======= ================================================================================
 text_input            STRING  One user message, or a ready prompt (see ``apply_chat_template``).
-max_tokens            INT32   Longest answer in tokens, 512; the end of the context ends it earlier.
-temperature           FP32    0 takes the likeliest token each time; the default is the model's ``default_temperature``.
-top_p                 FP32    Choose among the likeliest tokens that make up this share, over 0 up to 1 (0.95).
-top_k                 INT32   Choose among this many, 0 for all (40).
-random_seed           UINT64  The same seed, prompt and settings give the same answer where the engine can do that.
-stop_words            STRING  Texts that end the answer, beside the model's own.
-stream                BOOL    True (default): responses as the text comes. False: one response with all of it.
-apply_chat_template   BOOL    True (default if the model has a template): the engine makes the prompt of it.
-                              False: ``text_input`` is the prompt, its special tokens count as such.
+max_tokens            INT32   Maximum tokens of the answer, 512; the end of the context ends it earlier.
+temperature           FP32    0 selects the most likely token; the default is the model's ``default_temperature``.
+top_p                 FP32    Sample from the most likely tokens with this total share, over 0 up to 1 (0.95).
+top_k                 INT32   Sample from this many tokens, 0 for all (40).
+random_seed           UINT64  The same seed, prompt and settings give the same answer if the engine supports it.
+stop_words            STRING  Stop strings, in addition to the model's own.
+stream                BOOL    True (default): streamed responses. False: a single response.
+apply_chat_template   BOOL    True (default if the model has a template): the engine renders the prompt with it.
+                              False: ``text_input`` is the prompt; its special tokens are recognized.
 ===================== ======= ================================================================================
 
 Where ``config.pbtxt`` declares them:
 
 ===================== ======= ================================================================================
-min_p                 FP32    Leave out what is less probable than this share of the likeliest (the engine's default).
-repetition_penalty    FP32    Divides the scores of tokens that were there before, 1 for none (1).
-presence_penalty      FP32    Taken off the scores of tokens that were there before, -2 to 2 (0).
-frequency_penalty     FP32    The same for each time that they were there, -2 to 2 (0).
-logprobs              INT32   Give the output ``logprobs`` with as many alternatives for each token, 0 to 20.
+min_p                 FP32    Exclude tokens below this share of the highest probability (the engine's default).
+repetition_penalty    FP32    Divides the scores of repeated tokens, 1 for none (1).
+presence_penalty      FP32    Subtracted from the scores of repeated tokens, -2 to 2 (0).
+frequency_penalty     FP32    The same for each repetition, -2 to 2 (0).
+logprobs              INT32   Return the output ``logprobs`` with this number of alternatives per token, 0 to 20.
 ===================== ======= ================================================================================
 
-Outputs: ``text_output`` (never a part of a character), ``finish_reason`` (empty until the last response: ``stop`` or
-``length``), ``completion_tokens`` (so far, counted by the engine). Where they were asked for, ``logprobs``: JSON,
+Outputs: ``text_output`` (never a partial character), ``finish_reason`` (empty until the last response: ``stop`` or
+``length``), ``completion_tokens`` (so far, counted by the engine). If requested, ``logprobs``: JSON,
 ``[[token, logprob, [[token, logprob], ...]], ...]`` for the tokens since the last response, natural logarithms.
 """
 
@@ -53,25 +53,25 @@ MORE = {
     "frequency_penalty": (-2, 2),
     "logprobs": (0, 20),
 }
-"""Inputs that only some engines take: least and greatest value."""
+"""Inputs that only some engines support: minimum and maximum."""
 
 
 class Refused(Exception):  # noqa: N818 - an answer to the client, not a defect
-    """The request cannot be served; the text is for the person who asked."""
+    """The request cannot be served; the text is for the client."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """One request, checked."""
+    """A validated request."""
 
     text: str
     chat: bool
-    """The engine is to make the prompt of the chat template."""
+    """Whether the engine applies the chat template."""
     stream: bool
     seed: int | None
     stop: list[str]
     options: dict[str, Any]
-    """``max_tokens``, ``temperature``, ``top_p``, ``top_k``, and those of `MORE` that were given."""
+    """``max_tokens``, ``temperature``, ``top_p``, ``top_k``, and the given ones of `MORE`."""
 
 
 def parameters(model_config: str) -> dict[str, str]:
@@ -80,7 +80,7 @@ def parameters(model_config: str) -> dict[str, str]:
 
 
 class Questions:
-    """Checks requests, with what ``config.pbtxt`` says of the model."""
+    """Validates requests, with the settings in ``config.pbtxt``."""
 
     def __init__(self, given: dict[str, str]) -> None:
         self._default_temperature = float(given["default_temperature"])
@@ -89,10 +89,10 @@ class Questions:
         self._stop = json.loads(given.get("stop", "[]"))
 
     def read(self, request: Any) -> Question:
-        """Check one request.
+        """Validate a request.
 
         Raises:
-            Refused: A value is out of its range; engines would take many of them silently.
+            Refused: A value is out of its range; engines would silently accept many of them.
         """
         text = _text(_input(request, "text_input", b""), "text_input")
         _require(bool(text), "text_input", "a text", "empty")
@@ -100,7 +100,7 @@ class Questions:
         extra = [] if words is None else [_text(word, "stop_words") for word in words.as_numpy().reshape(-1)]
         seed = _input(request, "random_seed", None)
         chat = bool(_input(request, "apply_chat_template", self._has_template))
-        if chat:  # the template's result is read with its special tokens: a space makes text of those that were typed
+        if chat:  # special tokens in the template's result are recognized: a space makes typed ones plain text
             text = self._special_tokens.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
         return Question(
             text=text,
@@ -147,13 +147,13 @@ def _text(value: Any, name: str) -> str:
 
 
 def response(text: str, reason: str, tokens: int, logprobs: list[Any] | None) -> Any:
-    """One response of the model.
+    """A response of the model.
 
     Args:
-        text: What is new.
+        text: The new text.
         reason: Empty until the last response.
-        tokens: So far.
-        logprobs: Of the tokens since the last response; None if nobody asked for them.
+        tokens: Number of tokens so far.
+        logprobs: Of the tokens since the last response; None if not requested.
     """
     texts = {"text_output": text, "finish_reason": reason}
     if logprobs is not None:

@@ -1,1 +1,1 @@
-"""Stage 5: carry a plan out, as a stream of events that is kept on disk and can be resumed."""
+"""Stage 5: run a plan, as a stream of events that is stored on disk and can be resumed."""

@@ -1,4 +1,4 @@
-"""What the wizard has made on this machine, with sizes, and its removal."""
+"""The files that the wizard created on this machine, with sizes, and their removal."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from wizard.probe.ask import asking
 from wizard.serve.find import running
 
 REMOVAL_SECONDS = 60.0
-"""A container that does not end is killed by its engine after 10 s."""
+"""A container that does not exit is killed by its engine after 10 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that can be removed: ``server``, ``environment``, ``model`` or ``container``.
+    """A removable item: ``server``, ``environment``, ``model`` or ``container``.
 
     Attributes:
-        kind: Which of them.
+        kind: One of these.
         name: Its name.
-        path: Where it lies; empty for a container.
-        bytes: What its own files take; of a container nothing, for what it writes lies in its server's folder.
-        remove: Program and arguments that remove it, where it is no file.
+        path: Its path; empty for a container.
+        bytes: Size of its own files; 0 for a container, whose data is in its server's folder.
+        remove: Program and arguments that remove it, if it is not a file.
     """
 
     kind: str
@@ -44,11 +44,12 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image that servers of the workspace run in. Others may use it too, and a pull takes long: it is never ours.
+    """An image that servers of the workspace use. It may be in use elsewhere, and a pull takes long, so the wizard
+    never removes it.
 
     Attributes:
         name: With registry and tag.
-        bytes: What its layers take.
+        bytes: Size of its layers.
         remove: Program and arguments that remove it.
     """
 
@@ -58,7 +59,7 @@ class Image:
 
 
 def _bytes(path: Path) -> int:
-    """Size of a file or of all files in a folder; links count as nothing, for what they name is not ours."""
+    """Size of a file or of all files in a folder; links count as nothing, because their targets are not ours."""
     if path.is_symlink():
         return 0
     if path.is_file():
@@ -83,7 +84,7 @@ def items(workspace: Workspace) -> list[Item]:
 def images(workspace: Workspace) -> list[Image]:
     """Images of the workspace's servers that are on this machine; blocks for up to 3 s.
 
-    An engine that does not answer has none.
+    Empty for a container engine that does not respond.
     """
     used = {(container.engine, container.image) for _, container in _containers(workspace)}
     questions = {image: (image[0], "image", "inspect", "--format", "{{.Size}}", image[1]) for image in sorted(used)}
@@ -97,7 +98,7 @@ def images(workspace: Workspace) -> list[Image]:
 
 
 def _left(workspace: Workspace) -> list[Item]:
-    """Containers of the workspace's servers, running or not; of an engine that does not answer, none."""
+    """Containers of the workspace's servers, running or not; empty for an engine that does not respond."""
     marked = {
         (container.engine, server): f"--filter=label={LABEL}.server={mark(server)}"
         for server, container in _containers(workspace)
@@ -111,7 +112,7 @@ def _left(workspace: Workspace) -> list[Item]:
 
 
 def _containers(workspace: Workspace) -> Iterator[tuple[ServerFolder, Container]]:
-    """The containers that servers of the workspace were last planned to run in."""
+    """The containers in the last plans of the workspace's servers."""
     for name in workspace.names():
         server = workspace.server(name)
         try:
@@ -127,7 +128,7 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
 
     Raises:
         UsageError: TW-R05 if a server is still running; nothing is removed then.
-        WorkspaceError: TW-K03, TW-K04 if the workspace cannot be written; TW-R06 if something cannot be removed.
+        WorkspaceError: TW-K03, TW-K04 if the workspace is not writable; TW-R06 if an item cannot be removed.
     """
     with writing(workspace):
         alive = [name for name in workspace.names() if running(workspace.server(name))]

@@ -1,8 +1,8 @@
-"""Why a command failed, from what it printed: the line that names the cause, and what to do about it.
+"""Why a command failed, from its output: the line with the cause, and the remedy.
 
-The texts are those of docker 20.10 to 28 and podman (pulls from a registry that refuses), of pip 23 and uv 0.13 (an
-index that is not reached), of the C library (a full disk), of huggingface_hub's command line, and of PyTorch and
-TensorRT-LLM on a GPU that is full.
+The texts are those of docker 20.10 to 28 and podman (pulls that a registry rejects), of pip 23 and uv 0.13 (an
+unreachable index), of the C library (a full disk), of huggingface_hub's command line, and of PyTorch and TensorRT-LLM
+on a GPU that is full.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from wizard.kernel.language import join, mark, tr
 from wizard.kernel.text import plain
 
 FIX_THE_CAUSE = mark("Fix the cause")
-"""What to do about a cause that is not known here."""
+"""The remedy for an unknown cause."""
 _FULL = ("no space left on device", "disk quota exceeded")
 _GPU_FULL = r"\bcuda\b.*out of memory"
-_BROKEN = "after connection broken by"
-"""pip warns so, and in the end says only that it has found nothing."""
+_PIP_WARNING = "after connection broken by"
+"""pip warns about this, and in the end only reports that it found nothing."""
 _SYSTEM = re.compile(r"[\w ]+: \[Errno -?\d+\] [^']+")
-"""What the system said, within such a warning."""
+"""The system's message within such a warning."""
 _NOT_FOUND = "no matching distribution found"
 _LOGIN = mark(
     "The registry requires a login for this image, or the image does not exist: look up its tag in the catalog "
     "(https://catalog.ngc.nvidia.com/orgs/nvidia/containers/tritonserver), or log in with `docker login nvcr.io` as "
     "$oauthtoken"
 )
-_UNREACHED = mark("Check this machine's network: DNS, proxy (including the container engine's), firewall")
+_UNREACHABLE = mark("Check this machine's network: DNS, proxy (including the container engine's), firewall")
 _INDEX = mark(
     "Check that this machine can reach the package index: DNS, proxy, firewall, and the index configured for pip or uv"
 )
@@ -50,7 +50,7 @@ _REMEDIES = {
     "response from daemon: denied": _LOGIN,
     "access to the resource is denied": _LOGIN,
     "unexpected http status: 5": mark("The registry has a problem: try again in a few minutes"),
-    _BROKEN: _INDEX,
+    _PIP_WARNING: _INDEX,
     r"(?:no matching distribution found for|no version of) torch==[\d.]+\+cu": mark(
         "PyTorch's own package index has the build for this CUDA: set PIP_EXTRA_INDEX_URL (for uv: UV_INDEX) to the "
         "address listed for this version at https://pytorch.org/get-started/previous-versions"
@@ -60,26 +60,26 @@ _REMEDIES = {
         "whether it has everything that the public index has"
     ),
     "error: failed to fetch: ": _INDEX,
-    "no such host": _UNREACHED,
-    "temporary failure in name resolution": _UNREACHED,
-    "could not resolve host": _UNREACHED,
-    "i/o timeout": _UNREACHED,
-    "tls handshake timeout": _UNREACHED,
-    "network is unreachable": _UNREACHED,
-    "connection refused": _UNREACHED,
+    "no such host": _UNREACHABLE,
+    "temporary failure in name resolution": _UNREACHABLE,
+    "could not resolve host": _UNREACHABLE,
+    "i/o timeout": _UNREACHABLE,
+    "tls handshake timeout": _UNREACHABLE,
+    "network is unreachable": _UNREACHABLE,
+    "connection refused": _UNREACHABLE,
     "cannot connect to the docker daemon": mark("Start the container engine (`sudo systemctl start docker`)"),
     "requires approval": mark("Accept the model's license on its page with the account that the token belongs to"),
     "invalid user token": mark("Log in with a valid token: `hf auth login`, or HF_TOKEN"),
 }
-"""Pattern in a line in lower case → what to do; the first that is found counts."""
+"""Pattern in a lowercase line → remedy; the first match counts."""
 _KILLED = mark(
     "The process was killed, usually by the system because main memory ran out (check `sudo dmesg`): close other "
     "programs, or choose a smaller model"
 )
 _SIGKILL = (-9, 137)
-"""As the system says it; and as a shell or a container's client does, 128 more than the signal's number."""
+"""The system's message; and the status from a shell or a container's client: 128 plus the signal's number."""
 _ERRORS = ("error", "fatal", "tw-", "docker: ", "cannot connect")
-"""How lines begin in which tools name the cause (docker and hf print a hint at their help after it)."""
+"""Prefixes of lines in which tools report the cause (docker and hf print a hint about their help after it)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,9 @@ class Cause:
     """Why a command failed.
 
     Attributes:
-        how: How it ended: its exit status, or the signal that killed it.
-        line: The line of its output that names the cause.
-        todo: What to do, a sentence without its full stop.
+        how: Its exit status, or the signal that killed it.
+        line: The line of its output with the cause.
+        todo: The remedy, a sentence without its period.
     """
 
     how: str
@@ -98,19 +98,19 @@ class Cause:
 
     @property
     def why(self) -> str:
-        """How it ended and what it said."""
+        """Exit status and cause."""
         return join(": ", self.how, self.line)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What there is to know of a command that failed, without secrets.
+    """The details of a failed command, without secrets.
 
     Attributes:
         how: As in `Cause`.
         line: As in `Cause`.
         todo: As in `Cause`.
-        log: The file with its whole output.
+        log: The file with its complete output.
         command: As a shell line.
     """
 
@@ -124,8 +124,8 @@ class Failure:
 class CommandError(StepError):
     """A command of a step failed (TW-R03)."""
 
-    def __init__(self, what: str, todo: str, failure: Failure) -> None:
-        super().__init__("TW-R03", what, todo)
+    def __init__(self, message: str, todo: str, failure: Failure) -> None:
+        super().__init__("TW-R03", message, todo)
         self.failure = failure
 
 
@@ -134,16 +134,18 @@ def diagnose(status: int, lines: list[str]) -> Cause:
 
     Args:
         status: The exit status; negative: the signal that killed the command.
-        lines: What it printed last.
+        lines: The last lines of its output.
     """
     output = [line for text in lines if (line := plain(text).strip())]
     how = tr("killed by signal {number}", number=-status) if status < 0 else tr("exit status {status}", status=status)
     errors = [line for line in output if line.lower().startswith(_ERRORS)]
     full = [line for line in output if any(re.search(part, line.lower()) for part in (*_FULL, _GPU_FULL))]
-    broken = [line for line in output if _BROKEN in line.lower()] if _NOT_FOUND in "".join(errors[-1:]).lower() else []
-    line = (full or broken or errors or output or [tr("no output")])[-1]  # of the first two other errors come
+    broken = (
+        [line for line in output if _PIP_WARNING in line.lower()] if _NOT_FOUND in "".join(errors[-1:]).lower() else []
+    )
+    line = (full or broken or errors or output or [tr("no output")])[-1]  # of the first two, other errors come as well
     other = _KILLED if status in _SIGKILL else FIX_THE_CAUSE
     todo = next((todo for part, todo in _REMEDIES.items() if re.search(part, line.lower())), other)
-    if _BROKEN in line.lower() and (within := _SYSTEM.search(line)):
+    if _PIP_WARNING in line.lower() and (within := _SYSTEM.search(line)):
         line = within[0].strip()
     return Cause(how, line, tr(todo))

@@ -1,4 +1,4 @@
-"""Carry a plan out: an asynchronous stream of events that can be stopped at any time and resumed later."""
+"""Run a plan: an asynchronous stream of events that can be stopped at any time and resumed later."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ from wizard.serve.status import status as look
 from wizard.serve.stop import stop
 
 KEPT_LINES = 200
-"""Lines of a failed command that are looked through for its cause."""
+"""Lines of a failed command to search for its cause."""
 
 
 async def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()) -> AsyncGenerator[Event, None]:
-    """Do every step that is not done yet and yield what happens; the last event is `Ready`.
+    """Run every step that is not completed and yield its events; the last event is `Ready`.
 
     Closing the iterator, or cancelling the task that drives it, stops the running step with its whole process group;
-    what was done stays done. The server, once started, is left running.
+    completed steps are kept. A started server keeps running.
 
     Args:
-        plan: What to do.
-        redo: Ids of steps that are done again though they are done, with all that read what they write; so are those
-            that read what had to be made again because it was gone or had changed. That is kept in the journal: a run
-            that goes on after this one was stopped does again what is left of them.
-        skip: Ids of steps that are left out this time, whatever else is said; the next run does them.
+        plan: The plan.
+        redo: IDs of completed steps to run again, with all steps that read what they write; so are steps that read what
+            was recreated because it was missing or had changed. The journal records it: a later run reruns the
+            remaining ones if this one is stopped.
+        skip: IDs of steps to skip this time, with precedence over ``redo``; the next run includes them.
 
     Raises:
-        UsageError: TW-R02 if the plan was made for another machine, TW-R07 if there is no such step, TW-R08 if a step
-            cannot be left out.
-        WorkspaceError: TW-K03, TW-K04, TW-R01, TW-R04 if the workspace cannot be used.
+        UsageError: TW-R02 if the plan was made for another machine, TW-R07 if a step is unknown, TW-R08 if a step
+            cannot be skipped.
+        WorkspaceError: TW-K03, TW-K04, TW-R01, TW-R04 if the workspace is not usable.
         StepError: TW-R03 if a command fails.
         ServerError: TW-S03 to TW-S06 if Triton does not start.
     """
@@ -78,7 +78,7 @@ async def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = froz
 
 
 async def _end_strays(workspace: Workspace) -> None:
-    """Stop what a killed wizard left running; we hold the lock, so nobody else can own it."""
+    """Stop processes that a killed wizard left running; we have the lock, so no other wizard owns them."""
     for group in {row.group for row in proctable.marked(proctable.STEP_MARK, str(workspace.root))}:
         if group != os.getpgrp():
             await stop_group(group)
@@ -92,10 +92,10 @@ class _Run:
     journal: Journal
     fingerprints: Mapping[str, str]
     redo: set[str]
-    """Ids of steps that are done whatever the journal says; grows with what this run makes again."""
+    """IDs of steps that run regardless of the journal; extended by what this run recreates."""
     skip: Set[str]
     started: Endpoint | None = None
-    """The server, if this run started it; its process may have ended since."""
+    """The server, if this run started it; its process may have exited since."""
 
     async def events(self) -> AsyncGenerator[Event, None]:
         self._write(self.server.plan, to_document(self.plan))
@@ -112,7 +112,7 @@ class _Run:
             if still_done(step, finished.get(mark)) or await self._is_served(step):
                 yield self._end(step, "skipped", time.monotonic(), tr("already done and unchanged"))
                 continue
-            if step.done.files:  # what promises nothing is done every time, and changes nothing that is there
+            if step.done.files:  # a step without conditions always runs, and invalidates nothing
                 users = dependants(self.plan.steps, {step.id})
                 self.redo |= users
                 self._forget(users - {step.id}, finished)
@@ -125,7 +125,7 @@ class _Run:
         yield last
 
     def _forget(self, ids: Set[str], finished: dict[str, StepFinished]) -> None:
-        """Note of the steps ``ids`` that they are to be done again, so that a later run knows it too."""
+        """Record that the steps ``ids`` must run again, so that a later run knows it too."""
         for step in self.plan.steps:
             mark = self.fingerprints[step.id]
             if step.id in ids and mark in finished:
@@ -133,7 +133,7 @@ class _Run:
                 self._end(step, "cancelled", time.monotonic(), "to be done again")
 
     async def _is_served(self, step: Step) -> bool:
-        """Whether the step is to start a server that runs already, made from exactly this plan."""
+        """Whether the step would start a server that is already running, from exactly this plan."""
         if not step.done.server or step.id in self.redo:
             return False
         now = await asyncio.to_thread(look, self.server)
@@ -145,7 +145,7 @@ class _Run:
         )
 
     async def _recorded(self, step: Step) -> AsyncGenerator[Event, None]:
-        """The step's events, and how it ended, however it ended."""
+        """Run the step and record its events and its outcome."""
         began = time.monotonic()
         try:
             async with aclosing(self._do(step)) as events:
@@ -250,13 +250,13 @@ class _Run:
         await _clean_up(start.command())
         self.started, changes = launch.launch(start, self.server)
         endpoint = self.started
-        what = tr(
+        message = tr(
             "tritonserver is running as process {pid}; HTTP {http}, gRPC {grpc}",
             pid=endpoint.pid,
             http=endpoint.http,
             grpc=endpoint.grpc,
         )
-        yield Output(step.id, (*changes, what), time.time())
+        yield Output(step.id, (*changes, message), time.time())
 
     async def _wait(self, step: Step, action: Wait) -> AsyncGenerator[Event, None]:
         endpoint = self.started or find.endpoint(self.workspace, self.plan.name)
@@ -265,7 +265,7 @@ class _Run:
                 async for lines in batches:
                     yield Output(step.id, tuple(redact(plain(line)) for line in lines), time.time())
         except ServerError:
-            with contextlib.suppress(ServerError):  # why it is not ready matters more than what it leaves behind
+            with contextlib.suppress(ServerError):  # the reason why it is not ready matters more than its leftovers
                 await stop(self.server)
             raise
         if self.started:
@@ -273,21 +273,21 @@ class _Run:
             yield Output(step.id, tuple(redact(plain(line)) for line in report), time.time())
 
     def _measure(self, endpoint: Endpoint) -> list[str]:
-        """Take and keep what the server took, for later advice; return it beside what was predicted."""
+        """Measure and store the server's memory, for later advice; return it with the prediction."""
         lines = Path(endpoint.log).read_text(encoding="utf-8", errors="replace").splitlines()
         amounts = measured.measure(endpoint, self.plan.choice.stack, lines)
         measurement = calibration.measurement(self.plan, amounts)
         report = [join("  ", *row) for row in rows(measurement)]  # unlike a table's, messages: English as JSON
         try:
             calibration.keep(self.workspace, measurement)
-        except OSError as error:  # the server runs and answers; only later advice is less exact
+        except OSError as error:  # the server works; only later advice is less exact
             report.append(
                 tr("Could not save this to {path}: {why}", path=self.workspace.calibration, why=error.strerror)
             )
         return report
 
     def _write(self, path: Path, text: str) -> None:
-        """Write a file whole: a reader, or the next run, sees the old one or the new one."""
+        """Write a file atomically: a reader, or the next run, sees the old one or the new one."""
         temporary = path.with_name(path.name + ".new")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -312,10 +312,10 @@ async def _clean_up(command: Command) -> None:
 
 
 def _shown(step: Step, lines: list[Line], meter: Meter) -> list[Event]:
-    """A batch of lines as events: the whole lines, and the progress that they tell."""
+    """A batch of lines as events: the lines, and the progress that they report."""
     events: list[Event] = []
     texts = [plain(line.text) for line in lines if not line.update and line.text.strip()]
-    if texts:  # no secret has a line break in it, so they are looked for in all lines at once
+    if texts:  # no secret contains a line break, so all lines are searched at once
         events.append(Output(step.id, tuple(redact("\n".join(texts)).split("\n")), time.time()))
     readings = [(done, line.text) for line in lines if (done := meter.read(line.text)) is not None]
     if readings:

@@ -1,4 +1,4 @@
-"""What happens while a plan runs, as values. Every interface shows them; the journal keeps them as JSON lines."""
+"""Events of a running plan, as values. Every interface shows them; the journal stores them as JSON lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wizard.kernel.values import from_data, to_data
 from wizard.serve.endpoint import Endpoint
 
 SPOKEN_STEPS = frozenset({"question"})
-"""Steps whose output is meant for the user: the answer to the first question."""
+"""Steps whose output is for the user: the answer to the first question."""
 Outcome: TypeAlias = Literal["done", "skipped", "omitted", "failed", "cancelled"]
 
 
@@ -26,7 +26,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Whole lines of output without their newlines. Not kept in the journal; the step's log file has them all."""
+    """Whole lines of output without their newlines. Not in the journal; the step's log file has them all."""
 
     step: str
     lines: tuple[str, ...]
@@ -35,7 +35,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a step is. ``fraction`` is 0 to 1, or None while only ``text`` is known. Not kept in the journal."""
+    """Progress of a step. ``fraction`` is 0 to 1, or None while only ``text`` is known. Not in the journal."""
 
     step: str
     fraction: float | None
@@ -46,10 +46,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class StepFinished:
-    """A step ends. ``skipped`` means: done earlier and unchanged since; ``omitted``: left out because the user said so.
+    """A step ends. ``skipped`` means: completed earlier and unchanged since; ``omitted``: skipped by the user.
 
-    ``cancelled`` is in the journal only: who stops a run has closed its stream and sees no further event. A step that
-    is to be done again is noted so too, before the run begins.
+    ``cancelled`` is in the journal only: stopping a run closes its stream, so there are no further events. A step that
+    must run again is recorded in the same way, before the run begins.
     """
 
     step: str
@@ -58,15 +58,15 @@ class StepFinished:
     reason: str
     at: float
     fingerprint: str = ""
-    """Of the step's definition, so that a changed step is done again."""
+    """Fingerprint of the step's definition, so that a changed step runs again."""
     made: dict[str, tuple[int, int]] | None = None
-    """Path → (size in bytes, modification time in ns) of what it made, so that a damaged result is made again."""
+    """Path → (size in bytes, modification time in ns) of its results, so that a damaged result is recreated."""
     error: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The model answers at ``endpoint``."""
+    """The model is ready at ``endpoint``."""
 
     endpoint: Endpoint
     at: float
@@ -78,14 +78,14 @@ _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (StepStarted, Ou
 
 
 def event_data(event: Event) -> dict[str, Any]:
-    """The event as JSON data: its fields, its name under ``event``, and of `Ready` the base URL under ``url``."""
+    """The event as JSON data: its fields, its type under ``event``, and for `Ready` the base URL under ``url``."""
     url = {"url": event.endpoint.http} if isinstance(event, Ready) else {}
     return {"event": type(event).__name__, **to_data(event), **url}
 
 
 def read_event(data: dict[str, Any], *, where: str) -> Event:
-    """Read one event back; see `wizard.kernel.values.from_data` for the errors."""
+    """Read an event back; see `wizard.kernel.values.from_data` for the errors."""
     kind = _KINDS.get(str(data.get("event")))
     fields = {key: value for key, value in data.items() if key not in ("event", "server", "url")}
-    # An unknown kind fails as a StepStarted that lacks its fields.
+    # An unknown type fails as a StepStarted that lacks its fields.
     return cast("Event", from_data(kind or StepStarted, fields, where=where))

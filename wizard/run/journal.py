@@ -1,7 +1,7 @@
-"""The journal: what was done, as JSON lines that are only appended to. A run that was killed is resumed from it.
+"""The journal: completed steps, as append-only JSON lines. A killed run is resumed from it.
 
-One journal for a workspace, because environments and weights are shared by its servers: a step is known by its
-fingerprint, whichever server it was done for.
+A workspace has a single journal, because its servers share environments and weights: a step is identified by its
+fingerprint, regardless of the server that it ran for.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from wizard.run.events import Event, Output, Progress, StepFinished, event_data,
 
 
 class Journal:
-    """The journal in ``path``; made when the first event is added."""
+    """The journal in ``path``; created when the first event is added."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def add(self, server: str, event: Event) -> None:
-        """Append one event and bring it to the disk; output and progress are left to the step's log.
+        """Append an event and sync it to disk; output and progress are only in the step's log.
 
         Raises:
-            WorkspaceError: TW-R01 if it cannot be written.
+            WorkspaceError: TW-R01 if it is not writable.
         """
         if isinstance(event, (Output, Progress)):
             return
@@ -36,7 +36,7 @@ class Journal:
         try:
             with self._path.open("a+b") as file:
                 if file.tell() and not _ends_with_newline(file.fileno(), file.tell()):
-                    file.write(b"\n")  # a killed writer left half a line; it stays, and is skipped when read
+                    file.write(b"\n")  # a killed writer left half a line; it is kept, and skipped when read
                 file.write(line.encode())
                 file.flush()
                 os.fsync(file.fileno())
@@ -48,7 +48,7 @@ class Journal:
             ) from error
 
     def events(self) -> list[Event]:
-        """All events, oldest first; a half-written or foreign line is skipped."""
+        """All events, oldest first; incomplete and foreign lines are skipped."""
         try:
             lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
@@ -62,7 +62,7 @@ class Journal:
         return events
 
     def finished(self) -> dict[str, StepFinished]:
-        """Step fingerprint → how it ended well, for every step that did and was not begun again since in vain."""
+        """Step fingerprint → its completion, for every step that was completed and did not fail in a later run."""
         finished: dict[str, StepFinished] = {}
         for event in self.events():
             if isinstance(event, StepFinished) and event.outcome == "done":
@@ -77,7 +77,7 @@ def _ends_with_newline(descriptor: int, size: int) -> bool:
 
 
 def made(step: Step) -> dict[str, tuple[int, int]]:
-    """Path → (size, modification time in ns) of the files that ``step`` promises; a missing one is left out."""
+    """Path → (size, modification time in ns) of the files that ``step`` creates; missing ones are omitted."""
     states: dict[str, tuple[int, int]] = {}
     for name in step.done.files:
         try:
@@ -89,7 +89,7 @@ def made(step: Step) -> dict[str, tuple[int, int]]:
 
 
 def still_done(step: Step, before: StepFinished | None) -> bool:
-    """Whether what ``step`` made is still there, untouched, since it was finished as it is now (None: it never was)."""
+    """Whether the results of ``step`` are unchanged since its completion ``before`` (None: it was never completed)."""
     return (
         before is not None
         and bool(step.done.files)

@@ -1,4 +1,4 @@
-"""Steps that the user wants otherwise than the journal would have it: done again, or left out."""
+"""Steps for which the user overrides the journal: run again, or skipped."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from wizard.plan.plan import Plan, Step
 
 
 def needed(step: Step) -> bool:
-    """Whether there is no server without this step, so that it cannot be left out."""
+    """Whether no server can start without this step, so that it cannot be skipped."""
     return not {SERVER, READY}.isdisjoint(step.writes)
 
 
 def check(plan: Plan, redo: Collection[str], skip: Collection[str]) -> None:
-    """See that these steps can be done again, and those left out.
+    """Check that these steps can run again, and those be skipped.
 
     Raises:
-        UsageError: TW-R07 if there is no such step, TW-R08 if one cannot be left out.
+        UsageError: TW-R07 if a step is unknown, TW-R08 if one cannot be skipped.
     """
     known = {step.id: step for step in plan.steps}
     for name in (*redo, *skip):

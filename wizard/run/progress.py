@@ -1,4 +1,4 @@
-"""From what tools print to how far a step is: a fraction and the time that is left."""
+"""A step's progress, from the output of tools: a fraction and the remaining time."""
 
 from __future__ import annotations
 
@@ -15,35 +15,36 @@ _LAYER = re.compile(
     r"([0-9a-f]{12}): (?:(?P<known>Pulling fs layer|Waiting|Verifying Checksum)|(?P<fetched>Download complete)"
     r"|(?P<there>Pull complete))\s*"
 )
-"""What `docker pull` says of a layer when it writes to no terminal (Docker 28.2: whole lines, no sizes); of one that
-exists already there is nothing to do."""
+"""Output of `docker pull` about a layer without a terminal (Docker 28.2: whole lines, no sizes); an existing layer
+needs no work.
+"""
 _FETCHED = 0.5
-"""How far a layer is that is fetched and not yet unpacked."""
-_LEAST = 0.02
-"""Before so much more is done the fraction says nothing of the time that is left."""
+"""Fraction of a layer that is downloaded and not yet unpacked."""
+_MIN_GROWTH = 0.02
+"""Minimum increase of the fraction before the remaining time is estimated from it."""
 
 
 @dataclass(slots=True)
 class Meter:
-    """How far one step is, by the lines of its tools and its estimate.
+    """A step's progress, from its tools' output and its estimate.
 
-    A step may fetch several files one after another, each with a bar of its own: their bytes are added and compared
-    with what the step was estimated to fetch.
+    A step may download several files one after another, each with a separate bar: their bytes are added and compared
+    with the step's estimated download.
     """
 
     estimate: Estimate
     began: float = field(default_factory=time.monotonic)
     _before: float = 0.0
-    """Bytes of the files that are through."""
+    """Bytes of the completed files."""
     _done: float = 0.0
     _of: float = 0.0
     _layers: dict[str, float] = field(default_factory=dict)
-    """How far each layer of an image is."""
+    """Fraction of each layer of an image."""
     _first: tuple[float, float] | None = None
-    """When a fraction was first told, and which: what was done before says nothing of how fast it goes on."""
+    """Time and value of the first reported fraction: earlier work does not count for the speed."""
 
     def read(self, line: str) -> float | None:
-        """The step's fraction, 0 to 1, if ``line`` tells.
+        """The step's fraction, 0 to 1, if ``line`` reports it.
 
         ``12.5/107.0 MB`` (pip), ``3.2M/512M`` (tqdm), ``45%``, ``8a1e25ce7c4f: Pull complete`` (docker).
         """
@@ -66,7 +67,9 @@ class Meter:
         return None
 
     def _layer(self, match: re.Match[str]) -> float:
-        """All layers are named before the first is there; each counts the same, for docker does not say their sizes."""
+        """All layers are listed before the first is complete; each counts the same, because docker does not report
+        their sizes.
+        """
         done = 1.0 if match["there"] else _FETCHED if match["fetched"] else 0.0
         self._layers[match[1]] = max(done, self._layers.get(match[1], 0.0))
         return sum(self._layers.values()) / len(self._layers)
@@ -77,10 +80,10 @@ class Meter:
         self._done, self._of = min(done, of), of
 
     def left(self, fraction: float | None) -> float | None:
-        """Seconds left: by how fast the fraction grows, else by the estimate; None when even that has run out."""
+        """Seconds left: by the fraction's growth, else by the estimate; None when even that has run out."""
         now = time.monotonic()
         since, done = self._first or (self.began, 0.0)
-        if fraction is not None and fraction - done > _LEAST:
+        if fraction is not None and fraction - done > _MIN_GROWTH:
             return (now - since) * (1 - fraction) / (fraction - done)
         rest = self.estimate.seconds - (now - self.began)
         return rest if rest > 0 else None

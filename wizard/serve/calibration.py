@@ -1,4 +1,4 @@
-"""Keep what was measured: ``calibration.jsonl`` in the workspace, one line for each start, only appended to."""
+"""Store measurements: ``calibration.jsonl`` in the workspace, one line per start, append-only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wizard.plan.plan import Plan
 
 
 def measurement(plan: Plan, measured: Measured) -> Measurement:
-    """The line for a start of ``plan`` just now."""
+    """The measurement of a start of ``plan`` just now."""
     choice = replace(plan.choice, speed=None, reasons=(), warnings=())
     return Measurement(
         at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -29,10 +29,10 @@ def measurement(plan: Plan, measured: Measured) -> Measurement:
 
 
 def keep(workspace: Workspace, measurement: Measurement) -> None:
-    """Append ``one``.
+    """Append ``measurement``.
 
     Raises:
-        OSError: The file cannot be written.
+        OSError: The file is not writable.
     """
     with workspace.calibration.open("a+b") as file:
         end = file.seek(0, 2)
@@ -42,7 +42,7 @@ def keep(workspace: Workspace, measurement: Measurement) -> None:
 
 
 def kept(workspace: Workspace) -> Calibration:
-    """All lines that can be read; ``damage`` says how many cannot. Nothing is ever removed from the file."""
+    """All readable lines; ``damage`` is about the others. Nothing is ever removed from the file."""
     path = workspace.calibration
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -1,4 +1,4 @@
-"""The value of the sixth stage: where the served model answers and which process answers there."""
+"""The value of the sixth stage: the served model's address and process."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from wizard.plan.ports import Ports
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A served model. Enough to talk to it, to recognise its process, and to stop it."""
+    """A served model: enough to chat with it, to identify its process, and to stop it."""
 
     name: str
     """Name of the server in the workspace."""
     model: str
     """Name of the model in Triton."""
     host: str
-    """Address that it listens on, ``127.0.0.1`` unless asked otherwise."""
+    """Address that it listens on, ``127.0.0.1`` by default."""
     ports: Ports
     pid: int
     started: str
-    """The process's start time as the kernel counts it, so that a re-used process id is not taken for the server."""
+    """The process's start time as the kernel counts it, so that a reused process ID is not mistaken for the server."""
     log: str
     protocol: str = "triton"
     """``triton`` or ``openai``."""
     folder: str | None = None
-    """The model's folder on this machine, with tokenizer and chat template; for models that do not bring theirs."""
+    """The model's folder on this machine, with tokenizer and chat template; for models that do not include theirs."""
     url: str | None = None
-    """Base URL of an OpenAI-compatible server, which mostly ends with ``/v1``."""
+    """Base URL of an OpenAI-compatible server, which usually ends with ``/v1``."""
     remove: tuple[str, ...] = ()
-    """Program and arguments that remove its container, if it runs in one; ``pid`` is the container's client then."""
+    """Program and arguments that remove its container, if it has one; ``pid`` is the container's client then."""
 
     @property
     def http(self) -> str:
@@ -37,7 +37,7 @@ class Endpoint:
         return self.url or f"http://{self.host}:{self.ports.http}"
 
     def answers_as(self, other: Endpoint) -> bool:
-        """Whether the same model answers at the same address, however it was found."""
+        """Whether it is the same model at the same address, however it was found."""
         return (self.http, self.model) == (other.http, other.model)
 
     @property

@@ -1,4 +1,6 @@
-"""Find a server again, whoever started it and however long ago: the note it left, checked against the process table."""
+"""Find a server again, regardless of when and by what it was started: its endpoint file, checked against the process
+table.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,11 @@ STUB = "triton_python_backend_stub"
 
 
 def note(server: ServerFolder) -> Endpoint | None:
-    """What was written down when the server was last started, alive or not; None if it was stopped or never started."""
+    """The endpoint file of the last start, running or not; None if the server was stopped or never started."""
     try:
         return _endpoint(json.loads(server.endpoint.read_bytes()))
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return None  # a damaged note is no note; the process, if any, is found by its mark
+        return None  # a damaged file counts as missing; the process, if any, is found by its mark
 
 
 def _endpoint(data: Any) -> Endpoint:
@@ -43,23 +45,23 @@ def _endpoint(data: Any) -> Endpoint:
 
 
 def write(server: ServerFolder, endpoint: Endpoint) -> None:
-    """Leave the note, atomically."""
+    """Write the endpoint file atomically."""
     temporary = server.endpoint.with_suffix(".new")
     temporary.write_text(to_json(endpoint, indent=2) + "\n", encoding="utf-8")
     temporary.replace(server.endpoint)
 
 
 def alive(endpoint: Endpoint) -> bool:
-    """Whether the very process of ``endpoint`` lives (its pid alone may have been given to another)."""
+    """Whether the exact process of ``endpoint`` is alive (its pid alone may have been reused)."""
     row = proctable.read(endpoint.pid)
     return row is not None and row.started == endpoint.started
 
 
 def model_process(endpoint: Endpoint) -> proctable.Process | None:
-    """The process that computes the endpoint's answers, or None if it is not there (any more).
+    """The process that computes the endpoint's answers, or None if it does not exist (any more).
 
     Triton's Python backend starts it in the server's process group as ``triton_python_backend_stub
-    REPOSITORY/MODEL/VERSION/model.py …`` and, once the model is loaded, never starts it again (measured, 2.51.0).
+    REPOSITORY/MODEL/VERSION/model.py …`` and, once the model is loaded, never restarts it (measured, 2.51.0).
     """
     for row in proctable.group_members(endpoint.pid):
         program, path, *_ = (*proctable.command(row.pid), "", "")
@@ -69,13 +71,13 @@ def model_process(endpoint: Endpoint) -> proctable.Process | None:
 
 
 def running(server: ServerFolder) -> Endpoint | None:
-    """The endpoint of the server if its process lives."""
+    """The endpoint of the server if its process is alive."""
     endpoint = note(server)
     return endpoint if endpoint is not None and alive(endpoint) else None
 
 
 def made_from(endpoint: Endpoint) -> str | None:
-    """What the running process was made from, as it was told when it was started."""
+    """The fingerprint of the running process's plan, from its environment."""
     from wizard.plan.plan import MADE_FROM  # here, because a chat needs nothing else of a plan
 
     return proctable.environment(endpoint.pid).get(MADE_FROM)
@@ -85,8 +87,8 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
     """The running server ``name``, or the only running one.
 
     Raises:
-        UsageError: TW-S01 if there are several and no name was given.
-        ServerError: TW-S02 if none runs.
+        UsageError: TW-S01 if there are several and no name is given.
+        ServerError: TW-S02 if none is running.
     """
     known(workspace, name)
     names = [name] if name else workspace.names()
@@ -95,13 +97,13 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
         which = ", ".join(server.name for server in servers)
         raise UsageError("TW-S01", tr("several servers are running: {which}", which=which), tr("Choose one of them."))
     if not servers:
-        what = (
+        message = (
             tr("the server {name} is not running in {folder}", name=name, folder=workspace.root)
             if name
             else tr("no server is running in {folder}", folder=workspace.root)
         )
         fix = mark("Start it: `triton-wizard up {name}`.") if name else mark("Start one: `triton-wizard up {name}`.")
-        raise ServerError("TW-S02", what, tr(fix, name=next(iter(names), "demo")))
+        raise ServerError("TW-S02", message, tr(fix, name=next(iter(names), "demo")))
     return servers[0]
 
 
@@ -109,7 +111,7 @@ def known(workspace: Workspace, name: str | None) -> None:
     """Check that ``name``, if given, is a server of the workspace.
 
     Raises:
-        UsageError: TW-S09 if it is not, TW-U01 if it cannot be one.
+        UsageError: TW-S09 if it is not, TW-U01 if the name is invalid.
     """
     if name is not None and not workspace.server(name).root.is_dir():
         there = ", ".join(workspace.names())

@@ -1,6 +1,6 @@
-"""Which GPUs a server's processes hold memory on, and waiting until they hold none: NVML's word, not the kernel's.
+"""GPU memory of a server's processes, and waiting until it is freed, according to NVML, not the kernel.
 
-The driver frees a process's GPU memory while it takes the process down, which lasts longer than the process is shown.
+The driver frees a process's GPU memory during its shutdown, which takes longer than the process is visible.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from wizard.probe.host import GpuProcess
 from wizard.probe.live import Monitor
 
 SECONDS = 10.0
-"""The driver is given as long to free what a stopped process held."""
+"""Time limit for the driver to free a stopped process's memory."""
 POLL_SECONDS = 0.05
 
 
 @dataclass(slots=True)
 class Held:
-    """The processes of one server that held GPU memory when it was looked at, and the GPUs that they held it on."""
+    """The processes of a server that used GPU memory when checked, and their GPUs."""
 
     monitor: Monitor
     pids: frozenset[int]
     gpus: dict[int, list[GpuProcess]] = field(default_factory=dict)
 
     def look(self) -> None:
-        """Ask NVML which of the processes hold GPU memory now."""
+        """Query NVML for the processes that use GPU memory now."""
         reading = self.monitor.read()
         mine = ((gpu.index, [process for process in gpu.processes if process.pid in self.pids]) for gpu in reading.gpus)
         self.gpus = {index: processes for index, processes in mine if processes}
@@ -39,10 +39,9 @@ class Held:
 
 @asynccontextmanager
 async def held(pids: Collection[int]) -> AsyncIterator[Held]:
-    """What the processes ``pids`` hold now.
+    """The GPU memory of the processes ``pids`` now.
 
-    NVML numbers processes as the host does: in a container with numbers of its own none of them is found, and nothing
-    is waited for.
+    NVML uses the host's process IDs: in a container with a separate PID namespace none is found, and there is no wait.
     """
     with closing(Monitor()) as monitor:
         held = Held(monitor, frozenset(pids))
@@ -51,7 +50,7 @@ async def held(pids: Collection[int]) -> AsyncIterator[Held]:
 
 
 async def freed(server: str, held: Held, seconds: float = SECONDS) -> None:
-    """Wait until the driver has freed what ``found`` held.
+    """Wait until the driver has freed the memory in ``held``.
 
     Raises:
         ServerError: TW-S10 if it has not after ``seconds``.

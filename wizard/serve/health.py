@@ -1,4 +1,4 @@
-"""Ask a Triton server how it is, over HTTP (KServe v2 health endpoints)."""
+"""Query a Triton server's health over HTTP (KServe v2 health endpoints)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TIMEOUT_S = 2.0
 
 
 def status(endpoint: Endpoint, path: str) -> int | None:
-    """HTTP status of ``GET path``, or None if nobody answers."""
+    """HTTP status of ``GET path``, or None if no server responds."""
     try:
         return http.get(f"http://{endpoint.host}:{endpoint.ports.http}{path}", timeout_s=TIMEOUT_S).status
     except (OSError, http.NotHttpError):
@@ -17,5 +17,5 @@ def status(endpoint: Endpoint, path: str) -> int | None:
 
 
 def is_ready(endpoint: Endpoint) -> bool:
-    """Whether the model is loaded; Triton says so also when its process ended later (`find.model_process`)."""
+    """Whether the model is loaded; Triton reports it even if its process exited later (`find.model_process`)."""
     return status(endpoint, f"/v2/models/{endpoint.model}/ready") == 200

@@ -1,4 +1,4 @@
-"""Start Triton in the background so that it outlives the wizard, and leave a note of where it answers."""
+"""Start Triton in the background so that it outlives the wizard, and write its endpoint file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wizard.serve.endpoint import Endpoint
 
 
 def launch(start: Start, server: ServerFolder) -> tuple[Endpoint, list[str]]:
-    """Start the server; return its endpoint and what the user should be told.
+    """Start the server; return its endpoint and remarks for the user.
 
     Raises:
         ServerError: TW-S03 if the program cannot be executed.

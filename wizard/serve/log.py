@@ -1,4 +1,4 @@
-"""Triton's own log: what in it is noise without a GPU, and which line names the cause of a failure."""
+"""Triton's own log: which lines are noise without a GPU, and which line has the cause of a failure."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ NOISE = re.compile(
     "Unable to allocate pinned system memory|CudaDriverHelper has not been initialized|Failed to initialize NVML"
     "|DCGM unable to start|unable to create stream for ensemble|Error when calling cuInit|cudaErrorNoDevice"
 )
-"""Lines that Triton 2.51.0 always prints on a machine without an NVIDIA GPU; none of them matters there."""
+"""Lines that Triton 2.51.0 always prints on a machine without an NVIDIA GPU; they are harmless there."""
 
 STARTED = ("Started GRPCInferenceService", "Started HTTPService", "Started Metrics Service")
-"""What Triton 2.51.0 logs, in this order, when it listens on each of its ports."""
+"""Lines that Triton 2.51.0 logs, in this order, when it listens on each of its ports."""
 
 HOPELESS = re.compile(r"error while loading shared libraries: .+|^bash: line \d+: .+")
-"""The stub could not start; the server does not notice and waits for ever."""
+"""The stub could not start; the server does not notice and waits forever."""
 
 _CAUSES = (
     HOPELESS,
@@ -31,12 +31,12 @@ _CAUSES = (
     re.compile(r"Socket '[^']+' already in use"),
     re.compile(r"Poll failed for model directory '[^']+': .+"),
     re.compile(r"error: (?P<cause>.+)"),
-    # what docker and podman say themselves when they start no container
+    # messages of docker and podman when they start no container
     re.compile(r"^docker: (?:Error response from daemon: )?(?P<cause>.+)"),
     re.compile(r"^Error: (?P<cause>.+)"),
-    re.compile(r"^\w+(?:Error|Exception): .+"),  # the last line of a traceback: what starts ranks is Python
-    re.compile(r"^terminate called after .+"),  # C++'s own words of an exception that nobody caught
-    re.compile(r"^Signal \(\d+\) received"),  # Triton's own, of a signal that ends it; a crash's trace comes after it
+    re.compile(r"^\w+(?:Error|Exception): .+"),  # the last line of a traceback: ranks are started by Python
+    re.compile(r"^terminate called after .+"),  # C++'s message about an uncaught exception
+    re.compile(r"^Signal \(\d+\) received"),  # Triton's message about a fatal signal; a crash's trace comes after it
 )
 
 
@@ -52,7 +52,7 @@ def tail(path: Path, lines: int) -> list[str]:
 
 
 def cause(lines: Iterable[str]) -> str | None:
-    """The sentence that names the first cause of a failed start, or None; later lines tell of its consequences."""
+    """The sentence with the first cause of a failed start, or None; later lines are consequences."""
     text = list(lines)
     for pattern in _CAUSES:
         for line in text:
@@ -60,19 +60,19 @@ def cause(lines: Iterable[str]) -> str | None:
                 message = match.groupdict().get("cause") or match.group()
                 return message.partition(r"\n\nAt:\n")[
                     0
-                ].strip()  # where in Python, which Triton writes on the same line
+                ].strip()  # the location in Python, which Triton writes on the same line
     return None
 
 
 def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None, raw: bool) -> list[str]:
-    """The last ``lines`` lines of a log; the server may be stopped, its log stays.
+    """The last ``lines`` lines of a log, which is kept after the server stops.
 
     Raises:
-        UsageError: TW-S08 if the server or the step has no log, or no name was given and there are several servers.
+        UsageError: TW-S08 if the server or the step has no log, or no name is given and there are several servers.
     """
     names = [name] if name else workspace.names()
     if len(names) != 1:
-        what = (
+        message = (
             tr("several servers exist: {names}", names=", ".join(names))
             if names
             else tr("no server in {root}", root=workspace.root)
@@ -82,7 +82,7 @@ def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None
             if names
             else tr("Start one: `triton-wizard up {name}`.", name="demo")
         )
-        raise UsageError("TW-S08", what, fix)
+        raise UsageError("TW-S08", message, fix)
     folder = workspace.server(names[0]).logs
     path = folder / f"{step or 'triton'}.log"
     if not path.is_file() or path.parent != folder:

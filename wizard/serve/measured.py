@@ -1,7 +1,7 @@
-"""What an engine's log says that it took: KV-cache tokens, memory, CUDA graphs. Text in, a value out; never an error.
+"""An engine's memory according to its log: KV-cache tokens, memory, CUDA graphs. Text in, a value out; never an error.
 
-The wordings were seen in logs of llama.cpp (2024 to 2026), vLLM 0.5 to 0.27 and TensorRT-LLM 0.8 to 1.1; another
-version's line that is not known leaves its figure unknown. Several ranks log the same; the fullest GPU's figure counts.
+The messages were seen in logs of llama.cpp (2024 to 2026), vLLM 0.5 to 0.27 and TensorRT-LLM 0.8 to 1.1; figures in
+unknown messages of other versions stay unknown. Several ranks log the same; the fullest GPU's figure counts.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from wizard.kernel.units import GIB, MIB
 from wizard.serve.endpoint import Endpoint
 
 KEPT_CHARACTERS = 300
-"""Of a line that is kept as the evidence."""
+"""Maximum number of characters of a line that is kept as evidence."""
 UNITS = {"B": 1, "bytes": 1, "KB": 1024, "KiB": 1024, "MB": MIB, "MiB": MIB, "GB": GIB, "GiB": GIB}
-"""All three engines divide by powers of 1024, also where they print ``GB``."""
+"""All three engines divide by powers of 1024, even if they print ``GB``."""
 NUMBER = r"(?P<number>\d[\d,]{0,14}(?:\.\d{1,6})?)"
 BYTES = r"(?P<number>-?\d{1,12}(?:\.\d{1,6})?) ?(?P<unit>bytes|[KMG]i?B)"
 
 
 class Log:
-    """The lines of a log, asked for figures; it remembers which lines gave one."""
+    """Extracts figures from the lines of a log; remembers which lines had one."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._lines = [plain(line) for line in lines]
         self._used: set[int] = set()
 
     def all(self, *patterns: str) -> list[float]:
-        """Every figure of the first of ``patterns`` that is there: bytes, or a count where it has no unit."""
+        """Every figure of the first matching pattern in ``patterns``: bytes, or a count if it has no unit."""
         for pattern in patterns:
             hits = [(n, hit) for n, line in enumerate(self._lines) if (hit := re.search(pattern, line))]
             if hits:
@@ -42,7 +42,7 @@ class Log:
         return []
 
     def used(self) -> tuple[str, ...]:
-        """The lines that gave a figure."""
+        """The lines that had a figure."""
         return tuple(redact(self._lines[n].strip())[:KEPT_CHARACTERS] for n in sorted(self._used))
 
 
@@ -52,22 +52,22 @@ def _figure(hit: re.Match[str]) -> float:
 
 
 def single(figures: Sequence[float], which: Callable[[Sequence[float]], float] = max) -> int | None:
-    """One of ``figures`` (the largest, unless ``which`` says another); None if there are none."""
+    """One of ``figures`` (by default the largest; ``which`` selects another); None if there are none."""
     return round(which(figures)) if figures else None
 
 
 def last(figures: Sequence[float]) -> float:
-    """The figure that was logged last."""
+    """The last logged figure."""
     return figures[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class StackLog:
-    """What a serving stack does for this stage: the value ``PORT`` of its module ``serve`` (`wizard.catalog.plugins`).
+    """A serving stack's port for this stage: the value ``PORT`` of its module ``serve`` (`wizard.catalog.plugins`).
 
     Attributes:
-        read: The log's figures as what was measured; unknown ones are None.
-        add: What the log does not say and the running server does, just after it became ready.
+        read: Returns the log's figures; unknown ones are None.
+        add: Adds figures that only the running server reports, just after it became ready.
     """
 
     read: Callable[[Log], Measured]
@@ -75,7 +75,7 @@ class StackLog:
 
 
 def read(stack: str, lines: Iterable[str]) -> Measured:
-    """What the log of ``stack`` says; all None for a stack that logs no memory.
+    """The figures in the log of ``stack``; all None for a stack that logs no memory.
 
     Raises:
         UsageError: TW-D30 if the stack's code cannot be loaded.
@@ -85,7 +85,8 @@ def read(stack: str, lines: Iterable[str]) -> Measured:
 
 
 def measure(endpoint: Endpoint, stack: str, lines: Iterable[str]) -> Measured:
-    """What the server of ``endpoint`` took, just after it became ready: what `read` finds, and what its stack adds.
+    """The memory of the server of ``endpoint``, just after it became ready: the figures of `read`, and those that its
+    stack adds.
 
     Raises:
         UsageError: TW-D30 if the stack's code cannot be loaded.

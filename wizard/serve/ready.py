@@ -1,4 +1,4 @@
-"""Wait until the model is ready, and notice at once when it never will be."""
+"""Wait until the model is ready, and detect at once when it never will be."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[tuple[str, 
     """Yield the server's new log lines until its model is ready.
 
     Raises:
-        ServerError: TW-S04 if the process ended, TW-S05 if it hangs for lack of a library, TW-S06 after ``seconds``.
+        ServerError: TW-S04 if the process exited, TW-S05 if it hangs because a library is missing, TW-S06 after
+            ``seconds``.
     """
     until = time.monotonic() + seconds
     path, splitter, offset, seen = Path(endpoint.log), LineSplitter(), 0, list[str]()
@@ -35,8 +36,8 @@ async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[tuple[str, 
         seen += lines
         if lines:
             yield lines
-        # Its own log must say that all three services started: on a port that somebody took meanwhile another server
-        # may answer "ready" in its place, and a conflict on the metrics port ends it after it was ready.
+        # Its own log must report that all three services started: on a port that was taken meanwhile another server may
+        # respond "ready" in its place, and a conflict on the metrics port ends it after it was ready.
         listening = all(any(service in line for line in seen) for service in log.STARTED)
         if listening and await asyncio.to_thread(health.is_ready, endpoint) and find.alive(endpoint):
             return
@@ -78,6 +79,6 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
 
 
 def _last(seen: list[str]) -> str:
-    """What a log that names no cause says at least."""
+    """The last line of a log without a known cause."""
     line = next((line for line in reversed(seen) if line.strip()), None)
     return tr("its log contains no cause and ends with: {line}", line=line) if line else tr("its log is empty")

@@ -1,4 +1,4 @@
-"""What `triton-wizard status` says of each server."""
+"""The data of `triton-wizard status`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wizard.serve.calibration import kept
 from wizard.serve.endpoint import Endpoint
 
 STATES = {"ready": mark("ready"), "starting": mark("starting"), "stopped": mark("stopped"), "dead": mark("dead")}
-"""State of a server → the word for it, for people."""
+"""State of a server → display word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,16 @@ class Status:
 
     name: str
     state: Literal["ready", "starting", "stopped", "dead"]
-    """``dead``: it was started and cannot answer any more although nobody stopped it: a process of it is gone."""
+    """``dead``: it was started, not stopped, and cannot respond: one of its processes exited."""
     endpoint: Endpoint | None
     detail: str
     predicted: Memory | None = None
-    """The memory bill that its plan was made with, and that which turned out; None if it was not measured."""
+    """The predicted memory breakdown, and the measured one; None if it was not measured."""
     actual: Memory | None = None
 
     @property
     def url(self) -> str | None:
-        """Base URL of HTTP, for ``URL/v2/…`` or an OpenAI client; None if it does not run."""
+        """Base HTTP URL, for ``URL/v2/…`` or an OpenAI client; None if it is not running."""
         return self.endpoint.http if self.endpoint and self.state in ("ready", "starting") else None
 
 
@@ -44,7 +44,7 @@ def status_data(status: Status) -> dict[str, Any]:
 
 
 def status(server: ServerFolder) -> Status:
-    """Look at one server now."""
+    """The current status of a server."""
     endpoint = find.note(server)
     if endpoint is None:
         return Status(server.name, "stopped", None, tr("start it: {command}", command=_up(server)))
@@ -54,7 +54,7 @@ def status(server: ServerFolder) -> Status:
         return Status(
             server.name, "starting", endpoint, tr("process {pid} is running, the model is not ready", pid=endpoint.pid)
         )
-    contained = bool(endpoint.remove)  # a container's processes cannot be told apart from here
+    contained = bool(endpoint.remove)  # a container's processes cannot be distinguished from outside
     if not contained and find.model_process(endpoint) is None:
         return _dead(server, endpoint, tr("the model process exited; the server is not responding"))
     return Status(
@@ -83,7 +83,7 @@ def statuses(workspace: Workspace) -> list[Status]:
 
 
 def _measured(status: Status, past: Calibration) -> Status:
-    """A server that is ready, with what was measured when it was last started."""
+    """A ready server, with the measurement of its last start."""
     measurement = past.latest_of(status.name)
     if status.state != "ready" or measurement is None:
         return status

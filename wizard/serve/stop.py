@@ -1,4 +1,4 @@
-"""Stop a server, wait until its ports and its GPU memory are free, and remove what it left in shared memory."""
+"""Stop a server, wait until its ports and its GPU memory are free, and remove its shared memory."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from wizard.serve import find
 from wizard.serve.gpu_memory import freed, held
 
 ASK = ((signal.SIGTERM, EXIT_TIMEOUT_S + 5.0),)
-"""Triton finishes running requests on SIGTERM and then exits; it looks once a second."""
+"""Triton finishes running requests on SIGTERM and then exits; it checks once per second."""
 FORCE = ((signal.SIGKILL, 5.0),)
-"""Its stubs have nothing left to do without it, and one that was just loading its model would stay for long."""
+"""Its stubs have nothing left to do without it, and one that is still loading its model would take long."""
 
 
 async def stop(server: ServerFolder) -> bool:
-    """Stop every process of the server; True if any ran.
+    """Stop every process of the server; True if any was running.
 
-    Found by their mark too, so that a server whose note was lost or never written is not forgotten. The processes of a
-    container are not among them: its engine waits for their end when it removes the container.
+    Processes are also found by their mark, so that a server whose endpoint file was lost or never written is not
+    missed. The processes of a container are not among them: its engine waits for their exit when it removes the
+    container.
 
     Raises:
         ServerError: TW-S07 if a process outlives SIGKILL, TW-S10 if the driver does not free its GPU memory.
@@ -42,14 +43,14 @@ async def stop(server: ServerFolder) -> bool:
 
 
 def _groups(server: ServerFolder) -> list[int]:
-    """The server's process groups; Triton's first, for it ends its engine in order."""
+    """The server's process groups; Triton's first, because it stops its engine in order."""
     marked = {row.group for row in proctable.marked(proctable.SERVER_MARK, str(server.root))}
     first = [endpoint.pid] if (endpoint := find.running(server)) else []
     return [*first, *sorted(marked - set(first))]
 
 
 async def _stopped(server: ServerFolder, groups: Sequence[int]) -> bool:
-    """End ``groups`` and remove what a server leaves; True if there were any."""
+    """Stop ``groups`` and remove the server's leftovers; True if there were any."""
     noted = find.note(server)
     for group in groups:
         await stop_group(group, ASK, leader_only=True)
@@ -59,7 +60,7 @@ async def _stopped(server: ServerFolder, groups: Sequence[int]) -> bool:
                 tr("cannot stop process group {group} of server {name}", group=group, name=server.name),
                 tr("It may belong to another user; stop it manually and run `down` again."),
             )
-    if noted and noted.remove:  # its client is gone; a container that was killed with it, or hangs, is not
+    if noted and noted.remove:  # its client has exited; a container that was killed with it, or hangs, has not
         await finish(noted.remove, environment_for())
     server.endpoint.unlink(missing_ok=True)
     for leftover in Path("/dev/shm").glob(shm_prefix(server) + "*"):  # noqa: S108 -- the kernel's own path

@@ -1,1 +1,1 @@
-"""All code of each serving stack, one package for each; stages find it by entry points (`wizard.catalog.plugins`)."""
+"""The code of the serving stacks, a package each; stages find it by entry points (`wizard.catalog.plugins`)."""

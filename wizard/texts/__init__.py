@@ -1,1 +1,1 @@
-"""Sentences in the present language, made of the stages' values: one file for each stage, imported by none of them."""
+"""Sentences in the current language, from the stages' values: a file per stage, imported by none of them."""

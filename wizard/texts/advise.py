@@ -1,4 +1,4 @@
-"""What the advice says, in the present language."""
+"""The texts of the advice, in the current language."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wizard.kernel.language import tr
 from wizard.texts import notes, reasons
 
 SPLIT = ("memory", "context", "users", "group", "split", "gpus", "mig", "max-gpus")
-"""Codes of rejections that another split over GPUs may not have."""
+"""Codes of rejections that a different split over GPUs may not have."""
 
 
 def note(note: Note) -> str:
@@ -23,12 +23,12 @@ def note(note: Note) -> str:
 
 
 def source(note: Note) -> str | None:
-    """Where the fact is from; None if nothing says."""
+    """The source of the fact; None if there is none."""
     return note.source or notes.source(note.code, note.params)
 
 
 def verdict(verdict: Verdict) -> tuple[str, str]:
-    """Whether a model fits, in a word, and why."""
+    """Whether a model fits, in a word, and the reason."""
     words = {"fits": tr("fits"), "tight": tr("tight"), "no": tr("not possible")}
     return words[verdict.word], reasons.brief(verdict.why) if verdict.why else ""
 
@@ -36,8 +36,8 @@ def verdict(verdict: Verdict) -> tuple[str, str]:
 # -- what does not work ------------------------------------------------------------------------------------------------
 
 
-def ways(refusal: Refusal) -> str:
-    """``vLLM, TensorRT-LLM · FP8; Transformers · INT4 AWQ``; with the split where that fails: ``… with tp 2``."""
+def setups(refusal: Refusal) -> str:
+    """``vLLM, TensorRT-LLM · FP8; Transformers · INT4 AWQ``; with the split if that is the cause: ``… with tp 2``."""
     group = refusal.rejections
     splits = {
         at: _split(rejection)
@@ -57,8 +57,8 @@ def ways(refusal: Refusal) -> str:
     for name, titles in formats.items():
         stacks.setdefault(", ".join(titles), []).append(name)
     each = (f"{', '.join(names)} · {titles}" if titles else ", ".join(names) for titles, names in stacks.items())
-    ways = "; ".join(each)
-    return tr("{ways} with {split}", ways=ways, split=next(iter(splits.values()))) if common else ways
+    setups = "; ".join(each)
+    return tr("{ways} with {split}", ways=setups, split=next(iter(splits.values()))) if common else setups
 
 
 def _split(rejection: Rejection) -> str:

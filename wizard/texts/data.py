@@ -1,4 +1,4 @@
-"""Values as JSON with the texts of their reasons, in English whatever the user reads."""
+"""Values as JSON with the texts of their reasons, in English in every language."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ TEXTS: dict[type, dict[str, Callable[[Any], str | None]]] = {
     Reason: {"text": reasons.text},
     Remedy: {"text": remedies.remedy},
 }
-"""Value → the texts that it has as JSON, by name."""
+"""Type of value → its texts in JSON, by name."""
 
 
 def data(value: Any) -> Any:
-    """``value`` as `wizard.kernel.values.to_data`, the same in every language, with texts for people.
+    """``value`` as `wizard.kernel.values.to_data`, the same in every language, with readable texts.
 
     These are in `TEXTS`.
     """
@@ -35,7 +35,7 @@ def data(value: Any) -> Any:
 
 
 def error_data(error: WizardError) -> dict[str, str]:
-    """The error as every ``--json`` command prints it, the same in every language; a refusal is put into words anew."""
+    """The error as every ``--json`` command prints it, in English in every language; a refusal is rendered again."""
     with speaking("en"):
         again = errors.error(error.__cause__) if isinstance(error.__cause__, Refused) else error
         data: dict[str, str] = to_data(again.as_json())

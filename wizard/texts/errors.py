@@ -1,4 +1,4 @@
-"""The error that users see of something that is refused."""
+"""The user's error for a refusal."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TODO = {
     "TW-A11": mark("Try: {remedy}."),
     "TW-L47": mark("Use {remedy}."),
 }
-"""What to do, by the error's code; for others the remedy as a sentence."""
+"""The remedy by the error's code; for others the remedy as a sentence."""
 
 
 @contextmanager
-def worded() -> Iterator[None]:
-    """Raise what is refused inside as the error of its kind, in the present language."""
+def user_errors() -> Iterator[None]:
+    """Raise refusals inside as the user's error of their kind, in the current language."""
     try:
         yield
     except Refused as refused:

@@ -1,7 +1,7 @@
-"""Why these numbers: each figure of a choice with its formula, the real numbers in it, and where they are from. Pure.
+"""The explanation of figures: each figure of a choice with its formula, its actual numbers, and their source. Pure.
 
 Values are those of the choice; the terms come from the functions that computed them. In a formula ``⌈ ⌉`` rounds up,
-``⌊ ⌋`` down, ``max(a; b)`` and ``min(a; b)`` take one of two; words only say what a number is.
+``⌊ ⌋`` down, ``max(a; b)`` and ``min(a; b)`` select one of two; words only label numbers.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PARTS = {
 
 
 def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]:
-    """Every number of ``choice``, which was advised for ``facts`` on ``host``, in the order of the computation."""
+    """Every figure of ``choice``, recommended for ``facts`` on ``host``, in the order of the computation."""
     if not choice.devices:
         return tuple(_on_cpu(host, facts, choice))
     anatomy, device = facts.anatomy, _device(host, choice)
@@ -143,7 +143,7 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
 
 
 def _stage(anatomy: Anatomy, setup: Setup) -> str:
-    """The share of the layers that the fullest pipeline stage has, as a factor."""
+    """The share of the layers in the fullest pipeline stage, as a factor."""
     stage = -(-anatomy.layers // setup.pp)
     return " × " + tr("{stage} ÷ {layers} layers", stage=stage, layers=anatomy.layers) if setup.pp > 1 else ""
 
@@ -198,7 +198,7 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
 
 
 def _group(group: Attention, setup: Setup, length: int, step: int, block: int) -> tuple[str, int]:
-    """Bytes of a token in a group of layers, written out, and the tokens that they keep."""
+    """Bytes per token in a group of layers, written out, and the tokens that they keep."""
     if group.latent is not None:
         row = tr("{layers} layers × {width}", layers=group.layers, width=group.latent)
     else:

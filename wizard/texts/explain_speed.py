@@ -1,4 +1,4 @@
-"""Why these speeds: each figure with its formula, the real numbers in it, and where they are from. Pure."""
+"""The explanation of speeds: each figure with its formula, its actual numbers, and their source. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wizard.texts.figure import Figure
 
 
 def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> Iterator[Figure]:
-    """How fast ``choice`` answers, from a step to the tokens of all."""
+    """The speed of ``choice``, from a step to the total throughput."""
     estimate, anatomy, rates = choice.speed, facts.anatomy, device.rates
     known = fit(stack_facts(setup.stack).speed)
     if (

@@ -1,4 +1,4 @@
-"""A number that explains itself. Pure."""
+"""A figure with its explanation. Pure."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ UNITS = {
     "tokens/s": mark("tokens/s"),
     "parameters": mark("parameters"),
 }
-"""`Figure.unit` in words."""
+"""Display name of `Figure.unit`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number with its formula.
+    """A figure with its formula.
 
     Attributes:
-        name: What it is.
-        value: In ``unit``.
+        name: Its name.
+        value: Its value in ``unit``.
         unit: ``bytes``, ``tokens``, ``ms``, ``tokens/s``, ``parameters``.
-        formula: What it was computed from, with the numbers written out.
-        source: Where they are from.
+        formula: The formula, with the numbers written out.
+        source: Source of the numbers.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Figure:
 
     @property
     def result(self) -> str:
-        """The value for people: ``81,920 bytes (80 KiB)``."""
+        """The value as text: ``81,920 bytes (80 KiB)``."""
         if self.unit == "bytes":
             return tr("{value:,.0f} bytes ({size})", value=self.value, size=size(int(self.value)))
         return f"{self.value:,.{0 if self.unit in ('tokens', 'parameters') else 2}f} {tr(UNITS[self.unit])}"

@@ -1,4 +1,4 @@
-"""Reasons for a choice, warnings, what limits it and what put it behind the first, in words: code → message."""
+"""Texts of reasons for a choice, of warnings, of limits and of ranks: code → message."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wizard.texts.table import Fields, Text
 from wizard.texts.units import gpus, rate, users
 
 LINKS = {"nvlink": "NVLink", "bridge": mark("NVLink bridges between pairs"), "pcie": "PCIe"}
-"""How GPUs are joined, by `Device.link`."""
+"""Display name of the link between GPUs, by `Device.link`."""
 
 
 def _weights(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
@@ -232,11 +232,11 @@ SOURCES = {
     rules.WEIGHT_ONLY: mark("vLLM docs, FP8 W8A8: W8A16 through Marlin; its log: weight-only FP8 (FP4) compression"),
     "desc-act": "vLLM, marlin_utils.py: marlin_repeat_scales_on_all_ranks",
 }
-"""Where a fact is from, by the note's code, where that is the same for all."""
+"""Source of a fact by the note's code, if it is the same for all."""
 
 
 def source(code: str, params: Mapping[str, Param]) -> str | None:
-    """Where the fact is from if the note itself does not say."""
+    """The source of the fact if the note itself has none."""
     if code == "release" and isinstance(why := params["why"], Reason) and "prefix" in why.params:
         return tr("package metadata in {prefix}", prefix=why.params["prefix"])
     return tr(SOURCES[code], **params) if code in SOURCES else None
@@ -374,4 +374,4 @@ REASONS: dict[str, Text] = {
     ),
     "weights-and-free": mark("{weights} of weights, {free} free"),
 }
-"""What notes and verdicts are made of, by code."""
+"""Reasons inside notes and verdicts, by code."""

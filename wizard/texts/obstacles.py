@@ -1,4 +1,4 @@
-"""What keeps something from running, and what would help, in words: code → message."""
+"""Texts of obstacles: code → message."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def _no_python(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 
 
 def _version(fields: Fields) -> str:
-    """The engine that is needed."""
+    """The required engine."""
     return f"{fields['engine']} {fields['version']}"
 
 
 def _wanted(params: Mapping[str, Param]) -> str:
-    """Versions of Python that would do."""
+    """Versions of Python that would work."""
     values = params["wanted"]
     return tr(" or ").join(map(str, values)) if isinstance(values, tuple) else str(values)
 
@@ -257,6 +257,6 @@ TEXTS: dict[str, Text] = {
         ),
     ),
 }
-"""Why not, by the code of the reason."""
+"""Texts of obstacles, by the code of the reason."""
 PARTS = (mark("feed-forward"), mark("experts"), mark("shared experts"))
-"""Parts of a layer whose widths must come out even."""
+"""Parts of a layer whose widths must divide evenly."""

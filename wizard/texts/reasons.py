@@ -1,4 +1,4 @@
-"""Reasons as sentences: looks the text of a code up and puts the parameters into it."""
+"""Reasons as sentences: looks up the text of a code and inserts the parameters."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _TEXTS = {**obstacles.TEXTS, **notes.REASONS}
 
 
 def text(reason: Reason | str) -> str:
-    """The reason in a sentence, or in a few; a text stays as it is."""
+    """The reason in one or more sentences; a text is unchanged."""
     return reason if isinstance(reason, str) else " ".join(_sentences(reason))
 
 
 def brief(reason: Reason) -> str:
-    """Its first sentence, without the full stop."""
+    """Its first sentence, without the period."""
     problem = reason.params.get("problem")
     if reason.code == "and" and isinstance(problem, Reason):
         return brief(problem)
@@ -35,7 +35,7 @@ def _sentences(reason: Reason) -> tuple[str, ...]:
 
 
 def fields(params: Mapping[str, Param]) -> Fields:
-    """The parameters for people: ``size_bytes=1024`` is ``size='1.0 KiB'``."""
+    """The parameters as display texts: ``size_bytes=1024`` is ``size='1.0 KiB'``."""
     return dict(_field(name, value, params) for name, value in params.items())
 
 

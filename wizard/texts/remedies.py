@@ -1,4 +1,4 @@
-"""What would help, in words: code → message, options as flags or without."""
+"""Texts of remedies: code → message, with options as flags or in words."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ REMEDIES = {
     "try-another": mark("Try another --stack, --hardware or model."),
     "try-roofline": mark("Try --provider roofline."),
 }
-"""What would help, by the code of the remedy."""
+"""Texts of remedies, by code."""
 OR = mark(", or ")
-"""Stands between alternatives."""
+"""Separates alternatives."""
 ANYWAY, CONTAINERS = "all-the-same", "containers-need"
-"""Codes of remedies that other words go with: the options, or the alternatives."""
+"""Codes of remedies with a special text: the options, or the alternatives."""
 INSIDE = ("give-unquantized", "give-gguf")
-"""Codes of sentences that go on after other alternatives."""
+"""Codes of sentences that follow other alternatives."""
 _WORDS = {
     "max_len": mark("context {value}"),
     "users": mark("{value} users"),
@@ -75,12 +75,12 @@ _WORDS = {
     "kv_dtype": mark("KV cache {value}"),
     "gpu_memory_utilization": mark("{value} of GPU memory"),
 }
-_GIVEN_UP = {
+_REMOVED = {
     "release": mark("the newest release"),
     "runtime": mark("the runtime chosen by the wizard"),
     "engine_python": mark("an engine installed by the wizard"),
 }
-"""Option that is taken back → what there is then."""
+"""Removed option → its effect."""
 
 
 def text(remedies: Sequence[Remedy], *, flags: bool = True) -> str:
@@ -88,7 +88,7 @@ def text(remedies: Sequence[Remedy], *, flags: bool = True) -> str:
 
     Args:
         remedies: All of them.
-        flags: Options as the command line takes them: ``--max-len 8192``; without, for people: ``context 8,192``.
+        flags: Whether options are flags, ``--max-len 8192``, or words, ``context 8,192``.
     """
     if remedies and remedies[0].code == CONTAINERS:
         rest = text(remedies[1:], flags=flags)
@@ -109,21 +109,21 @@ def remedy(remedy: Remedy, *, flags: bool = True) -> str:
     values = fields(remedy.params)
     if remedy.code == "install-package":
         values["what"] = f"`{remedy.params['requirement']}`"
-    if remedy.code == "install-python-by" and isinstance(ways := remedy.params["ways"], tuple):
-        values["ways"] = tr(OR).join(f"`{way}`" for way in ways)
+    if remedy.code == "install-python-by" and isinstance(commands := remedy.params["ways"], tuple):
+        values["ways"] = tr(OR).join(f"`{command}`" for command in commands)
     return tr(REMEDIES.get(remedy.code, remedy.code), **values)
 
 
 def _options(remedy: Remedy, *, flags: bool) -> str:
     back = [name for name, value in remedy.changes.items() if value is None or value is False]
-    ways = [(_flag if flags else _word)(name, value) for name, value in remedy.changes.items() if name not in back]
-    way = (" " if flags else " · ").join(ways)
+    parts = [(_flag if flags else _word)(name, value) for name, value in remedy.changes.items() if name not in back]
+    setup = (" " if flags else " · ").join(parts)
     if not back:
-        return way
-    if not way and not flags and back[0] in _GIVEN_UP:
-        return tr(_GIVEN_UP[back[0]])
+        return setup
+    if not setup and not flags and back[0] in _REMOVED:
+        return tr(_REMOVED[back[0]])
     flag = _dashed(back[0])
-    return tr("{way} without {flag}", way=way, flag=flag) if way else tr("omit {flag}", flag=flag)
+    return tr("{way} without {flag}", way=setup, flag=flag) if setup else tr("omit {flag}", flag=flag)
 
 
 def _dashed(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The choices of the advice in words and rows, the same for every interface; foreign text is made harmless."""
+"""The advice's choices as text and rows, the same for every interface; untrusted text is sanitized."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Kind = Literal["weights", "cache", "activations", "overhead", "left", "excess"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One row of a memory bill."""
+    """A row of a memory breakdown."""
 
     kind: Kind
     name: str
@@ -40,12 +40,12 @@ class Part:
 
 
 def weights(choice: Choice) -> str:
-    """How the weights are stored: the format if there is one, else the dtype."""
+    """The format of the weights: the quantization if there is one, else the dtype."""
     return format_title(choice.quantization, choice.dtype)
 
 
 def choice_title(choice: Choice) -> str:
-    """One way to serve, in a list."""
+    """A setup, for lists."""
     gpus = choice.tp * choice.pp
     split = f"tp {choice.tp} × pp {choice.pp}" if choice.pp > 1 else gpus_words(gpus) if gpus > 1 else ""
     cache = tr("FP8 KV cache") if choice.kv_cache_dtype == "fp8" else ""
@@ -53,12 +53,12 @@ def choice_title(choice: Choice) -> str:
 
 
 def choice_room(choice: Choice) -> str:
-    """How many people are served at a time, and how long their conversations may be."""
+    """The number of concurrent users, and the length of their conversations."""
     return tr("{users:,} at a time, {tokens:,} tokens each", users=choice.max_batch_size, tokens=choice.max_seq_len)
 
 
 def ordered(choices: Sequence[Choice]) -> tuple[Choice, ...]:
-    """The best choice of each stack and format, then the rest; each part in the order of ``choices``."""
+    """The best choice of each stack and format, then the rest; both in the order of ``choices``."""
     best: dict[tuple[str, str | None], Choice] = {}
     for choice in choices:
         best.setdefault((choice.stack, choice.quantization), choice)
@@ -72,14 +72,14 @@ def reason(choice: Choice, code: str) -> str:
 
 
 def runner_up(choices: Sequence[Choice]) -> str:
-    """The second of the choices in the order in which they are shown, and why it is that; empty without one."""
+    """The second of the displayed choices, and the reason for its rank; empty without one."""
     second = next(iter(ordered(choices)[1:]), None)
     why = reason(second, BEHIND) if second else ""
     return tr("Alternative: {way}. {why}", way=choice_title(second), why=why) if second and why else ""
 
 
-def whys(choice: Choice) -> tuple[Note, ...]:
-    """Why the choice is as it is; what limits it and what it is behind in are said by themselves (`reason`)."""
+def choice_reasons(choice: Choice) -> tuple[Note, ...]:
+    """The reasons for the choice; its limit and its rank are shown separately (`reason`)."""
     return tuple(note for note in choice.reasons if note.code not in (LIMIT, BEHIND))
 
 
@@ -87,7 +87,7 @@ def whys(choice: Choice) -> tuple[Note, ...]:
 
 
 def bill_title(choice: Choice) -> str:
-    """Whose memory the bill is, the sum, and of how much."""
+    """Heading of a memory breakdown: the device, the sum, and the total."""
     gpus = len(choice.devices)
     used, budget = size(choice.memory.total_bytes), size(choice.memory.budget_bytes)
     if not gpus:
@@ -103,7 +103,7 @@ def bill_title(choice: Choice) -> str:
 
 
 def bill(memory: Memory) -> tuple[Part, ...]:
-    """The rows of a memory bill, in the order of the bar."""
+    """The rows of a memory breakdown, in the order of the bar."""
     cache = memory.kv_bytes_per_token * memory.kv_capacity_tokens
     left = memory.budget_bytes - memory.total_bytes
     tokens = memory.kv_capacity_tokens
@@ -118,9 +118,9 @@ def bill(memory: Memory) -> tuple[Part, ...]:
 
 
 def shares(parts: Sequence[Part], cells: int) -> list[int]:
-    """How many of ``cells`` each part gets: in proportion, and at least one for what is taken.
+    """Number of ``cells`` per part: in proportion, and at least one if it uses any memory.
 
-    What is too much is part of the others already and gets none.
+    The excess is part of the others already and gets none.
     """
     counts = [0 if part.kind == "excess" else max(0, part.bytes) for part in parts]
     whole = sum(counts)
@@ -136,7 +136,7 @@ def shares(parts: Sequence[Part], cells: int) -> list[int]:
 
 
 def pace(speed: Speed | None, *, each: bool = True) -> str:
-    """Speed in a list: ``39 tokens/s each``; without ``each`` beside the number of users; empty if it is unknown."""
+    """Speed in a list: ``39 tokens/s each``; ``each`` is omitted next to the number of users; empty if unknown."""
     if speed is None or not speed.tpot_ms:
         return ""
     per_s = rate(1000 / speed.tpot_ms)
@@ -144,7 +144,7 @@ def pace(speed: Speed | None, *, each: bool = True) -> str:
 
 
 def speed_sentence(speed: Speed | None) -> str:
-    """How fast it answers, from where to where, how sure that is and who says so; empty if nothing is known."""
+    """Speed with its range, confidence and provider; empty if unknown."""
     if speed is None or not speed.tpot_ms:
         return ""
     per_s = rate(1000 / speed.tpot_ms)

@@ -1,4 +1,4 @@
-"""What a table of texts holds."""
+"""Types of text tables."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TypeAlias
 from wizard.advise.reasons import Param
 
 Fields: TypeAlias = dict[str, object]
-"""Parameters as they stand in a sentence."""
+"""Parameters as display texts."""
 Sentences: TypeAlias = Callable[[Mapping[str, Param], Fields], tuple[str, ...]]
-"""What makes sentences of parameters, given as they are and for people; empty ones are left out."""
+"""Creates sentences from parameters, raw and as display texts; empty sentences are dropped."""
 Text: TypeAlias = str | Sentences
-"""A message (see `wizard.kernel.language.mark`), or what makes the sentences."""
+"""A message (see `wizard.kernel.language.mark`), or a function that creates the sentences."""

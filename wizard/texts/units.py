@@ -1,4 +1,4 @@
-"""Numbers that have words of their own."""
+"""Numbers with units in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from wizard.kernel.language import ntr
 
 
 def rate(per_s: float) -> str:
-    """Tokens in a second."""
+    """Tokens per second."""
     return f"{per_s:,.0f}" if per_s >= 9.95 else f"{per_s:.1f}"
 
 

@@ -35,7 +35,7 @@ from wizard.tui.theme import THEMES
 from wizard.tui.widgets.chrome import JourneyBar, Speaks, key_name
 
 LONGEST_S = 0.5
-"""Seconds that a key waits at most for what was typed before it."""
+"""Maximum seconds that a key waits for text typed before it."""
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -52,14 +52,14 @@ class WizardApp(App[int]):
     """Interface 1: full screen. Its result is the exit status.
 
     Args:
-        workspace: Where servers are made and found.
+        workspace: The workspace of the servers.
         journey: The functions of `wizard.journey`, or others with the same names and meanings.
-        answers: Answers given beforehand; the forms hold them, and a model that was named is looked at without asking.
-        hardware: Plan for this machine instead of the present one (see `wizard.journey.probe`).
-        offline: Ask no hub.
-        clock: Seconds that only go forward.
-        workshop: What a facilitator decided.
-        explain: Let every stage show its explanation.
+        answers: Answers given in advance; the forms contain them, and a named model is inspected without a question.
+        hardware: Plan for this machine instead of the current one (see `wizard.journey.probe`).
+        offline: Never access the Hub.
+        clock: Monotonic seconds.
+        workshop: The facilitator's workshop.
+        explain: Whether every stage shows its explanation.
     """
 
     TITLE = "triton-wizard"
@@ -87,7 +87,7 @@ class WizardApp(App[int]):
         explain: bool = False,
     ) -> None:
         if not os.environ.get("NO_COLOR"):
-            os.environ.pop("NO_COLOR", None)  # empty it asks for nothing (no-color.org), but Textual would obey it
+            os.environ.pop("NO_COLOR", None)  # empty means unset (no-color.org), but Textual would treat it as set
         textual_private.draw_often()
         super().__init__()
         if journey is None:
@@ -116,7 +116,7 @@ class WizardApp(App[int]):
         """What all stages teach, and the workshop."""
 
     def get_driver_class(self) -> type[Driver]:
-        """What writes to this platform's terminal, or to what ``TEXTUAL_DRIVER`` says."""
+        """The driver for this platform's terminal, or the one in ``TEXTUAL_DRIVER``."""
         driver = super().get_driver_class()
         if driver.__name__ != "LinuxDriver":
             return driver
@@ -125,23 +125,23 @@ class WizardApp(App[int]):
         return terminal_driver.Driver
 
     def compose(self) -> ComposeResult:
-        """What is seen until the first screen comes."""
+        """The content until the first screen appears."""
         yield JourneyBar(-1)
 
     def on_mount(self) -> None:
-        """Put the colours on and begin to walk."""
-        gc.freeze()  # what is loaded by now stays: looking through all of it delays a key by several frames
+        """Apply the theme and start the flow."""
+        gc.freeze()  # freeze loaded objects: scanning all of them delays a key by several frames
         self.set_interval(garbage_collection.EVERY_S, garbage_collection.collect_all)
         for theme in THEMES:
             self.register_theme(theme)
         self._apply()
         self.set_keymap(self.settings.keys)
         if self._damaged is not None:
-            self.tell(self._damaged)
+            self.report_error(self._damaged)
         if self.settings.keys:
-            self.call_after_refresh(self._check_keys)  # which imports all screens, and so comes after the first frame
+            self.call_after_refresh(self._check_keys)  # imports all screens, and so runs after the first frame
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):  # a closed window must leave no step running
+        for number in (signal.SIGTERM, signal.SIGHUP):  # a closed window must not leave a step running
             loop.add_signal_handler(number, self._terminate)
         self._walk()
 
@@ -150,12 +150,12 @@ class WizardApp(App[int]):
         await Flow(self, self.journey, self.workspace).walk()
 
     def change_settings(self, **changes: Any) -> None:
-        """Change fields of `Settings`, at once and for the next runs; what cannot be kept is said."""
+        """Change fields of `Settings`, now and for the next runs; reports if they cannot be saved."""
         try:
             self.settings, aside = change(**changes)
         except WizardError as error:
             self.settings = replace(self.settings, **changes)
-            self.tell(error)
+            self.report_error(error)
         else:
             if aside is not None:
                 text = tr("Could not read your settings. The file was kept as {path}.", path=aside)
@@ -168,7 +168,7 @@ class WizardApp(App[int]):
         self._take_keys()
 
     def _relabel(self) -> None:
-        """Say in the present language what is on the screen, and on the stage below a window."""
+        """Update all text on the screen, and on the stage below a window, to the current language."""
         for run in self.runs.values():
             run.relabel()
         for screen in self.screen_stack:
@@ -177,7 +177,7 @@ class WizardApp(App[int]):
                     node.relabel()
 
     def _apply(self) -> None:
-        """Let the colours be as they are set; the language was chosen before, perhaps by a flag."""
+        """Apply the theme from the settings; the language was set before, possibly by a flag."""
         known = self.settings.theme in self.available_themes
         self.theme = self.settings.theme if known else THEME
         if not known:
@@ -185,7 +185,7 @@ class WizardApp(App[int]):
             self.notify(text, severity="warning", markup=False)
 
     def _take_keys(self) -> list[str]:
-        """Let those keys of the settings hold that can, and say what is wrong with the others."""
+        """Apply the valid keys of the settings, and report the others."""
         from wizard.tui.keys import usable
 
         good, problems = usable(self.settings.keys) if self.settings.keys else ({}, [])
@@ -197,12 +197,12 @@ class WizardApp(App[int]):
         for problem in self._take_keys():
             self.notify(problem, severity="warning", markup=False)
 
-    def tell(self, error: WizardError) -> None:
-        """Say what went wrong where the journey can go on without it."""
+    def report_error(self, error: WizardError) -> None:
+        """Report an error with which the workflow can continue."""
         self.notify(f"{error.what}\n{error.todo}", title=error.code, severity="warning", markup=False)
 
     def beside(self, work: Coroutine[Any, Any, None]) -> Worker[None]:
-        """Let ``work`` go on beside the screens."""
+        """Run ``work`` in the background."""
         return self.run_worker(work, group="beside")
 
     def watches(self, run: Run) -> bool:
@@ -227,16 +227,16 @@ class WizardApp(App[int]):
             self.notify(tr("Cannot save it: {reason}", reason=reason), severity="error", markup=False)
 
     async def on_event(self, event: events.Event) -> None:
-        """What was typed before a key counts before it, however fast it came."""
+        """Text typed before a key is processed before it, however fast it was typed."""
         if isinstance(event, events.Key) and not (event.is_forwarded or event.is_printable):
             await self._typed()
         await super().on_event(event)
 
     async def _typed(self) -> None:
-        """Wait until the field or list that has the focus, and all around it up to the screen, know what was typed.
+        """Wait until the focused field or list, and its ancestors up to the screen, have processed the typed text.
 
-        Textual gives letters and arrows to the widget's queue, and does at once what a key with priority does: Enter
-        would overtake them.
+        Textual queues letters and arrows for the widget, but handles keys with priority at once: Enter would overtake
+        them.
         """
         from textual.widgets import OptionList
 
@@ -247,25 +247,25 @@ class WizardApp(App[int]):
             if node is not self:
                 done = asyncio.Event()
                 if node.call_later(done.set):
-                    with suppress(asyncio.TimeoutError):  # one that waits for this very key must not wait for ever
+                    with suppress(asyncio.TimeoutError):  # one that waits for this very key must not wait forever
                         await asyncio.wait_for(done.wait(), LONGEST_S)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A window that asks for a key gets each, that of the settings and that of leaving, too."""
+        """A window that waits for a key gets every key, including those for settings and for leaving."""
         return not getattr(self.screen, "takes_every_key", False) and super().check_action(action, parameters)
 
     def get_key_display(self, binding: Binding) -> str:
-        """Names of keys as they are printed on them: Esc, F1, ^R."""
+        """Printed names of keys: Esc, F1, ^R."""
         return binding.key_display or key_name(binding.key)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """What the command palette offers."""
+        """The commands of the command palette."""
         from wizard.tui.palette import commands
 
         return commands(self, screen)
 
     async def action_quit(self) -> None:
-        """Leave; the stage may ask first. Asked that already, the answer under the cursor is taken."""
+        """Leave; the stage may ask first. If that question is already open, its selected answer is used."""
         if isinstance(self.screen, AskScreen) and self.screen.leaves:
             self.screen.action_accept()
             return
@@ -287,7 +287,7 @@ class WizardApp(App[int]):
         return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, StageScreen)), None)
 
     def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Leave, and name the servers that go on running; what is being built is stopped before, if the user agrees."""
+        """Leave, and print the servers that keep running; running builds are stopped first, if the user agrees."""
         if any(run.under_way for run in self.runs.values()):
             self._stop_first()
             return
@@ -309,7 +309,7 @@ class WizardApp(App[int]):
             self.exit(status)
 
     async def action_interrupt(self) -> None:
-        """Ctrl+C: copy what is selected; if nothing is, leave."""
+        """Ctrl+C: copy the selection; without one, leave."""
         selected = self.screen.get_selected_text() or getattr(self.focused, "selected_text", "")
         if selected:
             self.copy_to_clipboard(selected)
@@ -326,33 +326,36 @@ class WizardApp(App[int]):
     async def _give_tmux(self, text: str) -> None:
         from wizard.tui import background
 
-        async with self._tmux:  # what was copied last is what stays
+        async with self._tmux:  # the last copied text wins
             await background.call(partial(clipboard.tmux_takes, text))
 
     def action_help(self) -> None:
-        """Explain the present screen."""
+        """Explain the current screen."""
         from wizard.tui.screens.help import help_screen
 
         if not isinstance(self.screen, (ReaderScreen, CommandPalette)):
             self.push_screen(help_screen(self.screen))
 
     def action_settings(self) -> None:
-        """Language, colours, keys; over a stage, not over a window."""
+        """Language, theme, keys; over a stage, not over a window."""
         from wizard.tui.screens.settings import SettingsScreen
 
         if not isinstance(self.screen, ModalScreen):
             self.push_screen(SettingsScreen(lambda: self.settings, self.change_settings, [*self.available_themes]))
 
     def action_command_palette(self) -> None:
-        """Everything that can be done here, to be searched."""
+        """Search everything that can be done here."""
         if not isinstance(self.screen, ModalScreen):
             self.push_screen(CommandPalette(id="--command-palette", placeholder=tr("Search for a command")))
 
 
 def run_tui(workspace: Workspace, **options: Any) -> int:
     """Run the full-screen wizard, with the options of `WizardApp`, and return the exit status."""
-    if "TEXTUAL_DRIVER" not in os.environ:  # in a browser they say how large the page is
-        for name in ("COLUMNS", "LINES"):  # left by a program around this one (readline does so), they hide resizes
+    if "TEXTUAL_DRIVER" not in os.environ:  # in a browser they are the size of the page
+        for name in (
+            "COLUMNS",
+            "LINES",
+        ):  # if a program around this one sets them (as readline does), they hide resizes
             os.environ.pop(name, None)
     app = WizardApp(workspace, **options)
     result = app.run()

@@ -1,4 +1,4 @@
-"""The conversations that are had now among those that are kept: saved after every answer, in order, unless private."""
+"""Save the current conversations after every answer, in order, unless they are private."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from wizard.serve.endpoint import Endpoint
 from wizard.tui import background
 
 Side: TypeAlias = Literal["first", "second"]
-"""Who of two that answer the same questions."""
+"""One of two conversations with the same questions."""
 
 
 class Autosave:
-    """All that blocks is done in threads. Every method may raise `WorkspaceError`, see `wizard.chat.history`.
+    """Saves conversations; blocking work runs in threads. Every method may raise `WorkspaceError`, see
+    `wizard.chat.history`.
 
     Args:
-        history: Where conversations are kept.
-        private: Nothing is kept.
-        kept: What was gone on with before.
+        history: The saved conversations.
+        private: Whether saving is off.
+        kept: The saved conversation that is continued.
     """
 
     def __init__(self, history: History, *, private: bool, kept: Kept | None = None) -> None:
@@ -33,45 +34,45 @@ class Autosave:
 
     @property
     def kept(self) -> Kept:
-        """The present conversation with the first model as it was saved last."""
+        """The last save of the current conversation with the first model."""
         return self._present.get("first") or Kept(Conversation())
 
     @property
     def open_now(self) -> set[int | None]:
-        """Numbers of the present conversations."""
+        """IDs of the current conversations."""
         return {kept.id for kept in self._present.values()}
 
     def begin(self, *, private: bool) -> None:
-        """Another conversation, which is kept when something is said in it, and never if it is ``private``."""
+        """Start another conversation, which is saved from its first message on, and never if it is ``private``."""
         self._present, self.private = {}, private
 
     async def end_second(self) -> None:
-        """Nobody answers beside the first any more; what was kept of it stays."""
+        """The second model leaves the comparison; its saved conversation is kept."""
         async with self._turn:
             self._present.pop("second", None)
 
     async def save(self, conversation: Conversation, endpoint: Endpoint, side: Side = "first") -> None:
-        """Keep a present conversation, with the model at ``endpoint``, as it is now."""
+        """Save a current conversation with the model at ``endpoint``."""
         if self.private or not any(message.role == "user" for message in conversation.messages):
             return
         present = self._present
-        async with self._turn:  # one after the other: each goes on from what the one before has made
+        async with self._turn:  # one after the other: each continues the result of the one before
             old = present.get(side) or Kept(conversation)
             now = replace(old, conversation=conversation, model=endpoint.model, endpoint=endpoint.name)
             present[side] = await background.call(partial(self._history.save, now))
 
     async def open(self, number: int) -> Conversation:
-        """Go on with a kept conversation, with the first model."""
+        """Continue a saved conversation, with the first model."""
         kept = await background.call(partial(self._history.load, number))
         self._present, self.private = {"first": kept}, False
         return kept.conversation
 
     async def search(self, text: str) -> list[Entry]:
-        """Kept conversations with ``text``, or all, the last one first."""
+        """Saved conversations with ``text``, or all, most recent first."""
         return await background.call(partial(self._history.search, text))
 
     async def rename(self, number: int, title: str) -> None:
-        """Give a kept conversation another title."""
+        """Change the title of a saved conversation."""
         async with self._turn:
             await background.call(partial(self._history.rename, number, title))
             for side, kept in self._present.items():
@@ -79,7 +80,7 @@ class Autosave:
                     self._present[side] = replace(kept, title=" ".join(title.split()))
 
     async def delete(self, number: int) -> None:
-        """Remove a kept conversation; what is said on in it becomes another one."""
+        """Delete a saved conversation; if it is continued, it becomes a new one."""
         async with self._turn:
             await background.call(partial(self._history.delete, number))
             for side in [side for side, kept in self._present.items() if kept.id == number]:

@@ -1,4 +1,4 @@
-"""Blocking functions of the journey, awaited without blocking the screen."""
+"""Blocking functions, awaited without blocking the screen."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ T = TypeVar("T")
 
 
 async def call(function: Callable[[], T]) -> T:
-    """Run ``function`` in a thread of its own and return what it returns, or raise what it raises.
+    """Run ``function`` in a separate thread and return its result, or raise its exception.
 
-    The thread is a daemon: the loop's own executor would keep a wizard that was told to quit alive until the last
-    question to a hub has timed out. A result that nobody waits for any more is dropped.
+    The thread is a daemon: the loop's own executor would keep a quitting wizard alive until the last request to the Hub
+    has timed out. A result that is no longer awaited is dropped.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
     def settle(setter: Callable[[Any], None], value: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # the wizard was quit and its loop is closed
+        with contextlib.suppress(RuntimeError):  # the wizard has quit and its loop is closed
             loop.call_soon_threadsafe(lambda: None if future.done() else setter(value))
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""Plans that are carried out, on the screen or in the background: one at a time, and how each ended is told."""
+"""Running plans, on the screen or in the background: one at a time, with a notification when each ends."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Builds:
     """The runs of the app's plans (`WizardApp.runs`).
 
     Args:
-        app: Where they are shown, and told of.
-        journey: What carries them out.
-        workspace: Where.
-        changed: Called when a server has come or gone.
+        app: The app that shows them.
+        journey: The facade that runs them.
+        workspace: The workspace of the runs.
+        changed: Called when a server was started or stopped.
     """
 
     def __init__(self, app: WizardApp, journey: JourneyPort, workspace: Workspace, changed: Callable[[], None]) -> None:
@@ -40,11 +40,11 @@ class Builds:
         self._measured: dict[str, str] = {}
 
     def measured(self, name: str) -> str:
-        """What the server ``name`` that became ready took beside what was predicted; empty if it was not measured."""
+        """The measured and predicted memory of the server ``name`` that became ready; empty if it was not measured."""
         return self._measured.get(name, "")
 
     def run(self, plan: Plan) -> Run:
-        """The run of ``plan``: the one that is shown again, or one that is under way for its server, or a new one."""
+        """The run of ``plan``: the one shown again, or the active one for its server, or a new one."""
         from wizard.tui.run import Run
 
         run = self._app.runs.get(plan.name)
@@ -67,7 +67,7 @@ class Builds:
         return status
 
     def _ended(self, run: Run, message: Message) -> None:
-        """Tell how a run ended that no screen shows; one that failed can be come back to."""
+        """Notify about the end of a run that no screen shows; a failed one can be opened again."""
         from wizard.tui.event_messages import Ended
         from wizard.tui.views.build import Phase
 
@@ -75,17 +75,17 @@ class Builds:
             return
         name = one_line(run.plan.name)
         if run.view.phase is Phase.READY:
-            self._app.runs.pop(run.plan.name, None)  # it is among the servers now
+            self._app.runs.pop(run.plan.name, None)  # it is in the list of servers now
             self._app.notify(tr("Its server is responding."), title=tr("{name} is ready", name=name), markup=False)
         elif run.view.error is not None:
             title = tr("Could not build {name}", name=name)
             self._app.notify(plain(run.view.error.what), title=title, severity="error", markup=False)
 
     async def _carry_out(self, plan: Plan, redo: Set[str], skip: Set[str]) -> AsyncGenerator[Event, None]:
-        """The run's events; remembers the server that is ready, for what is said after quitting.
+        """The run's events; remembers the ready server, for the message after quitting.
 
         Raises:
-            WorkspaceError: TW-R09 if another plan is being carried out in the background.
+            WorkspaceError: TW-R09 if another plan is running in the background.
         """
         from wizard.run.events import Ready
 

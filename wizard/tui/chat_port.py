@@ -1,4 +1,4 @@
-"""What the chat screen may call, as values: it knows neither the journey nor the workspace."""
+"""The functions that the chat screen may call, as values: it knows neither the facade nor the workspace."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from wizard.serve.status import Status
 
 @dataclass(frozen=True, slots=True)
 class ChatPort:
-    """Functions; all but ``send`` block and are called in threads.
+    """Functions of the chat; all but ``send`` block and are called in threads.
 
     Attributes:
         send: Stream the answer of a server to a conversation.
-        served: What a server says of its model.
-        now: The server that is chatted with, as it runs now; None if it does not.
+        served: A server's description of its model.
+        now: The current server as it is running now; None if it is not running.
         stop: Stop it.
         others: Servers of the workspace that are ready.
         at: The server at a URL, and one of its models.
-        chat_command: What chats with a server from a shell.
-        meter: What counts the context's tokens.
+        chat_command: The shell command for a chat with a server.
+        meter: The counter of the context's tokens.
         presets: System prompts with settings.
-        history: Where conversations are kept.
-        private: Whether nothing is kept from the beginning.
-        kept: The conversation that is gone on with, if it is kept.
-        clock: Seconds that only go forward.
+        history: The saved conversations.
+        private: Whether saving is off from the beginning.
+        kept: The conversation that is continued, if it is saved.
+        clock: Monotonic seconds.
     """
 
     send: Callable[[Endpoint, Conversation], AsyncGenerator[Chunk, None]]
@@ -56,7 +56,7 @@ class ChatPort:
     clock: Callable[[], float] = time.monotonic
 
     def renewed(self, known: Endpoint) -> Endpoint | None:
-        """The server if it was started again where ``known`` was, perhaps with other settings."""
+        """The server that was restarted in place of ``known``, possibly with other settings."""
         there = self.now()
         return there if there is not None and there != known and there.answers_as(known) else None
 

@@ -1,4 +1,4 @@
-"""What is copied, and what is said of it: a terminal that has no clipboard, as far as is known, has taken nothing."""
+"""Copying, and its notification: a terminal without clipboard support has copied nothing."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def copy(app: App[Any], text: str, message: str, *, instead: str = "") -> None:
     """Put ``text`` into the clipboard of the terminal, or of the browser.
 
     Args:
-        app: It knows which of the two it is.
-        text: What is copied.
-        said: What is said then.
-        instead: Another way to have the text, which is said where there is no clipboard.
+        app: The app, which knows the clipboard.
+        text: The text to copy.
+        message: The notification.
+        instead: An alternative to show if there is no clipboard support.
     """
     app.copy_to_clipboard(text)
     if clipboard.missing() and not app.is_web:

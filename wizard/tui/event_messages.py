@@ -1,8 +1,7 @@
-"""The journey's events as messages for a screen.
+"""Events of a run as messages for a screen.
 
-Lines of output are handed over in batches every 50 ms, or 100 ms in a flood: a view that is touched for every line is
-10 to 60 times slower (measured on 20,000 lines with ``textual.widgets.Log``: 0.55 s batched, 5 s and more line by
-line).
+Lines of output are posted in batches every 50 ms, or 100 ms in a flood: a view that is updated for every line is 10 to
+60 times slower (measured on 20,000 lines with ``textual.widgets.Log``: 0.55 s batched, 5 s and more line by line).
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from wizard.run.events import Event, Output, Progress
 FLUSH_S = 0.05
 """Seconds between two batches."""
 FLOOD_LINES, FLOOD_S = 200, 0.1
-"""From so many lines in a batch on nobody reads along, and the next one comes later: keys go before."""
+"""From this number of lines per batch on, nobody can read along, and the next batch comes later: keys have priority."""
 MAX_LINES = 5_000
-"""Lines that a view keeps; the log on disk has all of them."""
+"""Maximum number of lines in a view; the log on disk has all of them."""
 
 
 class LogLines(Message):
@@ -34,7 +33,7 @@ class LogLines(Message):
 
 
 class Happened(Message):
-    """Anything else that the engine said; of several `Progress` within a batch only the last."""
+    """Any other event; of several `Progress` within a batch only the last."""
 
     def __init__(self, event: Event) -> None:
         super().__init__()
@@ -42,19 +41,19 @@ class Happened(Message):
 
 
 class Begun(Message):
-    """It began, once more perhaps: what was said before is of no interest."""
+    """The run began, possibly again: earlier output is obsolete."""
 
 
 class Moved(Message):
-    """What is known of it is something else now."""
+    """The run's state has changed."""
 
 
 class Ended(Message):
-    """Nothing more will come; always the last."""
+    """The run has ended; always the last message."""
 
 
 async def relay(events: AsyncGenerator[Event, None], post: Callable[[Message], object]) -> None:
-    """Post every event of ``events`` in order, output in batches; cancelling this closes ``events``."""
+    """Post all ``events`` in order, output in batches; cancelling this closes ``events``."""
     loop = asyncio.get_running_loop()
     lines: deque[str] = deque(maxlen=MAX_LINES)
     progress: list[Progress] = []

@@ -1,4 +1,4 @@
-"""A screen for each question of the walk (`wizard.flow`). One worker shows them, from the first to the last."""
+"""A screen for each question of the workflow (`wizard.flow`). One worker shows them, from the first to the last."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from wizard.plan.plan import Plan
     from wizard.serve.endpoint import Endpoint
     from wizard.tui.app import WizardApp
-    from wizard.tui.screens.welcome import Way
+    from wizard.tui.screens.welcome import Selection
 
 T = TypeVar("T")
 
 
 class Flow:
-    """A method for each question: it shows the screen and returns the answer.
+    """A method per question: shows the screen and returns the answer.
 
-    What is kept here is only what screens have found out. They are imported when they are first shown, so that the
-    first frame does not wait for the last screen.
+    The only state here is the results of screens. Screens are imported when first shown, so that the first frame does
+    not wait for the last screen.
     """
 
     def __init__(self, app: WizardApp, journey: JourneyPort, workspace: Workspace) -> None:
@@ -51,7 +51,7 @@ class Flow:
         """The server that the chat was left to restart."""
 
     async def walk(self, state: State | None = None) -> None:
-        """Until the app is left; a ``state`` is where it begins."""
+        """Run until the user leaves the app; starts at ``state`` if given."""
         workshop = self._app.guide.workshop
         if state is None and workshop.text:
             await self._app.push_screen_wait(ReaderScreen(tr(workshop.title), tr(workshop.text)))
@@ -79,11 +79,11 @@ class Flow:
         return await self._app.push_screen_wait(screen)
 
     def _forget(self) -> None:
-        """A server has come or gone: the memory that was free is not what is free now."""
+        """A server was started or stopped: the free memory has changed."""
         self._seen = replace(self._seen, host=None, suggestions=None)
 
     async def _welcome(self, state: State, _ask: Ask) -> Answer | Back:
-        """Where everything begins: the machine, what runs already, and the ways on."""
+        """The first screen: the machine, running servers, and the entries."""
         from wizard.tui.screens.welcome import WelcomeScreen
 
         screen = WelcomeScreen(
@@ -92,24 +92,24 @@ class Flow:
             partial(servers, self._app, self._journey, self._workspace, state),
             replace(self._seen, explanations=self._app.guide.shown),
         )
-        way = await self._show(screen)
+        selection = await self._show(screen)
         self._seen = replace(screen.view, error=None, servers=None)
-        chosen = None if way is None else self._way(way)
+        chosen = None if selection is None else self._chosen(selection)
         return Back() if chosen is None else Answer(chosen, host=self._seen.host)
 
-    def _way(self, way: Way) -> object:
-        """The way that the user chose, as the walk calls it; None if its server has gone meanwhile."""
-        if way.server is None:
-            return {"recipes": "recipes", "machine": "machine"}.get(way.row, Serve(way.model))
-        if way.server.plan is not None:
-            return Resume(way.server.plan)
-        if way.server.endpoint is not None:
-            return Talk(way.server.endpoint)
-        run = self._app.runs.get(way.server.name)
+    def _chosen(self, selection: Selection) -> object:
+        """The user's selection as a value of the flow; None if its server has exited meanwhile."""
+        if selection.server is None:
+            return {"recipes": "recipes", "machine": "machine"}.get(selection.row, Serve(selection.model))
+        if selection.server.plan is not None:
+            return Resume(selection.server.plan)
+        if selection.server.endpoint is not None:
+            return Talk(selection.server.endpoint)
+        run = self._app.runs.get(selection.server.name)
         return Watch(run.plan) if run else None
 
     async def _recipes(self, state: State, _ask: Ask) -> Answer | Back:
-        """The ready recipes, to take one of them."""
+        """The list of ready-made recipes."""
         from wizard.tui.screens.recipes import RecipesScreen
 
         name = await self._show(RecipesScreen(self._journey.recipes, state.host))
@@ -148,10 +148,10 @@ class Flow:
 
     async def _engine(self, state: State, _ask: Ask) -> Answer:
         offer = there(engine_offer(state))
-        return Answer(await self._app.push_screen_wait(AskScreen(offer.question, offer.ways)))
+        return Answer(await self._app.push_screen_wait(AskScreen(offer.question, offer.options)))
 
     async def _advice(self, state: State, _ask: Ask) -> Answer | Back:
-        """How to serve it, with the cursor on the way that was chosen before."""
+        """The advice, with the cursor on the earlier choice."""
         from wizard.kernel.values import to_data
         from wizard.plan.questions import constraints
         from wizard.texts.explain import figures
@@ -182,7 +182,7 @@ class Flow:
         return Back(given=given) if plan is None else Answer(plan, given)
 
     async def _build(self, state: State, _ask: Ask) -> Answer | Back:
-        """Carry the plan out, or show the run that does it already; it may be left in the background."""
+        """Run the plan, or show its active run; the user may leave it in the background."""
         from wizard.tui.screens.build import BuildScreen
 
         self._restarted, plan = None, there(state.plan)
@@ -195,7 +195,7 @@ class Flow:
         return Back() if end is None else Answer(Talk(end))
 
     async def _chat(self, state: State, _ask: Ask) -> Answer:
-        """Talk; a conversation is continued where it is kept, too."""
+        """The chat; a saved conversation is continued in the history, too."""
         from wizard.chat.conversation import conversation
         from wizard.tui.chat_port import calls_of
         from wizard.tui.screens.chat import ChatScreen

@@ -1,43 +1,44 @@
-"""When Python looks for garbage: not while a key waits."""
+"""Garbage collection that does not delay keys."""
 
 from __future__ import annotations
 
 import gc
 
 RARELY = (2_000, 25, 400)
-"""Objects made and not thrown away before a look at the youngest, such looks before one at the next older, and so on.
-A look at 20,000 young ones took 20 to 36 ms of processor time while somebody scrolled, at 2,000 it took 4 ms at most;
-one at the next older, after 500 of them, took 244 ms while an answer came, after 25 it took 9 ms at most
-(Python's own: 700, 10, 10)."""
+"""Thresholds of the generations: surviving allocations before the youngest is collected, such collections before the
+next older is, and so on. Collecting 20,000 young objects took 20 to 36 ms of processor time during scrolling, 2,000
+took at most 4 ms; the next older generation, after 500 of them, took 244 ms during an answer, after 25 at most 9 ms
+(Python's own: 700, 10, 10).
+"""
 EVERY_S = 60.0
-"""Seconds between two looks at everything that was made since the wizard began."""
+"""Seconds between two collections of everything created since the wizard began."""
 
 
 def collect_rarely() -> None:
-    """Look for garbage after more allocations, and by their number hardly ever at everything that lives.
+    """Collect garbage after more allocations, and hardly ever all living objects.
 
-    A whole search takes 100 ms and more where the lines of a long conversation live (measured with
-    ``benchmarks/terminal/transcript.py``): a key that is pressed then waits for it. What dies young is found as before,
-    the rest by `whole`.
+    A full collection takes 100 ms and more with the lines of a long conversation (measured with
+    ``benchmarks/terminal/transcript.py``): a key that is pressed then waits for it. Short-lived objects are collected
+    as before, the rest by `collect_all`.
     """
     gc.set_threshold(*RARELY)
 
 
 def collect_all() -> None:
-    """Look at everything; called every `EVERY_S` seconds, so that nothing piles up.
+    """Collect everything; called every `EVERY_S` seconds, so that nothing accumulates.
 
-    Lines that were drawn hold themselves (a Textual ``Strip`` keeps what it was divided into, itself too), and those
-    that stayed for a while die old: without this, 500 tokens per second left 4.4 MB a minute behind.
+    Drawn lines refer to themselves (a Textual ``Strip`` keeps its divisions, including itself), and some die only in
+    the oldest generation: without this, 500 tokens per second leaked 4.4 MB per minute.
     """
     gc.collect()
 
 
 def collect_and_freeze() -> None:
-    """Look through everything once, now, and leave what is still there alone from here on.
+    """Collect everything once, now, and exclude the surviving objects from then on.
 
-    A full collection looks at every object of every module that is loaded, which delays a key by several frames, and
-    where much is made and thrown away, as by a build that writes thousands of lines, it comes every few seconds. So a
-    screen on which much streams does it once, before it begins; what was left alone before is looked at again then.
+    A full collection scans every object of every loaded module, which delays a key by several frames, and with many
+    short-lived objects, as in a build that writes thousands of lines, it runs every few seconds. So a screen with
+    streamed output runs it once, at its beginning; objects that were excluded before are scanned again then.
     """
     gc.unfreeze()
     gc.collect()

@@ -1,4 +1,4 @@
-"""What all stages share that teach: whether explanations are shown now, and the workshop that the user is in."""
+"""State that all stages share: whether explanations are shown, and the workshop."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from wizard.catalog.workshops import Workshop
 
 
 class Guide:
-    """One for the whole run of the wizard.
+    """A single instance per run of the wizard.
 
     Attributes:
-        workshop: What the facilitator decided; an empty one outside of workshops.
-        shown: Whether every stage shows its explanation; a key of every stage changes it.
+        workshop: The facilitator's workshop; an empty one without a workshop.
+        shown: Whether every stage shows its explanation; a key on every stage toggles it.
     """
 
     def __init__(self, workshop: Workshop | None = None, *, shown: bool = False) -> None:
@@ -19,7 +19,7 @@ class Guide:
 
     @property
     def closed(self) -> frozenset[str]:
-        """Ways of the welcome that lead to what the workshop hides, or to a model that it does not allow."""
+        """Entries of the welcome that lead to a stage that the workshop hides, or to a model that it does not allow."""
         decided = "model" in self.workshop.hide or "model" in self.workshop.pin
         return frozenset(self.workshop.hide) & {"machine"} | (
             frozenset({"model", "recipes"}) if decided else frozenset()

@@ -1,6 +1,6 @@
-"""Every key of the full-screen wizard: where it works, what it does, and which other may be put in its place.
+"""All keys of the full-screen wizard: where they work, what they do, and which keys can replace them.
 
-The bindings are read from the classes that declare them; nothing is listed twice.
+The bindings are read from the classes that declare them; there is no second list.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ WHERE = {
     "pane": mark("Scrolling text"),
     "options": mark("Multiple choice"),
 }
-"""First part of an id → where the key works."""
+"""First part of an ID → where the key works."""
 MODIFIERS = {"alt", "ctrl", "shift", "super", "hyper", "meta"}
 NAMES = {key.value for key in Keys if "+" not in key.value}
-"""Textual's names of keys that are not called by their character."""
+"""Textual's names of keys that are not named by their character."""
 RESERVED = ("tab", "shift+tab", "escape")
-"""Keys that move between the parts of a screen, or out of it, whatever else is chosen."""
+"""Keys for moving between the parts of a screen, or leaving it, which cannot be reassigned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +68,17 @@ class Key:
 
     @property
     def where(self) -> str:
-        """Where it works, in words."""
+        """Where it works, as text."""
         part = self.id.partition(".")[0]
         return tr(WHERE[part]) if part in WHERE else part.capitalize()
 
     def keys(self, changed: Mapping[str, str]) -> list[str]:
-        """The keys that do it, given the ``changed`` ones of the settings, by Textual's names."""
+        """The keys of the action, given the ``changed`` ones of the settings, by Textual's names."""
         return [normal(word) for word in changed.get(self.id, self.binding.key).split(",")]
 
 
 def classes() -> list[type[DOMNode]]:
-    """Every class of the full-screen wizard that declares bindings; all screens and widgets are imported for that."""
+    """All classes of the full-screen wizard that declare bindings; imports all screens and widgets."""
     from wizard.tui import screens, widgets
 
     names = ["wizard.tui.app"]
@@ -106,7 +106,7 @@ def declared() -> tuple[Key, ...]:
 
 
 def normal(key: str) -> str:
-    """Textual's name of a key as people write it: ``?`` is ``question_mark``, ``Shift+Ctrl+X`` is ``ctrl+shift+x``."""
+    """Textual's name of a key as users write it: ``?`` is ``question_mark``, ``Shift+Ctrl+X`` is ``ctrl+shift+x``."""
     key = key.strip()
     if len(key) == 1:
         return _named(key)
@@ -115,7 +115,7 @@ def normal(key: str) -> str:
 
 
 def _named(character: str) -> str:
-    """Textual's name of the key with this character: letters and digits are called by themselves, others by Unicode."""
+    """Textual's name of the key with this character: letters and digits by themselves, others by their Unicode name."""
     if character.isalnum():
         return character
     name = unicodedata.name(character, character).lower().replace("-", "_").replace(" ", "_")
@@ -123,33 +123,35 @@ def _named(character: str) -> str:
 
 
 def known(key: str) -> bool:
-    """Whether there is a key of this name (`normal`); whether this keyboard and terminal send it is another matter."""
+    """Whether a key with this name exists (`normal`); this keyboard and terminal may not be able to send it."""
     *modifiers, last = key.split("+")
     return MODIFIERS.issuperset(modifiers) and (last in NAMES or len(format_key(last)) == 1)
 
 
 def shown(keys: Iterable[str]) -> str:
-    """Names of keys as they are printed on them."""
+    """Printed names of keys."""
     return " ".join(map(key_name, keys))
 
 
 def refusal(target: Key, key: str, changed: Mapping[str, str]) -> str:
-    """Why ``key`` cannot do what ``wanted`` does, in words; empty if it can."""
+    """Why ``key`` cannot be assigned to ``target``, as text; empty if it can."""
     own = key in target.keys({})
     if not own and (why := _unfit(target, key)):
         return why
     for other in declared():
-        shadowed = own and other.id not in changed  # as they come, some keys mean several things on purpose
+        shadowed = own and other.id not in changed  # by default some keys have several functions on purpose
         if other.id == target.id or shadowed or not together(target.owner, other.owner):
             continue
         if key in other.keys(changed):
-            what = tr(other.binding.description)
-            return tr("{key} is already used there: {what} ({where}).", key=shown([key]), what=what, where=other.where)
+            action = tr(other.binding.description)
+            return tr(
+                "{key} is already used there: {what} ({where}).", key=shown([key]), what=action, where=other.where
+            )
     return ""
 
 
 def _unfit(target: Key, key: str) -> str:
-    """Why no other than its own key, or not this one, can do it; empty if ``key`` can."""
+    """Why only its default key, or not this one, can be assigned to it; empty if ``key`` can."""
     if not known(key):
         return tr("unknown key {key!r}. Key names look like f5, ctrl+r or question_mark.", key=key)
     if _shared(target):
@@ -162,7 +164,7 @@ def _unfit(target: Key, key: str) -> str:
 
 
 def _shared(target: Key) -> bool:
-    """Whether another binding of the class has the same key; Textual (8.2) would take the key from both."""
+    """Whether another binding of the class has the same key; Textual (8.2) would remove the key from both."""
     mine = {*target.keys({})}
     return any(
         other.owner is target.owner and other.id != target.id and mine & {*other.keys({})} for other in declared()
@@ -170,7 +172,9 @@ def _shared(target: Key) -> bool:
 
 
 def _typed(target: Key) -> bool:
-    """Whether a letter would be typed instead, or no longer could be: screens with a field have no letters as keys."""
+    """Whether the letter would be typed instead, or could no longer be typed: screens with a field have no letters as
+    keys.
+    """
     if not issubclass(target.owner, (App, Screen)):
         return target.binding.priority and not issubclass(target.owner, (OptionList, Options))
     return all(len(format_key(key)) != 1 for key in target.keys({}))
@@ -181,11 +185,11 @@ def together(first: type[Any], other: type[Any]) -> bool:
     if issubclass(first, other) or issubclass(other, first) or App in (*first.__mro__, *other.__mro__):
         return True
     screens = [issubclass(each, Screen) for each in (first, other)]
-    return any(screens) and not all(screens)  # of two widgets one has the focus; of two screens one is on top
+    return any(screens) and not all(screens)  # only one of two widgets has the focus; only one of two screens is on top
 
 
 def usable(chosen: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The part of ``wanted`` (id → keys) that can hold, by Textual's names, and what is wrong with the rest."""
+    """The valid part of ``chosen`` (ID → keys), by Textual's names, and the errors in the rest."""
     good, problems = {name: ",".join(map(normal, keys.split(","))) for name, keys in chosen.items()}, []
     by_id = {key.id: key for key in declared()}
     for name, keys in chosen.items():

@@ -1,4 +1,4 @@
-"""The command palette: what the present screen can do, with its keys, and what can be set."""
+"""The command palette: the actions of the current screen, with their keys, and the settings."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from wizard.tui.app import WizardApp
 
 PICTURE = "picture"
-"""Name of the delivery of a picture of the screen."""
+"""Name of the delivery of a screenshot."""
 ARROWS = {"up", "down", "left", "right"}
-"""Keys of the cursor: what they do is no command."""
+"""Cursor keys, whose actions are not commands."""
 
 
 def commands(app: WizardApp, screen: Screen[Any]) -> Iterator[SystemCommand]:
@@ -65,13 +65,13 @@ def _themes(app: WizardApp) -> None:
 
 
 def _copy(app: WizardApp) -> None:
-    """The lines of the screen without the spaces at their ends."""
+    """Copy the lines of the screen without trailing spaces."""
     if (lines := screen_lines(app.screen)) is not None:
         copy(app, "\n".join(line.rstrip() for line in lines).strip("\n") + "\n", tr("Copied"))
 
 
 def _save(app: WizardApp) -> None:
-    """To the folder of downloads (that of the user where a server has none), or through the browser that shows it."""
+    """Save to the downloads folder (the user's if the server has none), or through the browser that shows it."""
     from platformdirs import user_downloads_path
 
     folder = user_downloads_path()

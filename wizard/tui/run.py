@@ -1,7 +1,7 @@
-"""A plan that is being carried out, whether a screen shows it or not.
+"""A running plan, whether a screen shows it or not.
 
-A run owns the task that does it, what is known of it, and its latest output. A screen listens while it is shown and can
-come back later: nothing is lost but the lines that are only in the log files by then.
+A run owns its task, its state, and its latest output. A screen listens while it is shown and can come back later: only
+lines that are in the log files by then are lost.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from wizard.run.events import Event, Progress
 
 Start: TypeAlias = "Callable[[Set[str], Set[str]], AsyncGenerator[Event, None]]"
-"""Carries a plan out; ids of steps to do again, ids of steps to leave out."""
+"""Runs a plan; IDs of steps to rerun, IDs of steps to skip."""
 Spawn: TypeAlias = "Callable[[Coroutine[Any, Any, None]], Worker[None]]"
-"""Lets a coroutine work beside the screens, for as long as the app lives."""
+"""Runs a coroutine in the background, for as long as the app lives."""
 
 
 class Run:
-    """One plan and how far it is; `begin` carries it out, once more if it has ended.
+    """A plan and its progress; `begin` runs it, also again after it has ended.
 
     Args:
-        plan: What is done.
-        start: How it is done.
-        spawn: Where it is done.
-        clock: Seconds that only go forward.
+        plan: The plan.
+        start: Starts the run.
+        spawn: Starts the background task.
+        clock: Monotonic seconds.
     """
 
     def __init__(self, plan: Plan, start: Start, spawn: Spawn, clock: Callable[[], float]) -> None:
@@ -55,22 +55,22 @@ class Run:
 
     @property
     def under_way(self) -> bool:
-        """Whether a step runs, or is asked to end."""
+        """Whether a step is running, or being stopped."""
         return self.view.phase in (Phase.RUNNING, Phase.STOPPING)
 
     @property
     def begun(self) -> bool:
-        """Whether it was ever begun."""
+        """Whether it ever began."""
         return self._worker is not None
 
     @property
     def ended(self) -> bool:
-        """Whether nothing of it runs any more: a moment after its server is ready."""
+        """Whether everything of it has ended: a moment after its server is ready."""
         return self._over.is_set()
 
     @property
     def share(self) -> float:
-        """How far it is, 0 to 1, by the estimates of the steps."""
+        """Progress, 0 to 1, by the steps' estimates."""
         return share(self.view, self.plan)
 
     @property
@@ -80,7 +80,7 @@ class Run:
 
     @property
     def progress(self) -> Progress | None:
-        """What the running step has told last; of the time that was left then, what is left now."""
+        """The running step's last progress, with the time left adjusted to now."""
         reported = self.view.progress
         if reported is None or reported.eta_s is None:
             return reported
@@ -88,7 +88,7 @@ class Run:
         return replace(reported, eta_s=left if left > 0 else None)
 
     def begin(self, redo: Set[str] = frozenset()) -> None:
-        """Carry the plan out from where it was left, and ``redo`` anew; not while it is under way already."""
+        """Run the plan from where it was left, and rerun ``redo``; no effect while it is active."""
         if self._worker is not None and self.under_way:
             return
         self.lines.clear()
@@ -98,23 +98,25 @@ class Run:
         self._worker = self._spawn(self._carry_out(redo, frozenset(self.left_out)))
 
     def stop(self) -> None:
-        """Ask the running step to end; what is done stays done."""
+        """Stop the running step; completed steps are kept."""
         if self._worker is not None and self.view.phase is Phase.RUNNING:
             self.view = replace(self.view, phase=Phase.STOPPING)
             self._tell(Moved())
             self._worker.cancel()
 
     def relabel(self) -> None:
-        """Render titles and errors in the present language."""
+        """Render titles and errors in the current language."""
         self.view = localized(self.view)
         self._tell(Moved())
 
     async def over(self) -> None:
-        """Wait until nothing of it runs any more."""
+        """Wait until everything of it has ended."""
         await self._over.wait()
 
     def listen(self, listener: Callable[[Message], object]) -> Callable[[], None]:
-        """Let ``listener`` have every `Begun`, `LogLines`, `Moved` and `Ended`; call what is returned to end that."""
+        """Send every `Begun`, `LogLines`, `Moved` and `Ended` to ``listener``; call the returned function to end
+        that.
+        """
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 

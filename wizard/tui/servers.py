@@ -1,4 +1,4 @@
-"""The servers that the welcome lists: those of the workspace, and what is being built beside the screens. Blocking."""
+"""The servers in the welcome: those of the workspace, and those being built in the background. Blocking."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def servers(app: WizardApp, journey: JourneyPort, workspace: Workspace, state: State) -> list[Server]:
-    """What runs here, is being built, or was set up last (blocking, see `wizard.journey.statuses`)."""
-    runs = dict(app.runs)  # before the servers are looked at: what is ready by then is not missed
+    """Servers that are running here, being built, or were set up last (blocking, see `wizard.journey.statuses`)."""
+    runs = dict(app.runs)  # before the servers are checked: one that becomes ready meanwhile is not missed
     builds = {name: None if run.ended else run.share for name, run in runs.items()}
     statuses = journey.statuses(workspace)
     past = journey.calibration(workspace)
@@ -30,7 +30,7 @@ def servers(app: WizardApp, journey: JourneyPort, workspace: Workspace, state: S
 
 
 def measured(past: Calibration, server: str) -> str:
-    """What ``server`` took when it was last started, beside what was predicted; empty if it was not measured."""
+    """The measured and predicted memory of the last start of ``server``; empty if it was not measured."""
     from wizard.advise.calibration import summary
 
     measurement = past.latest_of(server)

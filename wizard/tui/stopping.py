@@ -1,4 +1,4 @@
-"""Before a build is stopped, or the wizard is left while one is under way: ask, and wait until its step has ended."""
+"""Before a build is stopped, or the wizard quits during one: ask, and wait until its step has stopped."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def may_stop(app: App[int], run: Run, *, quits: bool = False) -> bool:
-    """Whether the user wants ``run`` stopped, and then ``quits``. When it ends by itself, the question goes."""
+    """Ask whether to stop ``run``, and then ``quits``. The question closes if the run ends meanwhile."""
     name = one_line(run.plan.name)
     question = AskScreen(
         tr("Stop building {name}? Completed steps are kept, and the next run resumes from there.", name=name),
@@ -40,7 +40,7 @@ async def may_stop(app: App[int], run: Run, *, quits: bool = False) -> bool:
 
 
 async def stopped(app: App[int], runs: Sequence[Run], *, ask: bool) -> int | None:
-    """Stop what is under way; returns the exit status to leave with, or None if the user would rather go on."""
+    """Stop active runs; return the exit status for leaving, or None if the user wants to continue."""
     for run in runs:
         if ask and run.view.phase is Phase.RUNNING and not await may_stop(app, run, quits=True):
             return None
@@ -51,7 +51,7 @@ async def stopped(app: App[int], runs: Sequence[Run], *, ask: bool) -> int | Non
 
 
 def exit_code(run: Run) -> int:
-    """The exit status that tells how ``run`` ended."""
+    """The exit status for the result of ``run``."""
     if run.view.phase is Phase.CANCELLED:
         return CancelledError.exit_code
     return run.view.error.exit_code if run.view.error else 0

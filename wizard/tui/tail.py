@@ -1,4 +1,4 @@
-"""The end of a file that grows, read in pieces: a server's log while it is written."""
+"""The end of a growing file, read in chunks: a server's log while it is written."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from wizard.kernel.process import LineSplitter
 from wizard.kernel.text import plain
 
 BEGIN = 16 * 1024
-"""Bytes from the end with which it begins."""
+"""Initial bytes from the end."""
 PIECE = 64 * 1024
-"""Bytes that are read at once; the rest is read the next time."""
+"""Bytes per read; the rest is read the next time."""
 
 
 class Tail:
-    """Reads what has come since the last time; a file that is shorter now was begun anew."""
+    """Reads what was added since the last time; a file that is shorter now was replaced."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
@@ -22,10 +22,10 @@ class Tail:
         self._lines = LineSplitter()
 
     def read(self) -> list[str]:
-        """New lines, without escape sequences; blocks as long as reading `PIECE` takes.
+        """New lines, without escape sequences; blocks while reading `PIECE`.
 
         Raises:
-            OSError: The file is not there or cannot be read.
+            OSError: The file is missing or not readable.
         """
         with self._path.open("rb") as file:
             size = file.seek(0, 2)
@@ -34,7 +34,7 @@ class Tail:
                 begins = self._at is None and size > BEGIN
                 self._at = size - BEGIN if begins else 0
                 file.seek(self._at)
-                self._at += len(file.readline()) if begins else 0  # the line in which it begins is half a line
+                self._at += len(file.readline()) if begins else 0  # the first line is incomplete
             file.seek(self._at)
             data = file.read(PIECE)
         self._at += len(data)

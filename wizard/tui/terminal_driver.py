@@ -1,4 +1,4 @@
-"""Textual's driver for a terminal, made to write every picture whole."""
+"""Textual's driver for a terminal, changed to write every frame completely."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from textual.drivers.linux_driver import LinuxDriver
 from wizard.tui.textual_private import replace_file
 
 TURN_S = 0.001
-"""Seconds that one thread computes while another waits (Python's own: 5 ms). A key is read by one thread, counts in a
-second and is seen when a third has written: each waits for its turn where pictures are drawn all the time."""
+"""Seconds before a thread yields to another (Python's default: 5 ms). A key is read by one thread, handled in a second,
+and visible when a third has written: each waits for its turn while frames are drawn continuously.
+"""
 
 
 class Display:
-    """The terminal as a file. All that is written arrives, as quickly as the terminal takes it.
+    """The terminal as a file. All output arrives, as fast as the terminal accepts it.
 
-    A terminal takes part of a picture and refuses the rest (EAGAIN) where another program of the same shell has left it
-    in non-blocking mode: the mode belongs to the open file, which all of them share (fcntl(2), O_NONBLOCK). Python's
-    own file then raises, which would end Textual's writing thread and with it everything that is shown; without a
-    buffer (``PYTHONUNBUFFERED``, set in many containers) it drops the rest and says nothing. A signal can cut a write
-    short as well (write(2)).
+    A terminal accepts part of a frame and rejects the rest (EAGAIN) if another program in the same shell has left it in
+    non-blocking mode: the mode belongs to the open file, which all of them share (fcntl(2), O_NONBLOCK). Python's own
+    file then raises, which would end Textual's writer thread and with it all output; without a buffer
+    (``PYTHONUNBUFFERED``, set in many containers) it silently drops the rest. A signal can interrupt a write as well
+    (write(2)).
 
     Args:
         number: The descriptor to write to.
@@ -37,23 +38,25 @@ class Display:
         return self._number
 
     def write(self, text: str) -> int:
-        """Write all of ``text``, or nothing more when the terminal is gone: what it was told to stop still must be."""
+        """Write all of ``text``, or nothing more once the terminal is closed: a clean shutdown must still be
+        possible.
+        """
         left = memoryview(text.encode("utf-8", "replace"))
         while left:
             try:
                 left = left[os.write(self._number, left) :]
             except BlockingIOError:
                 select.select([], [self._number], [])
-            except OSError:  # EIO: the window was closed, and a signal is on its way
+            except OSError:  # EIO: the window was closed, and a signal follows
                 break
         return len(text)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """No effect: nothing is buffered."""
 
 
 class Driver(LinuxDriver):
-    """As Textual's, but for the file that it writes to."""
+    """Textual's driver, except for the output file."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

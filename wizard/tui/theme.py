@@ -1,6 +1,6 @@
-"""The wizard's own colours: dark, light and with high contrast; any theme of Textual's can be chosen beside them.
+"""The wizard's own themes: dark, light and high contrast; all of Textual's themes can be chosen too.
 
-No state is told by a colour alone: whatever is coloured has a mark or a word too.
+No state is shown by color alone: everything colored also has a mark or a word.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from wizard.kernel.settings import THEME
 
 
 def _finished(theme: Theme, *, muted: str, border: str, cursor: tuple[str, str], blurred: str) -> Theme:
-    """``theme`` with lists, scroll bars and borders that fit its colours.
+    """``theme`` with matching lists, scroll bars and borders.
 
     Args:
-        theme: The colours.
-        muted: Of what is said beside.
-        border: Of lines.
-        cursor: Text and ground of a chosen row.
-        blurred: Ground of a chosen row in a list that has not the focus.
+        theme: The theme.
+        muted: Color of secondary text.
+        border: Color of lines.
+        cursor: Text and background color of a selected row.
+        blurred: Background color of a selected row in a list without focus.
     """
     surface = theme.surface or ""
     variables = {

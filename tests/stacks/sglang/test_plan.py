@@ -27,7 +27,7 @@ from wizard.model.shipped_configs import shipped
 from wizard.plan.plan import Step
 from wizard.probe.shorthand import host
 from wizard.stacks.sglang.plan import CHECK, ENGINE
-from wizard.texts.errors import worded
+from wizard.texts.errors import user_errors
 
 CONTRACT = json.loads(Path(__file__).with_name("contract.json").read_text(encoding="utf-8"))["versions"]
 SGLANG = native("sglang")
@@ -143,7 +143,7 @@ def test_the_arguments_are_compared_with_those_that_the_engine_knows(tmp_path: P
 
 
 def test_a_checkpoint_in_another_format_is_refused() -> None:
-    with pytest.raises(InfeasibleError) as caught, worded():
+    with pytest.raises(InfeasibleError) as caught, user_errors():
         steps(model("LlamaForCausalLM", AWQ), quantization="none")
     assert caught.value.code == "TW-L30"
 

@@ -23,7 +23,7 @@ from wizard.plan.ports import Ports
 from wizard.plan.summary import cost
 from wizard.probe.shorthand import host
 from wizard.stacks.trtllm_engine import plan as trtllm_engine
-from wizard.texts.errors import worded
+from wizard.texts.errors import user_errors
 
 
 def ids(steps: tuple[Step, ...]) -> list[str]:
@@ -330,7 +330,7 @@ def test_an_unmeasured_time_is_not_shown() -> None:
 
 
 def refused(code: str, facts: object, *args: object, machine: str = "4xH100", **changes: object) -> InfeasibleError:
-    with pytest.raises(InfeasibleError) as caught, worded():
+    with pytest.raises(InfeasibleError) as caught, user_errors():
         planned(facts, choice(*args, **changes), machine=machine)  # type: ignore[arg-type]
     assert caught.value.code == code
     assert caught.value.todo
@@ -339,14 +339,14 @@ def refused(code: str, facts: object, *args: object, machine: str = "4xH100", **
 
 def test_an_unknown_image() -> None:
     chosen = replace(choice("0.13.0"), release="24.99-trtllm-python-py3")
-    with pytest.raises(InfeasibleError, match=r"24\.99") as caught, worded():
+    with pytest.raises(InfeasibleError, match=r"24\.99") as caught, user_errors():
         planned(LLAMA, chosen)
     assert caught.value.code == "TW-L40"
 
 
 @pytest.mark.parametrize("tag", ["23.12", "24.01", "24.02", "24.03"])
 def test_an_image_without_the_build_tools_is_refused_with_the_nearest_that_has_them(tag: str) -> None:
-    with pytest.raises(InfeasibleError, match=tag) as caught, worded():
+    with pytest.raises(InfeasibleError, match=tag) as caught, user_errors():
         planned(LLAMA, replace(choice("0.13.0"), release=f"{tag}-trtllm-python-py3"))
     assert caught.value.code == "TW-L47"
     assert "--release 24.04" in caught.value.todo
@@ -390,7 +390,7 @@ def test_phi_2_of_09_is_converted_with_the_three_flags_that_its_script_has() -> 
 def test_a_machine_with_too_little_memory_for_the_conversion() -> None:
     small = replace(host("1xL4"), memory_total_bytes=8 * GIB)
     chosen = choice("0.13.0")
-    with pytest.raises(InfeasibleError) as caught, worded():
+    with pytest.raises(InfeasibleError) as caught, user_errors():
         trtllm_engine.steps(chosen, small, LLAMA, runtime(chosen), Ports(), "?", Options())
     assert caught.value.code == "TW-L44"
 

@@ -19,7 +19,7 @@ from wizard.kernel.errors import HostError, InfeasibleError
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Step
 from wizard.probe.host import EnginePython
-from wizard.texts.errors import worded
+from wizard.texts.errors import user_errors
 
 HOST = replace(machine(), interpreters=(replace(PYTHON, version=(3, 12, 3)),))
 FAKE = Path(__file__).parent.parent.parent / "e2e" / "fake_tensorrt_llm"
@@ -77,7 +77,7 @@ def test_the_arguments_are_compared_with_those_that_the_engine_knows(release: st
 
 
 def test_what_it_cannot_load_is_refused_as_in_an_image() -> None:
-    with pytest.raises(InfeasibleError) as caught, worded():
+    with pytest.raises(InfeasibleError) as caught, user_errors():
         steps(model("LlamaForCausalLM", AWQ), quantization="int4_awq")
     assert caught.value.code == "TW-L48"
 
@@ -111,6 +111,6 @@ def test_a_python_of_the_users_keeps_its_path_for_mpi(monkeypatch: pytest.Monkey
 
 
 def test_a_python_of_another_machine_that_is_not_described_is_refused() -> None:
-    with pytest.raises(HostError) as caught, worded():
+    with pytest.raises(HostError) as caught, user_errors():
         steps(devices=(0,), engine_python="/opt/venv/bin/python")
     assert caught.value.code == "TW-A21"

@@ -11,7 +11,7 @@ from tests.stacks.trtllm_values import AWQ, GPTQ, LLAMA, choice, model, planned
 from wizard.kernel.errors import InfeasibleError
 from wizard.model.facts import Quantization
 from wizard.plan.plan import Command, Start, Step, Wait, Write
-from wizard.texts.errors import worded
+from wizard.texts.errors import user_errors
 
 FP8 = Quantization("modelopt", 8, format="fp8", kv_dtype="fp8")
 
@@ -75,14 +75,14 @@ def test_the_model_is_the_images_own() -> None:
 
 @pytest.mark.parametrize("version", ["0.13.0", "0.18.2"])
 def test_a_release_without_the_llm_api(version: str) -> None:
-    with pytest.raises(InfeasibleError) as caught, worded():
+    with pytest.raises(InfeasibleError) as caught, user_errors():
         steps(version)
     assert caught.value.code == "TW-L47"
     assert "25.05" in caught.value.todo
 
 
 def test_an_fp8_cache_before_it_is_called_so() -> None:
-    with pytest.raises(InfeasibleError) as caught, worded():
+    with pytest.raises(InfeasibleError) as caught, user_errors():
         steps("0.21.0", kv="fp8")
     assert caught.value.code == "TW-L47"
 
@@ -92,13 +92,13 @@ def test_an_fp8_cache_before_it_is_called_so() -> None:
     [(AWQ, "int4_awq"), (GPTQ, "int4_gptq"), (Quantization("bitsandbytes", 8, format="int8_wo"), "int8_wo")],
 )
 def test_what_it_cannot_load(stored: Quantization, wanted: str) -> None:
-    with pytest.raises(InfeasibleError) as caught, worded():
+    with pytest.raises(InfeasibleError) as caught, user_errors():
         steps(quantization=wanted, facts=model("LlamaForCausalLM", stored))
     assert caught.value.code == "TW-L48"
 
 
 def test_it_quantises_nothing_itself() -> None:
-    with pytest.raises(InfeasibleError) as caught, worded():
+    with pytest.raises(InfeasibleError) as caught, user_errors():
         steps(quantization="fp8")
     assert caught.value.code == "TW-L48"
     assert steps(quantization="fp8", facts=model("LlamaForCausalLM", FP8))

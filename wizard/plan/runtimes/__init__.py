@@ -1,1 +1,1 @@
-"""How a step's command is carried out: as a process in a server environment, or in a container."""
+"""How a step's command runs: as a process in a server environment, or in a container."""

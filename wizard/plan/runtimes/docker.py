@@ -1,7 +1,8 @@
-"""The runtime `docker`: each step and the server are a container of one image; docker or podman, by command line.
+"""The runtime `docker`: each step and the server are a container of the same image; docker or podman, through the
+command line.
 
-Containers see the workspace under the path that it has here. They publish their ports on one address of this machine
-instead of sharing its network, belong to whoever runs the wizard, and bear labels by which they are found again.
+Containers see the workspace under its path on this machine. They publish their ports on an address of this machine
+instead of sharing its network, run as the wizard's user, and have labels that identify them.
 """
 
 from __future__ import annotations
@@ -20,29 +21,30 @@ from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
 
 SHM_GB, SHM_GB_PER_GPU = 1.0, 2.56
-"""Limits of a container's /dev/shm, whose own 64 MB are too few. With one GPU 1 GB does: Triton's Python backend takes
-1 MB for each model and more for long answers. Ranks on several GPUs hand tensors over in it too (NCCL without peer
-access, vLLM's workers): tutorial 004 gives 10.24 GB to 4. It is a limit: only what is written there takes memory."""
+"""Limits of a container's /dev/shm, whose default of 64 MB is too small. With a single GPU 1 GB is enough: Triton's
+Python backend uses 1 MB per model and more for long answers. Ranks on several GPUs exchange tensors in it too (NCCL
+without peer access, vLLM's workers): tutorial 004 gives 10.24 GB to 4. It is a limit: only written data uses memory.
+"""
 LABEL = "triton-wizard"
-"""Labels of ours begin with this; nothing without them is ever touched."""
+"""Our labels begin with this; containers without them are never touched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Docker:
-    """One image and one server.
+    """The containers of an image and a server.
 
     Attributes:
-        workspace: Where everything is made.
+        workspace: The workspace for all files.
         server: The server's folder.
-        image: With its registry and tag.
+        image: Name with registry and tag.
         engine: ``docker`` or ``podman``.
         devices: Indices of the GPUs that the server gets; empty: none.
-        image_bytes: Its size as NVIDIA states it, which does not say whether compressed; 0 if it is here already, None
-            where it is not known.
-        memlock: Containers may lock any amount of memory, as NCCL over InfiniBand wants it; where this machine gives
-            nobody that right, an engine that is told so starts no container at all.
-        rootless: The engine runs without root's rights: root in a container is whoever runs the wizard, and the same
-            number in there is somebody else who may not write here.
+        image_bytes: Its size according to NVIDIA, which does not state whether it is compressed; 0 if it was already
+            pulled, None if unknown.
+        memlock: Whether containers may lock any amount of memory, which NCCL over InfiniBand needs; on a machine that
+            does not permit it, the container engine would not start at all.
+        rootless: Whether the engine runs rootless: root in a container is the wizard's user, and the user's number in
+            the container is a different user without write permission.
     """
 
     workspace: Workspace
@@ -61,7 +63,7 @@ class Docker:
 
     @property
     def checked(self) -> Path:
-        """See `Runtime.checked`: images are known by their tags."""
+        """See `Runtime.checked`: images are identified by their tags."""
         return self.workspace.environments / self.image.rpartition(":")[2] / "checked"
 
     @property
@@ -76,11 +78,11 @@ class Docker:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know before accepting the plan."""
+        """Remarks for the user before accepting the plan."""
         return (tr("Everything runs in containers from {image}.", image=self.image),)
 
     def prepare(self) -> tuple[Step, ...]:
-        """Pull the image unless it is there."""
+        """Pull the image unless it exists."""
         size = self.image_bytes or 0
         counted = (
             tr(
@@ -121,7 +123,7 @@ class Docker:
         writes: Sequence[Path] = (),
         gpus: int = 0,
     ) -> Command:
-        """``argv`` in a container of its own, see `Runtime.command`."""
+        """``argv`` in a separate container, see `Runtime.command`."""
         labels = self._labels("step", step)
         options = [
             *self._options(f"{self._name}-{step}", labels, gpus),
@@ -171,7 +173,7 @@ class Docker:
         return mark(self.server)
 
     def _labels(self, name: str, value: str) -> tuple[str, ...]:
-        """The labels of the server's containers that are alike."""
+        """The labels that all containers of the server share."""
         return (f"{LABEL}.server={self._mark}", f"{LABEL}.{name}={value}")
 
     def _options(self, name: str, labels: Sequence[str], gpus: int) -> tuple[str, ...]:
@@ -185,8 +187,8 @@ class Docker:
             "--env=HOME=/tmp",
             f"--shm-size={shared:g}g",
             "--ulimit=stack=67108864",
-            # SELinux lets a container neither at this user's folders nor at the GPUs' devices otherwise; relabelling
-            # the folders instead would change files that are not ours (docker run, "Security configuration").
+            # SELinux otherwise denies containers access to this user's folders and the GPU devices; relabeling the
+            # folders instead would change files that are not ours (docker run, "Security configuration").
             "--security-opt=label=disable",
             *(("--ulimit=memlock=-1",) if self.memlock else ()),
         )
@@ -194,23 +196,23 @@ class Docker:
     def _gpus(self, devices: Sequence[int]) -> tuple[str, ...]:
         if not devices:
             return ()
-        if self.engine == "podman":  # it ignores --gpus without a word
+        if self.engine == "podman":  # it silently ignores --gpus
             return tuple(f"--device=nvidia.com/gpu={device}" for device in devices)
         return (f'--gpus="device={",".join(map(str, devices))}"',)
 
     def _mounts(self, reads: Sequence[Path], writes: Sequence[Path]) -> tuple[str, ...]:
-        """Bind mounts that fail where the source is missing (``--volume`` would make an empty folder of root's)."""
+        """Bind mounts that fail if the source is missing (``--volume`` would create an empty folder owned by root)."""
         options = {path: ("readonly",) for path in reads} | dict.fromkeys(writes, ())
         return tuple(_mount(path, *mode) for path, mode in options.items())
 
 
 def mark(server: ServerFolder) -> str:
-    """The label of the server's containers; it tells servers of the same name in two workspaces apart."""
+    """The label of the server's containers; it distinguishes servers with the same name in two workspaces."""
     return fingerprint(str(server.root))[:8]
 
 
 def _mount(path: Path, *mode: str) -> str:
-    """The option; its value is a record of CSV, in which a path may have commas and quotes (docker's opts/mount.go)."""
+    """The option; its value is a CSV record, in which a path may contain commas and quotes (docker's opts/mount.go)."""
     fields = ("type=bind", f"source={path}", f"target={path}", *mode)
     return "--mount=" + ",".join(_quoted(field) if set(field) & set(',"\n') else field for field in fields)
 

@@ -1,4 +1,4 @@
-"""The user's own Python as the engine's environment: it is checked, once as it is, and nothing is installed."""
+"""The user's own Python as the engine's environment: it is checked once, unmodified, and nothing is installed."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ driver compiles."""
 
 
 def kept(folder: Path, python: EnginePython) -> Path:
-    """Where it is noted what was checked of ``python`` as it is now; ``folder`` is that of environments."""
+    """The file that records the check of ``python`` in its current state; ``folder`` is that of environments."""
     return folder / f"own-{fingerprint(python)}"
 
 
 def check_step(folder: Path, engine: Environment, python: EnginePython, *, gpus: Mapping[str, str]) -> Step:
-    """The step that checks the user's Python; it is done until the Python or its packages change.
+    """The step that checks the user's Python; it stays done until the Python or its packages change.
 
     Args:
-        folder: Of environments, where a file notes that it is done.
-        engine: What the engine must be able to do.
+        folder: The folder of environments, in which a file records that it is done.
+        engine: The engine's requirements.
         python: The Python.
-        gpus: Variables with which it sees its GPUs; none: it computes without.
+        gpus: Environment variables that select its GPUs; empty: it computes without GPUs.
     """
     codes = [code for code in (engine.before, SEES_GPUS if gpus else "", engine.check) if code]
     made = kept(folder, python) / f"imports-{fingerprint(codes)}"

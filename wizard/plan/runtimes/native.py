@@ -1,10 +1,10 @@
-"""The runtime `native`: the server is a process of this machine, in a virtual environment made for it.
+"""The runtime `native`: the server is a process on this machine, in a virtual environment created for it.
 
-What makes the wheel's ``tritonserver`` run, each point found out by trial on Triton 2.51.0 (nvidia-pytriton 0.7.0):
+Requirements of the wheel's ``tritonserver``, each found by testing Triton 2.51.0 (nvidia-pytriton 0.7.0):
 
-- the Python backend and the stub for the interpreter's version must lie together in ``<backend-directory>/python``;
+- the Python backend and the stub for the interpreter's version must be together in ``<backend-directory>/python``;
 - the copied stub needs the wheel's own libraries and ``libpython3.X.so.1.0`` on ``LD_LIBRARY_PATH``; without them the
-  server prints one line and hangs for ever;
+  server prints one line and hangs forever;
 - the stub runs the first ``python3`` on ``PATH``, so the environment's ``bin`` comes first;
 - without ``--disable-auto-complete-config`` every model is started twice.
 """
@@ -30,17 +30,17 @@ from wizard.probe.host import EnginePython, Interpreter
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """Paths and commands of one server environment and one server.
+    """Paths and commands of a server environment and a server.
 
     Attributes:
-        workspace: Where everything is made.
+        workspace: The workspace for all files.
         server: The server's folder.
-        environment: Of Triton, and of the engine where both live together.
-        interpreter: The Python that environments are made with.
+        environment: Triton's environment, which may include the engine.
+        interpreter: The Python that creates the environments.
         engine: The engine's own environment, if it has one.
-        devices: Indices of the GPUs that such an engine gets; empty: none.
-        own: The user's Python that has the engine; its environment is then not made.
-        engine_interpreter: The Python that its environment is made with, where that is another.
+        devices: Indices of the engine's GPUs; empty: none.
+        own: The user's Python that has the engine; no engine environment is created then.
+        engine_interpreter: The Python that creates its environment, if different.
     """
 
     workspace: Workspace
@@ -59,14 +59,14 @@ class Native:
 
     @property
     def packages(self) -> Venv:
-        """The environment that has the engine's packages."""
+        """The environment with the engine's packages."""
         if self.engine is None:
             return self.triton
         return Venv(self.workspace.environments, self.engine, self.engine_interpreter or self.interpreter)
 
     @property
     def python(self) -> str:
-        """The interpreter that has the engine's packages."""
+        """The interpreter with the engine's packages."""
         return self.own.path if self.own else self.packages.python
 
     @property
@@ -92,7 +92,7 @@ class Native:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know before accepting the plan."""
+        """Remarks for the user before accepting the plan."""
         version = ".".join(map(str, self.interpreter.version))
         return (
             tr("Python {version} at {path} runs the server's models.", version=version, path=self.interpreter.path),
@@ -105,7 +105,7 @@ class Native:
         return (tr("Uses the engine in {path}; nothing is installed there.", path=self.own.path),)
 
     def prepare(self) -> tuple[Step, ...]:
-        """Make the environments, see `Runtime.prepare`."""
+        """Create the environments, see `Runtime.prepare`."""
         if self.engine is None:
             return (self._triton_step(),)
         if self.own is not None:
@@ -155,7 +155,9 @@ class Native:
         writes: Sequence[Path] = (),
         gpus: int = 0,
     ) -> Command:
-        """``argv`` as it is, see `Runtime.command`; the user's Python without what the server will not see either."""
+        """``argv`` unchanged, see `Runtime.command`; the user's Python runs without the variables that the server does
+        not pass either.
+        """
         alone = (("PYTHONPATH", ""), ("PYTHONNOUSERSITE", "1")) if self.own else ()
         return Command(tuple(argv), (*env, *alone))
 
@@ -170,7 +172,7 @@ class Native:
         reads: Sequence[Path] = (),
         auto_complete: bool = False,
     ) -> Start:
-        """Triton as a process of this machine, see `Runtime.start`."""
+        """Triton as a process on this machine, see `Runtime.start`."""
         venv = self.triton
         libraries = [str(venv.site_packages / "nvidia_pytriton.libs")]
         if self.interpreter.libpython:

@@ -1,7 +1,7 @@
-"""What a serving stack may ask of a runtime. A stack never knows which one it is on beyond the paths it is given.
+"""The interface between serving stacks and runtimes. A stack knows nothing about its runtime except paths.
 
-Every path is the same on both sides: a container sees the workspace where this machine has it, so that the commands
-which are shown, the files that are written and the messages that an engine prints name the same things.
+Every path is the same on both sides: a container has the workspace under its path on this machine, so that displayed
+commands, written files and the engine's messages use the same paths.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ from wizard.plan.plan import Command, Start, Step
 from wizard.plan.ports import Ports
 
 EXIT_TIMEOUT_S = 5
-"""Seconds that Triton waits for running requests when it is told to stop."""
+"""Seconds that Triton waits for running requests when it is stopped."""
 WITHOUT_GPUS = (("CUDA_VISIBLE_DEVICES", ""),)
-"""Of a server in front of an engine process: it computes nothing, but would hold a CUDA context on each GPU it sees."""
+"""Environment of a server in front of an engine process: it computes nothing, but would have a CUDA context on each
+visible GPU.
+"""
 
 
 class Runtime(Protocol):
-    """Carries out a stack's commands and its server."""
+    """Runs a stack's commands and its server."""
 
     @property
     def workspace(self) -> Workspace:
-        """Where everything is made."""
+        """The workspace for all files."""
         ...
 
     @property
@@ -35,31 +37,31 @@ class Runtime(Protocol):
 
     @property
     def python(self) -> str:
-        """The interpreter that has the engine's packages, as an argv's first word."""
+        """The interpreter with the engine's packages, as the first word of an argv."""
         ...
 
     @property
     def checked(self) -> Path:
-        """Folder for notes on what was checked of the engine's packages; it goes away with them."""
+        """Folder for records of checks of the engine's packages; it is removed with them."""
         ...
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Artefacts that a command reads: of what `prepare` makes, that which has the engine's packages."""
+        """Artifacts that a command reads: the one from `prepare` with the engine's packages."""
         ...
 
     @property
     def server_needs(self) -> tuple[str, ...]:
-        """Artefacts that the server reads: all that `prepare` makes."""
+        """Artifacts that the server reads: all from `prepare`."""
         ...
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know before accepting the plan."""
+        """Remarks for the user before accepting the plan."""
         ...
 
     def prepare(self) -> tuple[Step, ...]:
-        """The steps that make or fetch what runs the commands: an environment, an image."""
+        """The steps that create or download what runs the commands: an environment, an image."""
         ...
 
     def command(
@@ -75,12 +77,12 @@ class Runtime(Protocol):
         """``argv`` as a command of the step ``step``.
 
         Args:
-            step: The step's id.
-            argv: Program and arguments, as the serving image has them.
-            env: Variables.
-            reads: Folders or files outside the workspace's models that it reads.
+            step: The step's ID.
+            argv: Program and arguments, as in the serving image.
+            env: Environment variables.
+            reads: Paths outside the workspace's models that it reads.
             writes: Folders that it writes; they exist.
-            gpus: GPUs that it uses; 0: none.
+            gpus: Number of GPUs that it uses.
         """
         ...
 
@@ -98,12 +100,12 @@ class Runtime(Protocol):
         """The action that starts Triton.
 
         Args:
-            model: Whose readiness counts.
+            model: The model whose readiness counts.
             ports: Ports that are free now.
-            made: Changes when anything that the server is made from changes.
-            argv: Instead of ``tritonserver`` with the repository: what starts it under MPI.
-            env: Variables of the server.
+            made: Fingerprint of everything that the server depends on.
+            argv: Replaces ``tritonserver`` with the repository: the command that starts it under MPI.
+            env: Environment variables of the server.
             reads: Folders outside the workspace that it reads.
-            auto_complete: Let backends fill in their configuration (vLLM's and the LLM API's need it).
+            auto_complete: Whether backends complete their configuration (vLLM's and the LLM API's need it).
         """
         ...

@@ -1,4 +1,4 @@
-"""The runtime of a choice on a machine, or what keeps it from running there."""
+"""The runtime of a choice on a machine, or the obstacle to running it there."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ TAG = re.compile(r"\d\d\.\d\d-[\w.-]+")
 
 
 def runtime_of(host: Host, choice: Choice, workspace: Workspace, server: ServerFolder) -> Runtime:
-    """What carries out the plan of ``choice`` on ``host``.
+    """The runtime for ``choice`` on ``host``.
 
     Raises:
         Refused: TW-L01 if the machine cannot run the environments.
-        HostError: TW-L20 to TW-L22 if it has no container engine that answers and gives GPUs to containers.
-        InfeasibleError: TW-L23 if the stack cannot be served that way.
+        HostError: TW-L20 to TW-L22 if it has no working container engine with GPU support.
+        InfeasibleError: TW-L23 if the stack does not support this runtime.
     """
     if choice.runtime == "native":
         return _native(host, choice, workspace, server)
@@ -76,7 +76,7 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
 
 
 def _engine(host: Host, preferred: str, *, gpus: bool) -> str:
-    """Name of the container engine, ``wanted`` if it can be; what a described machine has counts as usable."""
+    """Name of the container engine, ``preferred`` if it works; engines of a described machine count as usable."""
     like = replace(
         host, engines=tuple(sorted(host.engines, key=lambda container_engine: container_engine.name != preferred))
     )
@@ -119,7 +119,7 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
             tr("Use a machine with docker or podman, or --stack vllm."),
         )
     server_environment, engine = environment(native.environment), None
-    if not server_environment.triton:  # the engine has an environment of its own
+    if not server_environment.triton:  # the engine has a separate environment
         engine = environment(choice.environment) if choice.environment else server_environment
         server_environment = environment("front")
     python = _own(host, choice)
@@ -135,11 +135,11 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
 
 
 def _own(host: Host, choice: Choice) -> EnginePython | None:
-    """The user's Python as it is now: since the advice its packages may have changed.
+    """The user's Python in its current state: its packages may have changed since the advice.
 
     Raises:
-        UsageError: TW-P15 if it is no Python.
-        Refused: TW-A20 if it cannot be used, TW-A21 to TW-A23 if its engine cannot.
+        UsageError: TW-P15 if it is not a Python.
+        Refused: TW-A20 if it is not usable, TW-A21 to TW-A23 if its engine is not.
     """
     path = choice.engine_python
     if path is None:

@@ -1,4 +1,4 @@
-"""A virtual environment that is made from pins: the server's, or an engine's own."""
+"""A virtual environment created from pins: the server's, or an engine's own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True, slots=True)
 class Venv:
-    """One environment in the folder of environments."""
+    """An environment in the folder of environments."""
 
     folder: Path
     environment: Environment
@@ -44,12 +44,12 @@ class Venv:
 
     @property
     def site_packages(self) -> Path:
-        """Where its packages are."""
+        """The folder of its packages."""
         major, minor, _ = self.interpreter.version
         return self.root / "lib" / f"python{major}.{minor}" / "site-packages"
 
     def install(self) -> tuple[Command, ...]:
-        """The commands that look for what it needs of this machine, make it and fill it."""
+        """The commands that check the machine's requirements, create it and install its packages."""
         before = self.environment.before
         return (*((Command((self.interpreter.path, "-c", before)),) if before else ()), *self._fill())
 
@@ -63,8 +63,8 @@ class Venv:
             )
         options = ("install", "--no-compile", "--no-input", "--disable-pip-version-check", *requirements)
         if importlib.util.find_spec("pip"):
-            # The wizard's own pip installs into the new environment: no second pip, and Debian's Python, which
-            # comes without ensurepip, will do.
+            # The wizard's own pip installs into the new environment: this needs no second pip, and Debian's Python
+            # without ensurepip works.
             return (
                 Command((self.interpreter.path, "-m", "venv", "--clear", "--without-pip", str(self.root))),
                 Command((sys.executable, "-m", "pip", "--python", self.python, *options)),
@@ -75,12 +75,12 @@ class Venv:
         )
 
     def check(self) -> Command:
-        """The command that shows that it works."""
+        """The command that checks that it works."""
         return Command((self.python, "-c", self.environment.check))
 
 
 def engine_step(venv: Venv) -> Step:
-    """The step that makes an engine's environment."""
+    """The step that creates an engine's environment."""
     made = str(venv.root / "complete")
     return Step(
         id="engine-environment",
@@ -111,19 +111,20 @@ def engine_step(venv: Venv) -> Step:
 
 
 def visible(devices: Sequence[int]) -> dict[str, str]:
-    """Variables with which a process sees ``devices`` and no other GPU, counted as NVML counts them."""
+    """Environment variables that make only ``devices`` visible, with NVML's numbering."""
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, devices))}
 
 
-def of_its_own(python: str, choice: Choice) -> dict[str, str | None]:
-    """What differs in the environment of the engine process of ``choice`` from that of the server that starts it.
+def environment_changes(python: str, choice: Choice) -> dict[str, str | None]:
+    """The differences between the environment of the engine process for ``choice`` and that of the server that starts
+    it.
 
     The server's library path and the first folders of its ``PATH`` are for the stub, and it sees no GPU
-    (`WITHOUT_GPUS`). A Python of the user's may need the library path that it has here (NVIDIA's images set one). None
+    (`WITHOUT_GPUS`). A user's Python may need its current library path (NVIDIA's images set one). None
     removes a variable.
 
-    CUDA's compiler is not on the path: where it is, vLLM takes kernels of FlashInfer that are compiled at their first
-    use. On two H200s (vLLM 0.26.0, no NVLink multicast) that took 55 s, and then the all-reduce among them failed.
+    CUDA's compiler is not on the path: otherwise vLLM uses FlashInfer kernels that are compiled at first use. On two
+    H200s (vLLM 0.26.0, no NVLink multicast) that took 55 s, and then FlashInfer's all-reduce failed.
     """
     libraries = os.environ.get("LD_LIBRARY_PATH") if choice.engine_python else None
     path = f"{Path(python).parent}:{SYSTEM_PATH}"
@@ -131,7 +132,7 @@ def of_its_own(python: str, choice: Choice) -> dict[str, str | None]:
 
 
 def check_driver(host: Host, engine: Environment) -> None:
-    """Refuse an engine whose CUDA the driver cannot run.
+    """Reject an engine whose CUDA the driver does not support.
 
     Raises:
         HostError: TW-L01 if the driver is too old.

@@ -1,1 +1,1 @@
-"""What can be wrong with a model repository, one kind of mistake per file; `wizard.repository.lint` asks them all."""
+"""Problems in a model repository, one kind per file; `wizard.repository.lint` checks them all."""

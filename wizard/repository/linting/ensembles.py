@@ -1,6 +1,6 @@
-"""How an ensemble wires its members: names, types, dimensions, and that everything is made before it is used.
+"""How an ensemble connects its members: names, types, dimensions, and that every tensor is produced before it is used.
 
-Each rule is one that tritonserver 2.51.0 applies when it polls the repository (its words are in docs/repositories.md).
+Each rule is one that tritonserver 2.51.0 applies when it polls the repository (docs/repositories.md quotes it).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from wizard.repository.linting.finding import Finding
 from wizard.repository.linting.model import Model
 
 Shape: TypeAlias = tuple[int, tuple[int, ...], bool]
-"""Type, dimensions without the batch's, and whether there is a batch's dimension."""
+"""Type, dimensions without the batch dimension, and whether there is one."""
 
 
 def ensemble(model: Model, models: Mapping[str, Model]) -> list[Finding]:
-    """Everything about one ensemble; nothing of what is none."""
+    """All checks of an ensemble; none for other models."""
     config = model.config
     if config.HasField("ensemble_scheduling") and (not model.is_ensemble or config.backend):
         fix = tr('Use platform: "ensemble" and no backend, or remove ensemble_scheduling.')
@@ -30,8 +30,8 @@ def ensemble(model: Model, models: Mapping[str, Model]) -> list[Finding]:
         return [model.finding("R501", tr("the ensemble has no steps"), tr("Add them to ensemble_scheduling."))]
     findings = []
     if config.instance_group:
-        what = tr("an ensemble cannot have its own instances")
-        findings.append(model.finding("R501", what, tr("Remove instance_group."), at="instance_group"))
+        message = tr("an ensemble cannot have its own instances")
+        findings.append(model.finding("R501", message, tr("Remove instance_group."), at="instance_group"))
     for number, step in enumerate(config.ensemble_scheduling.step):
         findings += _step(model, number, step, models)
     return [*findings, *_flow(model), *_consistent(model, models)]
@@ -47,22 +47,22 @@ def _step(model: Model, number: int, step: Any, models: Mapping[str, Model]) -> 
     at = f'"{step.model_name}"'
     member = models.get(step.model_name)
     if member is None:
-        what = tr("{where}: no such model in the repository", where=where)
+        message = tr("{where}: no such model in the repository", where=where)
         there = ", ".join(sorted(set(models) - {model.name})) or "none"
-        yield model.finding("R502", what, tr("Use an existing one: {there}.", there=there), at=at)
+        yield model.finding("R502", message, tr("Use an existing one: {there}.", there=there), at=at)
         return
     if step.model_version > 0 and step.model_version not in member.versions:
-        what = tr("{where}: no version {model_version}", where=where, model_version=step.model_version)
-        yield model.finding("R502", what, tr("Use -1 for the newest."), at="model_version")
+        message = tr("{where}: no version {model_version}", where=where, model_version=step.model_version)
+        yield model.finding("R502", message, tr("Use -1 for the newest."), at="model_version")
     if member.config is None:
         return
     yield from _names(model, where, step, member)
     size, own = member.config.max_batch_size, model.config.max_batch_size
     if 0 < size < own:
-        what = tr(
+        message = tr(
             "max_batch_size is {own}, but {model_name!r} has {size}", own=own, model_name=step.model_name, size=size
         )
-        yield model.finding("R508", what, tr("Use at most {size}.", size=size), at="max_batch_size")
+        yield model.finding("R508", message, tr("Use at most {size}.", size=size), at="max_batch_size")
 
 
 def _names(model: Model, where: str, step: Any, member: Model) -> Iterator[Finding]:
@@ -73,16 +73,18 @@ def _names(model: Model, where: str, step: Any, member: Model) -> Iterator[Findi
         *((key, "output", outputs) for key in step.output_map),
     ):
         if key not in known:
-            what = tr("{where} has no {kind} {key!r}", where=where, kind=kind, key=key)
-            yield model.finding("R503", what, tr("Available: {known}.", known=", ".join(sorted(known))), at=f'"{key}"')
+            message = tr("{where} has no {kind} {key!r}", where=where, kind=kind, key=key)
+            yield model.finding(
+                "R503", message, tr("Available: {known}.", known=", ".join(sorted(known))), at=f'"{key}"'
+            )
     for name, tensor in inputs.items():
         if not tensor.optional and name not in step.input_map:
-            what = tr("{where}: input {name!r} is not connected", where=where, name=name)
-            yield model.finding("R504", what, tr("Map one of the ensemble's tensors to it."))
+            message = tr("{where}: input {name!r} is not connected", where=where, name=name)
+            yield model.finding("R504", message, tr("Map one of the ensemble's tensors to it."))
 
 
 def _flow(model: Model) -> Iterator[Finding]:
-    """Every tensor is made once, and used."""
+    """Every tensor is produced once, and used."""
     config = model.config
     steps = config.ensemble_scheduling.step
     inputs = [tensor.name for tensor in config.input]
@@ -90,14 +92,16 @@ def _flow(model: Model) -> Iterator[Finding]:
     made: list[str] = [name for step in steps for name in step.output_map.values()]
     used = {name for step in steps for name in step.input_map.values()}
     for name in sorted(set(made) & set(inputs)):
-        what = tr("a step overwrites the ensemble's input {name!r}", name=name)
-        yield model.finding("R511", what, tr("Give the output a different name."), severity="warning", at=f'"{name}"')
+        message = tr("a step overwrites the ensemble's input {name!r}", name=name)
+        yield model.finding(
+            "R511", message, tr("Give the output a different name."), severity="warning", at=f'"{name}"'
+        )
     for name in sorted({name for name in made if made.count(name) > 1}):
-        what = tr("the tensor {name!r} is produced more than once", name=name)
-        yield model.finding("R507", what, tr("Give each output a different name."), at=f'"{name}"')
+        message = tr("the tensor {name!r} is produced more than once", name=name)
+        yield model.finding("R507", message, tr("Give each output a different name."), at=f'"{name}"')
     for name in sorted({*inputs, *made} - used - set(outputs)) + sorted(set(inputs) & set(outputs) - used):
-        what = tr("the tensor {name!r} is not used by any step", name=name)
-        yield model.finding("R507", what, tr("Map or remove it."), at=f'"{name}"')
+        message = tr("the tensor {name!r} is not used by any step", name=name)
+        yield model.finding("R507", message, tr("Map or remove it."), at=f'"{name}"')
     there = set(inputs)
     waiting = list(steps)
     while ready := [step for step in waiting if set(step.input_map.values()) <= there]:
@@ -105,17 +109,19 @@ def _flow(model: Model) -> Iterator[Finding]:
         waiting = [step for step in waiting if step not in ready]
     missing = {name for step in waiting for name in step.input_map.values()} - there
     for name in sorted(missing | (set(outputs) - there)):
-        what = tr("the tensor {name!r} is never produced", name=name)
-        yield model.finding("R507", what, tr("Map an output of a step to it, or add it to the inputs."), at=f'"{name}"')
+        message = tr("the tensor {name!r} is never produced", name=name)
+        yield model.finding(
+            "R507", message, tr("Map an output of a step to it, or add it to the inputs."), at=f'"{name}"'
+        )
 
 
 def _consistent(model: Model, models: Mapping[str, Model]) -> Iterator[Finding]:
-    """Types and dimensions of each tensor are the same wherever it goes."""
+    """Types and dimensions of each tensor match wherever it is connected."""
     first: dict[str, tuple[str, Shape]] = {}
     for name, where, shape in _uses(model, models):
         before, other = first.setdefault(name, (where, shape))
         if other[0] != shape[0]:
-            what = tr(
+            message = tr(
                 "the tensor {name!r} is {type} in {before} and {other} in {where}",
                 name=name,
                 type=_type(other[0]),
@@ -123,9 +129,9 @@ def _consistent(model: Model, models: Mapping[str, Model]) -> Iterator[Finding]:
                 other=_type(shape[0]),
                 where=where,
             )
-            yield model.finding("R505", what, tr("Use the same type in both."), at=f'"{name}"')
+            yield model.finding("R505", message, tr("Use the same type in both."), at=f'"{name}"')
         elif not _fits(other, shape):
-            what = tr(
+            message = tr(
                 "the tensor {name!r} has dims {dims} in {before} and {other} in {where}",
                 name=name,
                 dims=list(other[1]),
@@ -133,7 +139,7 @@ def _consistent(model: Model, models: Mapping[str, Model]) -> Iterator[Finding]:
                 other=list(shape[1]),
                 where=where,
             )
-            yield model.finding("R506", what, tr("Use the same dims in both."), at=f'"{name}"')
+            yield model.finding("R506", message, tr("Use the same dims in both."), at=f'"{name}"')
 
 
 def _uses(model: Model, models: Mapping[str, Model]) -> Iterator[tuple[str, str, Shape]]:
@@ -169,7 +175,7 @@ def _type(number: int) -> str:
 
 
 def dependents(models: Mapping[str, Model], broken: set[str]) -> list[Finding]:
-    """Ensembles that cannot be loaded because a member cannot be, directly or through another ensemble."""
+    """Ensembles that cannot load because a member cannot, directly or through another ensemble."""
     findings: list[Finding] = []
     while True:
         before = len(findings)
@@ -178,8 +184,8 @@ def dependents(models: Mapping[str, Model], broken: set[str]) -> list[Finding]:
                 continue
             bad = [step.model_name for step in model.config.ensemble_scheduling.step if step.model_name in broken]
             if bad:
-                what = tr("the ensemble needs {bad!r}, which cannot load", bad=bad[0])
-                findings.append(model.finding("R509", what, tr("Fix that model first."), at=f'"{bad[0]}"'))
+                message = tr("the ensemble needs {bad!r}, which cannot load", bad=bad[0])
+                findings.append(model.finding("R509", message, tr("Fix that model first."), at=f'"{bad[0]}"'))
                 broken = {*broken, model.name}
         if len(findings) == before:
             return [*findings, *_circles(models, broken)]

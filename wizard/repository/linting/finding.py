@@ -1,4 +1,4 @@
-"""One thing that is wrong, and the server that it is wrong for."""
+"""A finding, and the server that it applies to."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Severity: TypeAlias = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong.
+    """A problem.
 
     Attributes:
         code: Stable name of the kind of mistake; docs/repositories.md lists them.
         severity: ``error``: the server refuses the model, or every request to it. ``warning``: it loads, but something
-            is probably not meant so.
+            is probably unintended.
         model: The model's folder; empty for the repository as a whole.
         file: Relative to the repository.
-        what: What is wrong.
-        fix: What to do about it.
-        line: From 1; None if it is of the file as a whole.
+        what: The problem.
+        fix: The remedy.
+        line: From 1; None if it applies to the whole file.
         column: From 1.
     """
 
@@ -39,16 +39,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The server that is to load the repository, as far as it is known.
+    """The known properties of the server that will load the repository.
 
     Attributes:
-        backends: Names of the backends that it has; None if that is unknown.
-        engines: Family of images (`wizard.catalog.releases.families`) → version of the engine that such an image has;
-            empty if that is unknown.
-        gpus: How many GPUs it sees; None if that is unknown.
-        mounts: Folders of this machine → where the server sees them, as in ``docker run -v``.
-        name: How it is called in findings.
-        capabilities: Compute capabilities of its GPUs, such as ``8.9``; None if they are unknown.
+        backends: Names of its backends; None if unknown.
+        engines: Family of images (`wizard.catalog.releases.families`) → version of the engine in that image; empty if
+            unknown.
+        gpus: Number of visible GPUs; None if unknown.
+        mounts: Folders of this machine → their paths in the server, as in ``docker run -v``.
+        name: Its name in findings.
+        capabilities: Compute capabilities of its GPUs, such as ``8.9``; None if unknown.
     """
 
     backends: frozenset[str] | None = None

@@ -1,4 +1,4 @@
-"""Instance groups: on which processor a model's copies run."""
+"""Instance groups: the hardware of a model's instances."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ AUTO, GPU, CPU, MODEL = range(4)
 
 
 def instances(model: Model, server: Server) -> list[Finding]:
-    """Kinds of instances against the GPUs that there are."""
+    """The kinds of instances must match the available GPUs."""
     groups = model.config.instance_group
     if model.is_ensemble:
         return []  # see ensembles
     findings = []
     for group in groups:
         if group.kind == CPU and group.gpus:
-            what = tr("an instance group on the CPU lists GPUs {gpus}", gpus=list(group.gpus))
-            findings.append(model.finding("R403", what, tr("Use KIND_GPU, or list no GPUs."), at="gpus"))
+            message = tr("an instance group on the CPU lists GPUs {gpus}", gpus=list(group.gpus))
+            findings.append(model.finding("R403", message, tr("Use KIND_GPU, or list no GPUs."), at="gpus"))
         if server.gpus is None:
             continue
         if group.kind == GPU and not server.gpus:
-            what = tr("the instance group is KIND_GPU, but there is no GPU")
+            message = tr("the instance group is KIND_GPU, but there is no GPU")
             fix = tr("Use KIND_CPU, or choose the target machine with --hardware.")
-            findings.append(model.finding("R401", what, fix, at="KIND_GPU"))
+            findings.append(model.finding("R401", message, fix, at="KIND_GPU"))
         missing = [number for number in group.gpus if number >= server.gpus]
         if group.kind in (GPU, AUTO) and server.gpus and missing:
-            what = ntr(
+            message = ntr(
                 "the instance group requires GPU {missing}, but there is only GPU 0",
                 "the instance group requires GPU {missing}, but there are only {gpus} GPUs, numbered from 0",
                 server.gpus,
                 missing=missing[0],
                 gpus=server.gpus,
             )
-            findings.append(model.finding("R402", what, tr("Use existing GPUs."), at="gpus"))
+            findings.append(model.finding("R402", message, tr("Use existing GPUs."), at="gpus"))
     return findings

@@ -1,4 +1,4 @@
-"""One model's folder, read: its configuration, its versions, its backend. Nothing in it is executed."""
+"""A model's folder: its configuration, its versions, its backend. Nothing in it is executed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wizard.repository.linting.finding import Finding, Severity
 CONFIG = "config.pbtxt"
 
 LARGEST = 16 * 2**20
-"""Bytes of a text file that is read; no configuration and no Python model is near that."""
+"""Maximum size in bytes of a text file to read; no configuration and no Python model is nearly as large."""
 
 MODEL_FILES = {
     "python": "model.py",
@@ -20,7 +20,7 @@ MODEL_FILES = {
     "pytorch": "model.pt",
     "openvino": "model.xml",
 }
-"""Backend → file that it looks for in a version's folder (triton-inference-server/server, model_repository.md)."""
+"""Backend → its file in a version's folder (triton-inference-server/server, model_repository.md)."""
 
 PLATFORMS = {
     "ensemble": "ensemble",
@@ -30,19 +30,19 @@ PLATFORMS = {
     "tensorflow_graphdef": "tensorflow",
     "tensorflow_savedmodel": "tensorflow",
 }
-"""Values of ``platform`` that Triton knows → backend."""
+"""Values of ``platform`` that Triton supports → backend."""
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One model's folder.
+    """A model's folder.
 
     Attributes:
         folder: Its path.
-        text: Of config.pbtxt; None if there is none that can be read.
-        config: The ``ModelConfig`` message, Any because it has no type that mypy sees; None if it could not be read.
-        subfolders: Names of the folders in it, sorted.
-        findings: What was wrong with reading it.
+        text: Text of config.pbtxt; None if there is no readable one.
+        config: The ``ModelConfig`` message, Any because mypy has no type for it; None if it could not be parsed.
+        subfolders: Names of its subfolders, sorted.
+        findings: Problems while reading it.
     """
 
     folder: Path
@@ -58,7 +58,7 @@ class Model:
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """What Triton takes for a version: ``1``, but not ``01`` (seen with 2.51.0)."""
+        """The names that Triton accepts as versions: ``1``, but not ``01`` (seen with 2.51.0)."""
         return tuple(int(name) for name in self.subfolders if name.isdecimal() and str(int(name)) == name)
 
     @property
@@ -68,7 +68,7 @@ class Model:
 
     @property
     def backend(self) -> str:
-        """Name of its backend; empty if nothing says it."""
+        """Name of its backend; empty if it is not set."""
         if self.config.backend or self.config.platform:
             return str(self.config.backend or PLATFORMS.get(self.config.platform, ""))
         there = {
@@ -81,13 +81,13 @@ class Model:
         return self.folder / str(version) / name
 
     def parameter(self, key: str) -> str | None:
-        """A parameter's text; None if there is no such parameter."""
+        """A parameter's text; None if it is not set."""
         return str(self.config.parameters[key].string_value) if key in self.config.parameters else None
 
     def finding(
         self,
         code: str,
-        what: str,
+        message: str,
         fix: str,
         *,
         severity: Severity = "error",
@@ -97,15 +97,15 @@ class Model:
         """A finding about this model.
 
         Args:
-            code: Its code.
-            what: What is wrong.
-            fix: What to do.
-            severity: How bad it is.
+            code: The code.
+            message: The problem.
+            fix: The remedy.
+            severity: The severity.
             file: Relative to the model's folder.
             at: Line and column; or a text of config.pbtxt, whose first occurrence is the place.
         """
         line, column = at if isinstance(at, tuple) else self._place(at) if at and file == CONFIG else (None, None)
-        return Finding(code, severity, self.name, f"{self.name}/{file}", what, fix, line, column)
+        return Finding(code, severity, self.name, f"{self.name}/{file}", message, fix, line, column)
 
     def _place(self, text: str) -> tuple[int | None, int | None]:
         offset = (self.text or "").find(text)
@@ -116,7 +116,7 @@ def contents(path: Path) -> bytes:
     """The bytes of a file.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: It is not readable.
         ValueError: It has more than `LARGEST` bytes.
     """
     if path.stat().st_size > LARGEST:

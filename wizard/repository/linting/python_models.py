@@ -14,7 +14,7 @@ CLASS = "TritonPythonModel"
 
 
 def python_models(model: Model) -> list[Finding]:
-    """The syntax of each version's model.py, and that it has the class that the backend looks for."""
+    """Check the syntax of each version's model.py, and that it has the class that the backend requires."""
     if model.backend != "python":
         return []
     findings = []

@@ -1,4 +1,4 @@
-"""What a serving stack does for this stage: the value ``PORT`` of its module ``lint`` (`wizard.catalog.plugins`)."""
+"""A serving stack's port for this stage: the value ``PORT`` of its module ``lint`` (`wizard.catalog.plugins`)."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from wizard.repository.linting.model import Model
 
 
 class ModelRule(Protocol):
-    """What is wrong with one model."""
+    """Finds problems in a single model."""
 
     def __call__(self, model: Model, models: Mapping[str, Model], server: Server) -> Iterable[Finding]:
         """The findings; none for a model of another stack.
 
         Args:
-            model: It has a configuration.
-            models: All models of the repository by their names.
-            server: That is to load them.
+            model: The model, which has a configuration.
+            models: All models of the repository by name.
+            server: The server that will load them.
 
         Raises:
-            OSError: A file of the model cannot be reached.
+            OSError: A file of the model is not accessible.
         """
         ...
 
 
 class RepositoryRule(Protocol):
-    """What is wrong with all models together."""
+    """Finds problems in all models together."""
 
     def __call__(self, models: Mapping[str, Model]) -> Iterable[Finding]:
-        """The findings; models may have no configuration."""
+        """The findings; models may lack a configuration."""
         ...
 
 
@@ -42,11 +42,11 @@ def _nothing(models: Mapping[str, Model]) -> Iterable[Finding]:  # noqa: ARG001
 
 @dataclass(frozen=True, slots=True)
 class StackRules:
-    """How a stack's models are checked.
+    """The checks of a stack's models.
 
     Attributes:
         model: Called for every model of any repository.
-        repository: Called once for every repository.
+        repository: Called once per repository.
     """
 
     model: ModelRule
@@ -54,7 +54,7 @@ class StackRules:
 
 
 def rules() -> tuple[StackRules, ...]:
-    """The rules of every stack that has some.
+    """The rules of all stacks that have any.
 
     Raises:
         UsageError: TW-D30 if the code of one cannot be loaded.

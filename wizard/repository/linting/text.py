@@ -1,4 +1,4 @@
-"""config.pbtxt as text: templates that were not filled, and what is no ``ModelConfig``."""
+"""config.pbtxt as text: unfilled templates, and text that is not a ``ModelConfig``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILL_TYPE = mark(
 
 
 def read(folder: Path) -> Model:
-    """Read one model's folder."""
+    """Read a model's folder."""
     blank = Model(folder, None, None, ())
     try:
         blank = Model(folder, None, None, tuple(sorted(each.name for each in folder.iterdir() if each.is_dir())))
@@ -48,7 +48,7 @@ def read(folder: Path) -> Model:
 
 
 def unreadable(model: Model, error: Exception, file: str = CONFIG) -> Finding:
-    """The finding for what cannot be read of a model."""
+    """The finding for an unreadable file of a model."""
     fix = tr("Use readable UTF-8 text, and make its folders readable by the user that runs the server.")
     return model.finding("R107", tr("cannot read this: {error}", error=error), fix, file=file)
 

@@ -1,4 +1,4 @@
-"""Values of a configuration that Triton refuses before it loads anything (seen with 2.51.0)."""
+"""Values of a configuration that Triton rejects before it loads anything (seen with 2.51.0)."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ PLAIN = {
         | {"tensorflow"}
     ),
 }  # fmt: skip
-"""Suffix of a tag of the image without an engine of ours → backends in it (names in triton-inference-server/server,
-build.py; no image was opened)."""
+"""Tag suffix of images without a supported engine → their backends (names in triton-inference-server/server,
+build.py; no image was opened).
+"""
 
 
 def backends() -> dict[str, frozenset[str]]:
-    """Suffix of an image's tag → backends in it."""
+    """Suffix of an image's tag → its backends."""
     return {each.suffix: frozenset(each.backends) for each in map(images, families())} | PLAIN
 
 
 def backend(model: Model, server: Server) -> list[Finding]:
-    """The backend's name against those that there are."""
+    """The backend's name must be an available one."""
     config = model.config
     if config.platform and config.platform not in PLATFORMS:
-        what = tr("unknown Triton platform: {platform!r}", platform=config.platform)
+        message = tr("unknown Triton platform: {platform!r}", platform=config.platform)
         return [
             model.finding(
                 "R301",
-                what,
+                message,
                 tr('Use backend: "{platform}" instead.', platform=config.platform),
                 at=f'"{config.platform}"',
             )
@@ -48,10 +49,12 @@ def backend(model: Model, server: Server) -> list[Finding]:
         return []
     homes = [f"{suffix} ({', '.join(sorted(names))})" for suffix, names in backends().items()]
     where = ", ".join(sorted(known)) if server.backends is not None else "; ".join(homes)
-    what = tr(
+    message = tr(
         "{server} has no backend {backend!r}; available: {where}", server=tr(server.name), backend=name, where=where
     )
-    return [model.finding("R301", what, tr("Use an image that has it, or correct the name."), at=f'backend: "{name}"')]
+    return [
+        model.finding("R301", message, tr("Use an image that has it, or correct the name."), at=f'backend: "{name}"')
+    ]
 
 
 def values(model: Model) -> list[Finding]:
@@ -68,20 +71,20 @@ def values(model: Model) -> list[Finding]:
             _refused(model, tr("a preferred_batch_size is less than 1"), tr("Raise it."), "preferred_batch_size")
         )
     if too_large:
-        what = tr(
+        message = tr(
             "preferred_batch_size {too_large} exceeds max_batch_size {max_batch_size}",
             too_large=too_large[0],
             max_batch_size=config.max_batch_size,
         )
-        findings.append(_refused(model, what, tr("Lower it."), "preferred_batch_size"))
+        findings.append(_refused(model, message, tr("Lower it."), "preferred_batch_size"))
     if config.response_cache.enable and config.model_transaction_policy.decoupled:
-        what = tr("responses of a decoupled model cannot be cached")
-        findings.append(_refused(model, what, tr("Remove response_cache."), "response_cache"))
+        message = tr("responses of a decoupled model cannot be cached")
+        findings.append(_refused(model, message, tr("Remove response_cache."), "response_cache"))
     return findings
 
 
-def _refused(model: Model, what: str, fix: str, at: str | None = None) -> Finding:
-    return model.finding("R302", what, fix, at=at)
+def _refused(model: Model, message: str, fix: str, at: str | None = None) -> Finding:
+    return model.finding("R302", message, fix, at=at)
 
 
 def _tensors(model: Model, kind: str, tensors: Any) -> list[Finding]:
@@ -92,8 +95,8 @@ def _tensors(model: Model, kind: str, tensors: Any) -> list[Finding]:
         if not name:
             findings.append(_refused(model, tr("an {kind} has no name", kind=kind), tr("Add a name.")))
         if name in seen:
-            what = tr("the {kind} {name!r} is declared twice", kind=kind, name=name)
-            findings.append(model.finding("R303", what, tr("Keep one of them."), severity="warning", at=at))
+            message = tr("the {kind} {name!r} is declared twice", kind=kind, name=name)
+            findings.append(model.finding("R303", message, tr("Keep one of them."), severity="warning", at=at))
         seen.add(name)
         if not tensor.data_type:
             findings.append(
@@ -114,17 +117,17 @@ def _tensors(model: Model, kind: str, tensors: Any) -> list[Finding]:
                 )
             )
         if any(size < 1 and size != -1 for size in tensor.dims):
-            what = tr("the {kind} {name!r} has invalid dims: {dims}", kind=kind, name=name, dims=list(tensor.dims))
-            findings.append(_refused(model, what, tr("Each must be 1 or more, or -1 for any."), at))
+            message = tr("the {kind} {name!r} has invalid dims: {dims}", kind=kind, name=name, dims=list(tensor.dims))
+            findings.append(_refused(model, message, tr("Each must be 1 or more, or -1 for any."), at))
         elif tensor.HasField("reshape") and not _same_size(tensor.dims, tensor.reshape.shape):
-            what = tr(
+            message = tr(
                 "the {kind} {name!r} cannot be reshaped from {dims} to {shape}",
                 kind=kind,
                 name=name,
                 dims=list(tensor.dims),
                 shape=list(tensor.reshape.shape),
             )
-            findings.append(_refused(model, what, tr("Both must have the same number of elements."), at))
+            findings.append(_refused(model, message, tr("Both must have the same number of elements."), at))
     return findings
 
 

@@ -18,7 +18,7 @@ from wizard.probe.host import Host
 from wizard.stacks.llamacpp import repository
 
 READY_SECONDS = 180.0
-"""A large file on a slow disk has to be read once."""
+"""A large file on a slow disk must be read once."""
 
 
 def steps(
@@ -27,13 +27,13 @@ def steps(
     """All steps from nothing to a first answer.
 
     Args:
-        choice: What was chosen.
+        choice: The choice.
         host: The machine.
         facts: The model.
-        runtime: Where and how the commands run.
+        runtime: The runtime of the commands.
         ports: Ports that are free now.
         question: The first question.
-        options: None of them means anything here.
+        options: Not used by this stack.
     """
     model = runtime.server.name
     get = fetch(facts, runtime.workspace)
@@ -53,7 +53,7 @@ def steps(
 
 
 def notes(choice: Choice, host: Host, facts: ModelFacts) -> tuple[str, ...]:
-    """A GGUF file has no code in it."""
+    """None: a GGUF file contains no code."""
     return ()
 
 

@@ -16,14 +16,15 @@ MODEL = Path(__file__).parent / "engine" / "llamacpp_model.py"
 def repository(model_name: str, *, gguf_path: str, facts: ModelFacts, choice: Choice, threads: int) -> Repository:
     """The repository that serves ``facts`` as ``choice`` under ``model_name``.
 
-    The model's own description (chat template, stop texts, context, questions) is put into its parameters, so that
-    ``GET /v2/models/NAME/config`` tells a chat client all that it needs.
+    The model's own description (chat template, stop texts, context, questions) is stored in its parameters, so that a
+    chat client gets everything it needs from ``GET /v2/models/NAME/config``.
 
     Args:
         model_name: Name in Triton.
-        gguf_path: The weights, as the server will see them.
-        facts: For the chat format, the questions and the confidence gate.
-        choice: For the context of each request (``max_seq_len``) and how many run at once (``max_batch_size``).
+        gguf_path: Path of the weights in the server.
+        facts: The model: chat format, questions and confidence gate.
+        choice: The choice: context of each request (``max_seq_len``) and number of concurrent requests
+            (``max_batch_size``).
         threads: CPU threads of the engine.
     """
     config = config_pbtxt(

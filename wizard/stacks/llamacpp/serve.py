@@ -1,4 +1,4 @@
-"""What llama.cpp's log, 2024 to 2026, says that the engine took."""
+"""Memory figures in llama.cpp's log, 2024 to 2026."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wizard.serve.measured import BYTES, NUMBER, Log, StackLog, single
 
 
 def read(log: Log) -> Measured:
-    """Buffers of all devices are added up; the KV cache is logged once for each kind of layer."""
+    """Buffers of all devices are summed; the KV cache is logged once per kind of layer."""
     weights = log.all(rf"model buffer size += +{BYTES}", rf"load_tensors: +\w+ buffer size = +{BYTES}")
     return Measured(
         weights_bytes=single(weights, sum),
@@ -24,10 +24,10 @@ def read(log: Log) -> Measured:
 
 
 def add(measured: Measured, log: Log, endpoint: Endpoint) -> Measured:
-    """What is beside its buffers: the memory of the server's processes without the KV cache.
+    """Add the memory besides its buffers: that of the server's processes without the KV cache.
 
-    They have written to the cache already. The compute buffers are not touched before the first request, and the
-    model's file, mapped into memory, is not among what `proctable.memory` counts.
+    The processes have already written to the cache. The compute buffers are not touched before the first request, and
+    the model's file, mapped into memory, is not counted by `proctable.memory`.
     """
     if measured.kv_bytes is None:
         return measured

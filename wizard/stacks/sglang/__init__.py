@@ -1,1 +1,1 @@
-"""SGLang: an engine in an environment of its own, behind our engine proxy; there are no images of NVIDIA's with it."""
+"""SGLang: an engine in a separate environment, behind our engine proxy; NVIDIA has no images with it."""

@@ -1,4 +1,4 @@
-"""The stack `sglang`: SGLang in an environment of its own, behind our engine proxy; natively only.
+"""The stack `sglang`: SGLang in a separate environment, behind our engine proxy; natively only.
 
 Source: ``srt/server_args.py`` and ``srt/entrypoints/engine.py`` of SGLang's wheels 0.5.15, 0.5.17 and 0.5.23.
 """
@@ -20,7 +20,7 @@ from wizard.plan.options import Options
 from wizard.plan.plan import Estimate, Step
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
-from wizard.plan.runtimes.venv import of_its_own
+from wizard.plan.runtimes.venv import environment_changes
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import StackPlan
 from wizard.probe.host import Host
@@ -28,12 +28,13 @@ from wizard.repository import proxy
 
 ENGINE = proxy.Engine(Path(__file__).parent / "engine" / "sglang_engine.py")
 READY_SECONDS = 1800.0
-"""As for vLLM: weights are read, kernels are compiled and CUDA graphs are recorded; it was never timed."""
+"""As for vLLM: loading weights, compiling kernels, and recording CUDA graphs; not measured."""
 WHILE_LOADING = ("fp8",)
-"""Formats that SGLang makes of 16-bit weights while it loads them ("online quantization" in its documentation)."""
+"""Formats into which SGLang quantizes 16-bit weights while loading ("online quantization" in its documentation)."""
 NATIVELY = {"HF_HUB_OFFLINE": "1", "SPT_NOENV": "1"}
-"""Everything is there already. setproctitle, by which SGLang names its processes, writes over their environment unless
-the second forbids it (its README), and by that environment a server's processes are found."""
+"""All files are local. setproctitle, with which SGLang names its processes, overwrites their environment unless the
+second variable prevents it (its README), and the server's processes are found by their environment.
+"""
 CHECK = """
 import inspect, json, sys
 from sglang.srt.server_args import ServerArgs
@@ -49,24 +50,24 @@ WHY = mark(
 
 
 def arguments(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]:
-    """Fields of SGLang's ``ServerArgs``, which ``sglang.Engine`` takes.
+    """Fields of SGLang's ``ServerArgs``, which ``sglang.Engine`` accepts.
 
-    ``mem_fraction_static`` is left to SGLang: what it reserves beside weights and cache follows from its own defaults
+    ``mem_fraction_static`` is left to SGLang: what it reserves besides weights and cache follows its own defaults
     (``_handle_gpu_memory_settings``). ``max_total_tokens`` keeps the cache within the budget of the advice.
 
     Args:
-        model: The model's folder, as SGLang sees it.
-        facts: For the quantisation that the checkpoint has already, which SGLang finds by itself.
-        choice: For everything else.
+        model: The model's folder, as seen by SGLang.
+        facts: The model: its stored quantization, which SGLang detects.
+        choice: The choice, for everything else.
     """
     settings: dict[str, Any] = {
         "model_path": model,
         "dtype": choice.dtype if choice.dtype in ("bfloat16", "float16", "float32") else "auto",
         "context_length": choice.max_seq_len,
         "max_running_requests": choice.max_batch_size,
-        # The program works with tokens: text and stop words are made as for the other engines.
+        # The program uses tokens: text and stop words are handled as for the other engines.
         "skip_tokenizer_init": True,
-        # Engine's own default is "error"; its memory is in the lines of "info".
+        # Engine's own default is "error"; its memory is logged at "info".
         "log_level": "info",
     }
     if choice.memory.kv_capacity_tokens:
@@ -88,16 +89,16 @@ def steps(
     """All steps from nothing to a first answer.
 
     Args:
-        choice: What was chosen.
+        choice: The choice.
         host: The machine.
         facts: The model.
-        runtime: Where and how the commands run.
+        runtime: The runtime of the commands.
         ports: Ports that are free now.
         question: The first question.
-        options: None of them means anything here.
+        options: Not used by this stack.
 
     Raises:
-        InfeasibleError: TW-L30 to TW-L33 for a checkpoint that cannot be served so.
+        InfeasibleError: TW-L30 to TW-L33 for a checkpoint that is not supported.
     """
     checkpoint.check(choice, facts, WHILE_LOADING)
     get = fetch(facts, runtime.workspace)
@@ -107,7 +108,7 @@ def steps(
         engine=ENGINE,
         python=runtime.python,
         settings=settings,
-        env={**of_its_own(runtime.python, choice), **NATIVELY},
+        env={**environment_changes(runtime.python, choice), **NATIVELY},
         facts=facts,
         choice=choice,
     )

@@ -1,6 +1,6 @@
-"""What SGLang's log, 0.5, says that the engine took.
+"""Memory figures in SGLang's log, 0.5.
 
-Wordings: ``model_executor/model_runner.py``, ``cuda_graph_setup.py`` and ``mem_cache/memory_pool.py`` of the wheel
+Messages: ``model_executor/model_runner.py``, ``cuda_graph_setup.py`` and ``mem_cache/memory_pool.py`` of the wheel
 0.5.17, and published logs of 2025 and 2026. SGLang prints ``GB`` and divides by powers of 1024.
 """
 
@@ -11,8 +11,8 @@ from wizard.serve.measured import BYTES, NUMBER, Log, StackLog, single
 
 
 def read(log: Log) -> Measured:
-    """The fullest rank's figures. The log does not say what activations take."""
-    # Keys and values are two figures, except where the model's cache is one (MLA).
+    """The fullest rank's figures. The log does not report activations."""
+    # Keys and values are separate figures, except if the model has a combined cache (MLA).
     halves = [single(log.all(pattern)) for pattern in (rf"#tokens: \d+, K size: {BYTES}", rf", V size: {BYTES}")]
     both = [half for half in halves if half is not None]
     cache = sum(both) if both else single(log.all(rf"#tokens: \d+, KV size: {BYTES}"))

@@ -23,7 +23,7 @@ from wizard.plan.options import Options
 from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step, Write
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
-from wizard.plan.runtimes.venv import check_driver, of_its_own
+from wizard.plan.runtimes.venv import check_driver, environment_changes
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import Second, StackPlan
 from wizard.probe.host import Host
@@ -35,18 +35,18 @@ READY_SECONDS = 900.0
 """Large weights on a slow disk take minutes."""
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 BESIDE = "transformers"
-"""Name of the model that is served beside another stack's."""
+"""Name of the model that is served next to another stack's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """How the engine is made ready and started.
+    """How the engine is prepared and started.
 
     Attributes:
-        steps: What makes its packages ready.
+        steps: The steps that prepare its packages.
         python: Its interpreter.
-        env: What is different in its environment from the server's.
-        reads: What the server must be able to read for it.
+        env: Differences between its environment and the server's.
+        reads: Paths that the server must be able to read for it.
     """
 
     steps: tuple[Step, ...]
@@ -61,16 +61,16 @@ def steps(
     """All steps from nothing to a first answer.
 
     Args:
-        choice: What was chosen; without ``devices`` the CPU computes.
+        choice: The choice; without ``devices`` the CPU computes.
         host: The machine.
         facts: The model.
-        runtime: Where and how the commands run.
+        runtime: The runtime of the commands.
         ports: Ports that are free now.
         question: The first question.
-        options: ``batching`` means something here.
+        options: ``batching`` is used.
 
     Raises:
-        InfeasibleError: TW-L30 to TW-L33 for a checkpoint that cannot be served so.
+        InfeasibleError: TW-L30 to TW-L33 for a checkpoint that is not supported.
         HostError: TW-L01 if the driver is too old.
     """
     checkpoint.check(choice, facts)
@@ -98,18 +98,19 @@ WHY = mark(
 
 
 def beside(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, options: Options, model: Path) -> Second:
-    """A model for another stack's repository, to compare with.
+    """A model for another stack's repository, for comparison.
 
     Args:
-        choice: The other stack's.
+        choice: The other stack's choice.
         host: The machine.
         facts: The model; it must be stored in 16 bits.
-        runtime: The other stack's.
-        options: ``beside`` and ``batching``.
-        model: The model's folder, which the other stack's plan fetches.
+        runtime: The other stack's runtime.
+        options: ``beside`` and ``batching`` are used.
+        model: The model's folder, which the other stack's plan downloads.
 
     Raises:
-        InfeasibleError: TW-L30 to TW-L33 for a checkpoint that cannot be served so, TW-L35 if the GPU cannot hold both.
+        InfeasibleError: TW-L30 to TW-L33 for a checkpoint that is not supported, TW-L35 if the GPU has no room for
+            both.
         HostError: TW-L01 if the driver is too old.
     """
     second = replace(choice, stack="transformers", quantization="none", environment=_environment(choice, host))
@@ -120,14 +121,14 @@ def beside(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, opti
 
 
 def _check_room(choice: Choice, host: Host, facts: ModelFacts, options: Options) -> None:
-    """Both must fit: each as the advice counts it, with the KV cache for what was asked of it.
+    """Both must fit: each as the advice computes it, with the KV cache for its constraints.
 
     Raises:
         InfeasibleError: TW-L35 if they do not.
     """
     device = next((group for group in devices(host) if {*choice.devices[:1]} & {*group.indices}), None)
     if device is None or facts.anatomy is None:
-        return  # without a GPU or the model's shape there is no bill
+        return  # without a GPU or the model's shape there is no memory breakdown
     users, length, first = choice.max_batch_size, choice.max_seq_len, choice.memory
     mine = 1 if options.batching == "none" else users
     setup = Setup("transformers", choice.dtype, "none", tp=choice.tp)
@@ -163,8 +164,8 @@ def _repository(
 
 
 def _engine(choice: Choice, host: Host, runtime: Runtime) -> Engine:
-    if choice.runtime == "native":  # the runtime has made it
-        return Engine((), runtime.python, {**of_its_own(runtime.python, choice), **OFFLINE})
+    if choice.runtime == "native":  # the runtime has created it
+        return Engine((), runtime.python, {**environment_changes(runtime.python, choice), **OFFLINE})
     env = environment(choice.environment or "transformers")
     if choice.devices:
         check_driver(host, env)
@@ -172,14 +173,14 @@ def _engine(choice: Choice, host: Host, runtime: Runtime) -> Engine:
 
 
 def _environment(choice: Choice, host: Host) -> str:
-    """Name of the environment that driver and GPUs run; empty, which is the newest, if there are none."""
+    """Name of the environment that driver and GPUs support; empty, which means the newest, without GPUs."""
     device = next((group for group in devices(host) if {*choice.devices[:1]} & {*group.indices}), None)
     env = engine_environment(host, "transformers", device.compute_capability) if device else None
     return env.name if env else ""
 
 
 def _in_image(choice: Choice, runtime: Runtime, env: Environment) -> Engine:
-    """The image's Python with the packages of the pins: images have transformers of many ages, or none."""
+    """The image's Python with the pinned packages: images have various versions of transformers, or none."""
     text = pins(env).read_text(encoding="utf-8")
     folder = runtime.workspace.environments / f"{env.name}-{fingerprint([text, choice.release])}"
     packages, requirements, complete = folder / "packages", folder / "requirements.txt", folder / "complete"

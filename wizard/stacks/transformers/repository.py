@@ -1,4 +1,4 @@
-"""What the engine's program of the stack ``transformers`` is told."""
+"""The settings of the engine program of the stack ``transformers``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def settings(model: str, choice: Choice, *, unbatched: bool = False) -> dict[str
     """The settings of ``transformers_engine.py``.
 
     Args:
-        model: The model's folder, as the engine sees it.
-        choice: For dtype, context, requests at once and GPUs.
+        model: The model's folder, as seen by the engine.
+        choice: The choice: dtype, context, concurrent requests and GPUs.
         unbatched: The plain pipeline, one request at a time.
     """
     return {

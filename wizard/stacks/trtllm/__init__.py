@@ -1,1 +1,1 @@
-"""What both of TensorRT-LLM's stacks share."""
+"""Shared by both of TensorRT-LLM's stacks."""

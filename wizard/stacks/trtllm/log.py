@@ -1,4 +1,4 @@
-"""What TensorRT-LLM's log, 0.8 to 1.1, says that the engine took."""
+"""Memory figures in TensorRT-LLM's log, 0.8 to 1.1."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wizard.serve.measured import BYTES, NUMBER, Log, last, single
 def read(log: Log) -> Measured:
     """An engine's log, or the LLM API's, which allocates a small KV cache first: the last one counts.
 
-    What the LLM API calls "outside torch" is left out: other processes' memory is in it.
+    The LLM API's "outside torch" is ignored: it includes other processes' memory.
     """
     parts = (rf"Allocated {BYTES} for execution context memory", rf"Allocated {BYTES} GPU memory for runtime buffers")
     engine = [single(log.all(part)) for part in (*parts, rf"Allocated {BYTES} GPU memory for decoder")]

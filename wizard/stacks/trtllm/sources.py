@@ -1,6 +1,6 @@
-"""NVIDIA's scripts of one release: from the two repositories at its tag, or from the image where that has them.
+"""NVIDIA's scripts of one release: from the two repositories at its tag, or from the image if it has them.
 
-They are brought to one folder of the server, so that every later command names the same paths whatever they came from.
+They are copied to a folder of the server, so that later commands use the same paths regardless of their origin.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ exit 1"""
 
 
 def folder(runtime: Runtime) -> Path:
-    """Where the scripts are brought to: ``examples``, ``all_models``, ``scripts``, and ours beside them."""
+    """Target folder of the scripts: ``examples``, ``all_models``, ``scripts``, and ours beside them."""
     return runtime.server.root / "tools"
 
 
 def step(runtime: Runtime, version: str, parts: Mapping[str, str], *more: Action) -> Step:
-    """Bring scripts.
+    """The step that gets scripts.
 
     Args:
-        runtime: Where the commands run.
-        version: TensorRT-LLM's.
-        parts: ``examples``, ``all_models`` or ``scripts``, each with a file of it that will be needed.
-        more: Done after that.
+        runtime: The runtime of the commands.
+        version: TensorRT-LLM's version.
+        parts: ``examples``, ``all_models`` or ``scripts``, each with a file in it that is needed later.
+        more: Actions to run afterwards.
     """
     sources = tools().sources_of(version)
     root = folder(runtime)
@@ -57,7 +57,7 @@ def step(runtime: Runtime, version: str, parts: Mapping[str, str], *more: Action
 
 
 def ours(runtime: Runtime, script: Path) -> Write:
-    """Bring our own ``script``, which runs in the image with nothing but Python."""
+    """Copy our own ``script``, which runs in the image with nothing but Python."""
     return Write(str(folder(runtime) / script.name), script.read_text(encoding="utf-8"))
 
 
@@ -71,7 +71,7 @@ def _cloned(sources: Sources, root: Path, version: str, parts: Sequence[str]) ->
 
 
 def _clone(url: str, root: Path, version: str, parts: Sequence[str]) -> list[Command]:
-    # The histories are hundreds of MiB and the libraries lie in Git LFS: only one commit and these folders are fetched.
+    # The histories are hundreds of MiB and the libraries are in Git LFS: only one commit of these folders is fetched.
     target = root / url.rsplit("/", 1)[-1].removesuffix(".git")
     light = ("--depth", "1", "--filter=blob:none", "--sparse")
     env = (("GIT_LFS_SKIP_SMUDGE", "1"), ("GIT_TERMINAL_PROMPT", "0"))

@@ -1,1 +1,1 @@
-"""Engines that TensorRT-LLM's tools build, served by its C++ backend."""
+"""Engines built by TensorRT-LLM's tools, served by its C++ backend."""

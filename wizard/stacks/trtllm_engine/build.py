@@ -12,17 +12,17 @@ from wizard.stacks.trtllm_engine.job import Call, Job, partial, whole
 from wizard.stacks.trtllm_engine.lint import built_for
 
 STEP_TOKENS = 8192
-"""``--max_num_tokens`` unless said, from 0.11 on: a longer prompt would not fit into one step of the engine."""
-_STRONG = ("fp8", "w4a8_awq")
-"""Formats whose network keeps the types that it is given (llama and mixtral READMEs, 0.8 to 0.10)."""
+"""Default of ``--max_num_tokens``, from 0.11 on: a longer prompt would not fit into a single engine step."""
+_STRONGLY_TYPED = ("fp8", "w4a8_awq")
+"""Formats with strongly typed networks (llama and mixtral READMEs, 0.8 to 0.10)."""
 
 
 def lengths(job: Job) -> tuple[int, int]:
-    """Tokens of the longest prompt and of the longest answer that the engine is built for.
+    """Maximum tokens of the prompt and of the answer that the engine is built for.
 
-    They are never more together than the choice's context, whatever a recipe was made for. Where it says nothing, or
-    something longer, a prompt may be as long as prompt and answer together; in releases that add the two (up to 0.10)
-    half of it is kept for the answer.
+    Together they never exceed the choice's context, regardless of the recipe. If the recipe sets no limit, or a longer
+    one, a prompt may use the whole context; in releases that add the two (up to 0.10) half of it is reserved for the
+    answer.
     """
     total, longest = job.choice.max_seq_len, job.options.max_input_len
     if "max_seq_len" in job.names("trtllm-build"):
@@ -32,7 +32,7 @@ def lengths(job: Job) -> tuple[int, int]:
 
 
 def call(job: Job) -> Call:
-    """What builds the engine of ``job``."""
+    """The command that builds the engine of ``job``."""
     plugin = job.tools.plugin(job.version, job.choice.dtype)
     prompt, answer = lengths(job)
     values = {
@@ -40,7 +40,7 @@ def call(job: Job) -> Call:
         "output_dir": partial(job.engine),
         "attention_plugin": plugin,
         "gemm_plugin": plugin,
-        "strongly_typed": job.quantization in _STRONG,
+        "strongly_typed": job.quantization in _STRONGLY_TYPED,
         "max_batch_size": job.choice.max_batch_size,
         "max_input_len": prompt,
         "max_output_len": answer,
@@ -52,7 +52,7 @@ def call(job: Job) -> Call:
 
 
 def step(job: Job, host: Host) -> Step:
-    """Build the engine, and note which GPUs it is for: on others it is another step, done anew."""
+    """Build the engine, and record its GPUs: for other GPUs it is a different step, which runs again."""
     prompt, answer = lengths(job)
     limits = (
         tr("prompt and answer of {max_seq_len:,} tokens together", max_seq_len=job.choice.max_seq_len)
@@ -88,18 +88,18 @@ def step(job: Job, host: Host) -> Step:
 
 
 def files(job: Job) -> tuple[str, ...]:
-    """What a whole engine consists of."""
+    """The files of a complete engine."""
     names = (f"rank{rank}.engine" for rank in range(job.world))
     return tuple(str(job.engine / name) for name in ("config.json", *names))
 
 
 def tested(job: Job) -> str:
-    """The file that says that this very engine has answered."""
+    """The file that records that exactly this engine has answered."""
     return str(job.engine.with_name("engine.tested"))
 
 
 def _gpus(job: Job, host: Host) -> str:
-    """Compute capability → names of the GPUs that the engine is for, as JSON; empty where it is not known."""
+    """Compute capability → names of the engine's GPUs, as JSON; empty if unknown."""
     used = [gpu for gpu in host.gpus if gpu.index in job.choice.devices and gpu.compute_capability]
     names = {"{}.{}".format(*gpu.compute_capability or ()): gpu.name for gpu in used}
     return json.dumps(names, sort_keys=True) + "\n"

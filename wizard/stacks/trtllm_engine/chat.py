@@ -1,4 +1,5 @@
-"""How TensorRT-LLM's engines are asked: ``tensorrt_llm`` in token ids, the ensemble or the BLS model before it in text.
+"""Request formats of TensorRT-LLM's engines: ``tensorrt_llm`` with token IDs, the ensemble or the BLS model in front of
+it with text.
 
 Sources: ``all_models`` of triton-inference-server/tensorrtllm_backend 0.5 to 0.19 and ``triton_backend/all_models`` of
 NVIDIA/TensorRT-LLM.
@@ -44,7 +45,7 @@ def engine(config: Mapping[str, Any]) -> tuple[str, ...]:
     values = parameters(config)
     name = values.get("tensorrt_llm_model_name", "")
     if name.startswith("${") or ("accumulate_tokens" in values and not name):
-        name = "tensorrt_llm"  # what the BLS model takes if it is told nothing
+        name = "tensorrt_llm"  # the BLS model's default
     return (name,) if name else ()
 
 

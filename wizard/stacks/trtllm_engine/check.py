@@ -1,4 +1,4 @@
-"""Before anything long: do the image's tools know the flags that the plan will use?"""
+"""A check before any long step: whether the image's tools support the flags that the plan will use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRIPT = "check_tools.py"
 
 
 def step(job: Job, calls: Sequence[Call], programs: Sequence[str] = ()) -> Step:
-    """Compare ``calls`` with what each tool's ``--help`` says, in the image; ``programs`` must be there."""
+    """Compare ``calls`` with the ``--help`` of each tool in the image; ``programs`` must exist."""
     root = sources.folder(job.runtime)
     expected = root / "expected.json"
     tools = [{"tool": call.tool, "program": call.program, "arguments": call.arguments} for call in calls]
@@ -34,7 +34,7 @@ def step(job: Job, calls: Sequence[Call], programs: Sequence[str] = ()) -> Step:
         ),
         actions=(
             Write(str(expected), f"{text}\n"),
-            # A GPU is needed although nothing computes: tensorrt_llm does not import without the driver's libraries.
+            # A GPU is needed although nothing computes: tensorrt_llm cannot be imported without the driver's libraries.
             job.command("check", (job.runtime.python, str(root / SCRIPT), str(expected)), gpus=1),
             Write(str(checked), f"{job.choice.release}\n"),
         ),
@@ -45,5 +45,5 @@ def step(job: Job, calls: Sequence[Call], programs: Sequence[str] = ()) -> Step:
 
 
 def script(runtime: Runtime) -> Write:
-    """Bring the script that checks."""
+    """Copy the check script."""
     return sources.ours(runtime, Path(__file__).with_name(SCRIPT))

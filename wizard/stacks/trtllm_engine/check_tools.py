@@ -1,4 +1,4 @@
-"""Runs in the serving image: compares each tool's --help with the flags that the plan uses.
+"""Runs in the serving image: compares each tool's --help with the flags that the plan will use.
 
     python3 check_tools.py EXPECTED.json
 
@@ -24,7 +24,7 @@ REMEDY = (
 
 
 def flags_in(text: str) -> dict[str, list[str] | None]:
-    """Flag → choices (None: any value) of what argparse prints: options are the lines indented by two spaces."""
+    """Flag → choices (None: any value) in argparse's output: options are on lines that begin with two spaces."""
     flags: dict[str, list[str] | None] = {}
     for line in re.findall(r"^ {2}(-.*)$", text, re.MULTILINE):
         shown = re.split(r" {2,}", line)[0]
@@ -53,7 +53,7 @@ def problems(tool: str, text: str, arguments: list[tuple[str, str | None]]) -> l
 
 
 def help_process(program: list[str]) -> subprocess.Popen[str] | OSError:
-    """``program --help``, started, or why it cannot start."""
+    """``program --help``, started, or the reason why it cannot start."""
     pipe, none = subprocess.PIPE, subprocess.DEVNULL
     try:
         return subprocess.Popen([*program, "--help"], stdin=none, stdout=pipe, stderr=subprocess.STDOUT, text=True)
@@ -62,7 +62,7 @@ def help_process(program: list[str]) -> subprocess.Popen[str] | OSError:
 
 
 def disagreements(each: dict[str, Any], helping: subprocess.Popen[str] | OSError) -> list[str]:
-    """What is wrong with the tool ``each``, from the help that it printed."""
+    """The problems of the tool ``each``, whose help is ``helping``."""
     text = str(helping) if isinstance(helping, OSError) else helping.communicate()[0]
     status = 127 if isinstance(helping, OSError) else helping.returncode
     if not status:
@@ -72,7 +72,7 @@ def disagreements(each: dict[str, Any], helping: subprocess.Popen[str] | OSError
 
 
 def main(path: str) -> int:
-    """Check everything that the file ``path`` expects."""
+    """Check everything in the file ``path``."""
     expected = json.loads(Path(path).read_text(encoding="utf-8"))
     messages = [f"{name} was not found" for name in expected["programs"] if not shutil.which(name)]
     # All at once: importing tensorrt_llm takes most of the time.

@@ -1,4 +1,6 @@
-"""The Hugging Face checkpoint as TensorRT-LLM's own, by the family's ``convert_checkpoint.py`` (0.8 and later)."""
+"""Convert the Hugging Face checkpoint to TensorRT-LLM's own format with the family's ``convert_checkpoint.py`` (0.8 and
+later).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ TOOL = "convert_checkpoint.py"
 _PHI = {"PhiForCausalLM": "phi-2", "Phi3ForCausalLM": "Phi-3-mini-{}k-instruct"}
 _QWEN = {"QWenLMHeadModel": "qwen", "Qwen2ForCausalLM": "qwen2"}
 _BAICHUAN_1_VOCABULARY, _BAICHUAN_7B_HIDDEN = 64_000, 4096
-"""config.json of baichuan-inc/Baichuan-7B: 64,000 words, 4,096 wide; Baichuan2 has 125,696, the 13B models 5,120."""
+"""config.json of baichuan-inc/Baichuan-7B: vocabulary 64,000, hidden size 4,096; Baichuan2 has 125,696, the 13B models
+5,120.
+"""
 
 
 def call(job: Job) -> Call:
@@ -36,8 +40,8 @@ def call(job: Job) -> Call:
 
 
 def step(job: Job) -> Step:
-    """Convert."""
-    what = {
+    """The step that converts the checkpoint."""
+    rounding = {
         "int8_wo": tr(" The weights are rounded to 8 bits here; this needs no calibration."),
         "int4_wo": tr(" The weights are rounded to 4 bits here; this needs no calibration."),
     }.get(job.quantization, "")
@@ -60,7 +64,7 @@ def step(job: Job) -> Step:
                 "renames, fuses and splits the weights into TensorRT-LLM's own format.{split}{ranks}{what}",
                 split=split,
                 ranks=ranks,
-                what=what,
+                what=rounding,
             )
         ),
         actions=whole(job.checkpoint, job.command("checkpoint", call(job).argv, gpus=1)),
@@ -72,7 +76,7 @@ def step(job: Job) -> Step:
 
 
 def files(job: Job) -> tuple[str, ...]:
-    """What a whole checkpoint consists of."""
+    """The files of a complete checkpoint."""
     return (
         str(job.checkpoint / "config.json"),
         *(str(job.checkpoint / f"rank{rank}.safetensors") for rank in range(job.world)),
@@ -80,9 +84,9 @@ def files(job: Job) -> tuple[str, ...]:
 
 
 def phi_type(facts: ModelFacts) -> str | None:
-    """``--model_type`` of phi's script in 0.10, which knows Phi-2 and two Phi-3 mini; None for any other model."""
+    """``--model_type`` of phi's script in 0.10, which supports Phi-2 and two Phi-3 mini; None for any other model."""
     name = _PHI.get(facts.architecture or "")
-    if name and "{}" in name and facts.hidden_size != 3072:  # Phi-3 mini's width; medium is 5,120 wide
+    if name and "{}" in name and facts.hidden_size != 3072:  # Phi-3 mini's hidden size; medium has 5,120
         return None
     return name and name.format(128 if (facts.max_context or 0) > 4096 else 4)
 

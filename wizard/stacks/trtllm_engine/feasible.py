@@ -1,4 +1,4 @@
-"""What a release's tools cannot do with a model, said while planning: before any download."""
+"""What a release's tools cannot do with a model, reported while planning: before any download."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def builder(choice: Choice) -> str:
 
 
 def family_of(facts: ModelFacts, version: str) -> Family:
-    """Whose script converts the model in ``version``.
+    """The family whose script converts the model in ``version``.
 
     Raises:
         InfeasibleError: TW-L41 if none does.
@@ -60,11 +60,11 @@ def family_of(facts: ModelFacts, version: str) -> Family:
 
 
 def check(job: Job, host: Host) -> None:
-    """Refuse what cannot end well.
+    """Reject a setup that cannot work.
 
     Raises:
-        InfeasibleError: TW-L42 for a format, TW-L43 for a split over GPUs, TW-L44 for too little memory of the machine,
-            TW-L45 for a repository that is quantised already, TW-L46 for a model that a script does not know by name.
+        InfeasibleError: TW-L42 for a format, TW-L43 for a split over GPUs, TW-L44 for too little memory on the machine,
+            TW-L45 for an already quantized repository, TW-L46 for a model that a script does not support.
     """
     if job.facts.quantization:
         _published(job, job.facts.quantization)

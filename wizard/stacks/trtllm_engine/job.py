@@ -1,4 +1,4 @@
-"""What all steps of an engine share: the model, the release, the folders, and how a tool is called."""
+"""Data shared by all steps of an engine: the model, the release, the folders, and how to call a tool."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from wizard.plan.runtimes.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool, told something.
+    """A call of a tool.
 
     Attributes:
         tool: Its file name.
-        program: What starts it.
+        program: Program and arguments that start it.
         arguments: Flags with their values; None for a switch.
     """
 
@@ -35,30 +35,30 @@ class Call:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The arguments as they are given to the program."""
+        """The arguments as passed to the program."""
         return tuple(word for pair in self.arguments for word in pair if word is not None)
 
 
 def flags_of(names: Mapping[str, str], values: Mapping[str, object]) -> tuple[tuple[str, str | None], ...]:
-    """``values`` by meaning as flags; what is None or False, or has no flag in this release, is not said."""
+    """``values`` by meaning as flags; None, False, and meanings without a flag in this release are omitted."""
     given = {meaning: value for meaning, value in values.items() if meaning in names and value not in (None, False)}
     return tuple((names[meaning], None if value is True else str(value)) for meaning, value in given.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One engine: from which model, by which release's tools, for which GPUs, and where everything lies.
+    """An engine to build: the model, the release's tools, the GPUs, and all paths.
 
     Attributes:
-        choice: What was chosen.
+        choice: The choice.
         facts: The model.
         version: TensorRT-LLM's version in the image.
-        family: Whose script converts the model.
-        tools: What the release's tools are called.
-        runtime: Where the commands run.
-        options: What a recipe settles beyond the choice.
+        family: The family whose script converts the model.
+        tools: The release's tools.
+        runtime: The runtime of the commands.
+        options: A recipe's options beyond the choice.
         model: The folder with weights, configuration and tokenizer.
-        reads: What must be readable beside the workspace.
+        reads: Paths outside the workspace that must be readable.
     """
 
     choice: Choice
@@ -73,39 +73,39 @@ class Job:
 
     @property
     def world(self) -> int:
-        """Ranks of the engine, one for each GPU."""
+        """Ranks of the engine, one per GPU."""
         return self.choice.tp * self.choice.pp
 
     @property
     def quantization(self) -> str:
-        """The format that the weights get."""
+        """The target format of the weights."""
         return self.choice.quantization or "none"
 
     @property
     def fp8_cache(self) -> bool:
-        """The KV cache is kept in FP8."""
+        """Whether the KV cache is stored in FP8."""
         return self.choice.kv_cache_dtype == "fp8"
 
     @property
     def as_published(self) -> bool:
-        """The repository is quantised already."""
+        """Whether the repository is already quantized."""
         return self.facts.quantization is not None
 
     @property
     def calibrated(self) -> bool:
-        """``quantize.py`` makes the checkpoint: the format or the KV cache needs scales that are measured."""
+        """Whether ``quantize.py`` creates the checkpoint: the format or the KV cache needs calibrated scales."""
         row = self.tools.format(self.quantization)
         needs_scales = self.fp8_cache or (row is not None and row.precision is None)
         return needs_scales and not self.as_published
 
     @property
     def scripts(self) -> Path:
-        """Where NVIDIA's scripts are brought to."""
+        """Folder of NVIDIA's scripts."""
         return self.runtime.server.root / "tools"
 
     @property
     def checkpoint(self) -> Path:
-        """TensorRT-LLM's own form of the weights, split into ranks."""
+        """The weights in TensorRT-LLM's own format, split into ranks."""
         return self.runtime.server.root / "checkpoint"
 
     @property
@@ -115,7 +115,7 @@ class Job:
 
     @property
     def weight_bytes(self) -> int:
-        """Bytes of the weights in the format that they get, on all GPUs together."""
+        """Bytes of the weights in the target format, on all GPUs together."""
         return self.choice.memory.weights_bytes * self.world
 
     @property
@@ -128,23 +128,23 @@ class Job:
         return self.tools.names(tool, self.version, self.family.name)
 
     def call(self, tool: str, program: Sequence[str], values: Mapping[str, object]) -> Call:
-        """``tool`` told ``values`` by their meanings."""
+        """A call of ``tool`` with ``values`` by their meanings."""
         return Call(tool, tuple(program), flags_of(self.names(tool), values))
 
     def command(self, step: str, argv: Sequence[str], *, gpus: int) -> Command:
-        """``argv`` where the tools are, with ``quantize.py``'s own library where the image lacks it."""
+        """``argv`` in the tools' environment, with ``quantize.py``'s own library if the image lacks it."""
         path = (("PYTHONPATH", str(self.scripts / "python")),) if self.needs_library else ()
         writes = (self.runtime.server.root,)
         return self.runtime.command(step, argv, env=path, reads=self.reads, writes=writes, gpus=gpus)
 
     @property
     def needs_library(self) -> bool:
-        """``quantize.py`` runs, and imports what the image does not have."""
+        """Whether ``quantize.py`` runs and imports a package that the image lacks."""
         return self.calibrated and self.tools.library(self.version) is not None
 
 
 def whole(target: Path, command: Command) -> tuple[Command, ...]:
-    """``command``, which writes to `partial` of ``target``, so that ``target`` is there only when it is whole."""
+    """``command``, which writes to `partial` of ``target``, so that ``target`` only exists when it is complete."""
     return (
         Command(("rm", "-rf", str(partial(target)), str(target))),
         command,
@@ -153,5 +153,5 @@ def whole(target: Path, command: Command) -> tuple[Command, ...]:
 
 
 def partial(target: Path) -> Path:
-    """Where ``target`` is made."""
+    """Temporary path of ``target``."""
     return target.with_name(f"{target.name}.partial")

@@ -1,4 +1,4 @@
-"""How Triton is started: alone for one GPU, under MPI with a rank for each GPU otherwise."""
+"""How Triton is started: alone for a single GPU, otherwise under MPI with a rank per GPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wizard.stacks.trtllm_engine.job import Call, Job
 TOOL = "launch_triton_server.py"
 SCRIPT = "launch_and_wait.py"
 GRACE_S = EXIT_TIMEOUT_S
-"""Seconds that MPI gives the ranks between SIGTERM and SIGKILL; its own is 1, too few for requests to finish."""
+"""Seconds that MPI waits between SIGTERM and SIGKILL; its default is 1, too short for requests to finish."""
 ENVIRONMENT = (("OMPI_MCA_odls_base_sigkill_timeout", str(GRACE_S)),)
 
 
@@ -28,7 +28,7 @@ def script_of(job: Job) -> str:
 
 
 def argv(job: Job) -> tuple[str, ...] | None:
-    """What starts Triton, or None where it is started as it is."""
+    """The command that starts Triton, or None if it is started directly."""
     if job.world == 1:
         return None
     ours = str(sources.folder(job.runtime) / SCRIPT)
@@ -36,5 +36,5 @@ def argv(job: Job) -> tuple[str, ...] | None:
 
 
 def script(job: Job) -> tuple[Write, ...]:
-    """Bring the script that starts and waits, where there are ranks."""
+    """Copy the script that starts and waits, if there are ranks."""
     return (sources.ours(job.runtime, Path(__file__).with_name(SCRIPT)),) if job.world > 1 else ()

@@ -1,10 +1,10 @@
-"""Runs in the serving image: starts Triton's ranks by NVIDIA's launch script and lives as long as they do.
+"""Runs in the serving image: starts Triton's ranks with NVIDIA's launch script and runs as long as they do.
 
     python3 launch_and_wait.py launch_triton_server.py --world_size=2 --model_repo=…
 
-launch_triton_server.py starts ``mpirun`` and returns at once, which would end a container. It is run here inside this
-very process, so that ``mpirun`` becomes our own child: we wait for it, and hand a stop signal on to it. Only ``mpirun``
-is in our process group; it passes the signal to the ranks, which it gave groups of their own.
+launch_triton_server.py starts ``mpirun`` and returns at once, which would end a container. It runs inside this process,
+so that ``mpirun`` becomes our own child: we wait for it, and forward a stop signal to it. Only ``mpirun`` is in our
+process group; it passes the signal to the ranks, which have separate groups.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from types import FrameType
 
 
 def _pass_on(number: int, _: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_IGN)  # the group includes ourselves, who wait for the others' end
+    signal.signal(number, signal.SIG_IGN)  # the group includes this process, which waits for the others to exit
     os.killpg(0, number)
 
 
 def main(argv: list[str]) -> int:
-    """Run the script ``argv`` and wait for what it started; the first status that is not 0 is ours."""
-    # Handlers, unlike SIG_IGN, are not inherited by what is started: mpirun must still hear these signals.
+    """Run the script ``argv`` and wait for its children; the first nonzero status is ours."""
+    # Handlers, unlike SIG_IGN, are not inherited by children: mpirun must still receive these signals.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _pass_on)
     sys.argv = argv

@@ -16,32 +16,32 @@ from wizard.repository.linting.text import unreadable
 from wizard.stacks.trtllm_engine import templates
 
 FAMILY = "trtllm"
-"""Of the images with this engine."""
+"""Family of the images with this engine."""
 STRATEGIES = ("v1", "V1", "inflight_batching", "inflight_fused_batching")
-"""Values of gpt_model_type (tensorrtllm_backend, docs/model_config.md); the third was a name of the last."""
+"""Values of gpt_model_type (tensorrtllm_backend, docs/model_config.md); the third is an old name of the last."""
 
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+|[\w.-]+")
 SEEN = mark("If the server's folders differ from this machine's, map them with --mount HERE:THERE.")
 
 
 def paths(model: Model, server: Server) -> list[Finding]:
-    """The folders that parameters name."""
+    """The folders in the parameters."""
     findings = []
     tokenizer = model.parameter("tokenizer_dir")
     if tokenizer and "${" not in tokenizer and model.backend != "tensorrtllm":
         folder = here(tokenizer, server)
         if not folder.is_dir() and not (HUB_ID.fullmatch(tokenizer) and not tokenizer.startswith(".")):
-            what = tr("the tokenizer's folder {tokenizer} does not exist", tokenizer=tokenizer)
+            message = tr("the tokenizer's folder {tokenizer} does not exist", tokenizer=tokenizer)
             findings.append(
-                model.finding("R701", what, tr("Correct tokenizer_dir. {mount}", mount=tr(SEEN)), at=tokenizer)
+                model.finding("R701", message, tr("Correct tokenizer_dir. {mount}", mount=tr(SEEN)), at=tokenizer)
             )
     engine = model.parameter("gpt_model_path")
     if model.name == "tensorrt_llm" or model.backend == "tensorrtllm":
         strategy = model.parameter("gpt_model_type")
         if strategy is not None and "${" not in strategy and strategy not in STRATEGIES:
-            what = tr("gpt_model_type (batching_strategy) is {strategy!r}", strategy=strategy)
+            message = tr("gpt_model_type (batching_strategy) is {strategy!r}", strategy=strategy)
             findings.append(
-                model.finding("R707", what, tr("Use one of: {known}.", known=", ".join(STRATEGIES)), at=strategy)
+                model.finding("R707", message, tr("Use one of: {known}.", known=", ".join(STRATEGIES)), at=strategy)
             )
         if engine is not None and "${" not in engine:
             findings += _engine(model, engine, server)
@@ -49,7 +49,7 @@ def paths(model: Model, server: Server) -> list[Finding]:
 
 
 def here(path: str, server: Server) -> Path:
-    """Where this machine has what the server sees as ``path``."""
+    """The path on this machine of the server's ``path``."""
     for local, seen in server.mounts:
         if PurePosixPath(path).is_relative_to(seen):
             return Path(local) / PurePosixPath(path).relative_to(seen)
@@ -57,24 +57,24 @@ def here(path: str, server: Server) -> Path:
 
 
 def built_for(engine: Path) -> Path:
-    """The note beside an engine's folder of the GPUs that it was built for: compute capability → name."""
+    """The file beside an engine's folder that records its GPUs: compute capability → name."""
     return engine.with_name(f"{engine.name}.gpus.json")
 
 
 def _gpus(model: Model, path: str, note: Path, server: Server) -> list[Finding]:
-    """An engine runs only on GPUs of the compute capability that it was built on (TensorRT support matrix)."""
+    """An engine only runs on GPUs with the compute capability that it was built on (TensorRT support matrix)."""
     try:
         known = json.loads(contents(note))
-    except (OSError, ValueError, RecursionError):  # others' engines have none
+    except (OSError, ValueError, RecursionError):  # engines built elsewhere have none
         return []
     if not isinstance(known, dict) or not known or not server.capabilities or server.capabilities & set(known):
         return []
     built = ", ".join(f"{name} ({capability})" for capability, name in sorted(known.items()))
     here = ", ".join(sorted(server.capabilities))
-    what = tr(
+    message = tr(
         "the engine was built for {built}, but the GPUs here have compute capability {here}", built=built, here=here
     )
-    return [model.finding("R708", what, tr("Build it on the kind of GPU that will run it."), at=path)]
+    return [model.finding("R708", message, tr("Build it on the kind of GPU that will run it."), at=path)]
 
 
 def _engine(model: Model, path: str, server: Server) -> list[Finding]:
@@ -92,8 +92,8 @@ def _engine(model: Model, path: str, server: Server) -> list[Finding]:
         config = json.loads(contents(folder / "config.json"))
         tp, pp, version, batch = _facts(config)
     except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-        what = tr("{path}/config.json is not an engine description: {error}", path=path, error=error)
-        return [model.finding("R703", what, tr("Use the folder written by trtllm-build (or build.py)."), at=path)]
+        message = tr("{path}/config.json is not an engine description: {error}", path=path, error=error)
+        return [model.finding("R703", message, tr("Use the folder written by trtllm-build (or build.py)."), at=path)]
     return [
         *_files(model, path, folder, (tp, pp)),
         *_version(model, path, version, server),
@@ -106,50 +106,50 @@ def _files(model: Model, path: str, folder: Path, split: tuple[int, int]) -> Ite
     ranks = sorted(each.name for each in folder.glob("*rank*.engine"))
     tp, pp = split
     if len(ranks) != tp * pp:
-        what = tr(
+        message = tr(
             "{path} has {count} engine files, but config.json states tensor parallel {tp} × pipeline parallel {pp}",
             path=path,
             count=len(ranks),
             tp=tp,
             pp=pp,
         )
-        yield model.finding("R704", what, tr("Rebuild the engine, or copy all of its files."), at=path)
+        yield model.finding("R704", message, tr("Rebuild the engine, or copy all of its files."), at=path)
 
 
 def _version(model: Model, path: str, version: str | None, server: Server) -> Iterator[Finding]:
     own = server.engines.get(FAMILY)
     if own and version and version != own:
-        what = tr(
+        message = tr(
             "the engine was built with TensorRT-LLM {version}, but {name} has {own}",
             version=version,
             name=tr(server.name),
             own=own,
         )
-        yield model.finding("R705", what, tr("Build it in the image that serves it."), at=path)
+        yield model.finding("R705", message, tr("Build it in the image that serves it."), at=path)
 
 
 def _limits(model: Model, path: str, server: Server, world: int, batch: int | None) -> Iterator[Finding]:
     if server.gpus is not None and 0 < server.gpus < world:
-        what = ntr(
+        message = ntr(
             "the engine needs {count} GPUs, but there is only {gpus}",
             "the engine needs {count} GPUs, but there are only {gpus}",
             server.gpus,
             count=world,
             gpus=server.gpus,
         )
-        yield model.finding("R402", what, tr("Build it for fewer GPUs, or use another machine."), at=path)
+        yield model.finding("R402", message, tr("Build it for fewer GPUs, or use another machine."), at=path)
     if batch is not None and batch < model.config.max_batch_size:
-        what = tr(
+        message = tr(
             "max_batch_size is {max_batch_size}, but the engine was built for {batch}",
             max_batch_size=model.config.max_batch_size,
             batch=batch,
         )
         fix = tr("Use {batch} or less.", batch=batch)
-        yield model.finding("R706", what, fix, severity="warning", at="max_batch_size")
+        yield model.finding("R706", message, fix, severity="warning", at="max_batch_size")
 
 
 def _facts(config: dict[str, Any]) -> tuple[int, int, str | None, int | None]:
-    """Tensor and pipeline parallel size, TensorRT-LLM's version and largest batch of an engine's config.json.
+    """Tensor and pipeline parallel size, TensorRT-LLM's version and maximum batch size in an engine's config.json.
 
     From 0.8 on they are in ``pretrained_config.mapping`` and ``build_config``; 0.7's build.py wrote ``builder_config``.
     """
@@ -165,7 +165,7 @@ def _facts(config: dict[str, Any]) -> tuple[int, int, str | None, int | None]:
 
 
 def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
-    """What can only be streamed by a decoupled model."""
+    """Features that only a decoupled model can stream."""
     config = model.config
     if model.is_ensemble or config.model_transaction_policy.decoupled:
         return []
@@ -181,10 +181,10 @@ def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
             if step.model_name == model.name
         ]
         through = tr(" (also through {set})", set=", ".join(sorted(set(users)))) if users else ""
-        what = tr(
+        message = tr(
             "the model accepts streaming requests{through} but is not decoupled, so it rejects them", through=through
         )
-        return [model.finding("R901", what, fix, severity="warning")]
+        return [model.finding("R901", message, fix, severity="warning")]
     for version in model.versions:
         path = model.file(version, "model.yaml")
         try:
@@ -192,20 +192,20 @@ def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
         except (OSError, ValueError) as error:
             return [unreadable(model, error, f"{version}/model.yaml")]
         if re.search(rb"^\s*decoupled:\s*[Tt]rue", text, re.MULTILINE):
-            what = tr(
+            message = tr(
                 "model.yaml sets decoupled, but config.pbtxt does not; launch_triton_server.py reads only the latter"
             )
-            return [model.finding("R901", what, fix, severity="warning")]
+            return [model.finding("R901", message, fix, severity="warning")]
     return []
 
 
 def findings(model: Model, models: Mapping[str, Model], server: Server) -> list[Finding]:
-    """Everything about one model."""
+    """All findings about a model."""
     return [*templates.unfilled(model), *paths(model, server), *streaming(model, models)]
 
 
 def of_all(models: Mapping[str, Model]) -> list[Finding]:
-    """Everything about all models together."""
+    """All findings about all models together."""
     return templates.defaults(models.values())
 
 

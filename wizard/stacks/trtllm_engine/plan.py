@@ -31,9 +31,9 @@ from wizard.stacks.trtllm_engine.job import Call, Job
 READY_SECONDS = 900.0
 """All ranks read their engine, and the tokenizers start; large engines on slow disks take minutes."""
 MODELS = "inflight_batcher_llm"
-"""The folder of the backend's ``all_models`` whose Python models are used."""
+"""The folder of the backend's ``all_models`` with the Python models."""
 MODEL = "ensemble"
-"""The model that text is sent to, whose readiness counts: it is ready when all that it is made of is."""
+"""The model that receives text, whose readiness counts: it is ready when all its parts are."""
 
 
 def steps(
@@ -42,18 +42,18 @@ def steps(
     """All steps from nothing to a first answer.
 
     Args:
-        choice: What was chosen.
+        choice: The choice.
         host: The machine.
         facts: The model.
-        runtime: Where and how the commands run.
+        runtime: The runtime of the commands.
         ports: Ports that are free now.
         question: The first question.
-        options: ``max_input_len``, ``bls``, and ``beside`` with ``batching`` mean something here.
+        options: ``max_input_len``, ``bls``, and ``beside`` with ``batching`` are used.
 
     Raises:
-        UsageError: TW-L09 if the stack of ``beside`` serves nothing beside another.
-        InfeasibleError: TW-L40 to TW-L47 if the image's tools cannot make such an engine, TW-L30 to TW-L35 if the model
-            beside it cannot be served.
+        UsageError: TW-L09 if the stack of ``beside`` does not support it.
+        InfeasibleError: TW-L40 to TW-L47 if the image's tools cannot build such an engine, TW-L30 to TW-L35 if the
+            model beside it cannot be served.
         HostError: TW-L01 if the driver is too old for the model beside it.
     """
     version = feasible.builder(choice)
@@ -88,7 +88,7 @@ def steps(
 
 
 def _beside(job: Job, host: Host) -> Second | None:
-    """The model of another stack that the options ask for, in the same repository."""
+    """The model of another stack that the options request, in the same repository."""
     if job.options.beside is None:
         return None
     stack = stack_plan(job.options.beside)
@@ -102,7 +102,7 @@ def _beside(job: Job, host: Host) -> Second | None:
 
 
 def calls(job: Job, question: str) -> tuple[Call, ...]:
-    """Every tool that the plan calls, as it calls it."""
+    """All tool calls of the plan."""
     checkpoint = quantize.call(job) if job.calibrated else convert.call(job)
     ranks = (launch.call(job),) if job.world > 1 else ()
     return (checkpoint, build.call(job), run.call(job, question), *ranks)
@@ -117,7 +117,7 @@ def _sources(job: Job) -> Step:
 
 
 def _library(job: Job) -> tuple[Command, ...]:
-    """``quantize.py``'s library where the image lacks it, beside the scripts and without what the image has."""
+    """``quantize.py``'s library if the image lacks it, next to the scripts and without packages that the image has."""
     library = job.tools.library(job.version)
     if library is None or not job.needs_library:
         return ()
@@ -128,7 +128,7 @@ def _library(job: Job) -> tuple[Command, ...]:
 
 
 def _repository(job: Job, second: Repository | None) -> Step:
-    # Alone, the engine's KV cache takes what is free; beside another model it takes what the choice promises.
+    # Alone, the engine's KV cache uses all free memory; with another model it uses what the choice reserves.
     tokens = job.choice.max_batch_size * job.choice.max_seq_len
     made = trtllm.repository(
         job.version,
@@ -156,7 +156,7 @@ def _repository(job: Job, second: Repository | None) -> Step:
             model=job.model,
             max_batch_size=job.choice.max_batch_size,
         ),
-        # What an earlier plan left there would be served too.
+        # Leftovers of an earlier plan would be served too.
         Command(("rm", "-rf", str(target))),
         *(command for folder in made.copied for command in _copy(job, target, folder)),
         reads=(SCRIPTS,),
@@ -172,10 +172,10 @@ def _copy(job: Job, target: Path, folder: str) -> tuple[Command, ...]:
 
 
 def notes(choice: Choice, host: Host, facts: ModelFacts) -> tuple[str, ...]:
-    """The model's own code, and that newer images build no engines any more.
+    """Remarks about the model's own code, and that newer images build no engines any more.
 
-    The preprocessing model of TensorRT-LLM's Triton backend tells the tokenizer's loader to run such code (``model.py``
-    of ``all_models/inflight_batcher_llm/preprocessing``, triton-inference-server/tensorrtllm_backend).
+    The preprocessing model of TensorRT-LLM's Triton backend loads the tokenizer with permission to run such code
+    (``model.py`` of ``all_models/inflight_batcher_llm/preprocessing``, triton-inference-server/tensorrtllm_backend).
     """
     ended = engines.ended(facts.ref, "" if host.is_here else host.source, *engines.successors(facts))
     if not facts.needs_remote_code:

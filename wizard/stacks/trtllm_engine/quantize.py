@@ -1,4 +1,6 @@
-"""Calibrated quantisation by ``examples/quantization/quantize.py``, which writes TensorRT-LLM's checkpoint at once."""
+"""Calibrated quantization with ``examples/quantization/quantize.py``, which writes TensorRT-LLM's checkpoint
+directly.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from wizard.stacks.trtllm_engine.job import Call, Job, partial, whole
 
 TOOL = "quantize.py"
 BLOCK = 128
-"""Weights that share a scale; quantize.py takes 64 or 128."""
+"""Weights that share a scale; quantize.py supports 64 or 128."""
 _WHY = {
     "fp8": mark("FP8 stores weights and activations in 8-bit floating point, which Ada and Hopper multiply directly."),
     "int8_sq": mark("SmoothQuant moves activation outliers into the weights, so that both fit into 8-bit integers."),
@@ -23,7 +25,7 @@ _WHY = {
 
 
 def call(job: Job) -> Call:
-    """The quantisation of ``job``."""
+    """The quantization of ``job``."""
     made = job.tools.format(job.quantization)
     values = {
         "model_dir": job.model,
@@ -39,7 +41,7 @@ def call(job: Job) -> Call:
 
 
 def step(job: Job) -> Step:
-    """Quantise."""
+    """The step that quantizes the checkpoint."""
     cache = tr(" The KV cache gets its own FP8 scales.") if job.fp8_cache else ""
     return Step(
         id="checkpoint",

@@ -1,7 +1,7 @@
 """The model repository of TensorRT-LLM's C++ backend: ``preprocessing`` → ``tensorrt_llm`` → ``postprocessing``.
 
-``ensemble`` chains the three; ``tensorrt_llm_bls`` does the same from a Python model. The configurations are written
-here, whole, for releases 0.7 to 1.2; the Python models stay the backend's own and are copied from its checkout or image
+``ensemble`` chains the three; ``tensorrt_llm_bls`` does the same from a Python model. Complete configurations are
+written here, for releases 0.7 to 1.2; the Python models are the backend's own, copied from its checkout or image
 (`Repository.copied`), from ``all_models/inflight_batcher_llm``.
 """
 
@@ -61,7 +61,7 @@ SINCE: dict[str, tuple[int, int]] = {
     "tokenizer_dir": (0, 19),
     "xgrammar_tokenizer_info_path": (0, 19),
 }
-"""Parameters of ``tensorrt_llm`` that ``settings`` may name → first release (the backend's templates to 0.19.0)."""
+"""Parameters of ``tensorrt_llm`` that ``settings`` may contain → first release (the backend's templates to 0.19.0)."""
 
 UNTIL: dict[str, tuple[int, int]] = {"max_num_sequences": (0, 8), "enable_trt_overlap": (0, 10)}
 """The first release without it."""
@@ -71,10 +71,10 @@ def version_of(release: str) -> tensors.Version:
     """Major and minor of a backend's release.
 
     Args:
-        release: ``0.13.0``, ``1.2.1``; a leading ``v`` and whatever follows the second number are ignored.
+        release: ``0.13.0``, ``1.2.1``; a leading ``v`` and everything after the second number are ignored.
 
     Raises:
-        UsageError: TW-L60 if it is no release from 0.7 to 1.2.
+        UsageError: TW-L60 if it is not a release from 0.7 to 1.2.
     """
     parts = release.removeprefix("v").split(".")
     if len(parts) >= 2 and all(part.isdecimal() for part in parts[:2]):
@@ -100,27 +100,27 @@ def repository(
     backend: str = "tensorrtllm",
     settings: Mapping[str, str] | None = None,
 ) -> Repository:
-    """The repository that serves one engine.
+    """The repository that serves an engine.
 
     Args:
-        release: Of the backend, which must be the engine's TensorRT-LLM: ``0.13.0``.
-        engine_dir: The engine's folder, as the server will see it.
-        tokenizer_dir: The tokenizer's folder, as the server will see it.
+        release: Release of the backend, which must be the engine's TensorRT-LLM: ``0.13.0``.
+        engine_dir: The engine's folder, as seen by the server.
+        tokenizer_dir: The tokenizer's folder, as seen by the server.
         max_batch_size: No larger than the engine's own.
-        decoupled: Answers can be streamed; then one request may have many responses.
-        bls: With ``tensorrt_llm_bls``.
-        kv_cache_fraction: Share of the GPU memory left beside the engine that its KV cache takes; None: the backend's
-            own, 0.9.
+        decoupled: Whether answers can be streamed, so that a request may have many responses.
+        bls: Whether to include ``tensorrt_llm_bls``.
+        kv_cache_fraction: Share of the GPU memory left by the engine that its KV cache uses; None: the backend's
+            default, 0.9.
         backend: ``tensorrtllm``; ``python`` runs ``tensorrt_llm/1/model.py`` instead (from 0.10).
         settings: More parameters of ``tensorrt_llm`` by their names in config.pbtxt (`SINCE`).
 
     Raises:
-        UsageError: TW-L60 if there is no such release, TW-L61 if it does not know one of ``settings``.
+        UsageError: TW-L60 if the release is unknown, TW-L61 if it does not support one of ``settings``.
     """
     version = version_of(release)
     engine = _engine(version, engine_dir, kv_cache_fraction) | _known(release, version, settings or {})
     config = partial(_config, max_batch_size=max_batch_size)
-    # Any number of requests may wait; before 0.12 the templates say nothing of it.
+    # Any number of requests may wait; templates before 0.12 do not set it.
     queue = DynamicBatching((max_batch_size,), max_queue_size=0 if version >= (0, 12) else None)
     before, after = _preprocessing(version, engine_dir, tokenizer_dir), _postprocessing(version, tokenizer_dir)
     early = queue if version >= (0, 19) else None
@@ -138,7 +138,7 @@ def repository(
 
 def _repository(texts: dict[str, str], *, engine_is_python: bool) -> Repository:
     copied = [name for name in texts if name != "ensemble" and (name != "tensorrt_llm" or engine_is_python)]
-    # Triton wants a version's folder of every model, also where there is nothing to put into it.
+    # Triton requires a version folder for every model, even an empty one.
     empty = [RepositoryFile(f"{name}/1/.keep", "") for name in texts if name not in copied]
     files = [RepositoryFile(f"{name}/config.pbtxt", text) for name, text in texts.items()]
     return Repository((*files, *empty), tuple(f"{name}/1" for name in copied))
@@ -168,7 +168,7 @@ def _engine(version: tensors.Version, engine_dir: str, kv_cache_fraction: float 
     }
     if kv_cache_fraction is not None:
         parameters["kv_cache_free_gpu_mem_fraction"] = str(kv_cache_fraction)
-    if version >= (0, 10):  # needed where one process leads and others compute (``--multi-model``)
+    if version >= (0, 10):  # required if one process leads and others compute (``--multi-model``)
         parameters["executor_worker_path"] = "/opt/tritonserver/backends/tensorrtllm/trtllmExecutorWorker"
     return parameters
 
@@ -188,7 +188,7 @@ def _known(release: str, version: tensors.Version, settings: Mapping[str, str]) 
 
 
 def _preprocessing(version: tensors.Version, engine_dir: str, tokenizer_dir: str) -> dict[str, str]:
-    # The Python models read some parameters without asking whether they are there; an empty path is none.
+    # The Python models read some parameters without checking that they exist; an empty path means none.
     parameters = {"tokenizer_dir": tokenizer_dir}
     if version < (0, 9):
         parameters["tokenizer_type"] = "auto"

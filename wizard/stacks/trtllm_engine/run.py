@@ -1,4 +1,4 @@
-"""The engine's first test, by ``examples/run.py``: so that a bad engine is not taken for a bad server."""
+"""The engine's first test, with ``examples/run.py``: distinguishes a bad engine from a bad server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOKENS = 32
 
 
 def call(job: Job, question: str) -> Call:
-    """One answer of the engine of ``job``."""
+    """The command that gets an answer from the engine of ``job``."""
     values = {
         "engine_dir": job.engine,
         "tokenizer_dir": job.model,
@@ -24,7 +24,7 @@ def call(job: Job, question: str) -> Call:
 
 
 def step(job: Job, question: str) -> Step:
-    """Ask the engine something, without a server."""
+    """The step that sends a question to the engine, without a server."""
     ranks = ("mpirun", "--allow-run-as-root", "-n", str(job.world)) if job.world > 1 else ()
     how = tr(" MPI starts {world} ranks of it, one per GPU.", world=job.world) if ranks else ""
     return Step(

@@ -1,4 +1,4 @@
-"""Parameters of ``config.pbtxt`` that still hold a variable of the backend's templates."""
+"""Parameters of ``config.pbtxt`` that still contain a variable of the backend's templates."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from wizard.repository.linting.text import FILL
 
 VARIABLE = re.compile(r"\$\{[^}]*\}")
 NEEDED = {"gpt_model_path", "gpt_model_type", "tokenizer_dir"}
-"""Parameters whose template the backend takes for their value and then fails; of others it takes the default
-(tensorrtllm_backend v0.13.0, model_instance_state.cc)."""
+"""Parameters whose unfilled template the backend uses as the value and then fails; for others it uses the default
+(tensorrtllm_backend v0.13.0, model_instance_state.cc).
+"""
 VISUAL = ("visual_model_path", "multimodal_model_path")
-"""Parameters of ``preprocessing`` that name a visual model; without one it does not read ``gpt_model_path``
-(tensorrtllm_backend v0.12.0 to v0.19.0, preprocessing/1/model.py; the second name from v0.19.0 on)."""
+"""Parameters of ``preprocessing`` for a visual model; without one it does not read ``gpt_model_path``
+(tensorrtllm_backend v0.12.0 to v0.19.0, preprocessing/1/model.py; the second name from v0.19.0 on).
+"""
 
 
 def unfilled(model: Model) -> list[Finding]:
-    """Templates in strings that the server takes as they are and then fails with."""
+    """Unfilled templates that the server uses as values and then fails."""
     return [
         model.finding(
             "R102", tr("the parameter {key!r} is still {match}", key=key, match=variable), tr(FILL), at=variable
@@ -31,7 +33,7 @@ def unfilled(model: Model) -> list[Finding]:
 
 
 def defaults(models: Iterable[Model]) -> list[Finding]:
-    """Templates in strings that the backend takes its default for: one finding for all of them."""
+    """Unfilled templates for which the backend uses its default: a single finding for all of them."""
     left = [
         (model, key, variable) for model in models for key, variable in _variables(model) if not _needed(model, key)
     ]
@@ -42,20 +44,20 @@ def defaults(models: Iterable[Model]) -> list[Finding]:
         of.setdefault(model.name, []).append(key)
     model, key, variable = left[0]
     if len(left) == 1:
-        what = tr("the parameter {key!r} is still {match}; the backend uses its default", key=key, match=variable)
+        message = tr("the parameter {key!r} is still {match}; the backend uses its default", key=key, match=variable)
     else:
-        what = tr(
+        message = tr(
             "{count} optional parameters are still placeholders, so the backend uses its defaults: {names}",
             count=len(left),
             names="; ".join(f"{name}: {', '.join(keys)}" for name, keys in of.items()),
         )
     if len(of) == 1:
-        return [model.finding("R103", what, tr(FILL), severity="warning", at=variable)]
-    return [Finding("R103", "warning", "", "", what, tr(FILL))]
+        return [model.finding("R103", message, tr(FILL), severity="warning", at=variable)]
+    return [Finding("R103", "warning", "", "", message, tr(FILL))]
 
 
 def _variables(model: Model) -> list[tuple[str, str]]:
-    """Parameters that still hold a variable of the template, and the variable."""
+    """Parameters that still contain a variable of the template, and the variable."""
     if model.config is None:
         return []
     matches = [(key, VARIABLE.search(value.string_value)) for key, value in sorted(model.config.parameters.items())]

@@ -1,12 +1,12 @@
-"""What each release of TensorRT-LLM's Triton backend takes and gives in text generation; the models are `trtllm`'s.
+"""Inputs and outputs of each release of TensorRT-LLM's Triton backend for text generation; the models are `trtllm`'s.
 
 Sources: ``all_models/inflight_batcher_llm``, its config.pbtxt and Python models, of triton-inference-server/
 tensorrtllm_backend at the tags v0.7.0 to v0.19.0 and, from 0.20, ``triton_backend/all_models`` of NVIDIA/TensorRT-LLM
 (0c8de69a, 2a9abd95, 08dc37e3, 0193dbd4, 07f3e442), of which not every release was read.
 
-A request that holds an input, or asks for an output, that config.pbtxt does not declare is refused, a Python model may
-ask for the type of its own outputs when it starts, and what is declared but never sent or made costs nothing; so what
-a release may already have is declared. What serves images, LoRA adapters, draft models and guided decoding is left out.
+A request with an input or output that config.pbtxt does not declare is rejected, a Python model may query the type of
+its own outputs when it starts, and unused declarations cost nothing; so everything that a release may have is declared.
+Tensors for images, LoRA adapters, draft models and guided decoding are omitted.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def _scalar_dims(version: Version) -> tuple[int, ...]:
 
 
 def _results(version: Version) -> tuple[Row, ...]:
-    """Outputs beside the tokens that the ensemble passes on."""
+    """Outputs besides the tokens that the ensemble passes on."""
     later: tuple[Row, ...] = (("context_logits", "FP32", (-1, -1)), ("generation_logits", "FP32", (-1, -1, -1)))
     last: tuple[Row, ...] = (("batch_index", "INT32", (1,)),)
     return LOG_PROBS + (later if version >= (0, 8) else ()) + (last if version >= (0, 12) else ())
 
 
 def _metrics(version: Version) -> tuple[Row, ...]:
-    """Outputs about one request that the BLS model of later releases asks for."""
+    """Outputs about a request that the BLS model of later releases reads."""
     names: tuple[tuple[str, DataType], ...] = (
         ("sequence_index", "INT32"),
         ("kv_cache_alloc_new_blocks", "INT32"),
@@ -58,7 +58,7 @@ def _metrics(version: Version) -> tuple[Row, ...]:
 
 
 def _scalars(version: Version) -> dict[str, tuple[str, DataType]]:
-    """What a request may say of how to generate: name in the ensemble → name in ``tensorrt_llm`` and type."""
+    """Generation parameters of a request: name in the ensemble → name in ``tensorrt_llm`` and type."""
     least, seed = ("min_tokens", "seed") if version >= (0, 20) else ("min_length", "random_seed")
     scalars: dict[str, tuple[str, DataType]] = {
         "top_k": ("runtime_top_k", "INT32"),
@@ -121,15 +121,15 @@ def preprocessing(version: Version) -> tuple[list[Tensor], list[Tensor]]:
     if version >= (0, 8):
         taken += [Tensor(name, "INT32", scalar, optional=True) for name in ("END_ID", "PAD_ID")]
         given += [Tensor(name, "INT32", scalar) for name in ("OUT_END_ID", "OUT_PAD_ID")]
-    if version >= (0, 11):  # encoder-decoder models; the Python model always gives a decoder's prompt
+    if version >= (0, 11):  # encoder-decoder models; the Python model always returns a decoder prompt
         taken.append(Tensor("DECODER_QUERY", "STRING", scalar, optional=True))
         given += [Tensor("DECODER_INPUT_ID", "INT32", (-1,)), Tensor("REQUEST_DECODER_INPUT_LEN", "INT32")]
-    if version == (0, 12):  # of images; the Python model asks for its type, and BLS for itself
+    if version == (0, 12):  # of images; the Python model queries its type, and BLS reads it
         given.append(Tensor("OUT_PROMPT_EMBEDDING_TABLE", "FP16", (-1, -1)))
     if version >= (0, 13):
         taken.append(Tensor("PROMPT_TABLE_EXTRA_ID", "UINT64", optional=True))
         given.append(Tensor("OUT_PROMPT_TABLE_EXTRA_IDS", "UINT64", (-1,)))
-    if version >= (0, 16):  # of images; the Python model reads their types, and BLS asks for them
+    if version >= (0, 16):  # of images; the Python model reads their types, and BLS reads them
         sizes = (-1, 2) if version >= (0, 20) else (2,)
         given += [Tensor("PIXEL_VALUES", "FP16", (-1,) * 4), Tensor("IMAGE_SIZES", "INT64", sizes)]
         given += [Tensor("IS_VIDEO_INPUT", "BOOL"), Tensor("VISION_INPUT_ID", "INT32", (-1,))]
@@ -162,7 +162,7 @@ def engine(version: Version) -> tuple[list[Tensor], list[Tensor]]:
 
 
 def postprocessing(version: Version) -> tuple[list[Tensor], list[Tensor]]:
-    """Inputs and outputs of ``postprocessing``; before 0.14 it also hands the log probabilities and logits on."""
+    """Inputs and outputs of ``postprocessing``; before 0.14 it also passes on the log probabilities and logits."""
     taken = [Tensor("TOKENS_BATCH", "INT32", (-1, -1)), Tensor("SEQUENCE_LENGTH", "INT32", (-1,))]
     given = [Tensor("OUTPUT", "STRING", (-1,))]
     if version < (0, 14):
@@ -173,10 +173,10 @@ def postprocessing(version: Version) -> tuple[list[Tensor], list[Tensor]]:
 
 
 def steps(version: Version) -> list[EnsembleStep]:
-    """How the ensemble wires its three members.
+    """How the ensemble connects its three members.
 
-    The results go straight from ``tensorrt_llm`` to the ensemble's outputs, and to ``postprocessing`` where that takes
-    them too, which is right for every release's Python model.
+    The results go straight from ``tensorrt_llm`` to the ensemble's outputs, and to ``postprocessing`` if that has such
+    inputs, which is right for every release's Python model.
     """
     results = {name: name for name, _, _ in _results(version)}
     tokens = {"INPUT_ID": "input_ids", "REQUEST_INPUT_LEN": "input_lengths", "REQUEST_OUTPUT_LEN": "request_output_len"}

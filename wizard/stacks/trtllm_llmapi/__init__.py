@@ -1,1 +1,1 @@
-"""TensorRT-LLM's LLM API: checkpoints as they are."""
+"""TensorRT-LLM's LLM API: checkpoints without an engine build."""

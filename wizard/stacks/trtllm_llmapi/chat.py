@@ -1,4 +1,4 @@
-"""How the LLM API's model is asked that is in NVIDIA's images.
+"""Request format of the LLM API's model in NVIDIA's images.
 
 Source: ``triton_backend/all_models/llmapi`` of NVIDIA/TensorRT-LLM.
 """
@@ -26,7 +26,7 @@ LLM_API = Format(
     ),
     finish="finish_reason",
     begins=True,
-    way="either",
+    mode="either",
 )
 
 PORT = StackWire((LLM_API,))

@@ -1,6 +1,6 @@
-"""The stack `trtllm-llmapi`: a checkpoint on TensorRT-LLM's PyTorch backend as it is, without building an engine.
+"""The stack `trtllm-llmapi`: a checkpoint on TensorRT-LLM's PyTorch backend, without building an engine.
 
-In an image the image's own model starts it; natively it has an environment of its own behind our proxy.
+In an image the image's own model starts it; natively it has a separate environment behind our proxy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wizard.plan.options import Options
 from wizard.plan.plan import Command, Estimate, Step
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
-from wizard.plan.runtimes.venv import SYSTEM_PATH, of_its_own
+from wizard.plan.runtimes.venv import SYSTEM_PATH, environment_changes
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import StackPlan
 from wizard.probe.host import Host
@@ -33,13 +33,13 @@ from wizard.stacks.trtllm.images import image
 from wizard.stacks.trtllm_llmapi import repository
 
 READY_SECONDS = 1200.0
-"""Weights are read, kernels are tuned and CUDA graphs are recorded."""
+"""Loading weights, tuning kernels and recording CUDA graphs."""
 SCRIPT = "llmapi/tensorrt_llm/1/model.py"
 """The image's own model, below ``all_models``."""
 LOADED = ("modelopt", "fp8", "mxfp4", "mxfp8", "compressed-tensors", "nvfp4")
-"""``quant_method``s that the LLM API loads (llm_utils.py at NVIDIA/TensorRT-LLM 0066b2a5); any other raises."""
+"""``quant_method``s that the LLM API supports (llm_utils.py at NVIDIA/TensorRT-LLM 0066b2a5); any other raises."""
 NATIVELY = {"HF_HUB_OFFLINE": "1"}
-"""Everything is there already."""
+"""All files are local."""
 CHECK = """
 import json, sys
 from tensorrt_llm.llmapi.llm_args import TorchLlmArgs
@@ -48,7 +48,7 @@ if wrong := sorted(set(json.loads(sys.argv[1])) - set(TorchLlmArgs.model_fields)
 print("this TensorRT-LLM supports all arguments")
 """
 LIMITS, FP8_CACHE = (0, 20), (1, 0)
-"""First releases whose LLM takes its limits, and its KV cache's dtype, as arguments (docs/source/features of 1.0)."""
+"""First releases whose LLM accepts its limits, and its KV cache's dtype, as arguments (docs/source/features of 1.0)."""
 
 
 def steps(
@@ -57,17 +57,17 @@ def steps(
     """All steps from nothing to a first answer.
 
     Args:
-        choice: What was chosen.
+        choice: The choice.
         host: The machine.
         facts: The model.
-        runtime: Where and how the commands run.
+        runtime: The runtime of the commands.
         ports: Ports that are free now.
         question: The first question.
-        options: None of them means anything here.
+        options: Not used by this stack.
 
     Raises:
-        InfeasibleError: TW-L40 if the image is unknown, TW-L47 if its release has no LLM API in Triton or cannot do
-            what was chosen, TW-L48 if it cannot load the repository.
+        InfeasibleError: TW-L40 if the image is unknown, TW-L47 if its release has no LLM API in Triton or does not
+            support the choice, TW-L48 if it cannot load the repository.
     """
     get = fetch(facts, runtime.workspace)
     if choice.runtime == "native":
@@ -116,7 +116,7 @@ def _native(
         engine=repository.ENGINE,
         python=runtime.python,
         settings=settings,
-        env={**of_its_own(runtime.python, choice), **_with_mpi(runtime.python, choice), **NATIVELY},
+        env={**environment_changes(runtime.python, choice), **_with_mpi(runtime.python, choice), **NATIVELY},
         facts=facts,
         choice=choice,
     )
@@ -129,17 +129,17 @@ def _native(
 
 
 def _with_mpi(python: str, choice: Choice) -> dict[str, str | None]:
-    """Of a Python of the user's, the path that it has here: NVIDIA's images have MPI and CUDA's compiler on it."""
+    """The path of a user's Python as it is here: NVIDIA's images have MPI and CUDA's compiler on it."""
     if choice.engine_python is None:
         return {}
     return {"PATH": f"{Path(python).parent}:{os.environ.get('PATH', SYSTEM_PATH)}"}
 
 
 def check(choice: Choice, facts: ModelFacts, version: str) -> None:
-    """Refuse what the release cannot load.
+    """Reject what the release cannot load.
 
     Raises:
-        InfeasibleError: TW-L47 for the release, TW-L48 for the repository's quantisation.
+        InfeasibleError: TW-L47 for the release, TW-L48 for the repository's quantization.
     """
     first = next(release for release in reversed(images("trtllm").releases) if release.llm_api)
     if version_of(version) < version_of(first.engine):

@@ -1,8 +1,9 @@
-"""What TensorRT-LLM's LLM API is told, and its model repository in an image: ``model.yaml`` for the image's own model.
+"""The arguments of TensorRT-LLM's LLM API, and its model repository in an image: ``model.yaml`` for the image's own
+model.
 
 Sources: ``all_models/llmapi`` of tensorrtllm_backend v0.19.0 and ``triton_backend/all_models/llmapi`` of
-NVIDIA/TensorRT-LLM (044a90d2, 0a710573). Inputs that only some releases read are declared for all: what is declared and
-never read costs nothing, and a request that holds what is not declared is refused.
+NVIDIA/TensorRT-LLM (044a90d2, 0a710573). Inputs that only some releases read are declared for all: unused declarations
+cost nothing, and a request with an undeclared input is rejected.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ def llm_args(model: str, choice: Choice, *, limits: bool = True) -> dict[str, Va
     """Arguments of ``tensorrt_llm.LLM``.
 
     Args:
-        model: The model's folder, as the engine sees it.
-        choice: For the split over GPUs, the KV cache and the limits.
-        limits: The release's LLM takes ``max_batch_size`` and ``max_seq_len``.
+        model: The model's folder, as seen by the engine.
+        choice: The choice: split over GPUs, KV cache and limits.
+        limits: Whether the release's LLM accepts ``max_batch_size`` and ``max_seq_len``.
     """
     arguments: dict[str, Value] = {
         "model": model,
@@ -82,21 +83,21 @@ def repository(model_name: str, *, model: str, facts: ModelFacts, choice: Choice
 
     Args:
         model_name: Name in Triton.
-        model: The model's folder, as the server sees it.
-        facts: For the chat format and the questions.
-        choice: For the split over GPUs, the KV cache and the limits.
-        limits: The release's LLM takes ``max_batch_size`` and ``max_seq_len``.
+        model: The model's folder, as seen by the server.
+        facts: The model: chat format and questions.
+        choice: The choice: split over GPUs, KV cache and limits.
+        limits: Whether the release's LLM accepts ``max_batch_size`` and ``max_seq_len``.
     """
     arguments: dict[str, Value] = {"model": model, "backend": "pytorch", **llm_args(model, choice, limits=limits)}
-    # Triton's own batching has nothing to do here: the engine batches by itself, at every token.
+    # Triton's own batching is not used: the engine does its own batching, at every token.
     arguments["triton_config"] = {"max_batch_size": 0, "decoupled": True}
     config = config_pbtxt(
         model_name,
         inputs=INPUTS,
         outputs=OUTPUTS,
         parameters=described(facts, choice),
-        # Said here too: model.py sets it from model.yaml only while Triton completes the configuration, and NVIDIA's
-        # launch script turns that off; the model would then refuse to stream.
+        # Also set here: model.py sets it from model.yaml only while Triton completes the configuration, and NVIDIA's
+        # launch script turns that off; the model would then reject streaming.
         decoupled=True,
     )
     text = "".join(f"{line}\n" for line in _yaml(arguments))
@@ -105,7 +106,7 @@ def repository(model_name: str, *, model: str, facts: ModelFacts, choice: Choice
 
 
 def _yaml(values: Values, indent: str = "") -> Iterator[str]:
-    """Block mappings with JSON scalars, which YAML 1.2 reads as they are."""
+    """Block mappings with JSON scalars, which are valid YAML 1.2."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield f"{indent}{key}:"

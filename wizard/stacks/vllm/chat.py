@@ -1,4 +1,4 @@
-"""How Triton's vLLM backend is asked.
+"""Request format of Triton's vLLM backend.
 
 Source: ``src/model.py`` of triton-inference-server/vllm_backend, 23.10 to 2026-01.
 """
@@ -29,13 +29,13 @@ def parameters(ask: Ask) -> str:
 
 
 def logprobs(text: str) -> tuple[TokenLogprob, ...]:
-    """The output ``logprobs`` of Triton's vLLM backend: for each token an object, id → logprob, rank, decoded token.
+    """The output ``logprobs`` of Triton's vLLM backend: for each token an object, ID → logprob, rank, decoded token.
 
     The chosen token is the first in it (``create_response`` in ``src/utils/request.py`` of
     triton-inference-server/vllm_backend; vLLM's ``LogprobsProcessor`` for the order).
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: It is none.
+        KeyError, TypeError, ValueError, AttributeError: It has another format.
     """
     places = []
     for place in json.loads(text or "null") or ():

@@ -1,4 +1,4 @@
-"""Models of Triton's vLLM backend: ``model.json`` holds the engine's arguments."""
+"""Models of Triton's vLLM backend: ``model.json`` contains the engine's arguments."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ KNOWN = frozenset(
     otlp_traces_endpoint reasoning_parser task runner convert attention_backend async_scheduling additional_config
     """.split()  # noqa: SIM905 - one word each, for reading
 )
-"""Arguments of vLLM's engine in some release (docs.vllm.ai, "Engine Arguments"); each release takes only its own."""
+"""Arguments of vLLM's engine in any release (docs.vllm.ai, "Engine Arguments"); each release accepts only its own."""
 
 
 def findings(model: Model, models: Mapping[str, Model], server: Server) -> list[Finding]:
-    """The engine's arguments, and what the backend asks of config.pbtxt."""
+    """The engine's arguments, and the backend's requirements for config.pbtxt."""
     if model.backend != BACKEND:
         return []
     problems = folders.files(model, model.config.default_model_filename or FILE)
@@ -49,9 +49,9 @@ def findings(model: Model, models: Mapping[str, Model], server: Server) -> list[
             problems += _arguments(model, version)
     policy = model.config
     if policy.HasField("model_transaction_policy") and not policy.model_transaction_policy.decoupled:
-        what = tr("the vLLM backend is always decoupled, but config.pbtxt states otherwise")
+        message = tr("the vLLM backend is always decoupled, but config.pbtxt states otherwise")
         fix = tr("Set decoupled: true, or omit it and start the server without --disable-auto-complete-config.")
-        problems.append(model.finding("R901", what, fix, severity="warning", at="model_transaction_policy"))
+        problems.append(model.finding("R901", message, fix, severity="warning", at="model_transaction_policy"))
     return problems
 
 
@@ -63,37 +63,37 @@ def _arguments(model: Model, version: int) -> list[Finding]:
         at = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else None
         return [model.finding("R801", tr("not valid JSON: {error}", error=error), tr("Correct it."), file=where, at=at)]
     if not isinstance(engine, dict):
-        what = tr("the engine's arguments are not a single JSON object")
-        return [model.finding("R801", what, tr('Add {"model": "…"}.'), file=where)]
+        message = tr("the engine's arguments are not a single JSON object")
+        return [model.finding("R801", message, tr('Add {"model": "…"}.'), file=where)]
     findings = _several_gpus(model, engine)
     if not isinstance(engine.get("model"), str):
-        what = tr("no model is set; vLLM would use its default")
-        findings.append(model.finding("R803", what, tr('Add "model".'), file=where, severity="warning"))
+        message = tr("no model is set; vLLM would use its default")
+        findings.append(model.finding("R803", message, tr('Add "model".'), file=where, severity="warning"))
     for key in sorted(set(engine) - KNOWN):
-        what = tr(
+        message = tr(
             "{key!r} is not a known vLLM engine argument; an unsupported argument prevents the model from loading",
             key=key,
         )
         fix = tr("Compare with `vllm serve --help` of the server's release.")
-        findings.append(model.finding("R802", what, fix, file=where, severity="warning"))
+        findings.append(model.finding("R802", message, fix, file=where, severity="warning"))
     return findings
 
 
 def _several_gpus(model: Model, engine: dict[str, Any]) -> list[Finding]:
-    """vLLM over several GPUs must choose them itself."""
+    """vLLM over several GPUs must select them itself."""
     world = 1
     for key in ("tensor_parallel_size", "pipeline_parallel_size"):
         value = engine.get(key, 1)
         world *= value if isinstance(value, int) and value > 0 else 1
-    # Triton's default where there are GPUs is KIND_GPU, but the backend's own is completed before.
+    # Triton's default with GPUs is KIND_GPU, but the backend's own default is set before.
     if world == 1 or not any(group.kind == GPU for group in model.config.instance_group):
         return []
-    what = tr(
+    message = tr(
         "vLLM runs on {world} GPUs (tensor × pipeline parallel), but the instance group is KIND_GPU, one GPU each",
         world=world,
     )
     at = "KIND_GPU" if re.search("KIND_GPU", model.text or "") else None
-    return [model.finding("R404", what, tr("Use KIND_MODEL: vLLM selects the GPUs itself."), at=at)]
+    return [model.finding("R404", message, tr("Use KIND_MODEL: vLLM selects the GPUs itself."), at=at)]
 
 
 PORT = StackRules(findings)

@@ -1,4 +1,4 @@
-"""The stack `vllm`: Triton's own vLLM backend in NVIDIA's image; natively vLLM in an environment of its own."""
+"""The stack `vllm`: Triton's own vLLM backend in NVIDIA's image; natively vLLM in a separate environment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from wizard.plan.options import Options
 from wizard.plan.plan import Command, Done, Estimate, Step
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
-from wizard.plan.runtimes.venv import of_its_own
+from wizard.plan.runtimes.venv import environment_changes
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import StackPlan
 from wizard.probe.host import Host
@@ -33,19 +33,21 @@ from wizard.repository.repository import Repository
 from wizard.stacks.vllm import repository
 
 READY_SECONDS = 1800.0
-"""Tutorial 004 speaks of 10 to 15 minutes for 70 billion parameters."""
+"""Tutorial 004 reports 10 to 15 minutes for 70 billion parameters."""
 SETTINGS = (("HF_HUB_OFFLINE", "1"), ("VLLM_NO_USAGE_STATS", "1"))
-"""Everything is there already, and nobody is told what is served (docs.vllm.ai, "Usage Stats Collection")."""
+"""All files are local, and no usage statistics are sent (docs.vllm.ai, "Usage Stats Collection")."""
 IN_A_CONTAINER = (("LOGNAME", "triton-wizard"),)
-"""The container's user has no name, and PyTorch's compiler asks for one (Python's ``getpass.getuser`` looks here)."""
+"""The container's user has no name, and PyTorch's compiler requires one (Python's ``getpass.getuser`` reads these)."""
 NATIVELY = {"VLLM_USE_FLASHINFER_SAMPLER": "0", "SPT_NOENV": "1"}
-"""FlashInfer's sampler is compiled with CUDA's own compiler when it is first used; vLLM's other one is ready.
-setproctitle, by which vLLM names its processes, writes over their environment unless this forbids it (its README), and
-by that environment a server's processes are found."""
+"""FlashInfer's sampler is compiled with CUDA's own compiler at first use; vLLM's other one is precompiled.
+setproctitle, with which vLLM names its processes, overwrites their environment unless this prevents it (its README),
+and the server's processes are found by their environment.
+"""
 
 AMPERE, READY_MADE = (8, 0), "TRITON_ATTN"
-"""On older GPUs vLLM takes FlashInfer (0.19.1: from 7.5 on), which needs CUDA's own compiler too. This one compiles
-with what its packages bring: tried with Triton 3.6.0 for 7.0 and 7.5, without a GPU."""
+"""On older GPUs vLLM uses FlashInfer (0.19.1: from 7.5 on), which needs CUDA's own compiler too. This backend compiles
+with its own packages: tested with Triton 3.6.0 for 7.0 and 7.5, without a GPU.
+"""
 
 CHECK = """
 import dataclasses, json, sys
@@ -56,10 +58,11 @@ if wrong := sorted(set(json.loads(sys.argv[1])) - known):
 print("this vLLM supports all arguments")
 """
 WHILE_LOADING = ("fp8",)
-"""Formats that vLLM makes of 16-bit weights while it loads them."""
+"""Formats into which vLLM quantizes 16-bit weights while loading."""
 RANKS = (16, 32, 64, 128, 256, 512)
-"""Ranks of LoRA adapters that vLLM knows (``vllm/config/lora.py``; older ones stop at 64 or 256). The first is what it
-takes for the largest unless it is told another."""
+"""Ranks of LoRA adapters that vLLM supports (``vllm/config/lora.py``; older ones stop at 64 or 256). The first is its
+default maximum.
+"""
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
@@ -69,16 +72,16 @@ def steps(
     """All steps from nothing to a first answer.
 
     Args:
-        choice: What was chosen; ``runtime`` decides between Triton's backend and our proxy.
+        choice: The choice; ``runtime`` decides between Triton's backend and our proxy.
         host: The machine.
         facts: The model.
-        runtime: Where and how the commands run.
+        runtime: The runtime of the commands.
         ports: Ports that are free now.
         question: The first question.
-        options: ``lora`` and ``max_num_seqs`` mean something here.
+        options: ``lora`` and ``max_num_seqs`` are used.
 
     Raises:
-        InfeasibleError: TW-L30 to TW-L33 for a checkpoint that cannot be served so, TW-L34 for an adapter.
+        InfeasibleError: TW-L30 to TW-L33 for a checkpoint that is not supported, TW-L34 for an adapter.
     """
     checkpoint.check(choice, facts, WHILE_LOADING)
     native = choice.runtime == "native"
@@ -100,7 +103,7 @@ def steps(
         fingerprint([step.fingerprint for step in prepared]),
         env=WITHOUT_GPUS if native else settings,
         reads=(*get.reads, *adapters.reads),
-        auto_complete=not native,  # the backend itself says what its inputs and outputs are
+        auto_complete=not native,  # the backend itself declares its inputs and outputs
     )
     reads = (*runtime.server_needs, MODEL, REPOSITORY, *adapters.needs)
     return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
@@ -130,7 +133,7 @@ WHY_PROXY = mark(
 )
 
 Made = tuple[Repository, Mapping[str, Any]]
-"""A repository, and the arguments that it gives to vLLM."""
+"""A repository, and its arguments for vLLM."""
 
 
 def _backend(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, adapters: _Adapters) -> Made:
@@ -152,7 +155,7 @@ def _native(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, mod
         engine=repository.ENGINE,
         python=runtime.python,
         settings=settings,
-        env={**of_its_own(runtime.python, choice), **dict(SETTINGS), **NATIVELY},
+        env={**environment_changes(runtime.python, choice), **dict(SETTINGS), **NATIVELY},
         facts=facts,
         choice=choice,
     )
@@ -161,7 +164,7 @@ def _native(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, mod
 
 @dataclass(frozen=True, slots=True)
 class _Adapters:
-    """LoRA adapters: how they are fetched, where they are then, what must be readable for it, and vLLM's rank."""
+    """LoRA adapters: the steps that get them, their folders, the paths that must be readable, and vLLM's rank."""
 
     steps: tuple[Step, ...] = ()
     paths: Mapping[str, str] | None = None
@@ -170,7 +173,7 @@ class _Adapters:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Artefacts that the server reads: those fetched, and those given."""
+        """Artifacts that the server reads: downloaded and given ones."""
         return (*(name for step in self.steps for name in step.writes), *map(str, self.reads))
 
 
@@ -178,8 +181,8 @@ def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
     """The adapters of ``options``.
 
     Raises:
-        InfeasibleError: TW-L34 if one is neither a folder nor a hub id, if two are called the same, if vLLM has no such
-            rank, or if there are any natively.
+        InfeasibleError: TW-L34 if one is neither a folder nor a model ID, if two have the same name, if vLLM does not
+            support the rank, or for any adapter natively.
     """
     if not options.lora:
         return _Adapters()
@@ -225,7 +228,7 @@ def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
 
 
 def _rank(folders: Sequence[Path]) -> int | None:
-    """The smallest of vLLM's `RANKS` that holds the adapters in ``folders``; None where its default does."""
+    """The smallest of vLLM's `RANKS` that fits the adapters in ``folders``; None if its default does."""
     largest = max((_rank_in(folder) for folder in folders), default=0)
     if largest > RANKS[-1]:
         raise InfeasibleError(
@@ -242,7 +245,7 @@ def _rank(folders: Sequence[Path]) -> int | None:
 
 
 def _rank_in(folder: Path) -> int:
-    """PEFT's ``r`` of the adapter in ``folder``; 0 where it is not said."""
+    """PEFT's ``r`` of the adapter in ``folder``; 0 if it is not set."""
     try:
         config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

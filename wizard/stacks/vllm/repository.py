@@ -1,4 +1,4 @@
-"""What vLLM is told: Triton's own vLLM backend in NVIDIA's images, and the arguments that every vLLM here gets.
+"""Configuration of vLLM: Triton's own vLLM backend in NVIDIA's images, and the arguments of every vLLM here.
 
 Source: triton-inference-server/vllm_backend, ``src/model.py`` and samples, r23.10 to main of 2026-01-09.
 """
@@ -22,11 +22,11 @@ Release: TypeAlias = tuple[int, int]
 """Year and month of an image: ``(26, 7)``."""
 
 FIRST: Release = (23, 10)
-"""The only release whose backend does not complete its configuration by itself, so all of it is written."""
+"""The only release whose backend does not complete its configuration, so all of it is written."""
 LAST_LOG_REQUESTS: Release = (25, 8)
-"""The next release's vLLM does not know ``disable_log_requests`` any more, and fails for an unknown argument."""
+"""The next release's vLLM no longer supports ``disable_log_requests``, and fails on an unknown argument."""
 LAST_LORA_TEXT: Release = (24, 9)
-"""Up to here the backend calls ``.lower()`` on ``enable_lora``, so it is the text "true"."""
+"""Up to this release the backend calls ``.lower()`` on ``enable_lora``, so it is the text "true"."""
 
 FIRST_INPUTS = (
     Tensor("text_input", "STRING"),
@@ -43,18 +43,18 @@ HALF = ("awq", "gptq")
 
 
 def release_of(choice: Choice) -> Release | None:
-    """The release of the image that serves, of a tag such as ``26.07-vllm-python-py3``; None without an image."""
+    """The release of the serving image, from a tag such as ``26.07-vllm-python-py3``; None without an image."""
     match = re.match(r"(\d\d)\.(\d\d)\b", choice.release)
     return (int(match[1]), int(match[2])) if match else None
 
 
 def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]:
-    """Arguments of vLLM's ``AsyncEngineArgs`` that every release since 0.2 knows; what is the default is left out.
+    """Arguments of vLLM's ``AsyncEngineArgs`` that every release since 0.2 supports; defaults are omitted.
 
     Args:
-        model: The model's folder or name, as vLLM sees it.
-        facts: For the quantisation that the checkpoint has already, which vLLM finds by itself.
-        choice: For everything else.
+        model: The model's folder or name, as seen by vLLM.
+        facts: The model: its stored quantization, which vLLM detects.
+        choice: The choice, for everything else.
     """
     stored = facts.quantization.format if facts.quantization else None
     half = (choice.quantization or "").endswith(HALF)
@@ -73,7 +73,7 @@ def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]
     if choice.kv_cache_dtype.startswith("fp8"):
         args["kv_cache_dtype"] = "fp8"
     if choice.quantization == "fp8" and stored is None:
-        args["quantization"] = "fp8"  # vLLM quantises the weights while it loads them
+        args["quantization"] = "fp8"  # vLLM quantizes the weights while loading
     return args
 
 
@@ -88,16 +88,16 @@ def repository(
 ) -> Repository:
     """The repository that serves ``facts`` as ``choice`` with Triton's vLLM backend.
 
-    The backend completes its inputs and outputs by itself, so Triton must be started without
-    ``--disable-auto-complete-config``, but for release 23.10.
+    The backend completes its inputs and outputs, so Triton must be started without ``--disable-auto-complete-config``,
+    except for release 23.10.
 
     Args:
         model_name: Name in Triton.
-        model: The model's folder or name, as the server sees it.
-        facts: For the chat format, the questions and the stored quantisation.
-        choice: Its ``release`` decides which arguments there are.
-        lora: Name of each LoRA adapter → its folder, as the server sees it.
-        lora_rank: One of vLLM's ranks that is no less than any adapter's; None: its default.
+        model: The model's folder or name, as seen by the server.
+        facts: The model: chat format, questions and stored quantization.
+        choice: The choice; its ``release`` determines the supported arguments.
+        lora: Name of each LoRA adapter → its folder, as seen by the server.
+        lora_rank: One of vLLM's ranks, at least every adapter's; None: its default.
     """
     release = release_of(choice)
     args = engine_args(model, facts, choice)
@@ -113,10 +113,10 @@ def repository(
         backend="vllm",
         inputs=FIRST_INPUTS if whole else (),
         outputs=FIRST_OUTPUTS if whole else (),
-        # The backend reads "true" or "false" here; releases before 24.08 know no metrics and do not look.
+        # The backend reads "true" or "false" here; releases before 24.08 have no metrics and ignore it.
         parameters={"REPORT_CUSTOM_METRICS": "true", **described(facts, choice)},
         decoupled=True,
-        # With KIND_GPU the backend refuses a model on several GPUs.
+        # With KIND_GPU the backend rejects a model on several GPUs.
         instances=(InstanceGroup(1, "KIND_MODEL"),),
     )
     files = [RepositoryFile(f"{model_name}/config.pbtxt", config), _json(f"{model_name}/1/model.json", args)]

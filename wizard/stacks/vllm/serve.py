@@ -1,4 +1,4 @@
-"""What vLLM's log, 0.5 to 0.27, says that the engine took."""
+"""Memory figures in vLLM's log, 0.5 to 0.27."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read(log: Log) -> Measured:
 
 
 def _tokens(log: Log) -> int | None:
-    """Tokens as they are, or blocks times what the logged concurrency says that a block holds (engine V0)."""
+    """Tokens as logged, or blocks times the tokens per block that follow from the logged concurrency (engine V0)."""
     tokens = log.all(rf"GPU KV cache size: {NUMBER} tokens")
     if tokens:
         return single(tokens, min)

@@ -1,1 +1,1 @@
-"""One screen a file; a screen is dismissed with a value and knows nothing of the order."""
+"""One screen per file; a screen is dismissed with a value and does not know the order."""

@@ -1,4 +1,4 @@
-"""Stage 3: how the model should run here, what that costs in memory, why, and what if."""
+"""Stage 3: the recommended setup, its memory, its reasons, and alternatives."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ GROUPS = {
     "max_gpus": mark("Resources"),
     "as_published": mark("Files and versions"),
 }
-"""Name of the first constraint of a group → what stands above the group."""
+"""Name of the first constraint of a group → heading of the group."""
 SMALL_BAR = 6
 """Cells of the memory bar in a row of the list."""
 
@@ -96,7 +96,7 @@ class AdviceScreen(StageScreen[Choice]):
         self.set_reactive(AdviceScreen.view, AdviceView(constraints=constraints, given=constraints))
 
     def compose(self) -> ComposeResult:
-        """The choices, and everything about the one under the cursor."""
+        """The choices, and the details of the selected one."""
         details = Pane(Text(), MemoryBill(), Notes(), id="details", classes="reading", can_focus=False)
         yield from self.framed(
             Static(classes="heading"),
@@ -107,9 +107,9 @@ class AdviceScreen(StageScreen[Choice]):
         )
 
     def on_mount(self) -> None:
-        """Ask for the advice."""
+        """Request the advice."""
         self._entitle()
-        self.mutate_reactive(AdviceScreen.view)  # it was set before anything was there to show it
+        self.mutate_reactive(AdviceScreen.view)  # it was set before any widget could show it
         self._ask()
 
     def _entitle(self) -> None:
@@ -118,18 +118,18 @@ class AdviceScreen(StageScreen[Choice]):
         self.query_one(".subheading", Static).update(Content(model_line(self._facts)))
 
     def relabel(self) -> None:
-        """Say everything in the present language; the advice's own words are said by who makes it."""
+        """Update all text to the current language; the advice's texts are requested again."""
         super().relabel()
         self._entitle()
         if self.view.advice is None and self.view.error is None:
-            self._ask()  # the answer that is under way would come in two languages
+            self._ask()  # an active request would mix two languages
         else:
             self._what_if(self.view.constraints, self.view.choice or self.view.last)
         self.mutate_reactive(AdviceScreen.view)
 
     @work(exclusive=True)
     async def _ask(self) -> None:
-        """Ask in a thread: the first time tables are read from disk."""
+        """Request it in a thread: the first time it reads tables from disk."""
         constraints = self.view.constraints
         try:
             self._answer(await background.call(lambda: self._advise(constraints)), constraints, self._chosen)
@@ -137,7 +137,7 @@ class AdviceScreen(StageScreen[Choice]):
             self.view = replace(self.view, advice=None, choices=(), error=error)
 
     def _what_if(self, constraints: Constraints, like: Choice | None) -> None:
-        """Show what becomes of it at once: the advice is pure and takes a few milliseconds. Pinned constraints stay."""
+        """Show the effect at once: the advice is pure and takes a few milliseconds. Pinned constraints are kept."""
         constraints = constraints_of(self.guide.workshop, constraints)
         try:
             self._answer(self._advise(constraints), constraints, like)
@@ -153,7 +153,7 @@ class AdviceScreen(StageScreen[Choice]):
         )
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        """Show the choice under the cursor."""
+        """Show the selected choice."""
         if event.option_index < len(self.view.choices):
             at = event.option_index
             self.view = replace(self.view, at=at, last=self.view.choices[at])
@@ -163,7 +163,7 @@ class AdviceScreen(StageScreen[Choice]):
         self.view = replace(self.view, field=event.at)
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """There must be something to take, to reset, to tell."""
+        """Enabled if there is something to accept, to reset, or to show."""
         view = self.view
         if action == "scroll":
             return self.hides_something
@@ -179,16 +179,16 @@ class AdviceScreen(StageScreen[Choice]):
         }.get(action, True)
 
     def action_accept(self) -> None:
-        """Take the choice under the cursor."""
+        """Accept the selected choice."""
         if self.view.choice is not None:
             self.dismiss(self.view.choice)
 
     def action_field(self, by: int) -> None:
-        """Choose the constraint that keys change."""
+        """Select the constraint that keys change."""
         self.view = replace(self.view, field=(self.view.field + by) % len(self._fields))
 
     def action_change(self, by: int) -> None:
-        """Give the chosen constraint its next value, or the one before."""
+        """Change the selected constraint to its next or previous value."""
         view = self.view
         changed = self._fields[view.field].stepped(view.constraints, view.choice or view.last, by)
         pinned = self._fields[view.field].name in self.guide.workshop.pin
@@ -199,16 +199,18 @@ class AdviceScreen(StageScreen[Choice]):
             self.notify(why, timeout=2)
 
     def action_reset(self) -> None:
-        """Take every "what if" back, and go to the first choice."""
+        """Undo every "what if", and go to the first choice."""
         self._what_if(self.view.given, None)
 
     def action_succeed(self) -> None:
-        """Serve the same model without an engine: by the first successor that can, or show why none can."""
-        ways = [engines.succeeded(self.view.constraints, stack) for stack in engines.successors(self._facts)]
-        self._what_if(next((way for way in ways if self._advise(way).feasible), ways[0]), None)
+        """Serve the same model without an engine: with the first successor that can, or show why none can."""
+        candidates = [engines.succeeded(self.view.constraints, stack) for stack in engines.successors(self._facts)]
+        self._what_if(
+            next((candidate for candidate in candidates if self._advise(candidate).feasible), candidates[0]), None
+        )
 
     def action_remedy(self) -> None:
-        """Change the constraints as the first refusal's remedy says."""
+        """Apply the first rejection's remedy to the constraints."""
         changed = replace(self.view.constraints, **self._remedy())  # type: ignore[arg-type]  # names and types of constraints
         self._what_if(changed, self.view.last)
 
@@ -219,7 +221,7 @@ class AdviceScreen(StageScreen[Choice]):
         return refusals.changes(advice.rejections[0].remedies)
 
     def action_explain(self) -> None:
-        """Every number of the choice, with its formula and its source."""
+        """Every figure of the choice, with its formula and its source."""
         if self.view.choice is not None:
             figures = self._explain(self.view.choice)
             text = "\n\n".join(
@@ -230,17 +232,17 @@ class AdviceScreen(StageScreen[Choice]):
             self.app.push_screen(ReaderScreen(title, text or tr("These figures have no formula.")))
 
     def action_refused(self) -> None:
-        """Everything that does not work here, with what would help."""
+        """Everything that is not possible here, with remedies."""
         groups = refusals.grouped(self.view.advice.rejections if self.view.advice else ())
         text = "\n\n".join(
-            f"✗ {advise.ways(each)}\n{reasons.text(each.reason)}\n→ {remedies.text(each.remedies, flags=False)}"
+            f"✗ {advise.setups(each)}\n{reasons.text(each.reason)}\n→ {remedies.text(each.remedies, flags=False)}"
             for each in groups
         )
         self.app.push_screen(ReaderScreen(tr("Not possible on this machine"), text))
 
     @work(exclusive=True, group="form")
     async def action_constraints(self) -> None:
-        """Say what matters; the advice is made anew."""
+        """Set constraints; the advice is requested again."""
         given = to_data(self.view.constraints)
         answers = await self.app.push_screen_wait(
             FormScreen(
@@ -257,7 +259,7 @@ class AdviceScreen(StageScreen[Choice]):
             self._ask()
 
     def watch_view(self, view: AdviceView) -> None:
-        """Show the state: bar and speed in the next frame, and what is read at leisure in the one after."""
+        """Show the state: bar and speed in the next frame, the details in the one after."""
         self.query_one(ErrorPanel).show(view.error)
         choice = view.choice
         shown = [(tr(field.title), field.words(view.constraints, choice or view.last)) for field in self._fields]
@@ -315,19 +317,19 @@ def _headline(choice: Choice) -> Content:
 
 def _impossible(view: AdviceView, *, remedy: bool) -> Content:
     fixed = view.constraints != Constraints()
-    what = (
+    heading = (
         tr("Not possible with the constraints that you set.")
         if fixed
         else tr("This model cannot be served on this machine as is.")
     )
-    ways = (
+    steps = (
         tr("t: apply the fix.") if remedy else "",
         tr("r: reset.") if view.constraints != view.given else "",
         tr("Esc: another model."),
         tr("w: relax constraints."),
         tr("Or follow the steps below."),
     )
-    return Content.assemble((f"✗ {what}", "bold $error"), "\n" + " ".join(filter(None, ways)))
+    return Content.assemble((f"✗ {heading}", "bold $error"), "\n" + " ".join(filter(None, steps)))
 
 
 GOOD, MIND, BAD = (("✓", "$success"), ("!", "bold $warning"), ("✗", "$error"))
@@ -335,7 +337,7 @@ LIMIT, BEHIND, SECOND = (("◆", "$accent"), ("▾", "$accent"), ("2", "bold $ac
 
 
 def _notes(choice: Choice, second: Choice | None, refused: int) -> Iterable[Note]:
-    """What there is to say of ``choice``; with the best one the ``second`` is named, and why it is that."""
+    """Notes about ``choice``; for the best one including the ``second``, and the reason for its rank."""
 
     def listed(sign: tuple[str, str], text: str, source: str | None = None) -> Note:
         return Content.assemble(sign), Content.assemble(
@@ -363,7 +365,7 @@ def _notes(choice: Choice, second: Choice | None, refused: int) -> Iterable[Note
         yield listed(SECOND, text)
     for note in choice.warnings:
         yield listed(MIND, advise.note(note), advise.source(note))
-    for note in report.whys(choice):
+    for note in report.choice_reasons(choice):
         yield listed(GOOD, advise.note(note), advise.source(note))
     if refused:
         count = ntr(
@@ -381,7 +383,7 @@ def _rejections(rejections: Sequence[Rejection]) -> Iterable[Note]:
         yield (
             Content.assemble(BAD),
             Content.assemble(
-                (f"{advise.ways(refusal)}: ", "bold"),
+                (f"{advise.setups(refusal)}: ", "bold"),
                 plain(reasons.text(refusal.reason)),
                 "\n",
                 ("→ ", "$accent"),

@@ -1,4 +1,4 @@
-"""Stage 5: the plan is carried out; every step and all output is seen while it happens, or later."""
+"""Stage 5: run the plan; every step and all output can be watched live, or later."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ HALTED = (Phase.FAILED, Phase.CANCELLED)
 
 
 class BuildScreen(StageScreen["Endpoint | str"]):
-    """Dismissed with the server that is ready, ``"background"``, or None to go back."""
+    """Dismissed with the ready server, ``"background"``, or None to go back."""
 
     STAGE = 4
     HELP = mark(
@@ -75,9 +75,9 @@ class BuildScreen(StageScreen["Endpoint | str"]):
     view: reactive[BuildView] = reactive(BuildView())
 
     def __init__(self, run: Run, measured: Callable[[], str], logs: Path, *, reviewed: bool) -> None:
-        """``measured`` says what a server that is ready took beside what was predicted, in a few words.
+        """``measured`` returns a ready server's measured and predicted memory, in a few words.
 
-        If the plan was ``reviewed`` just before, it is what is gone back to.
+        If the plan was ``reviewed`` just before, going back leads to the review.
         """
         super().__init__()
         self.run, self._reviewed = run, reviewed
@@ -87,13 +87,13 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         self._end: Callable[[], None] | None = None
 
     def compose(self) -> ComposeResult:
-        """Steps, how far it is, the output, and how it ended."""
+        """Steps, progress, the output, and the result."""
         left = Vertical(StepList(), ProgressLines(), ErrorPanel(), Static(id="outcome"), id="left", classes="reading")
         output = Vertical(LiveLog(), SearchBar(), id="output")
         yield from self.framed(Static(classes="heading"), Container(left, output, classes="master-detail"))
 
     def on_mount(self) -> None:
-        """Show how far it is and listen to how it goes on."""
+        """Show the progress and listen to changes."""
         collect_and_freeze()
         log = self.query_one(LiveLog)
         log.write_lines(tuple(self.run.lines))
@@ -107,7 +107,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
             self.run.begin()
 
     def on_unmount(self) -> None:
-        """It goes on without being seen."""
+        """The run continues in the background."""
         if self._end is not None:
             self._end()
 
@@ -118,7 +118,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
     # -- what happens --------------------------------------------------------------------------------------------------
 
     def on_begun(self, _message: Begun) -> None:
-        """What was said in the run before is of no interest any more."""
+        """Output of the previous run is obsolete."""
         self.query_one(LiveLog).clear()
         self.view = self.run.view
 
@@ -127,16 +127,16 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         self.query_one(LiveLog).write_lines(message.lines)
 
     def on_moved(self, _message: Moved) -> None:
-        """Show what happened."""
+        """Show the new state."""
         self.view = self.run.view
 
     def on_ended(self, _message: Ended) -> None:
-        """Show how it ended."""
+        """Show the result."""
         self.view = self.run.view
         self._point()
 
     def _point(self) -> None:
-        """Bring the line into sight that says why it failed."""
+        """Scroll to the line with the cause of the failure."""
         problem = diagnosis(self.view, self._logs)
         if problem is not None:
             self.query_one(LiveLog).point_at(problem.line)
@@ -144,7 +144,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
     # -- keys ----------------------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """Each key only while it makes sense."""
+        """Each key only while it applies."""
         phase, log = self.view.phase, self.query_one(LiveLog)
         halted, typing = phase in HALTED, isinstance(self.focused, Input)
         allowed = {
@@ -169,21 +169,21 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         self.dismiss(self.view.endpoint)
 
     def action_servers(self) -> None:
-        """Back to the first screen, which lists the servers."""
+        """Go back to the first screen, which lists the servers."""
         self.action_back()
 
     def action_run(self) -> None:
-        """Carry the plan out, from where it was left."""
+        """Run the plan, from where it was left."""
         self.run.begin()
 
     def action_background(self) -> None:
-        """Let it go on unseen."""
+        """Continue in the background."""
         self.notify(tr("It continues in the background; you get a notification when it ends."), timeout=4)
         self.dismiss("background")
 
     @work(exclusive=True, group="ask")
     async def action_redo(self) -> None:
-        """Do the step again that is pointed at."""
+        """Rerun the selected step."""
         step = self._pointed()
         question = tr("Rerun '{title}'? It takes {cost}.", title=step.title, cost=cost(step.estimate))
         if others := self._others(step):
@@ -195,7 +195,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     @work(exclusive=True, group="ask")
     async def action_skip(self) -> None:
-        """Leave the step out that is pointed at, if there can be a server without it."""
+        """Skip the selected step, if a server can start without it."""
         step = self._pointed()
         if needed(step):
             message = tr("'{title}' cannot be skipped: the server requires it.", title=one_line(step.title))
@@ -218,23 +218,23 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         return self.view.steps[at].state if self.view.steps else "waiting"
 
     def _others(self, step: Step) -> str:
-        """Titles of the steps that use what ``step`` makes."""
+        """Titles of the steps that use the results of ``step``."""
         users = dependants(self.run.plan.steps, {step.id}) - {step.id}
         return ", ".join(user.title for user in self.run.plan.steps if user.id in users)
 
     def action_logs(self) -> None:
-        """Say where the whole output is."""
+        """Show where the whole output is."""
         files = [(step.title, f"{step.id}.log") for step in self.run.plan.steps]
         paths = [f"{title}\n  {self._logs / file}" for title, file in (*files, (tr("Server log"), "triton.log"))]
         self.app.push_screen(ReaderScreen(tr("Full output of each step"), "\n".join(paths)))
 
     def action_copy_diagnosis(self) -> None:
-        """Copy what there is to know of the failure."""
+        """Copy the details of the failure."""
         if problem := diagnosis(self.view, self._logs):
             self._copy(problem.text())
 
     def action_copy(self) -> None:
-        """Copy what is selected, or the lines that are in sight."""
+        """Copy the selection, or the visible lines."""
         self._copy(self.get_selected_text() or self.query_one(LiveLog).visible_text())
 
     def _copy(self, text: str) -> None:
@@ -245,15 +245,15 @@ class BuildScreen(StageScreen["Endpoint | str"]):
     # -- the output ----------------------------------------------------------------------------------------------------
 
     def action_follow(self) -> None:
-        """Go to the end of the output and stay there."""
+        """Go to the end of the output and follow it."""
         self.query_one(LiveLog).action_follow()
 
     def action_wrap(self) -> None:
-        """Let long lines go on below, or not."""
+        """Toggle wrapping of long lines."""
         self.query_one(LiveLog).toggle_wrap()
 
     def action_find(self) -> None:
-        """Search the output; in a low terminal what is typed comes into sight, and the output above it."""
+        """Search the output; in a low terminal the search field scrolls into view, with the output above it."""
         self.query_one(SearchBar).open()
         self.call_after_refresh(self.query_one(SearchBar).scroll_visible, animate=False)
 
@@ -262,11 +262,11 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         self.query_one(LiveLog).seek_next(by)
 
     def action_end_search(self) -> None:
-        """No search any more."""
+        """End the search."""
         self.query_one(SearchBar).action_close()
 
-    def on_search_bar_sought(self, message: SearchBar.Sought) -> None:
-        """Search while it is typed; what is typed is seen first."""
+    def on_search_bar_searched(self, message: SearchBar.Searched) -> None:
+        """Search while the user types; the typed text is shown first."""
         self.call_after_refresh(self.query_one(LiveLog).seek, message.text)
 
     def on_search_bar_step(self, message: SearchBar.Step) -> None:
@@ -274,14 +274,14 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         self.action_next(message.by)
 
     def on_search_bar_done(self, message: SearchBar.Done) -> None:
-        """The output has the keys again."""
+        """The output gets the focus again."""
         if message.closed:
             self.query_one(LiveLog).seek("")
             self.query_one(SearchBar).display = False
         self.query_one(LiveLog).focus()
 
-    def on_live_log_looked(self) -> None:
-        """Say what is in sight."""
+    def on_live_log_scrolled(self) -> None:
+        """Show the position."""
         self._look()
 
     def _look(self) -> None:
@@ -292,7 +292,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
             self.refresh_bindings()
 
     def relabel(self) -> None:
-        """Show everything in the present language; the run has rendered its own texts."""
+        """Update all text to the current language; the run has rendered its own texts."""
         super().relabel()
         self.view = self.run.view
         self.mutate_reactive(BuildScreen.view)
@@ -306,13 +306,13 @@ class BuildScreen(StageScreen["Endpoint | str"]):
             self.run.stop()
 
     def leave(self) -> None:
-        """Quit; while a step runs, the app asks, and waits until it has stopped."""
+        """Quit; while a step is running, the app asks, and waits until it has stopped."""
         self.app.exit(exit_code(self.run))
 
     # -- showing -------------------------------------------------------------------------------------------------------
 
     def explanation(self) -> tuple[Part, ...]:
-        """What is to be known of the step that is pointed at, which is the running one if none was chosen."""
+        """The explanation of the selected step, by default the running one."""
         return of_step(self.run.plan, self._pointed(), self.guide.workshop)
 
     def on_step_list_pointed(self) -> None:

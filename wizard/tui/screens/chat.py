@@ -1,4 +1,4 @@
-"""Stage 6: talk to the model that is served now. Wiring: what is shown is in the widgets."""
+"""Stage 6: chat with the served model. Wiring: the content is in the widgets."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from wizard.tui.widgets.prompt import Prompt
 from wizard.tui.widgets.transcript_search import TranscriptSearch
 
 TINY = 12
-"""Lines of a terminal below which everything that can go goes."""
+"""Lines of a terminal below which every optional part is hidden."""
 ROOM_FOR_LIST = 120
-"""Columns from which on the list of conversations stands beside the chat."""
+"""Columns from which on the list of conversations is shown next to the chat."""
 
 
 class ChatScreen(StageScreen[ChatEnd]):
-    """Dismissed with how it goes on; quitting leaves the wizard from here."""
+    """Dismissed with the next action; quitting leaves the wizard from here."""
 
     STAGE = 5
     HELP = mark(
@@ -72,7 +72,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         return self.talks.first.view
 
     def compose(self) -> ComposeResult:
-        """Transcript, offered questions, the field to write in, and figures."""
+        """Transcript, offered questions, the input field, and figures."""
         yield from self.framed(
             Static(classes="heading"),
             Static(id="welcome"),
@@ -82,7 +82,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         )
 
     def on_mount(self) -> None:
-        """Be ready to write; find out what is served."""
+        """Focus the input field; query the server's model."""
         garbage_collection.collect_rarely()
         self.query_one(Prompt).focus()
         self.relabel()
@@ -99,10 +99,10 @@ class ChatScreen(StageScreen[ChatEnd]):
         self.talks.first.view = replace(self.view, served=served)
         self.asking.measure(await background.call(partial(self.calls.meter, served)))
 
-    # What the keys do
+    # Actions of the keys
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """Each key only while it makes sense."""
+        """Each key only while it applies."""
         view, idle, prompt = self.view, not self.talks.busy, self.query_one(Prompt)
         away = self.focused is not None and self.focused is not prompt
         begun = any(message.role == "user" for message in view.conversation.messages)
@@ -127,15 +127,15 @@ class ChatScreen(StageScreen[ChatEnd]):
         return bool(does[action]()) if action in does else True
 
     def action_write(self) -> None:
-        """Back to the field."""
+        """Focus the input field."""
         self.query_one(Prompt).focus()
 
     def on_asking_asked(self, message: Asking.Asked) -> None:
-        """Ask."""
+        """Send the question."""
         self.talks.ask(message.text, again=message.again)
 
     def on_prompt_offered(self) -> None:
-        """Show the questions that it knows, and go to them."""
+        """Show the known questions, and focus them."""
         self.talks.first.view = replace(self.view, questions=True)
         self.asking.choose()
 
@@ -144,35 +144,35 @@ class ChatScreen(StageScreen[ChatEnd]):
         self.talks.stop()
 
     def action_again(self) -> None:
-        """Answer the last question once more."""
+        """Send the last question again."""
         self.talks.ask(self.view.texts("user")[-1], again=True)
 
     def action_edit(self) -> None:
-        """Bring the last question back; what is sent then takes its place."""
+        """Edit the last question; the sent text replaces it."""
         self.asking.edit()
         self.show_state()
 
     def action_unedit(self) -> None:
-        """Leave the last question as it was."""
+        """Cancel editing the last question."""
         self.asking.unedit()
         self.show_state()
 
     def action_version(self, by: int) -> None:
-        """Show another way in which the last turn went."""
+        """Show another version of the last turn."""
         if self.talks.first.choose(by):
             self._keep(self.talks.first)
 
-    # Who answers, and how
+    # Models and settings
 
     @work(exclusive=True, group="form")
     async def action_tune(self) -> None:
-        """Change how the model answers."""
+        """Change the sampling settings."""
         with errors_shown(self.app):
             self._change(await windows.ask_settings(self.app, self.view, self.guide.workshop.pin))
 
     @work(exclusive=True, group="form")
     async def action_presets(self) -> None:
-        """Choose a system prompt with settings, or keep the present ones under a name."""
+        """Choose a preset, or save the current settings as one."""
         with errors_shown(self.app):
             preset = await windows.ask_preset(self.app, self.calls.presets, self.view.conversation)
             if preset is not None:
@@ -180,7 +180,7 @@ class ChatScreen(StageScreen[ChatEnd]):
                 self.notify(tr("Answers now use the preset '{name}'", name=preset.name), markup=False)
 
     def action_logprobs(self) -> None:
-        """Show how probable the last answer's tokens were; ask for that from here on if nobody has."""
+        """Show the probabilities of the last answer's tokens; request them from now on if they were not requested."""
         self._change(windows.show_probabilities(self.app, self.talks.here, self.view.conversation))
 
     def _change(self, conversation: Conversation | None) -> None:
@@ -189,7 +189,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     @work(exclusive=True, group="form")
     async def action_compare(self) -> None:
-        """Let a second model answer the same questions beside this one; pressed again, it leaves."""
+        """Compare with a second model that answers the same questions; pressed again, it leaves."""
         if self.talks.second is not None:
             await self.talks.part()
             await self.keeping.end_second()
@@ -199,37 +199,37 @@ class ChatScreen(StageScreen[ChatEnd]):
         self.show_state()
 
     def action_mean(self, at: int) -> None:
-        """Let the keys that read mean the first model's answers (0) or the second's (1)."""
-        self.talks.mean(self.talks.every[at])
+        """Select the first model's answers (0) or the second's (1) for the reading keys."""
+        self.talks.mean(self.talks.chats[at])
 
     def on_comparison_meant(self) -> None:
-        """What is sought is sought there."""
+        """The search applies to the selected one."""
         self.query_one(TranscriptSearch).again()
         self.show_state()
 
-    # What was said
+    # The conversation
 
     def action_find(self) -> None:
         """Find in this conversation."""
         self.query_one(TranscriptSearch).open()
 
     def on_search_bar_done(self) -> None:
-        """Write on."""
+        """Focus the input field."""
         self.action_write()
 
     def action_step(self, by: int) -> None:
-        """Go to the turn before or after; copying means that one then."""
+        """Go to the turn before or after; copying then applies to it."""
         self.talks.here.transcript.step(by)
 
     def action_copy(self) -> None:
-        """Copy the turn that was gone to, or the last answer."""
+        """Copy the selected turn, or the last answer."""
         if turn := self.talks.here.transcript.current:
             self._copy(turn.text, tr("Copied the turn to the clipboard"))
         else:
             self._copy(self.talks.here.view.texts("assistant")[-1], tr("Copied the last answer to the clipboard"))
 
     def action_copy_code(self) -> None:
-        """Copy a block of code: the last one, pressed again the one before; of the turn that was gone to, if any."""
+        """Copy a block of code: the last one, pressed again the one before; of the selected turn, if any."""
         if block := self.talks.here.transcript.next_code():
             code, number, count = block
             self._copy(code, tr("Copied code block {number} of {count} to the clipboard", number=number, count=count))
@@ -239,19 +239,19 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     @work(exclusive=True, group="form")
     async def action_save(self) -> None:
-        """Write the conversation to a file; one that is there is written over only after a question."""
+        """Save the conversation to a file; an existing file is only overwritten after confirmation."""
         server, conversation = self.talks.here.endpoint, self.talks.here.view.conversation
         name = self._files.get(server.name, file_name(server.name))
         self._files[server.name] = await windows.ask_file(self.app, name, server, conversation) or name
 
     def action_elsewhere(self) -> None:
-        """Show how other programs reach this server: the last request as commands."""
+        """Show how other programs can use this server: the last request as commands."""
         here = self.talks.here
         text = elsewhere(here.endpoint, self.calls.chat_command(here.endpoint), here.request)
         self.app.push_screen(ReaderScreen(tr("Use it elsewhere"), text))
 
     async def action_log(self) -> None:
-        """Show the server's log beside the chat, or hide it."""
+        """Show the server's log next to the chat, or hide it."""
         if self.query(LogPanel):
             await self.query_one(LogPanel).remove()
         else:
@@ -261,11 +261,11 @@ class ChatScreen(StageScreen[ChatEnd]):
     # Other conversations
 
     def action_new(self) -> None:
-        """Begin another conversation; settings and system prompt stay."""
+        """Start another conversation; settings and system prompt are kept."""
         self._begin(private=self.keeping.private)
 
     def action_private(self) -> None:
-        """Begin another conversation that is not kept, or that is kept again."""
+        """Start another conversation that is not saved, or that is saved again."""
         self._begin(private=not self.keeping.private)
 
     def _begin(self, *, private: bool) -> None:
@@ -276,7 +276,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     @work(exclusive=True, group="list")
     async def action_conversations(self) -> None:
-        """Show the kept conversations, or hide them: beside the chat where there is room, else in a window."""
+        """Show or hide the saved conversations: next to the chat if there is room, else in a window."""
         if self.query(Conversations):
             await self.query_one(Conversations).remove()
             self.action_write()
@@ -287,7 +287,7 @@ class ChatScreen(StageScreen[ChatEnd]):
             await self._open(number)
 
     async def on_conversations_chosen(self, message: Conversations.Chosen) -> None:
-        """Go on with it."""
+        """Continue it."""
         await self._open(message.number)
         self.action_write()
 
@@ -300,7 +300,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     @work(group="keep")
     async def _keep(self, talk: ModelChat) -> None:
-        """Keep the conversation of ``talk``; if that fails, say so and keep on chatting."""
+        """Save the conversation of ``talk``; report an error and continue the chat."""
         await self._save(talk)
         for panel in self.query(Conversations):
             panel.find()
@@ -316,10 +316,10 @@ class ChatScreen(StageScreen[ChatEnd]):
         for talk in self.talks.answering:
             await self._save(talk)
 
-    # How it goes on
+    # Next actions
 
     def terminate(self) -> None:
-        """Leave without asking; what came of an answer is kept."""
+        """Leave without a question; the received part of an answer is saved."""
         self._terminate()
 
     @work(exclusive=True, group="leave")
@@ -328,18 +328,18 @@ class ChatScreen(StageScreen[ChatEnd]):
         super().terminate()
 
     def action_restart(self) -> None:
-        """Start the server again and come back."""
+        """Restart the server and come back."""
         self.dismiss(self._end("restart"))
 
     def _end(self, how: Literal["restart", "another"]) -> ChatEnd:
         return ChatEnd(how, self.talks.first.so_far, None if self.keeping.private else self.keeping.kept)
 
     def action_back(self) -> None:
-        """Ask how it goes on; another model is one of the answers."""
+        """Ask for the next action; another model is one of the answers."""
         self.leave()
 
     def leave(self) -> None:
-        """Ask what becomes of the server."""
+        """Ask what to do with the server."""
         self._leave()
 
     @work(exclusive=True, group="leave")
@@ -351,7 +351,7 @@ class ChatScreen(StageScreen[ChatEnd]):
             self.app.exit(0)
         elif answer in ("another", "restart"):
             while self.app.screen is not self:
-                await self.app.pop_screen()  # a window that was open when it was asked
+                await self.app.pop_screen()  # a window that was open at the time
             self.dismiss(self._end("another" if answer == "another" else "restart"))
         elif answer == "stop":
             self.talks.stop()
@@ -362,27 +362,27 @@ class ChatScreen(StageScreen[ChatEnd]):
             except WizardError as error:
                 self.talks.first.view = replace(self.view, busy="", error=error)
 
-    # What is shown
+    # Display
 
     def on_resize(self) -> None:
-        """Where there is hardly any room, the field has no frame."""
+        """In a very small terminal the field has no frame."""
         self.set_class(self.size.height < TINY, "-tiny")
 
     def on_descendant_focus(self) -> None:
-        """Some keys depend on where the focus is."""
+        """Some keys depend on the focus."""
         self.refresh_bindings()
 
     def on_model_chat_changed(self, message: ModelChat.Changed) -> None:
-        """Show the state; keep what was said."""
+        """Show the state; save the conversation."""
         if message.new.note and message.new.note != message.old.note:
             title = plain(message.talk.endpoint.name) if self.talks.second is not None else ""
             self.notify(message.new.note, title=title, markup=False)
-        if message.talk in self.talks.every and message.old.busy == "answering" and not message.new.busy:
+        if message.talk in self.talks.chats and message.old.busy == "answering" and not message.new.busy:
             self._keep(message.talk)
         self.show_state()
 
     def relabel(self) -> None:
-        """Say everything in the present language."""
+        """Update all text to the current language."""
         super().relabel()
         text = tr("This is your own model: Triton serves it on this machine, and nothing you write leaves it.")
         self.query_one("#welcome", Static).update(text)

@@ -1,4 +1,4 @@
-"""The keys of the chat. One key may do several things: each only while it makes sense (`ChatScreen.check_action`)."""
+"""The keys of the chat. A key may have several functions: each only while it applies (`ChatScreen.check_action`)."""
 
 from __future__ import annotations
 

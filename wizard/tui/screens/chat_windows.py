@@ -1,4 +1,4 @@
-"""What the chat asks and shows in windows. What was decided is returned; None stands for "never mind"."""
+"""The windows of the chat. They return the decision; None means cancelled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wizard.catalog.presets import Preset, remove
 from wizard.catalog.presets import save as keep_preset
 from wizard.chat.conversation import Conversation
 from wizard.chat.saving import FILE, save, target
-from wizard.chat.settings import SETTINGS, answers_of, preset_of, untaken, with_answers
+from wizard.chat.settings import SETTINGS, answers_of, preset_of, unsupported, with_answers
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
 from wizard.plan.questions import Question
@@ -33,18 +33,18 @@ MODEL = Question(
     "model", "text", mark("Model"), "", otherwise=mark("the server's only model"), help=mark("Its name on that server.")
 )
 ALTERNATIVES = 5
-"""Tokens beside the chosen one whose probabilities are asked for."""
+"""Number of alternatives per token to request."""
 GROUPS = (
     (mark("Role"), ("system",)),
     (mark("Token sampling"), ("temperature", "top_p", "top_k", "min_p", "seed")),
     (mark("Repetition"), ("repetition_penalty", "presence_penalty", "frequency_penalty")),
     (mark("Stopping"), ("max_tokens", "stop")),
 )
-"""All settings, as they stand together."""
+"""All settings, in groups."""
 
 
 async def ask_settings(app: App[Any], view: ChatView, pinned: Mapping[str, object]) -> Conversation | None:
-    """Change how the model answers.
+    """Change the sampling settings.
 
     Raises:
         UsageError: TW-C08 if a value is out of its range.
@@ -59,29 +59,29 @@ async def ask_settings(app: App[Any], view: ChatView, pinned: Mapping[str, objec
         answers_of(view.conversation),
         pinned,
         {names[0]: tr(heading) for heading, names in GROUPS},
-        dict.fromkeys(untaken(view.served) if view.served else (), tr("not supported here")),
+        dict.fromkeys(unsupported(view.served) if view.served else (), tr("not supported here")),
     )
     answers = await app.push_screen_wait(form)
     return None if answers is None else with_answers(view.conversation, {name: answers.get(name) for name in known})
 
 
 async def ask_preset(app: App[Any], presets: Callable[[], list[Preset]], present: Conversation) -> Preset | None:
-    """Choose a system prompt with settings; or keep the ``present`` ones under a name, or remove a kept one.
+    """Choose a preset; or save the ``present`` settings as one, or remove a saved one.
 
     Raises:
         WizardError: See `wizard.catalog.presets`.
     """
-    every = await background.call(presets)
+    known = await background.call(presets)
     choices = [
-        (preset.name, ": ".join(filter(None, (preset.name, preset.about and tr(preset.about))))) for preset in every
+        (preset.name, ": ".join(filter(None, (preset.name, preset.about and tr(preset.about))))) for preset in known
     ]
     choices.append(("+", tr("Save the current system prompt and settings as a preset")))
-    own = [(preset.name, preset.name) for preset in every if preset.own]
+    own = [(preset.name, preset.name) for preset in known if preset.own]
     if own:
         choices.append(("-", tr("Remove one of your presets")))
     answer = await app.push_screen_wait(AskScreen(tr("How should the model answer?"), choices))
     if answer not in ("+", "-"):
-        return next((preset for preset in every if preset.name == answer), None)
+        return next((preset for preset in known if preset.name == answer), None)
     if answer == "+":
         answers = await app.push_screen_wait(FormScreen(tr("Save as a preset"), [NAME], {}))
         if answers:
@@ -94,10 +94,10 @@ async def ask_preset(app: App[Any], presets: Callable[[], list[Preset]], present
 
 
 async def ask_file(app: App[Any], name: str, endpoint: Endpoint, conversation: Conversation) -> str | None:
-    """Write the conversation to a file, at first offered as ``name``; one that is there only after a question.
+    """Save the conversation to a file, with the default ``name``; an existing file only after confirmation.
 
     Returns:
-        What the file was called, whether or not it could be written.
+        The file's name, whether or not it could be written.
     """
     answers = await app.push_screen_wait(FormScreen(tr("Save the conversation"), [FILE], {FILE.name: name}))
     if not answers:
@@ -116,7 +116,7 @@ async def ask_file(app: App[Any], name: str, endpoint: Endpoint, conversation: C
 
 
 async def ask_second(app: App[Any], calls: ChatPort, first: Endpoint) -> Endpoint | None:
-    """Choose the server that answers beside the ``first``: one of this workspace, or one elsewhere."""
+    """Choose the server to compare with the ``first``: one of this workspace, or another one."""
     endpoints: list[Endpoint] = []
     with errors_shown(app):
         endpoints = await background.call(calls.others)
@@ -140,7 +140,7 @@ async def ask_second(app: App[Any], calls: ChatPort, first: Endpoint) -> Endpoin
 
 
 async def ask_leaving(app: App[Any], server: str, now: Endpoint | None) -> str | None:
-    """Ask what becomes of the ``server`` that runs ``now``, or what next after its end.
+    """Ask what to do with the ``server`` that is running ``now``, or what to do after its exit.
 
     Returns:
         ``leave``, ``stop``, ``restart``, ``another`` or ``stay``.
@@ -162,10 +162,10 @@ async def ask_leaving(app: App[Any], server: str, now: Endpoint | None) -> str |
 
 
 def show_probabilities(app: App[Any], talk: ModelChat, present: Conversation) -> Conversation | None:
-    """Show how probable the tokens of the last answer of ``talk`` were, or say why that is not known.
+    """Show the token probabilities of the last answer of ``talk``, or why they are unknown.
 
     Returns:
-        The ``present`` conversation asking for them from here on, if it has not.
+        The ``present`` conversation with log probabilities turned on, if they were off.
     """
     if talk.logprobs:
         app.push_screen(LogprobsScreen(talk.logprobs))

@@ -1,4 +1,4 @@
-"""Kept conversations in a window, where there is no room for them beside the chat."""
+"""Saved conversations in a window, if there is no room for them next to the chat."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wizard.tui.widgets.conversations import Conversations
 
 
 class ConversationsScreen(ModalScreen["int | None"]):
-    """Dismissed with the one to go on with."""
+    """Dismissed with the conversation to continue."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", mark("Close"), id="chat.close_list")]
 
@@ -32,9 +32,9 @@ class ConversationsScreen(ModalScreen["int | None"]):
             yield KeyBar()
 
     def on_conversations_chosen(self, message: Conversations.Chosen) -> None:
-        """Go on with it."""
+        """Continue it."""
         self.dismiss(message.number)
 
     def action_close(self) -> None:
-        """Go on with the present one."""
+        """Continue the current one."""
         self.dismiss(None)

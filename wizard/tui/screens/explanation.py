@@ -1,4 +1,4 @@
-"""An explanation in a window, for terminals where it has no room beside the stage."""
+"""An explanation in a window, for terminals without room for it next to the stage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wizard.tui.screens.modal import ReaderScreen
 
 
 class ExplanationScreen(ReaderScreen):
-    """The whole explanation, to be scrolled; one of its keys ends the explanations."""
+    """The complete explanation, scrollable; one of its keys turns explanations off."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f3", "hide", mark("Stop explaining"), id="explanation.hide"),
@@ -24,7 +24,7 @@ class ExplanationScreen(ReaderScreen):
         self._hide = hide
 
     def action_hide(self) -> None:
-        """Close the window and show no explanations from here on."""
+        """Close the window and turn explanations off."""
         self._hide()
         self.dismiss(None)
 

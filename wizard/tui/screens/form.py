@@ -1,4 +1,4 @@
-"""Several questions in one window, each checked by its own declaration in `wizard.plan.questions`."""
+"""Several questions in a window, each validated by its own declaration in `wizard.plan.questions`."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.options import Options
 
 NO_EFFECT = mark("no effect now")
-"""Said beside a question that does not matter, given the other answers."""
+"""Shown next to a question that does not apply, given the other answers."""
 PINNED = mark("set by your facilitator")
-"""Said beside a question whose answer cannot be changed."""
+"""Shown next to a question whose answer cannot be changed."""
 
 
 class FormScreen(ModalScreen["dict[str, object] | None"]):
-    """Dismissed with the answers that were given (an empty field leaves it to the wizard), or None if they stay.
+    """Dismissed with the new answers (an empty field means the wizard chooses), or None to keep the old ones.
 
-    A question that does not matter, given the answers above it, cannot be reached and is not answered.
+    A question that does not apply, given the answers above it, cannot be focused and is not answered.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -49,12 +49,12 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         """Ask ``questions``.
 
         Args:
-            title: Of the window.
-            questions: What is asked.
-            answers: The present answers, by name.
-            pinned: Answers that a facilitator gave, which cannot be changed.
-            headings: Name of the first question of a group → what stands above the group.
-            shut: Name of a question whose answer stays as it is → why.
+            title: Title of the window.
+            questions: The questions.
+            answers: The current answers, by name.
+            pinned: Answers of the facilitator, which cannot be changed.
+            headings: Name of the first question of a group → heading of the group.
+            shut: Name of a question whose answer cannot be changed → reason.
         """
         super().__init__()
         self._headings = headings or {}
@@ -65,7 +65,7 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         self._texts = {question.name: Static(Content(tr(question.text)), classes="text") for question in questions}
 
     def compose(self) -> ComposeResult:
-        """Text and field of each question, and below them what there is to say about the focused one."""
+        """Text and field of each question, and below them the help of the focused one."""
         with Vertical(classes="window") as window:
             window.border_title = Content(self._title)
             with VerticalScroll(classes="form -grouped" if self._headings else "form", can_focus=False):
@@ -80,39 +80,39 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
                 yield KeyBar()
 
     def on_mount(self) -> None:
-        """Some questions may not matter from the beginning."""
+        """Some questions may not apply from the beginning."""
         self._weigh()
 
     def on_descendant_focus(self) -> None:
-        """Say what there is to say about the focused question."""
+        """Show the help of the focused question."""
         question = next((item for item in self._questions if self._fields[item.name].has_focus), None)
         if question is not None:
-            # Errors and remedies name the flags, which answer the same questions.
+            # Errors and remedies contain the flags, which answer the same questions.
             flag = f"  {question.flag}" if question.flag.startswith("--") else ""
             self._say(Content.assemble(tr(question.help), (flag, "$foreground")))
             row = self._fields[question.name].query_ancestor(Container)  # the text may have more lines than the field
             self.call_after_refresh(row.scroll_visible, animate=False)
 
     def on_input_changed(self) -> None:
-        """Other questions may matter now."""
+        """Other questions may apply now."""
         self._weigh()
 
     def on_options_changed(self) -> None:
-        """Other questions may matter now."""
+        """Other questions may apply now."""
         self._weigh()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There must be something to move to."""
+        """Enabled if there is a field to move to."""
         return len(self.focus_chain) > 1 if action == "move" else super().check_action(action, parameters)
 
     def action_move(self, by: int) -> None:
-        """Go to the field above or below; without Textual's own scrolling, which would end at the one before."""
+        """Go to the field above or below; without Textual's own scrolling, which would stop at the previous one."""
         chain = self.focus_chain
         at = chain.index(self.focused) + by if self.focused in chain else 0
         self.set_focus(chain[at % len(chain)], scroll_visible=False)
 
     def action_accept(self) -> None:
-        """Take the fields over, or say what is wrong with the first that cannot be."""
+        """Accept the fields, or show the error in the first invalid one."""
         answers, wrong = self._given()
         if not wrong:
             self.dismiss(answers)
@@ -122,11 +122,11 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         self.call_after_refresh(self._say, Content(f"✗ {error.what}\n{error.todo}"), wrong=True)
 
     def action_close(self) -> None:
-        """Change nothing."""
+        """Close without changes."""
         self.dismiss(None)
 
     def _given(self) -> tuple[dict[str, object], dict[str, UsageError]]:
-        """The answers to the questions that matter, and what is wrong with those that cannot be used."""
+        """The answers to the questions that apply, and the errors in the invalid ones."""
         answers: dict[str, object] = {}
         wrong: dict[str, UsageError] = {}
         for question in self._questions:
@@ -140,7 +140,7 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         return answers, wrong
 
     def _weigh(self) -> None:
-        """Let only the questions be answered that matter now."""
+        """Enable only the questions that apply now."""
         answers, _wrong = self._given()
         for question in self._questions:
             field, matters = self._fields[question.name], question.when(answers)
@@ -158,7 +158,7 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
 
 
 def _field(question: Question, value: object) -> Input | Options:
-    """What the answer to ``question`` is given with; ``value`` is the present one."""
+    """The input widget for ``question``, with its current ``value``."""
     text = "" if value is None else str(value)
     if question.kind not in ("choice", "confirm"):
         hint = str(question.default) if question.default is not None else tr(question.otherwise)

@@ -1,4 +1,4 @@
-"""Help: what the present stage is for, every key that works in it, and where more is written."""
+"""Help: the purpose of the current stage, all its keys, and links to the documentation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.chrome import STAGES, key_rows
 
 DOCS = {"Advice": "docs/advice.md", "Review": "docs/stacks.md", "Chat": "docs/chat.md"}
-"""Stage → what there is to read about it; about all others it is `WHOLE`."""
+"""Stage → its documentation page; for all others `WHOLE`."""
 WHOLE = "docs/terminal.md"
 
 

@@ -1,4 +1,4 @@
-"""Which key does what: all of them, and another in place of each."""
+"""The keys: a list of all of them, with a way to change each."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.picker import Picker
 
 CHANGED = "*"
-"""Marks a key that is not as it comes."""
+"""Marks a changed key."""
 MOST_CELLS = 12
-"""Room for the names of a binding's keys; longer ones push what they do to the right."""
+"""Columns for the names of a binding's keys; longer names shift the description to the right."""
 
 
 class PressScreen(ModalScreen["str | None"]):
-    """Waits for a key; dismissed with its name as Textual says it, or None for Esc."""
+    """Waits for a key; dismissed with Textual's name of it, or None for Esc."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", mark("Cancel"), id="keys.close_press"),
@@ -40,30 +40,30 @@ class PressScreen(ModalScreen["str | None"]):
         self._wanted = key
 
     def compose(self) -> ComposeResult:
-        """What is waited for."""
+        """What it waits for."""
         with Vertical(classes="window") as window:
             window.border_title = Content(tr("Press the new key"))
-            what, where = tr(self._wanted.binding.description), self._wanted.where
-            yield Static(Content(f"{what} ({where})"))
+            action, where = tr(self._wanted.binding.description), self._wanted.where
+            yield Static(Content(f"{action} ({where})"))
             yield KeyBar()
 
     def on_key(self, event: events.Key) -> None:
-        """Take it, whatever it is."""
+        """Accept any key."""
         event.stop()
         event.prevent_default()
         self.dismiss(None if event.key == "escape" else event.key)
 
     def action_close(self) -> None:
-        """No key."""
+        """Cancel."""
         self.dismiss(None)
 
 
 class KeysScreen(ModalScreen[None]):
-    """A row for each binding; those of one screen stand together.
+    """A row per binding, grouped by screen.
 
     Args:
-        changed: Id of a binding → its keys, where they are not as they come.
-        change: Keeps another such mapping.
+        changed: Binding ID → its keys, if they differ from the default.
+        change: Saves a new mapping.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -79,7 +79,7 @@ class KeysScreen(ModalScreen[None]):
         self._keys = declared()
 
     def compose(self) -> ComposeResult:
-        """A list, and below it what was wrong with a key."""
+        """A list, and below it the error in a key."""
         yield from listed(tr("Keys"))
 
     def on_mount(self) -> None:
@@ -111,16 +111,16 @@ class KeysScreen(ModalScreen[None]):
         about.set_class(wrong, "wrong")
 
     def on_option_list_option_highlighted(self) -> None:
-        """What was said was said of another row; there may be nothing to reset."""
+        """The last message was about another row; there may be nothing to reset."""
         self._say("")
         self.refresh_bindings()
 
     def on_option_list_option_selected(self) -> None:
-        """A click on a row asks for its key."""
+        """A click on a row waits for its new key."""
         self.action_accept()
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """What is as it comes need not be reset."""
+        """A default key cannot be reset."""
         if action == "reset":
             return self._key.id in self._changed
         return action != "reset_all" or bool(self._changed)
@@ -142,7 +142,7 @@ class KeysScreen(ModalScreen[None]):
         self._keep()
 
     def action_reset(self) -> None:
-        """Give the binding its own keys back."""
+        """Reset the binding to its default keys."""
         without = {name: keys for name, keys in self._changed.items() if name != self._key.id}
         for key in self._key.keys({}):
             if why := refusal(self._key, key, usable(without)[0]):
@@ -152,7 +152,7 @@ class KeysScreen(ModalScreen[None]):
         self._keep()
 
     def action_reset_all(self) -> None:
-        """Give every binding its own keys back."""
+        """Reset all bindings to their default keys."""
         self._changed = {}
         self._keep()
 
@@ -161,5 +161,5 @@ class KeysScreen(ModalScreen[None]):
         self._show(self.query_one(Picker).highlighted or 0)
 
     def action_close(self) -> None:
-        """Back to the settings."""
+        """Go back to the settings."""
         self.dismiss(None)

@@ -1,4 +1,4 @@
-"""How probable each token of an answer was, and which others there were at its place."""
+"""The probability of each token of an answer, and its alternatives."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LEVELS: tuple[tuple[float, str, str], ...] = (
     (0.1, "$warning bold underline", mark("10% or more")),
     (0.0, "$error reverse", mark("less")),
 )
-"""Least probability, how such a token looks with colours and without, and the words for it."""
+"""Minimum probability, its style with colors and without, and its label."""
 BAR_WIDTH = 20
 SIGNS = {"\n": "↵", "\t": "⇥", " ": "␣"}
 
 
 def level(token: TokenLogprob) -> str:
-    """How ``token`` looks."""
+    """The style of ``token``."""
     share = math.exp(token.logprob)
     return next(style for least, style, _words in LEVELS if share >= least)
 
@@ -65,20 +65,20 @@ class LogprobsScreen(ModalScreen[None]):
             yield KeyBar()
 
     def action_go(self, by: int) -> None:
-        """To the token before or after."""
+        """Go to the token before or after."""
         self.at = min(max(self.at + by, 0), len(self._tokens) - 1)
 
     def action_unsure(self, by: int) -> None:
-        """To the next token that was not sure."""
+        """Go to the next uncertain token."""
         ahead = range(self.at + by, len(self._tokens) if by > 0 else -1, by)
         self.at = next((at for at in ahead if level(self._tokens[at])), self.at)
 
     def action_close(self) -> None:
-        """Back to the chat."""
+        """Go back to the chat."""
         self.dismiss(None)
 
     def watch_at(self, at: int) -> None:
-        """Show the cursor and what might have stood there."""
+        """Show the cursor and the alternatives."""
         parts = [
             (plain(token.text), f"{level(token)} {'on $primary' if number == at else ''}".strip())
             for number, token in enumerate(self._tokens)
@@ -92,7 +92,7 @@ class LogprobsScreen(ModalScreen[None]):
 
 
 def alternatives(token: TokenLogprob, at: int, count: int) -> Content:
-    """The token, and the likeliest at its place with bars."""
+    """The token, and the most likely ones at its position with bars."""
     others = [candidate for candidate in token.top if candidate[0] != token.text]
     rows = sorted(((token.text, token.logprob), *others), key=lambda candidate: candidate[1], reverse=True)
     wide = max(len(shown(text)) for text, _logprob in rows)
@@ -107,5 +107,5 @@ def alternatives(token: TokenLogprob, at: int, count: int) -> Content:
 
 
 def shown(text: str) -> str:
-    """A token's text on one line; blanks and line breaks are seen."""
+    """A token's text on a single line, with visible spaces and line breaks."""
     return "".join(SIGNS.get(each, each) for each in plain(text)) or "∅"

@@ -1,4 +1,4 @@
-"""Stage 1: what this machine is, what goes on there now, and whether it can serve a model."""
+"""Stage 1: the machine, its live readings, and whether it can serve a model."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ NO_INTERPRETER = mark(
     "run `uv python install 3.12`. Then press r to refresh."
 )
 ELSEWHERE = (mark("machine"), mark("processor"), mark("memory"))
-"""What of the probe's report is in the heading and in the cards."""
+"""Parts of the probe's report that are in the heading and in the cards."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineView:
-    """What is on the screen."""
+    """The state of the screen."""
 
     host: Host | None = None
     error: WizardError | None = None
     reading: Reading | None = None
-    """What goes on now; None before the first reading, and for another machine."""
+    """The latest reading; None before the first one, and for another machine."""
     silent: WizardError | None = None
     """Why there is no newer reading."""
 
@@ -53,7 +53,7 @@ class MachineScreen(StageScreen[Host]):
 
     STAGE = 0
     EVERY: ClassVar[float] = 1.0
-    """Seconds from one reading to the next."""
+    """Seconds between readings."""
     HELP = mark(
         "The wizard checks the GPUs, the processor, memory, disk, container engines and Python interpreters. It "
         "changes nothing. The results decide which models fit and how they are served. GPU memory, utilization, "
@@ -78,10 +78,10 @@ class MachineScreen(StageScreen[Host]):
         """Show a machine.
 
         Args:
-            probe: Describes it.
-            host: It was described before.
-            first: There is nothing to go back to.
-            read: Says what goes on there now; None if that cannot be known.
+            probe: Describes the machine.
+            host: An earlier description.
+            first: Whether there is no screen to go back to.
+            read: Returns a live reading; None if not available.
         """
         super().__init__()
         self._probe, self._first, self._read = probe, first, read
@@ -90,8 +90,8 @@ class MachineScreen(StageScreen[Host]):
         self.set_reactive(MachineScreen.view, MachineView(host))
 
     @property
-    def awaits_reading(self) -> bool:
-        """Whether the first reading is still to come."""
+    def is_waiting(self) -> bool:
+        """Whether the first reading is still missing."""
         return self._read is not None and self.view.reading is None and self.view.silent is None
 
     def compose(self) -> ComposeResult:
@@ -104,8 +104,8 @@ class MachineScreen(StageScreen[Host]):
         )
 
     def on_mount(self) -> None:
-        """Look at the machine, unless that was done before, and go on looking at what moves."""
-        self.mutate_reactive(MachineScreen.view)  # it was set before anything was there to show it
+        """Probe the machine, unless that was done before, and follow its readings."""
+        self.mutate_reactive(MachineScreen.view)  # it was set before any widget could show it
         if self.view.host is None:
             self.action_look()
         if self._read is not None:
@@ -124,7 +124,7 @@ class MachineScreen(StageScreen[Host]):
 
     @work(exclusive=True, group="live")
     async def _follow(self, read: Callable[[], Reading]) -> None:
-        """One reading after another, until the screen is left; one that fails is tried again."""
+        """Read repeatedly until the screen closes; a failed reading is retried."""
         while True:
             try:
                 reading = await background.call(read)
@@ -135,18 +135,18 @@ class MachineScreen(StageScreen[Host]):
             await asyncio.sleep(self.EVERY)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Going on needs a machine that can serve."""
+        """Continuing requires a machine that can serve."""
         if action == "accept":
             return self.view.host is not None and self.view.host.runs_triton
         return not (action == "back" and self._first) and super().check_action(action, parameters)
 
     def action_accept(self) -> None:
-        """Go on with this machine as it is now."""
+        """Continue with the current state of this machine."""
         host, reading = self.view.host, self.view.reading
         self.dismiss(refreshed(host, reading) if host and reading else host)
 
     def relabel(self) -> None:
-        """Say everything in the present language."""
+        """Update all text to the current language."""
         super().relabel()
         self._listed = None
         self.mutate_reactive(MachineScreen.view)
@@ -178,7 +178,7 @@ def verdict_text(view: MachineView) -> Content:
 
 
 def judgement(host: Host, reading: Reading | None = None) -> Content:
-    """Can this machine serve, and if not, what to do."""
+    """Whether this machine can serve, and if not, the remedy."""
     if not host.runs_triton:
         return Content.assemble(
             ("✗ " + tr("No Python on this machine can run Triton's Python backend.") + "\n", "bold $error"),
@@ -197,7 +197,7 @@ def judgement(host: Host, reading: Reading | None = None) -> Content:
 
 
 def rows(host: Host) -> list[tuple[str, Content]]:
-    """What was found and does not move, in the words of the probe's report; remedies stand out."""
+    """The static facts, from the probe's report; remedies are highlighted."""
     elsewhere = [tr(label) for label in ELSEWHERE]
     return [
         (label, Content("\n").join(_line(text) for text in _marked(label, lines, host)))

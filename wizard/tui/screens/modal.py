@@ -1,4 +1,4 @@
-"""Small windows over a stage: a text to read, a question to answer."""
+"""Small windows over a stage: a text, or a question."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ReaderScreen(ModalScreen[None]):
             yield KeyBar()
 
     def action_close(self) -> None:
-        """Back to the stage."""
+        """Go back to the stage."""
         self.dismiss(None)
 
     def action_copy(self) -> None:
@@ -54,7 +54,7 @@ class ReaderScreen(ModalScreen[None]):
 
 
 def listed(title: str) -> ComposeResult:
-    """A window with a list, and below it what there is to say about the row under the cursor."""
+    """A window with a list, and below it the details of the selected row."""
     with Vertical(classes="window") as window:
         window.border_title = Content(title)
         yield Picker()
@@ -64,12 +64,12 @@ def listed(title: str) -> ComposeResult:
 
 
 class AskScreen(ModalScreen["str | None"]):
-    """One question with a few answers; dismissed with the answer's name, or None for "never mind".
+    """A question with a few answers; dismissed with the answer's name, or None if cancelled.
 
     Args:
-        question: What is asked.
-        answers: Name and text of each; the cursor begins on the first.
-        leaves: It asks whether to leave: who wants to leave once more takes the answer under the cursor.
+        question: The question.
+        answers: Name and text of each; the first is selected.
+        leaves: Whether it asks about leaving: leaving again accepts the selected answer.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -83,7 +83,7 @@ class AskScreen(ModalScreen["str | None"]):
         self.leaves = leaves
 
     def compose(self) -> ComposeResult:
-        """The question, its answers with the cursor on the first."""
+        """The question, and its answers with the first selected."""
         with Vertical(classes="window") as window:
             window.border_title = Content(tr("Choose an option"))
             yield Static(Content(plain(self._question)), classes="question")
@@ -95,7 +95,7 @@ class AskScreen(ModalScreen["str | None"]):
         self.query_one(Picker).show([Content(plain(text)) for _name, text in self._answers])
 
     def on_resize(self, event: events.Resize) -> None:
-        """Where there are only a few lines, they are for the answers."""
+        """In a very low terminal, all lines are for the answers."""
         self.set_class(event.size.height < LEAST_HEIGHT, "-tiny")
 
     def on_option_list_option_selected(self) -> None:
@@ -103,10 +103,10 @@ class AskScreen(ModalScreen["str | None"]):
         self.action_accept()
 
     def action_accept(self) -> None:
-        """Choose the answer under the cursor."""
+        """Choose the selected answer."""
         at = self.query_one(Picker).highlighted
         self.dismiss(self._answers[at or 0][0])
 
     def action_close(self) -> None:
-        """No answer."""
+        """Cancel."""
         self.dismiss(None)

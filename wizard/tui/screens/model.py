@@ -36,12 +36,12 @@ from wizard.tui.widgets.picker import Picker
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """What the screen asks about models; all but ``browse`` may ask the hub, and take as long."""
+    """The functions of the screen; all but ``browse`` may access the Hub, and take as long."""
 
     suggestions: Callable[[], Sequence[Suggestion]]
     find: Callable[[str], ModelFacts]
     at_once: Callable[[], Sequence[Suggestion]] | None = None
-    """The suggestions as far as they are known without the hub; None if ``suggestions`` does not ask it either."""
+    """The suggestions known without the Hub; None if ``suggestions`` does not access it either."""
     search: Callable[[str], Sequence[Suggestion]] = lambda _text: ()
     judge: Callable[[Suggestion], Suggestion] = lambda suggestion: suggestion
     browse: Callable[[str], Sequence[Entry]] = lambda _text: ()
@@ -52,7 +52,7 @@ class ModelScreen(StageScreen[ModelFacts]):
 
     STAGE = 1
     PAUSE: ClassVar[float] = 0.4
-    """Seconds without a key, or on a row, before the hub is asked about it."""
+    """Seconds without a key, or on a row, before the Hub is queried about it."""
     HELP = mark(
         "Choose one of the models that suit this machine, or type any other: a Hugging Face model ID such as "
         "Qwen/Qwen2.5-0.5B-Instruct-GGUF, a folder with a config.json, or a .gguf file. Typing filters the list and "
@@ -70,7 +70,7 @@ class ModelScreen(StageScreen[ModelFacts]):
     view: reactive[ModelView] = reactive(ModelView())
 
     def __init__(self, models: Models, *, text: str = "", take: bool = False) -> None:
-        """``text`` is typed already; with ``take`` it is taken at once, as if Enter had been pressed."""
+        """``text`` is the initial input; with ``take`` it is accepted at once, as with Enter."""
         super().__init__()
         self._models, self._take = models, take
         self._rows: list[Row] = []
@@ -93,8 +93,8 @@ class ModelScreen(StageScreen[ModelFacts]):
         )
 
     def on_mount(self) -> None:
-        """Look for suggestions; read the model that was named on the command line."""
-        self.mutate_reactive(ModelScreen.view)  # it was set before anything was there to show it
+        """Look for suggestions; inspect the model from the command line."""
+        self.mutate_reactive(ModelScreen.view)  # it was set before any widget could show it
         self.action_look()
         if self._take and self.view.text:
             self._read(self.view.text)
@@ -104,13 +104,13 @@ class ModelScreen(StageScreen[ModelFacts]):
     # -- what is looked for --------------------------------------------------------------------------------------------
 
     def action_look(self) -> None:
-        """Forget what was found, and look again."""
+        """Discard the results, and search again."""
         self.view = replace(self.view, suggestions=None, trouble="", judged={}, unjudged={})
         self._suggest()
 
     @work(exclusive=True, group="suggestions")
     async def _suggest(self) -> None:
-        """Look for suggestions in the background: what is known here first, then what the hub says."""
+        """Look for suggestions in the background: local ones first, then the Hub's."""
         try:
             if self._models.at_once is not None:
                 known = tuple(await background.call(self._models.at_once))
@@ -122,7 +122,7 @@ class ModelScreen(StageScreen[ModelFacts]):
             self.view = replace(self.view, suggestions=suggestions, looking=False)
 
     def _typed(self) -> None:
-        """Look for what may be meant by the text: in a folder, or on the hub after a pause."""
+        """Look for completions of the text: in a folder, or on the Hub after a pause."""
         self.workers.cancel_group(self, "search")
         if is_path(self.view.text):
             self._browse(self.view.text.strip())
@@ -147,7 +147,7 @@ class ModelScreen(StageScreen[ModelFacts]):
 
     @work(exclusive=True, group="judge")
     async def _judge(self, suggestion: Suggestion) -> None:
-        """Find out whether a model of the hub fits, if the cursor stays on it."""
+        """Determine whether a model on the Hub fits, if it stays selected."""
         await asyncio.sleep(self.PAUSE)
         self.view = replace(self.view, judging=suggestion.ref)
         try:
@@ -162,14 +162,14 @@ class ModelScreen(StageScreen[ModelFacts]):
 
     @work(exclusive=True, group="read")
     async def _read(self, ref: str) -> None:
-        """Read the model; where the hub lets only some people in, ask once for a token."""
+        """Inspect the model; if it is gated, ask once for a token."""
         before = os.environ.get(TOKEN)
         try:
             facts = await self._look(ref)
             if facts is None and self.view.error and self.view.error.code == GATED and await self._token():
                 facts = await self._look(ref)
                 if facts is None:
-                    set_token(before)  # one that is refused would close what is open to everybody
+                    set_token(before)  # a rejected token would also block public models
         except asyncio.CancelledError:
             set_token(before)
             raise
@@ -177,7 +177,7 @@ class ModelScreen(StageScreen[ModelFacts]):
             self.dismiss(facts)
 
     async def _look(self, ref: str) -> ModelFacts | None:
-        """The model's facts; None, and the error shown, if they cannot be had."""
+        """The model's facts; None, with the error shown, if they are not available."""
         self.view = replace(self.view, reading=ref, error=None, notice="")
         try:
             return await background.call(lambda: self._models.find(ref))
@@ -186,7 +186,7 @@ class ModelScreen(StageScreen[ModelFacts]):
             return None
 
     async def _token(self) -> bool:
-        """Ask for a token; it stays in this process's environment and its children's. False if none was given."""
+        """Ask for a token, which is set for this process and its children. False if none was entered."""
         form = FormScreen(tr("The Hub requires you to log in"), [HF_TOKEN], {})
         answers = await self.app.push_screen_wait(form)
         if answers:
@@ -202,15 +202,15 @@ class ModelScreen(StageScreen[ModelFacts]):
             self._typed()
 
     def on_option_list_option_selected(self) -> None:
-        """A click on a model takes it."""
+        """A click on a model accepts it."""
         self.action_accept()
 
     def on_option_list_option_highlighted(self) -> None:
-        """The cursor is on another row."""
+        """Another row is selected."""
         self._point()
 
     def _point(self) -> None:
-        """Say more about the row under the cursor; of one from the hub find out whether it fits."""
+        """Show details of the selected row; for one from the Hub determine whether it fits."""
         row = self._row()
         more = one_line(row.about) if isinstance(row, Suggestion) else ""
         about = self.query_one("#model-about", Static)
@@ -244,9 +244,9 @@ class ModelScreen(StageScreen[ModelFacts]):
 
     @work(exclusive=True, group="search")
     async def action_complete(self) -> None:
-        """Type what all paths that may be meant have in common, or else the one under the cursor; or say that none is.
+        """Complete the common prefix of all matching paths, or else the selected one; or report that none matches.
 
-        The folder is looked into anew: what is in the list may be of what was typed a moment ago.
+        The folder is read again: the list may belong to an earlier input.
         """
         text = self.view.text
         entries = tuple(await background.call(lambda: self._models.browse(text.strip())))
@@ -266,7 +266,7 @@ class ModelScreen(StageScreen[ModelFacts]):
         field.cursor_position = len(text)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There is a path to complete only where one is typed, and a page to turn in a list that has several."""
+        """Completion only for a path, and paging only in a list with several pages."""
         if action == "complete":
             return is_path(self.view.text)
         pages = action == "scroll" and any(picker.max_scroll_y > 0 for picker in self.query(Picker))
@@ -277,7 +277,7 @@ class ModelScreen(StageScreen[ModelFacts]):
         return self._rows[at] if at is not None and at < len(self._rows) else None
 
     def action_accept(self) -> None:
-        """Read the model under the cursor, or go into the folder, or say why it cannot be taken."""
+        """Inspect the selected model, or open the folder, or show why it cannot be used."""
         row = self._row()
         if self.view.reading is not None or row is None:
             return
@@ -295,13 +295,13 @@ class ModelScreen(StageScreen[ModelFacts]):
             self.view = replace(self.view, notice=tr("cannot use {model}: {why}", model=row.title, why=why))
 
     def dismiss(self, result: ModelFacts | None = None) -> AwaitComplete:
-        """Leave; what is still looked for would come when there is nothing left to show it in."""
+        """Leave; pending searches must not finish without a screen."""
         for group in ("suggestions", "search", "judge"):
             self.workers.cancel_group(self, group)
         return super().dismiss(result)
 
     def action_back(self) -> None:
-        """Stop waiting, or clear what was typed, or go back; in this order."""
+        """Stop waiting, or clear the input, or go back; in this order."""
         if self.view.reading is not None:
             self.workers.cancel_group(self, "read")
             self.view = replace(self.view, reading=None)
@@ -322,7 +322,7 @@ class ModelScreen(StageScreen[ModelFacts]):
         self._list(view)
 
     def _list(self, view: ModelView) -> None:
-        """Show the rows; the cursor stays on what the user moved it to."""
+        """Show the rows; the cursor stays on the row that the user selected."""
         self._rows, at = rows(view)
         names = [name(row) for row in self._rows]
         if self._chosen in names:
@@ -332,7 +332,7 @@ class ModelScreen(StageScreen[ModelFacts]):
         self.call_after_refresh(self.refresh_bindings)  # there may be more pages now, or fewer
 
     def relabel(self) -> None:
-        """Say everything in the present language; the verdicts are said by who looks, and so it is looked again."""
+        """Update all text to the current language; the verdicts are texts of the search, which runs again."""
         super().relabel()
         self.query_one(".heading", Static).update(Content(tr("Which model do you want to serve?")))
         self.query_one(Input).placeholder = tr("filter, search, model ID, folder, .gguf")

@@ -1,4 +1,4 @@
-"""The ready recipes: what each is about, and how this machine compares with the one that it was made for."""
+"""The ready-made recipes: what each is about, and how this machine compares with the one that it was made for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 ALIKE = 0.95
-"""Share of a GPU's memory that counts as all of it: what drivers report of one kind differs by some hundred MiB."""
+"""Share of a GPU's memory that counts as equal: drivers report sizes of a kind that differ by some hundred MiB."""
 
 
 class RecipesScreen(StageScreen[str]):
@@ -41,7 +41,7 @@ class RecipesScreen(StageScreen[str]):
     ]
 
     def __init__(self, recipes: Callable[[], Sequence[Recipe]], host: Host | None) -> None:
-        """``host`` is the machine, if it is known by now."""
+        """``host`` is the machine, if already known."""
         super().__init__()
         self._read, self._host = recipes, host
         self._recipes: Sequence[Recipe] = ()
@@ -70,16 +70,16 @@ class RecipesScreen(StageScreen[str]):
             self.query_one(Picker).show(rows, self.query_one(Picker).highlighted or 0)
 
     def relabel(self) -> None:
-        """Say everything in the present language."""
+        """Update all text to the current language."""
         super().relabel()
         self._fill()
 
     def on_option_list_option_selected(self) -> None:
-        """A click on a recipe takes it."""
+        """A click on a recipe accepts it."""
         self.action_accept()
 
     def action_accept(self) -> None:
-        """Take the recipe under the cursor."""
+        """Accept the selected recipe."""
         at = self.query_one(Picker).highlighted
         if at is not None:
             self.workers.cancel_node(self)
@@ -97,9 +97,9 @@ def _row(recipe: Recipe, host: Host | None) -> Content:
 
 
 def comparison(machines: Sequence[str], host: Host | None) -> str:
-    """Whether ``host`` has at least the GPUs of one of the ``machines`` that a recipe was made for, in words.
+    """Whether ``host`` has at least the GPUs of any of the ``machines`` of a recipe, as text.
 
-    Only numbers of GPUs and their memory are compared; what really fits is said by the advice.
+    Only number and memory of GPUs are compared; the advice determines what really fits.
     """
     from wizard.probe.shorthand import host as described
 

@@ -1,4 +1,4 @@
-"""Stage 4: everything that will be done, before anything is done."""
+"""Stage 4: everything that the plan will do, before it runs."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from wizard.tui.widgets.pane import Pane
 from wizard.tui.widgets.picker import Picker
 
 FILE = Question("file", "text", mark("File"), "", required=True, help=mark("~ is your home folder."))
-"""Where to export to."""
+"""The question for the export file."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewView:
-    """What is on the screen."""
+    """The state of the screen."""
 
     plan: Plan | None = None
     at: int = 0
-    """The row under the cursor: the overview, then the steps."""
+    """The selected row: the overview, then the steps."""
     error: WizardError | None = None
     answers: Answers = field(default_factory=dict)
-    """Name and port, if the user gave them."""
+    """Name and port, if the user set them."""
 
 
 class ReviewScreen(StageScreen[Plan]):
@@ -75,7 +75,7 @@ class ReviewScreen(StageScreen[Plan]):
         self.set_reactive(ReviewScreen.view, ReviewView(answers=answers or {}))
 
     def compose(self) -> ComposeResult:
-        """The steps, and everything about the one under the cursor."""
+        """The steps, and the details of the selected one."""
         details = Pane(Static(id="step", markup=False), id="details", classes="reading", can_focus=False)
         yield from self.framed(
             Static(id="what", classes="heading"),
@@ -85,7 +85,7 @@ class ReviewScreen(StageScreen[Plan]):
         )
 
     def on_mount(self) -> None:
-        """Ask for the plan."""
+        """Request the plan."""
         self._ask()
 
     @work(exclusive=True)
@@ -102,18 +102,18 @@ class ReviewScreen(StageScreen[Plan]):
         self.view = ReviewView(plan, at, answers=answers)
 
     def relabel(self) -> None:
-        """Say everything in the present language; the plan's words are said by who makes it."""
+        """Update all text to the current language; the plan's texts are requested again."""
         super().relabel()
         self.mutate_reactive(ReviewScreen.view)
         self._ask()
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        """Show the step under the cursor."""
+        """Show the selected step."""
         if self.view.plan is not None and event.option_index <= len(self.view.plan.steps):
             self.view = replace(self.view, at=event.option_index)
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """A plan for another machine can be looked at, not carried out."""
+        """A plan for another machine can be viewed, not run."""
         if action == "accept":
             return self.view.plan is not None and self.view.plan.is_for_here
         if action == "copy":
@@ -123,11 +123,11 @@ class ReviewScreen(StageScreen[Plan]):
         return self.view.plan is not None if action == "export" else True
 
     def action_accept(self) -> None:
-        """Carry the plan out."""
+        """Run the plan."""
         self.dismiss(self.view.plan)
 
     def action_copy(self) -> None:
-        """Copy the commands of the step under the cursor; what is wrapped here is whole there."""
+        """Copy the commands of the selected step; lines wrapped here are copied unwrapped."""
         if self.view.plan is not None and self.view.at:
             step = self.view.plan.steps[self.view.at - 1]
             count = len(step.actions)
@@ -137,7 +137,7 @@ class ReviewScreen(StageScreen[Plan]):
 
     @work(exclusive=True, group="form")
     async def action_export(self) -> None:
-        """Write the plan to a file."""
+        """Export the plan to a file."""
         plan = self.view.plan
         if plan is None:
             return
@@ -151,7 +151,7 @@ class ReviewScreen(StageScreen[Plan]):
             file = await self._write(plan, formats[name], file)
 
     async def _write(self, plan: Plan, form: Format, file: str) -> str:
-        """Ask for the ``file`` and write it; returns what was typed if that cannot be written, to be asked again."""
+        """Ask for the ``file`` and write it; returns the input if it is not writable, to ask again."""
         ask = self.app.push_screen_wait
         typed = await ask(FormScreen(tr("Export"), [FILE], {FILE.name: file}))
         if typed is None:
@@ -171,7 +171,7 @@ class ReviewScreen(StageScreen[Plan]):
 
     @work(exclusive=True, group="form")
     async def action_server(self) -> None:
-        """Choose the server's name and port; the plan is made anew."""
+        """Set the server's name and port; the plan is created again."""
         answers = await self.app.push_screen_wait(
             FormScreen(tr("Name and port"), SERVER, self.view.answers, self.guide.workshop.pin)
         )
@@ -180,7 +180,7 @@ class ReviewScreen(StageScreen[Plan]):
             self._ask()
 
     def explanation(self) -> tuple[Part, ...]:
-        """What is to be known of the step under the cursor; the reason for it is shown anyway."""
+        """The explanation of the selected step, without its reason, which is shown anyway."""
         view = self.view
         if view.plan is None or not view.at:
             return super().explanation()
@@ -192,8 +192,8 @@ class ReviewScreen(StageScreen[Plan]):
         plan = view.plan
         self.query_one(ErrorPanel).show(view.error)
         self.query_one(".master-detail").display = plan is not None
-        what = tr("No plan for this setup") if view.error else tr("This is what will run")
-        self.query_one("#what", Static).update(what)
+        heading = tr("No plan for this setup") if view.error else tr("This is what will run")
+        self.query_one("#what", Static).update(heading)
         if plan is None:
             back = tr("Press Esc to return to the recommendations and choose an alternative.")
             self.query_one("#cost", Static).update(back if view.error else tr("◌ Planning …"))
@@ -206,7 +206,7 @@ class ReviewScreen(StageScreen[Plan]):
 
 
 def _server(plan: Plan) -> str:
-    """The name and the ports that the plan's server gets if they are still free."""
+    """The name and the ports of the plan's server, if they are still free."""
     starts = [action for step in plan.steps for action in step.actions if isinstance(action, Start)]
     parts = [
         tr("HTTP port {http} (gRPC {grpc}, metrics {metrics})", http=on.http, grpc=on.grpc, metrics=on.metrics)

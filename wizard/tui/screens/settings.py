@@ -1,4 +1,4 @@
-"""Settings: language, colours, keys, explanations, conversations. Every change holds at once and is kept."""
+"""Settings: language, theme, keys, explanations, conversations. Every change takes effect at once and is saved."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ YES_NO = ((True, mark("yes")), (False, mark("no")))
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One row: a field of `Settings` and what it may be."""
+    """A row: a field of `Settings` and its options."""
 
     name: str
     title: str
@@ -58,11 +58,11 @@ def settings(themes: Sequence[str]) -> tuple[Setting, ...]:
 
 
 class SettingsScreen(ModalScreen[None]):
-    """The rows, changed in place; the last one leads to the keys.
+    """The rows, changed in place; the last one opens the keys.
 
     Args:
-        present: The settings as they are now; another wizard may change them, too.
-        change: Changes fields of them, at once and for the next runs.
+        present: The current settings; another wizard may change them, too.
+        change: Changes fields, now and for the next runs.
         themes: Names of all themes.
     """
 
@@ -78,7 +78,7 @@ class SettingsScreen(ModalScreen[None]):
         self._present, self._change, self._settings = present, change, settings(themes)
 
     def compose(self) -> ComposeResult:
-        """A list, and what there is to say about the row under the cursor."""
+        """A list, and the help of the selected row."""
         yield from listed(tr("Settings"))
 
     def on_mount(self) -> None:
@@ -92,7 +92,7 @@ class SettingsScreen(ModalScreen[None]):
     def _show(self, at: int) -> None:
         titles = [tr(setting.title) for setting in self._settings] + [tr("Keys")]
         room = max(map(width, titles)) + 2
-        titles = [title + " " * (room - width(title)) for title in titles]  # Korean letters take two cells each
+        titles = [title + " " * (room - width(title)) for title in titles]  # Korean letters occupy two cells each
         rows = [
             Content.assemble((title, "bold"), ("‹ ", "$accent"), self._value_text(setting), (" ›", "$accent"))
             for title, setting in zip(titles, self._settings, strict=False)
@@ -119,7 +119,7 @@ class SettingsScreen(ModalScreen[None]):
         self.query_one("#about", Static).update(tr(about))
 
     def on_option_list_option_highlighted(self) -> None:
-        """Say something about the row."""
+        """Show the help of the row."""
         self._about(self._at)
 
     def on_option_list_option_selected(self) -> None:
@@ -127,11 +127,11 @@ class SettingsScreen(ModalScreen[None]):
         self.action_accept()
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """The keys have no values to step through."""
+        """The keys row has no values to step through."""
         return action != "step" or self._at < len(self._settings)
 
     def action_accept(self) -> None:
-        """Take the next value, or go on to the keys."""
+        """Change to the next value, or open the keys."""
         if self._at < len(self._settings):
             self.action_step(1)
         else:
@@ -144,7 +144,7 @@ class SettingsScreen(ModalScreen[None]):
         self._show(self._at)
 
     def action_step(self, by: int) -> None:
-        """Take the value before or after the present one; it holds at once."""
+        """Change to the value before or after the current one; it takes effect at once."""
         setting = self._settings[self._at]
         values = [value for value, _text in setting.values]
         at = values.index(self._value(setting)) if self._value(setting) in values else 0
@@ -152,5 +152,5 @@ class SettingsScreen(ModalScreen[None]):
         self._show(self._at)
 
     def action_close(self) -> None:
-        """Back to the stage."""
+        """Go back to the stage."""
         self.dismiss(None)

@@ -1,4 +1,4 @@
-"""What all stages have in common: the frame, going back, quitting, help."""
+"""Common parts of all stages: the frame, going back, quitting, help."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ R = TypeVar("R")
 
 
 class StageScreen(Screen["R | None"], Generic[R]):
-    """A stage of the journey. It is dismissed with what was decided, or with None to go back.
+    """A stage of the workflow. It is dismissed with the decision, or with None to go back.
 
-    A screen gets what it shows and the functions it may call; it knows neither the other screens nor their order.
+    A screen gets its content and the functions that it may call; it knows neither the other screens nor their order.
     """
 
     STAGE: ClassVar[int] = -1
     """Index into `wizard.tui.widgets.chrome.STAGES`."""
     HELP: ClassVar[str] = ""
-    """What this stage is for, in a few sentences, for the help screen; a message for `wizard.kernel.language.tr`."""
+    """The purpose of this stage, in a few sentences, for the help screen; a message for `wizard.kernel.language.tr`."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f3", "explain", mark("Explain"), id="stage.explain", priority=True),
         Binding("escape", "back", mark("Back"), id="stage.back"),
@@ -47,7 +47,7 @@ class StageScreen(Screen["R | None"], Generic[R]):
         """Whether explanations are shown, and the workshop; the wizard's own is put here before the stage is shown."""
 
     def framed(self, *widgets: Widget) -> ComposeResult:
-        """The stage's own ``widgets`` in the frame that all stages have."""
+        """The stage's own ``widgets`` in the common frame."""
         yield JourneyBar(self.STAGE)
         if pinned := self._pinned():
             yield Pinned(Content(pinned))
@@ -56,7 +56,7 @@ class StageScreen(Screen["R | None"], Generic[R]):
         yield KeyBar()
 
     def _pinned(self) -> str:
-        """What a facilitator decided of what is asked here."""
+        """The pinned answers of this stage."""
         if not self.guide.workshop.pin:
             return ""
         from wizard.plan.workshop import pinned_words
@@ -69,34 +69,34 @@ class StageScreen(Screen["R | None"], Generic[R]):
         return explanations.STAGES[self.STAGE] if self.STAGE >= 0 else explanations.START
 
     def on_screen_resume(self) -> None:
-        """Teach, if explanations are on: that may have changed since."""
+        """Show the explanation, if explanations are on, which may have changed."""
         self.explain()
 
     def on_resize(self) -> None:
-        """There may be more room for the explanation now, or less."""
+        """There may be more or less room for the explanation now."""
         self.explain()
 
     def explanation(self) -> tuple[explanations.Part, ...]:
-        """What is to be known here."""
+        """The parts of the current explanation."""
         from wizard.plan.explanation import of_stage
 
         return of_stage(self.stage_name, self.guide.workshop)
 
     def _explanation(self) -> tuple[explanations.Part, ...]:
-        """The present explanation, or why it cannot be read: the journey goes on without it."""
+        """The current explanation, or why it is not readable: the workflow continues without it."""
         try:
             return self.explanation()
         except WizardError as error:
             return (explanations.Part(error.code, f"{error.what} {error.todo}"),)
 
     def explain(self) -> None:
-        """Show the present explanation, if explanations are on; a conversation needs each row of a small terminal."""
+        """Show the current explanation, if explanations are on; a conversation needs every row of a small terminal."""
         explanation, brief = self._explanation() if self.guide.shown else (), self.stage_name != explanations.STAGES[-1]
         for panel in self.query(ExplanationPanel):
             panel.show(explanation, title=tr("Explanation"), brief=brief)
 
     def action_explain(self) -> None:
-        """Show explanations or hide them; where there is no room beside the stage, open this one in a window."""
+        """Toggle explanations; if there is no room next to the stage, open this one in a window."""
         from wizard.tui.screens.explanation import ExplanationScreen
 
         window = not roomy(self.app.size)
@@ -113,32 +113,32 @@ class StageScreen(Screen["R | None"], Generic[R]):
         return any(panel.max_scroll_y > 0 for panel in self.query(ExplanationPanel)) if action == "scroll" else True
 
     def action_back(self) -> None:
-        """Go back to the stage before."""
+        """Go back to the previous stage."""
         self.dismiss(None)
 
     def action_scroll(self, pages: int) -> None:
-        """Scroll what is to be read while a list or a field keeps the focus: its pane, and all in a low terminal."""
+        """Scroll the details while a list or a field keeps the focus: their pane, and everything in a low terminal."""
         for pane in self.query("#stage, .reading"):
             pane.scroll_relative(y=pages * max(1, pane.size.height - 1), animate=False, immediate=True)
 
     @property
     def hides_something(self) -> bool:
-        """Whether there is more to read than is in sight."""
+        """Whether there is more text than is visible."""
         return any(pane.max_scroll_y > 0 for pane in self.query("#stage, .reading"))
 
     def relabel(self) -> None:
-        """Say everything in the present language and lose nothing that was typed, chosen or streamed.
+        """Update all text to the current language, and keep all input, selections and streamed text.
 
-        Each part of the screen renders its own texts again (`Speaks`). The output of tools stays as it is.
+        Each part of the screen renders its own texts again (`Speaks`). The output of tools is unchanged.
         """
         for pinned in self.query(Pinned):
             pinned.update(Content(self._pinned()))
         self.explain()
 
     def leave(self) -> None:
-        """The user wants to quit; a stage that has something running asks first."""
+        """The user wants to quit; a stage with a running task asks first."""
         self.app.exit(0)
 
     def terminate(self) -> None:
-        """The wizard was sent a signal: leave without asking, as the other interfaces do."""
+        """The wizard received a signal: leave without a question, as the other interfaces do."""
         self.app.exit(CancelledError.exit_code)

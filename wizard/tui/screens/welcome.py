@@ -1,4 +1,4 @@
-"""The first screen: the machine, and the ways on with the cursor on the right one."""
+"""The first screen: the machine, and the entries with the recommended one selected."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ ON_THE_SPOT = {"settings": "app.settings", "help": "app.help", "quit": "app.quit
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How it goes on."""
+class Selection:
+    """The user's selection."""
 
     row: str
-    """The `Row.id` that was chosen."""
+    """The chosen `Row.id`."""
     server: Server | None = None
     model: str = ""
-    """The recommended model's reference, if that is to be served."""
+    """The recommended model's reference, if it should be served."""
 
 
-class WelcomeScreen(StageScreen[Way]):
-    """Dismissed with the way on. What must be looked for comes when it is known, and moves no cursor.
+class WelcomeScreen(StageScreen[Selection]):
+    """Dismissed with the selection. Results appear when they are known, without moving the cursor.
 
     Args:
         probe: Describes the machine.
         suggestions: Models for a machine, the recommended one first.
-        servers: What runs, and what is being built.
-        view: What was known before.
+        servers: Running servers, and those being built.
+        view: The earlier state.
     """
 
     EVERY: ClassVar[float] = 1.0
-    """Seconds from one look at the servers to the next: they are built here, and stopped and started elsewhere."""
+    """Seconds between checks of the servers, which are built here, and started and stopped elsewhere."""
     HELP = mark(
         "From here, everything is one or two keys away. You can chat with a running server right away; otherwise, the "
         "first row serves the model that suits this machine, and you can change or go back from every step on the "
@@ -81,7 +81,7 @@ class WelcomeScreen(StageScreen[Way]):
         self.set_reactive(WelcomeScreen.view, view)
 
     def compose(self) -> ComposeResult:
-        """What this is, the machine, the ways on."""
+        """Title, machine, entries."""
         yield from self.framed(
             Static(classes="heading"),
             Static(id="machine-lines", markup=False),
@@ -90,13 +90,13 @@ class WelcomeScreen(StageScreen[Way]):
         )
 
     def on_mount(self) -> None:
-        """Show what is known and look for the rest."""
-        self.mutate_reactive(WelcomeScreen.view)  # it was set before anything was there to show it
+        """Show the known state and look for the rest."""
+        self.mutate_reactive(WelcomeScreen.view)  # it was set before any widget could show it
         self._find()
         self._find_servers()
 
     def on_key(self) -> None:
-        """From the first key on the cursor stays where it is."""
+        """From the first key on the cursor is not moved."""
         self._touched = True
 
     def on_mouse_down(self, _event: events.MouseDown) -> None:
@@ -104,21 +104,21 @@ class WelcomeScreen(StageScreen[Way]):
         self._touched = True
 
     def relabel(self) -> None:
-        """Say everything in the present language; what was found holds until it is found again, with its words."""
+        """Update all text to the current language; results keep their texts until they are found again."""
         super().relabel()
         self.mutate_reactive(WelcomeScreen.view)
         self._find(again=True)
         self._find_servers()
 
     def action_look(self) -> None:
-        """Look at the machine again."""
+        """Probe the machine again."""
         self.view = replace(self.view, host=None, error=None, suggestions=None)
         self._find()
         self._find_servers()
 
     @work(exclusive=True, group="find")
     async def _find(self, *, again: bool = False, changed: bool = False) -> None:
-        """The machine, if it is not known or has ``changed``, then the models that suit it, so too or ``again``."""
+        """The machine, if unknown or ``changed``, then the models for it, also ``again``."""
         try:
             host = self.view.host
             if host is None or changed:
@@ -132,12 +132,12 @@ class WelcomeScreen(StageScreen[Way]):
 
     @work(exclusive=True, group="servers")
     async def _find_servers(self) -> None:
-        """What runs now, and how far a build is. With a server that has come or gone the free memory is another."""
+        """Running servers, and the progress of a build. Started or stopped servers change the free memory."""
         problem = ""
         while True:
             try:
                 servers = tuple(await background.call(self._servers))
-            except WizardError as error:  # it may be over with the next look
+            except WizardError as error:  # it may succeed with the next check
                 servers = self.view.servers or ()
                 if error.what != problem:
                     self.notify(f"{error.what}\n{error.todo}", title=error.code, severity="warning", markup=False)
@@ -153,11 +153,11 @@ class WelcomeScreen(StageScreen[Way]):
         await self.action_accept()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There is nothing before this."""
+        """There is no previous stage."""
         return action != "back" and super().check_action(action, parameters)
 
     async def action_accept(self) -> None:
-        """Go the way under the cursor."""
+        """Go to the selected entry."""
         at = self.query_one(Picker).highlighted
         if at is None:
             return
@@ -169,10 +169,10 @@ class WelcomeScreen(StageScreen[Way]):
         recommended = best(self.view)
         name = row.partition(":")[2]
         server = next((row for row in self.view.servers or () if row.name == name), None)
-        self.dismiss(Way(row, server, recommended.ref if row == "serve" and recommended else ""))
+        self.dismiss(Selection(row, server, recommended.ref if row == "serve" and recommended else ""))
 
     def watch_view(self, view: WelcomeView) -> None:
-        """Show what is known."""
+        """Show the state."""
         self.query_one(".heading", Static).update(
             Content(tr("From a bare machine to chatting with a model that you serve yourself"))
         )

@@ -1,1 +1,1 @@
-"""What the screens show, as values: computed from what is known, without a widget. Pure."""
+"""The content of the screens, as values computed without widgets. Pure."""

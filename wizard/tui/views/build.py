@@ -1,4 +1,4 @@
-"""What the build screen shows, folded from the journey's events. Pure."""
+"""The content of the build screen, folded from the run's events. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from wizard.run.diagnose import CommandError
 from wizard.run.events import Event, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.endpoint import Endpoint
 
-_LEAST_S = 0.5
-"""Seconds that every step counts as, at least."""
+_MIN_S = 0.5
+"""Minimum seconds that each step counts."""
 
 
 class Phase(Enum):
-    """How far the build as a whole is."""
+    """The state of the build as a whole."""
 
     RUNNING = 1
     STOPPING = 2
@@ -30,7 +30,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One line of the list of steps."""
+    """A line of the list of steps."""
 
     id: str
     title: str
@@ -40,21 +40,21 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class BuildView:
-    """What is on the screen."""
+    """The state of the screen."""
 
     phase: Phase = Phase.RUNNING
     steps: tuple[StepView, ...] = ()
     began: float = 0.0
-    """The clock when the running step began."""
+    """Clock at the beginning of the running step."""
     progress: Progress | None = None
     reported_at: float = 0.0
-    """The clock when the ``progress`` was told."""
+    """Clock at the time of ``progress``."""
     endpoint: Endpoint | None = None
     error: WizardError | None = None
 
 
 def begun(plan: Plan, now: float) -> BuildView:
-    """The beginning: every step waits."""
+    """The initial state: every step is waiting."""
     return BuildView(steps=tuple(StepView(step.id, step.title) for step in plan.steps), began=now)
 
 
@@ -75,7 +75,7 @@ def folded(view: BuildView, event: Event, now: float) -> BuildView:
 
 
 def ended(view: BuildView, error: WizardError | None) -> BuildView:
-    """``view`` when no more events will come, with the error that ended them if there was one."""
+    """``view`` after the last event, with the error that ended the run if there was one."""
     if view.phase is Phase.RUNNING:
         nothing_said = StepError(
             "TW-R90", tr("the run ended before the server was ready"), tr("Check the logs and try again.")
@@ -88,8 +88,8 @@ def ended(view: BuildView, error: WizardError | None) -> BuildView:
 
 
 def share(view: BuildView, plan: Plan) -> float:
-    """How far the build is, 0 to 1, by the steps' estimates; the running step counts as far as it tells."""
-    weights = [max(step.estimate.seconds, _LEAST_S) for step in plan.steps]
+    """Progress of the build, 0 to 1, by the steps' estimates; the running step counts by its progress."""
+    weights = [max(step.estimate.seconds, _MIN_S) for step in plan.steps]
     fraction = (view.progress.fraction if view.progress else None) or 0.0
     done = {"done": 1.0, "skipped": 1.0, "omitted": 1.0, "running": fraction}
     parts = [done.get(step.state, 0.0) * weight for step, weight in zip(view.steps, weights, strict=True)]
@@ -110,10 +110,10 @@ class Diagnosis:
     """Why a build failed.
 
     Attributes:
-        error: What failed, and what to do about it.
-        line: The line of the log that says why; empty if none does.
-        log: The file with the failed step's whole output; empty if no step failed.
-        command: The command that failed; empty if none did.
+        error: The error, with its remedy.
+        line: The line of the log with the cause; empty if there is none.
+        log: The file with the failed step's complete output; empty if no step failed.
+        command: The command that failed; empty if there is none.
     """
 
     error: WizardError
@@ -122,7 +122,7 @@ class Diagnosis:
     command: str = ""
 
     def text(self) -> str:
-        """All of it, to be sent to somebody who can help."""
+        """The complete diagnosis, to send to someone who can help."""
         rows = (
             (tr("What failed"), f"{self.error.code}: {self.error.what}"),
             (tr("Log output"), self.line),
@@ -141,6 +141,6 @@ def diagnosis(view: BuildView, logs: Path) -> Diagnosis | None:
     step = next((earlier for earlier in view.steps if earlier.state == "failed"), None)
     if isinstance(error, CommandError) and step is not None:
         failure = error.failure
-        what = tr("{title}: {how}", title=step.title, how=failure.how)
-        return Diagnosis(StepError(error.code, what, failure.todo + "."), failure.line, failure.log, failure.command)
+        message = tr("{title}: {how}", title=step.title, how=failure.how)
+        return Diagnosis(StepError(error.code, message, failure.todo + "."), failure.line, failure.log, failure.command)
     return Diagnosis(error, log=str(logs / f"{step.id}.log") if step else "")

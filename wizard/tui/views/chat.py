@@ -1,4 +1,4 @@
-"""What the chat screen shows beside the transcript, and the texts that it makes of a conversation. Pure."""
+"""The content of the chat screen besides the transcript, and texts about a conversation. Pure."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from wizard.serve.endpoint import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class ChatEnd:
-    """How it goes on after the chat, and what was said in it."""
+    """The action after the chat, and its conversation."""
 
     next: Literal["restart", "another"]
     conversation: Conversation
     kept: Kept | None = None
-    """Where it is kept; None if it is private."""
+    """Its saved copy; None if it is private."""
 
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """An answer that comes, as it is measured here meanwhile; times are seconds of one clock.
+    """Live measurements of a streamed answer; times are seconds of the same clock.
 
     Attributes:
-        first: When the first piece of text came; None while none has.
-        now: When it was looked at last.
-        tokens: So far, as the server counts them; None where it does not say.
-        ttft_s: As in `wizard.chat.conversation.Stats`: without what was done here before the question went out.
+        first: When the first piece of text arrived; None before.
+        now: Time of the last update.
+        tokens: Number so far, counted by the server; None if it does not report it.
+        ttft_s: As in `wizard.chat.conversation.Stats`: without the preparation on the client side.
     """
 
     first: float | None = None
@@ -48,7 +48,7 @@ class Live:
 
     @property
     def tokens_per_s(self) -> float | None:
-        """The rate so far; None while the time is too short to mean anything."""
+        """The rate so far; None while the time is too short to be meaningful."""
         if self.first is None or self.tokens is None or self.now - self.first < report.COMPARABLE_S:
             return None
         return (self.tokens - 1) / (self.now - self.first)
@@ -56,14 +56,14 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class ChatView:
-    """What is on the screen beside the transcript."""
+    """The state of the screen besides the transcript."""
 
     conversation: Conversation
     served: ServedModel | None = None
-    """None while the server has not said yet what it serves."""
+    """None until the server has described its model."""
     busy: Literal["", "answering", "stopping"] = ""
     live: Live | None = None
-    """Of the answer under way."""
+    """Of the current answer."""
     stats: Stats | None = None
     """Of the last answer."""
     stopped: bool = False
@@ -74,19 +74,19 @@ class ChatView:
     """Whether the offered questions are shown."""
 
     def texts(self, role: Literal["user", "assistant"]) -> list[str]:
-        """All that ``role`` said."""
+        """All texts of ``role``."""
         return [message.content for message in self.conversation.messages if message.role == role]
 
     @property
     def tokens(self) -> int:
-        """Of the answer under way, as the server counts them."""
+        """Tokens of the current answer, as counted by the server."""
         return (self.live.tokens if self.live else None) or 0
 
 
 def figures(view: ChatView, *, beside: bool = False) -> Content:
-    """One line: what is going on, or what the last answer was measured at, and the settings.
+    """One line: the current activity, or the measurements of the last answer, and the settings.
 
-    It is that of the first model, or of one that answers ``beside`` it.
+    It applies to the first model, or to the one ``beside`` it.
     """
     if view.busy == "answering":
         parts = [tr("◌ answering …"), *_live(view.live), tr("Esc stops it")]
@@ -104,7 +104,7 @@ def figures(view: ChatView, *, beside: bool = False) -> Content:
 
 
 def _ways_on(view: ChatView, *, beside: bool) -> str:
-    """The keys that help after an error; none if that is not an answer's, but of a server that was not stopped."""
+    """The keys that help after an error; none if the error is not about an answer, but about stopping a server."""
     last = view.conversation.messages[-1:]
     again = bool(last) and last[0].role != "system" and last[0].stats is None
     if not isinstance(view.error, ServerError):
@@ -115,11 +115,11 @@ def _ways_on(view: ChatView, *, beside: bool) -> str:
 
 
 def _version(conversation: Conversation) -> str:
-    """Which of several answers to the last question is shown; empty if there is but one."""
+    """The number of the displayed version of the last answer; empty if there is only one."""
     if not any(message.versions for message in conversation.messages[-2:]):
         return ""
-    every, now = conversation.versions()
-    return tr("answer {number} of {count}", number=now + 1, count=len(every))
+    versions, now = conversation.versions()
+    return tr("answer {number} of {count}", number=now + 1, count=len(versions))
 
 
 def _live(live: Live | None) -> list[str]:
@@ -148,7 +148,7 @@ def _settings(sampling: Sampling, served: ServedModel | None) -> str:
 
 
 def still_running(endpoint: Endpoint, workspace: Workspace) -> str:
-    """What to know after quitting while the server runs."""
+    """The message after quitting while the server is running."""
     return tr(
         "{name} keeps running at {address}. Chat: {chat} · stop: {stop}",
         name=endpoint.name,
@@ -159,13 +159,13 @@ def still_running(endpoint: Endpoint, workspace: Workspace) -> str:
 
 
 WARNS = 0.8
-"""Share of the context from which on it is said that it gets full."""
+"""Share of the context from which on a warning is shown."""
 GAUGE = 12
 """Cells of the gauge's bar."""
 
 
 def gauge(usage: Usage, width: int) -> Content:
-    """How full the context is; an estimate says that it is one. Short in a terminal of less than 60 columns."""
+    """How full the context is; estimates are marked. Short in a terminal of less than 60 columns."""
     about = "" if usage.counted else "≈ "
     if usage.share is None or usage.context is None:
         return Content(" " + tr("{count} tokens", count=f"{about}{usage.tokens:,}") + " ")
@@ -185,7 +185,7 @@ def gauge(usage: Usage, width: int) -> Content:
 
 
 def joined(name: str, *, kept: bool) -> str:
-    """What to know when the model of the server ``name`` answers beside the first, which may be ``kept``."""
+    """The message when the model of the server ``name`` joins the comparison, and may be saved (``kept``)."""
     text = tr("Both get the same questions from now on.")
     if not kept:
         return text
@@ -193,7 +193,7 @@ def joined(name: str, *, kept: bool) -> str:
 
 
 def comparison(left: tuple[str, ChatView], right: tuple[str, ChatView]) -> Content:
-    """Two answers to the same question in one line, once both have ended: which came faster, which began sooner."""
+    """A comparison of two completed answers in a line: which was faster, and which began earlier."""
     named = [(one_line(name), view) for name, view in (left, right)]
     if any(view.busy or not view.texts("user") for _name, view in named):
         text = tr("Both get the same question; their measurements are compared here.")

@@ -1,6 +1,6 @@
-"""The latest lines of a log, cut into rows of a width, and what is searched for in them. Pure but for its own lines.
+"""The latest lines of a log, wrapped to a width, and search matches in them. Pure except for its own lines.
 
-A line has a number that stays its own while older lines are dropped.
+A line keeps its number when older lines are dropped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 
 class Row(NamedTuple):
-    """One row on the screen: characters ``start`` to ``end`` of a line."""
+    """A row on the screen: characters ``start`` to ``end`` of a line."""
 
     line: int
     start: int
@@ -22,12 +22,13 @@ class Row(NamedTuple):
 
 
 Match: TypeAlias = "tuple[int, int, int]"
-"""One place where what is looked for is found: a line's number, its first character there, the one behind the last.
-(There may be tens of thousands of them, found anew with every letter that is typed.)"""
+"""A match: the line's number, the first character, and the one after the last.
+(There may be tens of thousands of them, found again with every typed letter.)
+"""
 
 
 class LogText:
-    """At most ``most`` lines; adding one more drops the oldest."""
+    """At most ``most`` lines; adding another drops the oldest."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -44,14 +45,14 @@ class LogText:
         self._sought: re.Pattern[str] | None = None
 
     def clear(self) -> None:
-        """Drop all lines; what is looked for stays."""
+        """Drop all lines; the search is kept."""
         self.lines.clear()
         self._rows.clear()
         self.matches.clear()
         self.first = self.longest = 0
 
     def add(self, lines: Iterable[str]) -> int:
-        """Add ``lines``; returns how many rows were dropped at the top."""
+        """Add ``lines``; return how many rows were dropped at the top."""
         new = [line.expandtabs() for line in lines][-self._most :]
         begin = self.first + len(self.lines)
         self.lines += new
@@ -79,7 +80,7 @@ class LogText:
     # -- rows ----------------------------------------------------------------------------------------------------------
 
     def wrap(self, width: int | None) -> None:
-        """Cut lines into rows of ``width`` cells, or with None not at all."""
+        """Wrap lines to ``width`` cells, or with None not at all."""
         if width != self.width:
             self.width = width
             self._rows = [
@@ -90,27 +91,27 @@ class LogText:
 
     @property
     def height(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.lines) if self.width is None else len(self._rows)
 
     def row(self, at: int) -> Row:
-        """Row ``at``, counted from the oldest that is kept."""
+        """Row ``at``, counted from the oldest."""
         if self.width is None:
             return Row(self.first + at, 0, len(self.lines[at]))
         return self._rows[at]
 
     def text(self, row: Row) -> str:
-        """What is in ``row``."""
+        """The text of ``row``."""
         return self.lines[row.line - self.first][row.start : row.end]
 
     def row_of(self, line: int, start: int = 0) -> int:
-        """Where character ``start`` of a line is: the row, counted from the oldest that is kept."""
+        """The row of character ``start`` of a line, counted from the oldest."""
         if self.width is None:
             return line - self.first
         return bisect_left(self._rows, (line, start + 1)) - 1
 
     def joined(self, begin: int, end: int) -> str:
-        """Rows ``begin`` to ``end`` (exclusive) as text: a line is broken only where it was."""
+        """Rows ``begin`` to ``end`` (exclusive) as text, without the breaks of wrapping."""
         parts: list[str] = []
         for at in range(max(0, begin), min(end, self.height)):
             row = self.row(at)
@@ -120,7 +121,7 @@ class LogText:
     # -- search --------------------------------------------------------------------------------------------------------
 
     def seek(self, sought: str) -> None:
-        """Look for ``sought``, as it is but for upper and lower case; an empty text looks for nothing."""
+        """Search for ``sought``, ignoring case; an empty text ends the search."""
         self._sought = re.compile(re.escape(sought), re.IGNORECASE) if sought else None
         self.matches = []
         self._seek(self.lines, self.first)
@@ -131,25 +132,25 @@ class LogText:
             self.matches += [(at, *match.span()) for at, line in enumerate(lines, begin) for match in find(line)]
 
     def in_row(self, row: Row) -> list[Match]:
-        """The matches that show in ``row``."""
+        """The matches visible in ``row``."""
         matches = self.matches[bisect_left(self.matches, (row.line,)) : bisect_left(self.matches, (row.line + 1,))]
         return [match for match in matches if match[1] < row.end and match[2] > row.start]
 
     def beside(self, line: int, start: int, by: int) -> Match | None:
-        """The next match after that place, or with ``by`` < 0 the one before; beyond the last comes the first."""
+        """The next match after that position, or with ``by`` < 0 the previous one; wraps around."""
         if not self.matches:
             return None
         at = bisect_left(self.matches, (line, start + 1)) if by > 0 else bisect_left(self.matches, (line, start)) - 1
         return self.matches[at % len(self.matches)]
 
     def last_with(self, words: str) -> int | None:
-        """Number of the last line that holds ``words``."""
+        """Number of the last line that contains ``words``."""
         kept = range(len(self.lines) - 1, -1, -1)
         return next((self.first + at for at in kept if words in self.lines[at]), None) if words else None
 
 
 def _wrapped(number: int, line: str, width: int) -> list[Row]:
-    """The rows of one line; a wide character is never cut in two."""
+    """The rows of a line; a wide character is never split."""
     if line.isascii():
         return [Row(number, at, min(at + width, len(line))) for at in range(0, len(line), width)] or [Row(number, 0, 0)]
     rows: list[Row] = []

@@ -1,4 +1,4 @@
-"""The machine as cards of lines: who holds the memory, how much of it is free, how busy everything is. Pure."""
+"""The machine as cards: which processes use its memory, how much is free, and its load. Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from wizard.probe.host import Gpu, GpuProcess, Host
 from wizard.probe.live import GpuReading, Reading, Traffic
 
 FEW = 2
-"""So many GPUs have a card each; more have a row each."""
+"""Up to this number, GPUs have a card each; more have a row each."""
 NARROW = 60
-"""Cells; in fewer a card has its figures below one another."""
+"""Width in cells below which a card stacks its figures."""
 USED, FREE = "█", "·"
 LABEL = 9
 """Cells of the labels before the bars."""
@@ -26,7 +26,9 @@ INDENT = "  "
 
 
 def gauge(share: float | None, width: int, *, busy: bool = False) -> Content:
-    """A bar of ``width`` cells; more than nothing is at least one of them. Being ``busy`` is no reason to warn."""
+    """A bar of ``width`` cells, with at least one filled if not zero. Load (``busy``) does not cause a warning
+    color.
+    """
     if share is None:
         return Content.assemble(" " * width)
     used = min(width, max(1 if share > 0 else 0, round(share * width)))
@@ -35,12 +37,12 @@ def gauge(share: float | None, width: int, *, busy: bool = False) -> Content:
 
 
 def percent(share: float | None) -> str:
-    """``87%``; a dash for None, whose reason is said elsewhere."""
+    """``87%``; a dash for None, whose reason is shown elsewhere."""
     return "—" if share is None else f"{share:.0%}"
 
 
 def cards(host: Host, reading: Reading | None, width: int) -> list[Content]:
-    """Everything that moves: GPUs first, then processor and memory."""
+    """All live values: GPUs first, then processor and memory."""
     gpus = readings(host, reading)
     lines: list[Content] = []
     if reading and reading.problem and host.gpus:
@@ -64,7 +66,7 @@ def cards(host: Host, reading: Reading | None, width: int) -> list[Content]:
 
 
 def readings(host: Host, reading: Reading | None) -> list[GpuReading]:
-    """The GPUs as they are read now; before the first reading, and for another machine, as they were found."""
+    """The GPUs' current readings; before the first reading, and for another machine, the probed values."""
     if reading and reading.gpus:
         return list(reading.gpus)
     return [_reading(gpu) for gpu in host.gpus]
@@ -85,21 +87,22 @@ def _reading(gpu: Gpu) -> GpuReading:
 
 
 def links_text(host: Host) -> str:
-    """How the GPUs are joined, in words; the commonest way last."""
+    """The links between the GPUs, as text; the most common one last."""
     kinds: dict[str, list[str]] = {}
     for link in host.gpu_links:
         kinds.setdefault(link.kind, []).append(f"{link.a}–{link.b}")
     if len(kinds) < 2:
         return "".join(
-            tr("all pairs via {how}", how=_way(kind)) if len(host.gpus) > 2 else _way(kind) for kind in kinds
+            tr("all pairs via {how}", how=_link_title(kind)) if len(host.gpus) > 2 else _link_title(kind)
+            for kind in kinds
         )
     *some, most = sorted(kinds.items(), key=lambda item: len(item[1]))
-    parts = [tr("{pairs} via {how}", pairs=", ".join(pairs), how=_way(kind)) for kind, pairs in some]
-    return "; ".join([*parts, tr("all others via {how}", how=_way(most[0]))])
+    parts = [tr("{pairs} via {how}", pairs=", ".join(pairs), how=_link_title(kind)) for kind, pairs in some]
+    return "; ".join([*parts, tr("all others via {how}", how=_link_title(most[0]))])
 
 
-def _way(kind: str) -> str:
-    """What ``nvidia-smi topo -m`` means by its words (its own legend)."""
+def _link_title(kind: str) -> str:
+    """The meaning of a word of ``nvidia-smi topo -m`` (from its legend)."""
     if kind.startswith("NV"):
         return ntr("{count} NVLink", "{count} NVLinks", int(kind[2:]), count=int(kind[2:]))
     return {
@@ -112,7 +115,7 @@ def _way(kind: str) -> str:
 
 
 def holders(processes: Sequence[GpuProcess]) -> list[str]:
-    """Who holds memory, the greatest first: ``python3 (4711) 38.0 GiB``."""
+    """Processes that use memory, the largest first: ``python3 (4711) 38.0 GiB``."""
     return [
         tr(
             "{name} ({pid}) {size}",
@@ -132,7 +135,7 @@ def _share(used: int | None, total: int | None) -> float | None:
 
 
 def _card(gpu: GpuReading, width: int) -> list[Content]:
-    """One GPU with all that is known of it."""
+    """A card with all known values of a GPU."""
     title = tr("GPU {index}  {name}", index=gpu.index, name=one_line(gpu.name))
     if gpu.memory_total_bytes is None:
         return [*_titled(title, "", width), *_noted(summary.silence(gpu), width)]
@@ -177,7 +180,7 @@ def _rates(traffic: Traffic) -> str:
 
 
 def _padded(text: str, room: int) -> str:
-    """``text`` in at least ``room`` cells; wide characters take two."""
+    """``text`` padded to at least ``room`` cells; wide characters occupy two."""
     return text + " " * (room - cells(text))
 
 
@@ -186,7 +189,7 @@ def _labelled(label: str) -> str:
 
 
 def _titled(title: str, right: str, width: int) -> list[Content]:
-    """A title with something at the other end of the line, or below where there is no room."""
+    """A title with right-aligned text, or the text below it if there is no room."""
     gap = width - cells(title) - cells(right)
     if right and gap >= 2:
         return [Content.assemble((title, "bold $accent"), " " * gap, right)]
@@ -197,7 +200,7 @@ def _titled(title: str, right: str, width: int) -> list[Content]:
 
 
 def _measured(label: str, share: float | None, text: str, width: int, *, busy: bool = False) -> list[Content]:
-    """A label, a bar and what it says in words; where there is little room the words are below."""
+    """A label, a bar and its value as text; below it if there is little room."""
     narrow = width < NARROW
     room = width - LABEL - len(INDENT)
     if narrow:
@@ -225,7 +228,7 @@ def _noted(text: str, width: int) -> list[Content]:
 
 
 def _table(gpus: Sequence[GpuReading], width: int) -> list[Content]:
-    """A row for each of many GPUs, and below it who holds its memory."""
+    """A row per GPU, if there are many, and below it the processes that use its memory."""
     names = sorted({one_line(gpu.name) for gpu in gpus})
     title = ntr("{count} GPU: {names}", "{count} GPUs: {names}", len(gpus), count=len(gpus), names=", ".join(names))
     free = sum(gpu.memory_free_bytes or 0 for gpu in gpus)
@@ -279,7 +282,7 @@ def _held(gpu: GpuReading, width: int) -> list[Content]:
 
 
 def _processor(host: Host, reading: Reading | None, width: int) -> list[Content]:
-    """Processor and memory: the card of a machine without a GPU, and beside GPUs what feeds them."""
+    """Processor and memory: the only card of a machine without a GPU, or an additional one."""
     cpu = reading.cpu if reading else None
     total = cpu.memory_total_bytes if cpu and cpu.memory_total_bytes is not None else host.memory_total_bytes
     free = cpu.memory_available_bytes if cpu and cpu.memory_total_bytes is not None else host.memory_available_bytes

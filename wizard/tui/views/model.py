@@ -1,4 +1,4 @@
-"""The list of models: what was found so far, which rows that makes, and what each of them says. Pure."""
+"""The list of models: the results so far, their rows, and the texts. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wizard.texts import reasons
 from wizard.texts.advise import verdict as words
 
 SHORTEST = 2
-"""Characters of a word that the hub is searched for."""
+"""Minimum length of a word for a Hub search."""
 SIGNS = {"fits": ("✓", "$success"), "tight": ("◐", "$warning"), "no": ("✗", "$error")}
 KINDS = {
     "folder": mark("a folder"),
@@ -26,37 +26,37 @@ KINDS = {
     "gguf": mark("a model in one file"),
 }
 Row: TypeAlias = Suggestion | Entry | str
-"""A text stands for itself, as typed."""
+"""A string represents itself, as typed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelView:
-    """What is on the screen."""
+    """The state of the screen."""
 
     suggestions: tuple[Suggestion, ...] | None = None
-    """None while they are being looked for."""
+    """None until they are found."""
     text: str = ""
-    """What was typed: a filter, or the name of a model."""
+    """The typed text: a filter, or a model reference."""
     reading: str | None = None
-    """The model that is being read now."""
+    """The model that is being inspected."""
     error: WizardError | None = None
     notice: str = ""
     looking: bool = False
-    """Whether the hub is still asked about the suggestions."""
+    """Whether the Hub is still being queried for the suggestions."""
     searching: bool = False
     searched: str | None = None
-    """The text that the hub was searched for last; what it found is in ``found``."""
+    """The text of the last Hub search, whose results are in ``matches``."""
     matches: tuple[Suggestion, ...] = ()
     trouble: str = ""
-    """Why the hub could not be searched."""
+    """Why the Hub could not be searched."""
     judging: str | None = None
-    """The model that is looked at now to see whether it fits."""
+    """The model whose verdict is being determined."""
     judged: Mapping[str, Suggestion] = field(default_factory=dict)
-    """Models of the hub of which that is known, by reference."""
+    """Models on the Hub with a verdict, by reference."""
     unjudged: Mapping[str, str] = field(default_factory=dict)
-    """Models of which that cannot be said, and why."""
+    """Models without a verdict, and the reason."""
     entries: tuple[Entry, ...] = ()
-    """What the path that was typed may go on with."""
+    """Completions of the typed path."""
 
 
 def matching(suggestions: Sequence[Suggestion], text: str) -> list[Suggestion]:
@@ -75,18 +75,18 @@ def is_path(text: str) -> bool:
 
 
 def is_reference(text: str) -> bool:
-    """Whether ``text`` looks like a path, a .gguf file or a hub id rather than like a word to filter by."""
+    """Whether ``text`` looks like a path, a .gguf file or a model ID rather than a filter word."""
     text = text.strip()
     return text.endswith(".gguf") or "/" in text or is_path(text)
 
 
 def is_word(text: str) -> bool:
-    """Whether the hub is searched for ``text``: it is long enough and no path."""
+    """Whether to search the Hub for ``text``: it is long enough and not a path."""
     return len(text.strip()) >= SHORTEST and not is_path(text)
 
 
 def rows(view: ModelView) -> tuple[list[Row], int | None]:
-    """What the list holds and where the cursor begins."""
+    """The rows of the list, and the initial cursor."""
     typed = view.text.strip()
     offered = matching(view.suggestions or (), view.text)
     refs = {suggestion.ref for suggestion in offered}
@@ -104,14 +104,14 @@ def rows(view: ModelView) -> tuple[list[Row], int | None]:
 
 
 def name(row: Row) -> str:
-    """What a row is known by when the list changes around it."""
+    """A stable key for a row when the list changes around it."""
     if isinstance(row, str):
         return f"={row}"
     return row.ref if isinstance(row, Suggestion) else row.path
 
 
 def state(view: ModelView) -> str:
-    """What goes on, in a line; empty if nothing does."""
+    """The current activity, in a line; empty if there is none."""
     return _waiting(view) or _outcome(view)
 
 
@@ -128,7 +128,7 @@ def _waiting(view: ModelView) -> str:
 
 
 def _outcome(view: ModelView) -> str:
-    if view.error is None:  # else that says what to do, and how the search went is of no interest
+    if view.error is None:  # otherwise that text has the remedy, and the search is irrelevant
         if view.trouble:
             return tr("! The Hub is not searched: {why}", why=one_line(view.trouble))
         if view.searched and view.searched == view.text.strip() and not view.matches:

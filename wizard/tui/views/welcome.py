@@ -1,4 +1,4 @@
-"""What the welcome shows: the machine in two lines, and the ways on with the right one first. Pure."""
+"""The content of the welcome screen: the machine in two lines, and the entries with the recommended one first. Pure."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that runs, one that is being built in the background, or one that does not run any more."""
+    """A server that is running, being built in the background, or stopped."""
 
     name: str
     about: str
     endpoint: Endpoint | None
-    """None unless it runs."""
+    """None unless it is running."""
     plan: Plan | None = None
-    """What it was made from, if it does not run."""
+    """Its plan, if it is not running."""
     building: bool = False
     """Whether its build is under way."""
 
 
 @dataclass(frozen=True, slots=True)
 class WelcomeView:
-    """What is known by now."""
+    """The state of the screen."""
 
     host: Host | None = None
     error: WizardError | None = None
     servers: tuple[Server, ...] | None = None
-    """None while they are being looked for."""
+    """None until they are found."""
     ran: tuple[Endpoint, ...] | None = None
-    """Those of them that ran when they were last looked for: the machine's free memory was what they left."""
+    """The servers that were running at the last check: the machine's free memory was measured with them."""
     suggestions: tuple[Suggestion, ...] | None = None
-    """None while they are being looked for."""
+    """None until they are found."""
     explanations: bool = False
-    """Whether the user has come to learn, and so to see every stage."""
+    """Whether explanations are on, so that the user sees every stage."""
     without: frozenset[str] = frozenset()
-    """Ids of the ways that a facilitator has closed."""
+    """IDs of the entries that a facilitator has hidden."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A way on."""
+    """An entry."""
 
     id: str
     """``server:NAME``, or one of serve, machine, model, recipes, settings, help, quit."""
@@ -63,30 +63,30 @@ class Row:
 
 
 def best(view: WelcomeView) -> Suggestion | None:
-    """The model that is recommended on this machine, as soon as it is known; one that asks for no token if there is."""
+    """The recommended model on this machine, once known; preferably one that needs no token."""
     usable = [suggestion for suggestion in view.suggestions or () if suggestion.usable]
     return next((suggestion for suggestion in usable if not suggestion.gated), next(iter(usable), None))
 
 
 def first(suggestions: Sequence[Suggestion]) -> str:
-    """The model that is recommended, if nobody chooses; empty, which no model is called, if there is none."""
+    """The default model; empty, which is not a valid model name, if there is none."""
     return next((suggestion.ref for suggestion in suggestions if suggestion.usable), "")
 
 
 def rows(view: WelcomeView) -> list[Row]:
-    """The ways on; those that must be waited for have their place from the beginning, but for servers."""
-    servers = [Row(f"server:{server.name}", _way_to(server), server.about) for server in view.servers or ()]
-    ways = [
+    """The entries; pending ones have their place from the beginning, except for servers."""
+    servers = [Row(f"server:{server.name}", _label(server), server.about) for server in view.servers or ()]
+    options = [
         _serve(view),
         Row("machine", tr("Check the machine"), tr("its hardware and what that means for models")),
         Row("model", tr("Choose another model"), tr("from a list, the Hub, a folder or a .gguf file")),
         Row("recipes", tr("Use a recipe"), tr("the tutorials, with all answers filled in")),
     ]
     rest = [Row("settings", tr("Settings")), Row("help", tr("Help")), Row("quit", tr("Quit"))]
-    return [*servers, *(way for way in ways if way.id not in view.without), *rest]
+    return [*servers, *(row for row in options if row.id not in view.without), *rest]
 
 
-def _way_to(server: Server) -> str:
+def _label(server: Server) -> str:
     name = one_line(server.name)
     if server.endpoint is not None:
         return tr("Chat with {name}", name=name)
@@ -94,8 +94,10 @@ def _way_to(server: Server) -> str:
 
 
 def right(view: WelcomeView) -> str:
-    """The id of the row that most people want now."""
-    elsewhere = view.host is not None and not view.host.is_here  # who plans for it wants no server here
+    """The ID of the entry that most users want now."""
+    elsewhere = (
+        view.host is not None and not view.host.is_here
+    )  # a plan for another machine does not need a server here
     if view.servers and not elsewhere:
         return f"server:{view.servers[0].name}"
     lacking = view.error is not None or (view.host is not None and not view.host.runs_triton)
@@ -108,13 +110,13 @@ def listed(
     measured: Callable[[str], str],
     before: Plan | None = None,
 ) -> list[Server]:
-    """What is being built first, then what answers, then what does not run any more.
+    """Servers being built first, then running ones, then stopped ones.
 
     Args:
-        ready: Servers that answer.
-        builds: Name of a server that is being built → how far it is, 0 to 1; None if that was stopped or has failed.
-        measured: What the server of a name took beside what was predicted, in a few words.
-        before: What the last server was made from that does not run any more.
+        ready: Running servers.
+        builds: Name of a server that is being built → progress, 0 to 1; None if the build was stopped or has failed.
+        measured: The measured and predicted memory of a server, in a few words.
+        before: The plan of the last server, if it is stopped.
     """
     answering = {endpoint.name: endpoint for endpoint in ready}
     over = tr("its build has ended; view the reason and try again")
@@ -126,7 +128,7 @@ def listed(
         if share is not None or name not in answering  # it may have been started elsewhere since
     ]
     for name in (server.name for server in servers if server.building):
-        answering.pop(name, None)  # it answers before its build has ended
+        answering.pop(name, None)  # it responds before its build has ended
     for endpoint in answering.values():
         about = tr("model {model} at {url}", model=one_line(endpoint.model), url=endpoint.http)
         servers.append(Server(endpoint.name, " · ".join(filter(None, (about, measured(endpoint.name)))), endpoint))
@@ -155,7 +157,7 @@ def _serve(view: WelcomeView) -> Row:
 
 
 def machine(view: WelcomeView) -> list[str]:
-    """The machine: what computes, and what can serve."""
+    """The machine: its compute hardware, and its runtimes."""
     host = view.host
     if host is None:
         return [] if view.error else [tr("◌ Checking this machine …")]
@@ -180,8 +182,8 @@ def _parts(host: Host) -> Sequence[str]:
 def _can(host: Host) -> str:
     if not host.runs_triton:
         return tr("✗ No Python on this machine can run Triton's Python backend; see the machine screen for what to do.")
-    ways = [engine.name for engine in host.engines if engine.works]
+    options = [engine.name for engine in host.engines if engine.works]
     pythons = [interpreter for interpreter in host.interpreters if interpreter.usable]
     if pythons:
-        ways.append("Python " + ".".join(map(str, pythons[0].version[:2])))
-    return tr("✓ Triton can run here with {ways}", ways=tr(" or ").join(ways)) if ways else ""
+        options.append("Python " + ".".join(map(str, pythons[0].version[:2])))
+    return tr("✓ Triton can run here with {ways}", ways=tr(" or ").join(options)) if options else ""

@@ -1,4 +1,4 @@
-"""What if: the constraints that can be changed in place, and what a step up or down makes of each. Pure."""
+"""What if: the constraints that can be changed in place, and their next values. Pure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ USERS = tuple(1 << power for power in range(11))
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One constraint.
+    """A constraint.
 
     Attributes:
-        name: Of the field of `Constraints`.
-        title: For people; given to `wizard.kernel.language.tr` where it is shown.
-        values: From the first to the last; numbers ascend.
-        now: What a choice has.
+        name: Name of the field of `Constraints`.
+        title: Display name; passed to `wizard.kernel.language.tr` where it is shown.
+        values: All values in order; numbers ascend.
+        now: Returns the value of a choice.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Field:
         return option if option is not None else self.now(choice) if choice else None
 
     def stepped(self, constraints: Constraints, choice: Choice | None, by: int) -> Constraints:
-        """The constraints with the next value, or the one before; the same at the end."""
+        """The constraints with the next or previous value; unchanged at the end."""
         now = self.value(constraints, choice)
         if isinstance(now, int):
             others = [item for item in self.values if isinstance(item, int) and (item > now if by > 0 else item < now)]
@@ -48,7 +48,7 @@ class Field:
         return constraints if value is None else replace(constraints, **{self.name: value})  # type: ignore[arg-type]  # as declared
 
     def words(self, constraints: Constraints, choice: Choice | None) -> str:
-        """The value for people, with a star if it is a constraint."""
+        """The value as text, with a star if it is a constraint."""
         now = self.value(constraints, choice)
         if self.name == "quantization" and now is not None:
             text = format_title(str(now), choice.dtype if choice else tr("16 bits"))
@@ -58,7 +58,7 @@ class Field:
 
 
 def fields(facts: ModelFacts) -> Sequence[Field]:
-    """What can be changed for this model: a checkpoint that is quantised keeps its format, a GGUF its KV cache too."""
+    """The fields for this model: a quantized checkpoint has a fixed format, a GGUF also a fixed KV cache."""
     stored = facts.quantization
     gguf = bool(stored and stored.method == "gguf")
     longest = facts.max_context or CONTEXTS[-1]
@@ -77,7 +77,7 @@ def fields(facts: ModelFacts) -> Sequence[Field]:
 
 
 def nearest(choices: Sequence[Choice], to: Choice | None) -> int:
-    """Where ``to`` is, or the choice that is most like it; the first if nothing is known."""
+    """The index of ``to``, or of the most similar choice; the first if nothing is known."""
     if to is None or to in choices:
         return choices.index(to) if to else 0
 

@@ -1,1 +1,1 @@
-"""The full-screen wizard in a browser: a server on this machine, the page, and what draws there."""
+"""The full-screen wizard in a browser: a server on this machine, the page, and its driver."""

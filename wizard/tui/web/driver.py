@@ -1,4 +1,4 @@
-"""Textual's driver for a browser, in the wizard's process; made to end with the tab that it is shown in."""
+"""Textual's driver for a browser, in the wizard's process; changed to exit with its tab."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from wizard.tui.textual_private import replace_write
 
 
 class Driver(WebDriver):
-    """Its standard input ends when the tab is closed, and also when the program that serves the page is killed.
+    """A driver whose standard input ends when the tab is closed, or when the page's server is killed.
 
-    Both are told to the app as a signal, which it obeys as in a terminal: a running step is stopped with all its
-    processes, served models go on running.
+    Both reach the app as a signal, with the same effect as in a terminal: a running step is stopped with all its
+    processes, served models keep running.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -33,7 +33,7 @@ class Driver(WebDriver):
 
 def _while_read(write: Callable[[bytes], int]) -> Callable[[bytes], int]:
     def write_if_read(data: bytes) -> int:
-        with suppress(BrokenPipeError):  # nobody reads any more; what is to be stopped still has to be stopped
+        with suppress(BrokenPipeError):  # the page is closed; the shutdown must still complete
             return write(data)
         return len(data)
 

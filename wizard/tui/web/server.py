@@ -1,8 +1,8 @@
-"""The full-screen wizard in a browser: each tab gets a wizard of its own, in a process of its own (textual-serve).
+"""The full-screen wizard in a browser: each tab gets its own wizard, in a separate process (textual-serve).
 
-A page that can start programs must be nobody else's. So only this machine is listened to; an address that works once
-gives a browser a cookie, and nothing is answered without it; and requests that another site makes a browser send are
-refused by what they cannot change: their ``Host`` and ``Origin`` (RFC 9110, 7.2; RFC 6454, 7).
+A page that can start programs must be private. So the server listens on this machine only; a one-time address gives a
+browser a cookie, which every request requires; and requests that another site makes a browser send are rejected by the
+headers that it cannot change: their ``Host`` and ``Origin`` (RFC 9110, 7.2; RFC 6454, 7).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from wizard.kernel.language import tr
 
 HERE = "127.0.0.1"
 FIRST_PORT, PORTS = 8750, 20
-"""The port that is tried first, and how many are tried."""
+"""The first port to try, and the number of ports to try."""
 ENDS_S = 30.0
-"""Seconds that a wizard gets to stop its step before it is killed; Triton gets 30 s to stop, a step less."""
+"""Seconds for a wizard to stop its step before it is killed; Triton gets 30 s to stop, a step less."""
 COOKIE = "triton_wizard_{port}"
-"""Browsers do not keep apart the cookies of one machine's ports (RFC 6265, 8.5)."""
+"""Browsers share cookies between the ports of a machine (RFC 6265, 8.5)."""
 DRIVER = "wizard.tui.web.driver:Driver"
 PAGE = Path(__file__).with_name("page.html")
 HEADERS = {
@@ -55,10 +55,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Gate:
-    """Who may come in.
+    """Access control.
 
     Args:
-        port: Where is listened; it is part of what ``Host`` and ``Origin`` must say.
+        port: The server's port, which is part of valid ``Host`` and ``Origin`` headers.
     """
 
     def __init__(self, port: int) -> None:
@@ -70,11 +70,11 @@ class Gate:
         self._session = secrets.token_urlsafe(32)
 
     def is_ours(self, request: web.Request) -> bool:
-        """Whether the request is for us by name, and made by one of our pages or by the user."""
+        """Whether the request's host is ours, and it was sent by one of our pages or by the user."""
         if request.host not in self.hosts:
             return False
         origin = request.headers.get("Origin")
-        if origin is None:  # browsers say it with every websocket
+        if origin is None:  # browsers send it with every websocket
             return request.headers.get("Upgrade") is None
         return origin == f"http://{request.host}"
 
@@ -83,32 +83,34 @@ class Gate:
         return _same(request.cookies.get(self.cookie, ""), self._session)
 
     def redeems(self, token: str) -> bool:
-        """Whether ``token`` is the one that was given out; it is void from then on."""
+        """Whether ``token`` is the valid one; it can be used only once."""
         right = bool(self.token) and _same(token, self.token)
         if right:
             self.token = ""
         return right
 
     def give_session(self, response: web.Response) -> None:
-        """Give the browser the cookie, until it is closed; no script and no other site can use it."""
+        """Set the cookie in the browser, until it is closed; no script and no other site can use it."""
         response.set_cookie(self.cookie, self._session, httponly=True, samesite="Strict", path="/")
 
 
 def _same(given: str, right: str) -> bool:
-    """Compared in a time that tells nothing; ``given`` may be any bytes, which aiohttp reads with surrogateescape."""
+    """A constant-time comparison; ``given`` may be any bytes, which aiohttp reads with surrogateescape."""
     return secrets.compare_digest(given.encode(errors="surrogateescape"), right.encode())
 
 
 def _is_a_defect(record: logging.LogRecord) -> bool:
-    """Whether the user is to see what aiohttp says; not that some program of the machine talked no HTTP to the port."""
+    """Whether to show aiohttp's message to the user; not if a program on this machine sent something other than
+    HTTP.
+    """
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 class Session(AppService):  # type: ignore[misc]  # textual-serve has no types here
-    """The wizard of one tab."""
+    """The wizard of a tab."""
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> asyncio.subprocess.Process:
-        """Start it without a shell, in a session of its own: Ctrl-C is for the program that serves the page."""
+        """Start it without a shell, in its own session: Ctrl-C is for the page's server."""
         self._process = await asyncio.create_subprocess_exec(
             *self.command,
             stdin=asyncio.subprocess.PIPE,
@@ -121,7 +123,7 @@ class Session(AppService):  # type: ignore[misc]  # textual-serve has no types h
         return self._process
 
     async def run(self) -> None:
-        """Carry what it draws to the page; a wizard that has ended ends the page."""
+        """Send its output to the page; when the wizard exits, the page ends."""
         try:
             await super().run()
         finally:
@@ -129,12 +131,12 @@ class Session(AppService):  # type: ignore[misc]  # textual-serve has no types h
                 await self.remote_close()
 
     async def on_data(self, payload: bytes) -> None:
-        """Show what it draws; of a page that is gone nothing is left to do, but it must not wait for its reader."""
+        """Send its output; if the page is closed, drop it, because the wizard must not wait for a reader."""
         with contextlib.suppress(ConnectionError):
             await super().on_data(payload)
 
     async def stop(self) -> None:
-        """The tab is closed: the wizard stops what it does (see `wizard.tui.web.driver`), or is killed if it cannot."""
+        """The tab was closed: the wizard shuts down (see `wizard.tui.web.driver`), or is killed if it cannot."""
         process: asyncio.subprocess.Process | None = self._process
         if process is None:
             return
@@ -150,11 +152,11 @@ class Session(AppService):  # type: ignore[misc]  # textual-serve has no types h
 
 
 class WebWizard(Server):  # type: ignore[misc]
-    """Serves the page and a wizard for each tab that shows it.
+    """Serves the page, with a wizard per tab.
 
     Args:
         argv: The command that runs the wizard.
-        port: Where is listened.
+        port: The port to listen on.
     """
 
     def __init__(self, argv: Sequence[str], port: int) -> None:
@@ -165,7 +167,7 @@ class WebWizard(Server):  # type: ignore[misc]
 
     @property
     def address(self) -> str:
-        """What to open; it works once."""
+        """The one-time address to open."""
         return f"{self.public_url}/?token={self.gate.token}"
 
     async def _make_app(self) -> web.Application:
@@ -185,7 +187,7 @@ class WebWizard(Server):  # type: ignore[misc]
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Nothing is answered but to the browser that had the token."""
+        """Reject all requests except those of the browser that had the token."""
         if self.gate.is_ours(request):
             token = request.query.get("token")
             if request.method == "GET" and request.path == "/" and token and self.gate.redeems(token):
@@ -200,8 +202,8 @@ class WebWizard(Server):  # type: ignore[misc]
         return web.Response(text=str(error), status=403)
 
     def _let_in(self) -> web.Response:
-        """A page that leads to the wizard: a redirect would still count as sent by whoever made the link (Strict)."""
-        icon = '<link rel="icon" href="data:,">'  # or the browser asks for one, which is not there
+        """A page that leads to the wizard: a redirect would still count as sent by the link's author (Strict)."""
+        icon = '<link rel="icon" href="data:,">'  # otherwise the browser requests a missing one
         link = f'<!DOCTYPE html>{icon}<meta http-equiv="refresh" content="0;url=/"><a href="/">{escape(self.title)}</a>'
         response = web.Response(text=link, content_type="text/html")
         self.gate.give_session(response)
@@ -232,7 +234,7 @@ class WebWizard(Server):  # type: ignore[misc]
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """A tab: a wizard for as long as it is open."""
-        tab = web.WebSocketResponse(heartbeat=15, max_msg_size=0)  # what is pasted may be long, and is the user's own
+        tab = web.WebSocketResponse(heartbeat=15, max_msg_size=0)  # pasted text may be long, and is the user's own
         await tab.prepare(request)
         session = Session(
             self.argv,
@@ -254,11 +256,11 @@ class WebWizard(Server):  # type: ignore[misc]
         await asyncio.gather(*(tab.close() for tab in tuple(self._open)))
 
     async def run(self, listening: socket.socket, opened: Callable[[str], None]) -> None:
-        """Serve until SIGINT, SIGTERM or SIGHUP, then end every tab's wizard.
+        """Serve until SIGINT, SIGTERM or SIGHUP, then stop every tab's wizard.
 
         Args:
             listening: A bound socket.
-            opened: Is told the address as soon as it is answered.
+            opened: Called with the address once the server is ready.
         """
         server_logger.addFilter(_is_a_defect)
         runner = web.AppRunner(await self._make_app(), access_log=None, shutdown_timeout=ENDS_S + 5)
@@ -276,7 +278,7 @@ class WebWizard(Server):  # type: ignore[misc]
 
 
 def listen(port: int | None) -> socket.socket:
-    """A socket bound to ``port``, or to the first free one from `FIRST_PORT` on; only this machine can reach it.
+    """A socket bound to ``port``, or to the first free one from `FIRST_PORT` on; reachable from this machine only.
 
     Raises:
         UsageError: TW-U61 if it is in use, or all of them are.
@@ -305,8 +307,8 @@ def serve(argv: Sequence[str], *, port: int | None = None, browser: bool = True)
 
     Args:
         argv: The command that runs the wizard.
-        port: Where to listen; the first free one from `FIRST_PORT` on if not given.
-        browser: Open a browser, where there is a desktop.
+        port: The port; by default the first free one from `FIRST_PORT` on.
+        browser: Whether to open a browser, if there is a desktop.
 
     Raises:
         UsageError: TW-U61 if the port is in use.
@@ -325,16 +327,16 @@ def serve(argv: Sequence[str], *, port: int | None = None, browser: bool = True)
 
 
 def has_desktop() -> bool:
-    """Whether a browser would open in a window; without one it would take this terminal."""
+    """Whether a browser would open in a window; otherwise it would use this terminal."""
     return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
 def open_browser(address: str, folder: Path) -> None:
-    """Open a file that leads to ``address``: every user of the machine sees what a browser is started with.
+    """Open a file that redirects to ``address``: all users of the machine can see a browser's arguments.
 
     Args:
-        address: What to open.
-        folder: Where only this user can read.
+        address: The address to open.
+        folder: A folder that only this user can read.
     """
     file = folder / "open.html"
     file.write_text(f'<!DOCTYPE html><meta http-equiv="refresh" content="0;url={escape(address)}">', encoding="utf-8")

@@ -1,1 +1,1 @@
-"""Pieces that several screens share."""
+"""Widgets that several screens share."""

@@ -1,4 +1,4 @@
-"""Where questions come from: the field to write in, with how full the context is, and those that are offered."""
+"""The source of questions: the input field, with the context gauge, and the offered questions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from wizard.tui.widgets.prompt import Prompt
 
 
 class Asking(Vertical):
-    """What is to be asked is told as `Asked`."""
+    """Posts questions as `Asked`."""
 
     DEFAULT_CSS = """
     Asking { height: auto; }
     """
 
     class Asked(Message):
-        """A question is to be sent; if ``again``, it takes the place of the last one."""
+        """A question to send; if ``again``, it replaces the last one."""
 
         def __init__(self, text: str, again: bool) -> None:
             super().__init__()
@@ -47,12 +47,12 @@ class Asking(Vertical):
         yield Prompt()
 
     def show(self, view: ChatView, *, waits: bool, private: bool) -> None:
-        """Show what the next question is about.
+        """Show the state for the next question.
 
         Args:
             view: The conversation.
-            waits: Nothing can be asked now.
-            private: Nothing is kept.
+            waits: Whether no question can be sent now.
+            private: Whether saving is off.
         """
         self._view, self._waits = view, waits
         offered = len(view.served.questions) if view.served else 0
@@ -67,12 +67,12 @@ class Asking(Vertical):
         self._count()
 
     def measure(self, meter: Meter) -> None:
-        """Say from here on how full the context is, as ``meter`` counts its tokens."""
+        """Show how full the context is, with ``meter`` counting its tokens."""
         self._meter = meter
         self._count()
 
     def _count(self) -> None:
-        """While an answer comes, as full as it was."""
+        """During an answer, the gauge is not updated."""
         prompt = self.query_one(Prompt)
         if self._meter is not None and not self._waits:
             self._usage = self._meter.usage(self._view.conversation, prompt.written)
@@ -80,15 +80,15 @@ class Asking(Vertical):
             prompt.border_subtitle = gauge(self._usage, self.screen.size.width)
 
     def on_prompt_written(self) -> None:
-        """Count it."""
+        """Update the gauge."""
         self._count()
 
     def on_resize(self) -> None:
-        """Where there is little room, less is said."""
+        """With little room, show less."""
         self._count()
 
     def on_prompt_sent(self, message: Prompt.Sent) -> None:
-        """Ask what was written."""
+        """Send the text."""
         self.query_one(Prompt).waits = True
         self._ask(message.text)
 
@@ -99,11 +99,11 @@ class Asking(Vertical):
     # The last question
 
     def on_prompt_previous(self) -> None:
-        """Bring it back to be changed and asked anew."""
+        """Edit the last question and send it again."""
         self._bring_back()
 
     def edit(self) -> None:
-        """Bring it back; what is sent then takes its place."""
+        """Edit the last question; the sent text replaces it."""
         self.edits = True
         self._bring_back()
 
@@ -112,24 +112,24 @@ class Asking(Vertical):
             self.query_one(Prompt).write(questions[-1])
 
     def unedit(self) -> None:
-        """Leave it as it was."""
+        """Cancel editing."""
         self.edits = False
         self.query_one(Prompt).text = ""
 
     # Offered questions
 
     def offer(self, questions: Iterable[str]) -> None:
-        """Offer these."""
+        """Offer these questions."""
         self.query_one(Picker).show([Content(plain(text)) for text in questions], None)
 
     def choose(self) -> None:
-        """Go to them."""
+        """Focus them."""
         picker = self.query_one(Picker)
         picker.highlighted = picker.highlighted or 0
         picker.focus()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Ask the chosen one."""
+        """Send the chosen one."""
         self.query_one(Prompt).focus()
         if not self._waits and self._view.served:
             self._ask(self._view.served.questions[event.option_index])

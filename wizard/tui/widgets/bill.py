@@ -1,4 +1,4 @@
-"""The memory bill of a choice: one stacked bar, and below it what each part is and how big."""
+"""The memory breakdown of a choice: a stacked bar, and below it each part with its size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wizard.texts.report import bill, bill_title, shares
 from wizard.tui.widgets.lines import Lines
 
 LEAST_WIDTH = 30
-"""Cells; in fewer nothing is shown."""
+"""Width in cells below which nothing is shown."""
 GAP = "  "
 NAME_WIDTH = 12
 """Cells for the name of a part."""
@@ -22,11 +22,11 @@ MARKS = {
     "left": ("·", "$foreground 40%"),
     "excess": ("!", "$error"),
 }
-"""Character and style by kind of part; the characters tell them apart without colours."""
+"""Character and style by type of part; the characters are distinguishable without colors."""
 
 
 def bar(memory: Memory, width: int) -> Content:
-    """The parts side by side in ``width`` cells."""
+    """The parts as a bar of ``width`` cells."""
     parts = bill(memory)
     counts = shares(parts, width)
     return Content.assemble(
@@ -42,12 +42,12 @@ class MemoryBill(Lines):
         self._choice: Choice | None = None
 
     def show(self, choice: Choice) -> None:
-        """Show the bill of ``choice``."""
+        """Show the memory breakdown of ``choice``."""
         self._choice = choice
         self.changed()
 
     def lines(self, width: int) -> list[Content]:
-        """Title, bar, and a row for each part."""
+        """Title, bar, and a row per part."""
         if self._choice is None or width < LEAST_WIDTH:
             return [Content("")]
         memory = self._choice.memory

@@ -1,4 +1,4 @@
-"""Live cards: what moves on the machine. Only the lines that changed are drawn again."""
+"""Live cards of the machine. Only changed lines are redrawn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wizard.tui.widgets.lines import LEAST_WIDTH, Lines
 
 
 class LiveCards(Lines):
-    """GPUs, processor and memory as they are now."""
+    """Current readings of GPUs, processor and memory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -19,7 +19,7 @@ class LiveCards(Lines):
         self._reading: Reading | None = None
 
     def show(self, host: Host | None, reading: Reading | None) -> None:
-        """Show ``reading``; until there is one, what the probe found."""
+        """Show ``reading``; before the first one, the probed values."""
         self._host, self._reading = host, reading
         self.changed()
 

@@ -1,4 +1,4 @@
-"""The frame of every screen: where in the journey we are, and which keys do something now."""
+"""The frame of every screen: the current stage of the workflow, and the active keys."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from wizard.kernel.language import mark, tr
 GAP = 2
 """Cells between two keys."""
 MOST_LINES = 3
-"""Lines of keys; help has them all."""
+"""Maximum lines of keys; help has them all."""
 LAST = ("back", "help", "settings", "command_palette", "quit")
-"""Actions whose keys stand at the end of the key bar, in this order."""
+"""Actions whose keys are at the end of the key bar, in this order."""
 FIRST_TO_GO = ("settings", "command_palette")
-"""Actions that the key bar leaves to the help where there is little room, in this order."""
+"""Actions that the key bar drops first if there is little room, in this order."""
 STAGES = (mark("Machine"), mark("Model"), mark("Advice"), mark("Review"), mark("Build"), mark("Chat"))
 
 
 @runtime_checkable
 class Speaks(Protocol):
-    """A screen or a part of one with words that it was not given but says by itself."""
+    """A screen or widget with its own translatable text."""
 
     def relabel(self) -> None:
-        """Say them in the present language: another was chosen."""
+        """Render the text again, after the language has changed."""
 
 
 class JourneyBar(Widget):
-    """One line: the stages that are behind, the one we are in, and those that come."""
+    """A line with the past, current and future stages."""
 
     DEFAULT_CSS = """
     JourneyBar { dock: top; height: 1; padding: 0 1; background: $panel; color: $text-muted; }
@@ -49,11 +49,11 @@ class JourneyBar(Widget):
         """Index into `STAGES`; -1 before the first."""
 
     def relabel(self) -> None:
-        """Name the stages in the present language."""
+        """Render the stages in the current language."""
         self.refresh()
 
     def render(self) -> Content:
-        """The whole journey where there is room for it, else only the present stage."""
+        """All stages if there is room, else only the current one."""
         brand = ("◆ triton-wizard  ", "bold $primary")
         if self.size.width < 76:
             here = f"{self.stage + 1}/{len(STAGES)} {tr(STAGES[self.stage])}" if self.stage >= 0 else ""
@@ -70,11 +70,11 @@ class JourneyBar(Widget):
 
 
 PRINTED = {"pageup": "PgUp", "pagedown": "PgDn"}
-"""Keys whose printed names have capitals inside."""
+"""Keys whose printed names have inner capitals."""
 
 
 class KeyRow(NamedTuple):
-    """A binding that does something now, as it is shown."""
+    """A displayed active binding."""
 
     keys: str
     about: str
@@ -83,7 +83,7 @@ class KeyRow(NamedTuple):
 
 
 def key_name(key: str) -> str:
-    """The name of a key (Textual's, ``ctrl+r``) as it is printed on it: ``^R``."""
+    """The printed name of a key (Textual's ``ctrl+r``): ``^R``."""
     *modifiers, last = key.split("+")
     last = PRINTED.get(last) or format_key(last)
     caret = "^" * ("ctrl" in modifiers)
@@ -92,10 +92,10 @@ def key_name(key: str) -> str:
 
 
 def key_rows(screen: Screen[Any], *, hidden: bool = False) -> list[KeyRow]:
-    """What the keys do on ``screen`` now, a row for what is done, the general ones last.
+    """The active keys of ``screen``, a row per action, the general ones last.
 
-    With ``hidden`` also what the key bar has no room for. Keys of several parts of the screen that are described by the
-    same word (arrows and pages scroll) share a row.
+    With ``hidden`` also those without room in the key bar. Keys of several parts of the screen with the same
+    description (arrows and pages scroll) share a row.
     """
     active_keys = [
         active_binding
@@ -119,7 +119,7 @@ def key_rows(screen: Screen[Any], *, hidden: bool = False) -> list[KeyRow]:
 
 
 def _keys(binding: Binding, node: DOMNode, active: Sequence[ActiveBinding]) -> str:
-    """How the keys are shown: as the binding says, unless the user has chosen others."""
+    """The displayed keys: the binding's own, unless the user has changed them."""
     alike = [
         other.binding for other in active if other.node is node and other.binding.description == binding.description
     ]
@@ -134,9 +134,9 @@ def shown_bindings(screen: Screen[Any]) -> list[Binding]:
 
 
 class KeyBar(Widget):
-    """Every key that does something now, wrapped over as many lines as it takes; each can be clicked.
+    """All active keys, wrapped over as many lines as needed; each can be clicked.
 
-    (Textual's own footer has one line: what does not fit is out of sight.)
+    (Textual's own footer has a single line and hides the rest.)
     """
 
     DEFAULT_CSS = """
@@ -157,12 +157,12 @@ class KeyBar(Widget):
         self.refresh(layout=True)
 
     def relabel(self) -> None:
-        """Describe the keys in the present language, which may take more lines."""
+        """Describe the keys in the current language, which may need more lines."""
         self._rows = None
         self.refresh(layout=True)
 
     def on_click(self, event: events.Click) -> None:
-        """Do what the key does."""
+        """Run the key's action."""
         if key := event.style.meta.get("key"):
             self.app.simulate_key(key)
 
@@ -173,7 +173,9 @@ class KeyBar(Widget):
             self.refresh(layout=len(self.lines(self.size.width)) != self.size.height)
 
     def lines(self, width: int) -> list[Content]:
-        """The keys in lines of at most ``width`` cells; where not all have room, what goes on, back and help do."""
+        """The keys in lines of at most ``width`` cells; without room for all, those to continue, go back and get help
+        are kept.
+        """
         rows = self._rows = self._rows or key_rows(self.screen)
         lines = self._wrapped(rows, width)
         for action in FIRST_TO_GO:
@@ -198,11 +200,11 @@ class KeyBar(Widget):
         return lines
 
     def get_content_width(self, container: Size, _viewport: Size) -> int:
-        """As wide as there is room."""
+        """The available width."""
         return container.width
 
     def get_content_height(self, _container: Size, _viewport: Size, width: int) -> int:
-        """As high as the keys need at this width."""
+        """The height that the keys need at this width."""
         return len(self.lines(width))
 
     def render(self) -> Content:

@@ -1,4 +1,6 @@
-"""Who answers: one model, or two that are asked the same and are compared; and whose answers are read."""
+"""The answering models: one, or two that get the same questions and are compared; and which one is selected for
+reading.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,17 @@ from wizard.tui.widgets.model_chat import ModelChat
 
 
 class Comparison(Container):
-    """What becomes of an answer is told by `ModelChat.Changed`.
+    """Posts the state of answers as `ModelChat.Changed`.
 
     Args:
         send: Stream the answer of a server to a conversation.
-        endpoint: The server that is asked from the beginning.
-        conversation: What was said with it before.
-        clock: Seconds that only go forward.
+        endpoint: The first server.
+        conversation: The earlier conversation with it.
+        clock: Monotonic seconds.
     """
 
     class Meant(Message):
-        """Another one is read now."""
+        """Another model is selected."""
 
     def __init__(
         self,
@@ -53,39 +55,39 @@ class Comparison(Container):
         return ModelChat(endpoint, partial(self._send, endpoint), conversation, clock=self._clock, id=name)
 
     def compose(self) -> ComposeResult:
-        """A second one may come later."""
+        """A second one may be added later."""
         yield self.first
 
     def relabel(self) -> None:
-        """Say in the present language which one is read."""
-        for talk in self.every:
+        """Show in the current language which one is selected."""
+        for talk in self.chats:
             talk.say_name(tr("find, copy, save, log: here") if talk is self.here else "")
 
-    # Who is asked
+    # The answering models
 
     @property
-    def every(self) -> list[ModelChat]:
-        """Everyone who answers."""
+    def chats(self) -> list[ModelChat]:
+        """All answering models."""
         return [self.first, self.second] if self.second else [self.first]
 
     @property
     def answering(self) -> list[ModelChat]:
-        """Those whose answer comes now."""
-        return [talk for talk in self.every if talk.view.busy == "answering"]
+        """Those with a current answer."""
+        return [talk for talk in self.chats if talk.view.busy == "answering"]
 
     @property
     def busy(self) -> bool:
-        """Whether somebody answers, or the server is stopped."""
-        return any(talk.view.busy for talk in self.every)
+        """Whether any is answering, or the server is being stopped."""
+        return any(talk.view.busy for talk in self.chats)
 
     def ask(self, text: str, *, again: bool = False) -> None:
-        """Ask everybody the same question.
+        """Send the same question to all.
 
         Args:
             text: The question.
-            again: It takes the place of the last one, of those who were asked one.
+            again: Whether it replaces the last one, for those that had one.
         """
-        for talk in self.every:
+        for talk in self.chats:
             if again and talk.view.texts("user"):
                 talk.ask_again(text)
             else:
@@ -93,36 +95,36 @@ class Comparison(Container):
 
     def stop(self) -> None:
         """Stop the answers."""
-        for talk in self.every:
+        for talk in self.chats:
             talk.stop()
 
     def change(self, conversation: Conversation) -> None:
-        """Everybody answers as in ``conversation`` from here on: settings, system prompt."""
+        """All use the settings and system prompt of ``conversation`` from now on."""
         self.first.change(conversation)
         if self.second is not None:
             old = self.second.view.conversation.with_system(conversation.system)
             self.second.change(replace(old, sampling=conversation.sampling))
 
     def begin(self) -> None:
-        """Begin anew; settings and system prompt stay."""
-        for talk in self.every:
+        """Start over; settings and system prompt are kept."""
+        for talk in self.chats:
             talk.show(_begun(talk.view.conversation))
 
     def go_on(self, conversation: Conversation) -> None:
-        """Go on with another ``conversation`` with the first model; the second begins anew."""
+        """Continue another ``conversation`` with the first model; the second starts over."""
         self.first.show(conversation)
         if self.second is not None:
             self.second.show(_begun(conversation))
 
     async def join(self, endpoint: Endpoint) -> None:
-        """Let the model at ``endpoint`` answer beside the first."""
+        """Add the model at ``endpoint`` to the comparison."""
         second = self._talk(endpoint, _begun(self.first.view.conversation), "second")
         await self.mount(second)
         self.second = second
         self.relabel()
 
     async def part(self) -> None:
-        """Let the first answer alone again."""
+        """Remove the second model."""
         self.mean(self.first)
         if self.second is not None:
             second, self.second = self.second, None
@@ -130,15 +132,15 @@ class Comparison(Container):
 
     @property
     def compared(self) -> Content:
-        """What is measured of both, once there is something; empty while there is but one."""
+        """The measurements of both, once available; empty for a single model."""
         if self.second is None:
             return Content()
         return comparison((self.first.endpoint.name, self.first.view), (self.second.endpoint.name, self.second.view))
 
-    # Which one is read
+    # Which one is selected
 
     def mean(self, talk: ModelChat) -> None:
-        """Read ``talk`` from here on; nothing is sought in the other one any more."""
+        """Select ``talk``; the search in the other one ends."""
         if talk is not self.here:
             self.seek("", 0)
             self.here = talk
@@ -146,17 +148,17 @@ class Comparison(Container):
             self.post_message(self.Meant())
 
     def on_click(self, event: events.Click) -> None:
-        """Mean the one that is clicked."""
+        """Select the clicked one."""
         inside = event.widget.ancestors_with_self if event.widget else []
-        self.mean(next((talk for talk in self.every if talk in inside), self.here))
+        self.mean(next((talk for talk in self.chats if talk in inside), self.here))
 
     def seek(self, text: str, by: int) -> tuple[int, int]:
-        """Find in the one that is read: as `wizard.tui.widgets.transcript.Transcript.seek`."""
+        """Find in the selected one: as `wizard.tui.widgets.transcript.Transcript.seek`."""
         return self.here.transcript.seek(text, by)
 
 
 def _begun(conversation: Conversation) -> Conversation:
-    """Nothing said yet, answered in the same way."""
+    """An empty conversation with the same settings."""
     return replace(
         conversation, messages=tuple(message for message in conversation.messages if message.role == "system")
     )

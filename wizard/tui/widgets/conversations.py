@@ -1,4 +1,4 @@
-"""Kept conversations: search in all of them, open, rename, delete."""
+"""Saved conversations: search, open, rename, delete."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TITLE = Question("title", "text", mark("Title"), "", required=True)
 
 
 class Conversations(Vertical):
-    """A field to search in and the list; the arrows move in the list while one writes."""
+    """A search field and the list; the arrows move in the list while the user types."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", mark("Open"), priority=True, key_display="⏎", id="chat.list_open"),
@@ -39,7 +39,7 @@ class Conversations(Vertical):
     ]
 
     class Chosen(Message):
-        """A conversation is to be gone on with."""
+        """A conversation to continue."""
 
         def __init__(self, number: int) -> None:
             super().__init__()
@@ -51,7 +51,7 @@ class Conversations(Vertical):
         self._entries: list[Entry] = []
 
     def compose(self) -> ComposeResult:
-        """Search, list, and what there is to say."""
+        """Search, list, and messages."""
         yield Input(id="search", compact=True)
         yield Picker(id="entries")
         yield Static(id="none")
@@ -61,17 +61,17 @@ class Conversations(Vertical):
         self.relabel()
 
     def relabel(self) -> None:
-        """Say everything in the present language."""
+        """Update all text to the current language."""
         self.query_one("#search", Input).placeholder = tr("Search all conversations …")
         self.find()
 
     def on_input_changed(self) -> None:
-        """Search on."""
+        """Search again."""
         self.find()
 
     @work(exclusive=True, group="find")
     async def find(self) -> None:
-        """Look again, with what is written in the field."""
+        """Search for the text in the field again."""
         text = self.query_one("#search", Input).value
         try:
             self._entries = await self._keeping.search(text)
@@ -93,7 +93,7 @@ class Conversations(Vertical):
         self.refresh_bindings()
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """There must be one to do it with."""
+        """Enabled if a conversation is selected."""
         least = {"open": 1, "move": 2, "rename": 1, "delete": 1}
         return len(self._entries) >= least.get(action, 0)
 
@@ -108,7 +108,7 @@ class Conversations(Vertical):
         picker.highlighted = min(max((picker.highlighted or 0) + by, 0), len(self._entries) - 1)
 
     def action_open(self) -> None:
-        """Go on with the one under the cursor."""
+        """Continue the selected one."""
         self.post_message(self.Chosen(self._entry.id))
 
     @property
@@ -117,7 +117,7 @@ class Conversations(Vertical):
 
     @work(exclusive=True, group="form")
     async def action_rename(self) -> None:
-        """Ask for another title."""
+        """Ask for a new title."""
         entry = self._entry
         answers = await self.app.push_screen_wait(
             FormScreen(tr("Rename the conversation"), [TITLE], {"title": entry.title})
@@ -129,7 +129,7 @@ class Conversations(Vertical):
 
     @work(exclusive=True, group="form")
     async def action_delete(self) -> None:
-        """Delete the one under the cursor after a question."""
+        """Delete the selected one after confirmation."""
         entry = self._entry
         question = tr("Delete '{title}'? You cannot undo this.", title=one_line(entry.title))
         choices = [("keep", tr("Keep it")), ("delete", tr("Delete it"))]
@@ -140,7 +140,7 @@ class Conversations(Vertical):
 
 
 def _row(entry: Entry, present: bool) -> Content:
-    """Title, what was found, when and with what; the present one is marked."""
+    """Title, matching text, time and model; the current one is marked."""
     count = ntr("{count} message", "{count} messages", entry.messages, count=entry.messages)
     day = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.updated))
     parts: list[Content | str | tuple[str, str]] = [(one_line(entry.title), "bold")]

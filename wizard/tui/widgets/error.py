@@ -1,4 +1,4 @@
-"""An error, in the place where it happened or as a note: what, what to do, and the code to search for."""
+"""An error, in place or as a notification: what happened, what to do, and the code to search for."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class ErrorPanel(Static):
         """Show ``error``, or nothing.
 
         Args:
-            error: What went wrong.
-            line: Of a log, what says why; empty if none does.
-            log: The file with all of it; empty if there is none.
+            error: The error.
+            line: The line of a log with the cause; empty if there is none.
+            log: The file with the complete log; empty if there is none.
         """
         self.display = error is not None
         if error is None:
@@ -48,7 +48,7 @@ class ErrorPanel(Static):
 
 @contextmanager
 def errors_shown(app: App[Any]) -> Iterator[None]:
-    """Say what goes wrong within as a note; what comes behind goes on."""
+    """Show errors inside the block as a notification; execution continues after it."""
     try:
         yield
     except WizardError as error:

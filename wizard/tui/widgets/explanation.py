@@ -1,4 +1,4 @@
-"""The explanation of a stage or a step, below it: all of it where there is room, else its first sentence."""
+"""The explanation of a stage or a step, below it: all of it if there is room, else its first sentence."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from wizard.kernel.text import one_line, plain
 from wizard.tui.widgets.pane import Pane
 
 ROOMY = Size(60, 30)
-"""Columns and rows of a terminal that has room for the whole explanation below the stage."""
+"""Minimum columns and rows of a terminal for the complete explanation below the stage."""
 ROWS_FOR_ONE = 20
-"""Rows of a terminal that has room for its first sentence."""
+"""Minimum rows of a terminal for its first sentence."""
 COLUMNS_FOR_TWO = 100
-"""Columns from which on the tutorial's commands stand beside the explanation."""
+"""Columns from which on the tutorial's commands are shown next to the explanation."""
 
 
 def roomy(size: Size) -> bool:
-    """Whether the whole explanation can stand below the stage in a terminal of this size."""
+    """Whether the complete explanation fits below the stage in a terminal of this size."""
     return size.width >= ROOMY.width and size.height >= ROOMY.height
 
 
 class Pinned(Static):
-    """What a facilitator decided of what a stage asks, above the stage."""
+    """The pinned answers of a stage, above it."""
 
     DEFAULT_CSS = """
     Pinned { height: auto; padding: 0 2; background: $panel; color: $warning; }
     """
 
     def on_resize(self) -> None:
-        """A low terminal is left to the stage."""
+        """In a low terminal it is hidden."""
         low = self.app.size.height < ROWS_FOR_ONE
         self.styles.max_height = 1 if low else 3
         self.styles.text_wrap, self.styles.text_overflow = ("nowrap", "ellipsis") if low else ("wrap", "fold")
 
 
 class ExplanationPanel(Pane):
-    """Shown and filled by the stage; it never takes the focus and is scrolled with what else is to be read."""
+    """Shown and filled by the stage; it never takes the focus and scrolls with the other details."""
 
     DEFAULT_CSS = """
     ExplanationPanel {
@@ -61,7 +61,7 @@ class ExplanationPanel(Pane):
         self._shown: tuple[tuple[Part, ...], Size, str] | None = None
 
     def compose(self) -> ComposeResult:
-        """What is said, and what a tutorial has one type."""
+        """The explanation, and the tutorial's commands."""
         yield Static(classes="said")
         yield Static(classes="typed")
 
@@ -69,7 +69,7 @@ class ExplanationPanel(Pane):
         """Show ``explanation`` if the terminal has room for all of it, or for its first sentence if ``brief``."""
         size = self.app.size
         if self._shown == (tuple(explanation), size, title):
-            return  # a build shows its progress many times a second; what is scrolled stays scrolled
+            return  # a build updates its progress many times a second; the scroll position is kept
         self._shown = tuple(explanation), size, title
         full = roomy(size)
         self.display = bool(explanation) and (full or (brief and size.height >= ROWS_FOR_ONE))
@@ -84,7 +84,7 @@ class ExplanationPanel(Pane):
         self.scroll_home(animate=False)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Beside one another where the panel is wide."""
+        """Side by side if the panel is wide."""
         self.set_class(event.size.width >= COLUMNS_FOR_TWO, "-beside")
 
 

@@ -1,4 +1,4 @@
-"""Facts as rows: what it is on the left, what was found on the right, which wraps."""
+"""Facts as rows: the label on the left, the value on the right, which wraps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Facts(Grid):
     """
 
     async def show(self, rows: Iterable[tuple[str | Content, Content]]) -> None:
-        """Show these rows (label and value) instead of the present ones."""
+        """Show these rows (label and value) instead of the current ones."""
         cells = [
             Static(Content(cell) if isinstance(cell, str) else cell, classes=name)
             for row in rows

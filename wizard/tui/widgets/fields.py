@@ -1,4 +1,4 @@
-"""The constraints that can be changed in place, in a row: the one that keys change stands between ‹ and ›."""
+"""The constraints that can be changed in place, in a row: the one that keys change is between ‹ and ›."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAST_WIDTH = 16
 
 
 class WhatIf(Lines):
-    """Titles and values, wrapped where there is not room."""
+    """Titles and values, wrapped if needed."""
 
     class Picked(Message):
         """A field was clicked."""
@@ -37,7 +37,7 @@ class WhatIf(Lines):
         self.changed()
 
     def on_click(self, event: events.Click) -> None:
-        """Choose what was clicked."""
+        """Select the clicked one."""
         if (at := event.style.meta.get("field")) is not None:
             self.post_message(self.Picked(at))
 

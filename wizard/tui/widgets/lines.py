@@ -1,4 +1,4 @@
-"""A widget that is as high as its lines; a change draws only the lines that are others now."""
+"""A widget with the height of its lines; a change redraws only the changed lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAST_WIDTH = 8
 
 
 class Lines(Widget):
-    """What is shown depends on the width alone; `changed` says that it is something else now."""
+    """The content depends on the width alone; `changed` requests an update."""
 
     DEFAULT_CSS = "Lines { height: auto; }"
 
@@ -30,7 +30,7 @@ class Lines(Widget):
         """The lines in ``width`` cells."""
 
     def changed(self) -> None:
-        """Show what there is to show now."""
+        """Update the content."""
         width, height = self.size
         before, self._made = self._made, None
         now = self._lines(width)
@@ -40,11 +40,11 @@ class Lines(Widget):
             self.refresh(*regions)
 
     def get_content_width(self, container: Size, _viewport: Size) -> int:
-        """As wide as there is room."""
+        """The available width."""
         return container.width
 
     def get_content_height(self, _container: Size, _viewport: Size, width: int) -> int:
-        """As high as the lines."""
+        """The height of the lines."""
         return len(self._lines(width))
 
     def render(self) -> Content:
@@ -52,7 +52,7 @@ class Lines(Widget):
         return Content("\n").join(self._lines(self.size.width))
 
     def render_line(self, y: int) -> Strip:
-        """The line alone: it is wrapped already, and Textual would wrap and draw all others with it."""
+        """Render a single line: it is wrapped already, and Textual would wrap and draw all others with it."""
         lines = self._lines(self.size.width)
         if self.text_selection is not None or y >= len(lines):
             return super().render_line(y)
@@ -61,7 +61,7 @@ class Lines(Widget):
         for text, style in lines[y].render(self.visual_style, end="", parse_style=style_parser(self)):
             segments.append(
                 Segment(text, style.rich_style_with_offset(x, y))
-            )  # offsets are for selecting with the mouse
+            )  # offsets are for selection with the mouse
             x += len(text)
         return Strip(segments)
 
@@ -72,14 +72,14 @@ class Lines(Widget):
 
 
 class Text(Lines):
-    """A text, wrapped."""
+    """A wrapped text."""
 
     def __init__(self) -> None:
         super().__init__()
         self._text = Content("")
 
     def show(self, text: Content) -> None:
-        """Show this instead of the present text."""
+        """Show this text instead of the current one."""
         self._text = text
         self.changed()
 

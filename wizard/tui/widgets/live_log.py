@@ -1,4 +1,4 @@
-"""Output while it comes: follows its end until one scrolls up; can be searched, wrapped and copied."""
+"""Live output: follows its end until the user scrolls up; can be searched, wrapped and copied."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from wizard.tui.views.log_text import LogText, Match, Row
 
 LEAST_WIDTH = 8
 SIDEWAYS = 8
-"""Cells that ← and → scroll."""
+"""Cells per step of ← and →."""
 
 
 class LiveLog(ScrollView, can_focus=True):
     """The latest `MAX_LINES` lines.
 
-    (Textual's own ``Log`` counts cells in a thread for each batch, lays the screen out anew each time, and can neither
+    (Textual's own ``Log`` counts cells in a thread for each batch, lays out the screen each time, and can neither
     search nor wrap.)
     """
 
@@ -51,11 +51,11 @@ class LiveLog(ScrollView, can_focus=True):
         Binding("end", "follow", mark("Follow"), show=False, id="log.follow"),
     ]
 
-    class Looked(Message):
-        """What is in sight, what is found or whether the end is followed is something else now."""
+    class Scrolled(Message):
+        """The visible part, the matches, or whether the end is followed has changed."""
 
     follows: reactive[bool] = reactive(True, repaint=False)
-    """Whether new lines come into sight by themselves; the title says so."""
+    """Whether new lines scroll into view automatically; the title shows it."""
 
     def __init__(self) -> None:
         super().__init__(id="log", classes="reading")
@@ -71,17 +71,17 @@ class LiveLog(ScrollView, can_focus=True):
 
     @property
     def lines(self) -> list[str]:
-        """The lines that are kept."""
+        """The lines in memory."""
         return self._text.lines
 
     @property
     def line_count(self) -> int:
-        """How many lines are kept."""
+        """Number of lines in memory."""
         return len(self._text.lines)
 
     @property
     def wraps(self) -> bool:
-        """Whether long lines go on below."""
+        """Whether long lines wrap."""
         return self._text.width is not None
 
     def write_lines(self, lines: tuple[str, ...] | list[str]) -> None:
@@ -91,37 +91,37 @@ class LiveLog(ScrollView, can_focus=True):
         self._measure()
         if self.follows and not self.is_vertical_scrollbar_grabbed:
             self._to_end()
-        elif dropped:  # what is read stays where it is, as long as it is kept
+        elif dropped:  # the visible part does not move, as long as it is in memory
             self.scroll_to(y=max(0, self.scroll_y - dropped), animate=False)
         if self.here is not None and self.here[0] < self._text.first:
             self.here = None
         self.refresh()
         if self.sought and (dropped or len(self._text.matches) != before):
-            self.post_message(self.Looked())
+            self.post_message(self.Scrolled())
 
     def write_line(self, line: str) -> None:
         """Add one line."""
         self.write_lines((line,))
 
     def clear(self) -> None:
-        """Forget all lines."""
+        """Remove all lines."""
         self._text.clear()
         self.here = self._cause = None
         self.follows = True
         self._measure()
         self.scroll_to(0, 0, animate=False)
         self.refresh()
-        self.post_message(self.Looked())
+        self.post_message(self.Scrolled())
 
     def point_at(self, words: str) -> None:
-        """Mark the last line that holds ``words`` as the cause, and bring it into sight."""
+        """Mark the last line that contains ``words`` as the cause, and scroll to it."""
         self._cause = self._text.last_with(words)
         if self._cause is not None:
             self._show_row(self._text.row_of(self._cause))
         self.refresh()
 
     def visible_text(self) -> str:
-        """The lines that are in sight; a wrapped line is not broken."""
+        """The visible lines, unwrapped."""
         top = round(self.scroll_y)
         return self._text.joined(top, top + self.size.height)
 
@@ -136,27 +136,27 @@ class LiveLog(ScrollView, can_focus=True):
         self.scroll_to(y=0, animate=False)
 
     def action_follow(self) -> None:
-        """Go to the end and stay there."""
+        """Go to the end and follow it."""
         self.follows = True
         self._to_end()
 
     def watch_follows(self) -> None:
-        """Say it."""
+        """Show it in the title."""
         self.relabel()
-        self.post_message(self.Looked())
+        self.post_message(self.Scrolled())
 
     def relabel(self) -> None:
-        """The title, in the present language."""
+        """Render the title in the current language."""
         follows = self.follows
         self.border_title = tr("Output · following the end") if follows else tr("Output · paused, press f to follow")
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Note whether the end is in sight."""
+        """Update whether the end is visible."""
         super().watch_scroll_y(old_value, new_value)
         self.follows = new_value >= self.max_scroll_y
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Cut the lines anew, and show the end again if it was shown before."""
+        """Wrap the lines again, and show the end again if it was visible before."""
         if self.wraps:
             self._text.wrap(self._width())
             self._measure()
@@ -164,7 +164,7 @@ class LiveLog(ScrollView, can_focus=True):
             self.call_after_refresh(self._to_end)
 
     def toggle_wrap(self) -> None:
-        """Let long lines go on below, or run out of sight."""
+        """Toggle wrapping of long lines."""
         top = self._text.row(min(round(self.scroll_y), self._text.height - 1)) if self._text.height else None
         self._text.wrap(None if self.wraps else self._width())
         self._measure()
@@ -174,7 +174,7 @@ class LiveLog(ScrollView, can_focus=True):
         elif top is not None:
             self.scroll_to(y=self._text.row_of(top.line, top.start), animate=False)
         self.refresh()
-        self.post_message(self.Looked())
+        self.post_message(self.Scrolled())
 
     def _width(self) -> int:
         return max(self.scrollable_content_region.width, LEAST_WIDTH)
@@ -197,12 +197,12 @@ class LiveLog(ScrollView, can_focus=True):
 
     @property
     def match_counts(self) -> tuple[int, int]:
-        """Which match was jumped to, counted from 1 (0: none), and how many there are."""
+        """The number of the current match, counted from 1 (0: none), and the total."""
         matches = self._text.matches
         return bisect_left(matches, self.here) + 1 if self.here is not None else 0, len(matches)
 
     def seek(self, sought: str) -> None:
-        """Look for ``sought`` and jump to the match that is nearest to what is read; at a match, stay in its line."""
+        """Search for ``sought`` and go to the match nearest to the visible part; at a match, stay in its line."""
         self.sought = sought
         self._text.seek(sought)
         top = round(self.scroll_y)
@@ -218,7 +218,7 @@ class LiveLog(ScrollView, can_focus=True):
         self._jump()
 
     def seek_next(self, by: int) -> None:
-        """Jump to the next match, or with ``by`` < 0 to the one before."""
+        """Go to the next match, or with ``by`` < 0 to the previous one."""
         if self.here is None:
             self.seek(self.sought)
             return
@@ -227,15 +227,15 @@ class LiveLog(ScrollView, can_focus=True):
 
     def _jump(self) -> None:
         if self.here is not None:
-            self.follows = False  # what was found stays in sight
+            self.follows = False  # the matching text stays visible
             row = self._text.row_of(*self.here[:2])
             self._show_row(row)
             self._show_columns(self._text.row(row), self.here)
         self.refresh()
-        self.post_message(self.Looked())
+        self.post_message(self.Scrolled())
 
     def _show_columns(self, row: Row, match: Match) -> None:
-        """Bring the cells of ``match`` into sight."""
+        """Scroll the cells of ``match`` into view."""
         text, width = self._text.text(row), self.size.width
         begin, end = (cell_len(text[: column - row.start]) for column in match[1:])
         if not self.scroll_x <= begin or end > self.scroll_x + width:
@@ -244,26 +244,26 @@ class LiveLog(ScrollView, can_focus=True):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def notify_style_update(self) -> None:
-        """Colours may be others now."""
+        """Colors may have changed."""
         super().notify_style_update()
         self._styles.clear()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """What was selected with the mouse."""
+        """The text selected with the mouse."""
         text = "\n".join(self._text.text(self._text.row(at)) for at in range(self._text.height))
         return selection.extract(text), "\n"
 
     def selection_updated(self, _selection: Selection | None) -> None:
-        """Show it."""
+        """Show the selection."""
         self.refresh()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Rows of the screen; their common style is asked for once."""
+        """Rows of the screen; their common style is looked up once."""
         self._styles[""] = self.rich_style
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
-        """One row of the screen."""
+        """A row of the screen."""
         scroll_x, scroll_y = self.scroll_offset
         width, base = self.size.width, self._styles.get("") or self.rich_style
         at = scroll_y + y

@@ -1,4 +1,4 @@
-"""The server's log beside the chat, while it is written."""
+"""The server's log next to the chat, while it is written."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from wizard.tui import background
 from wizard.tui.widgets.live_log import LiveLog
 
 LOOK_S = 0.25
-"""Seconds between two looks at the file."""
+"""Seconds between reads of the file."""
 
 
 class LogPanel(Vertical):
-    """Reads only while it is shown.
+    """Reads only while it is visible.
 
     Args:
         server: Its name.
-        path: Of the log; empty where there is none on this machine.
+        path: Path of the log; empty if there is none on this machine.
         read: New lines since the last time; called in a thread.
     """
 
@@ -34,18 +34,18 @@ class LogPanel(Vertical):
         self._server, self._path, self._read = server, path, read
 
     def compose(self) -> ComposeResult:
-        """Where it is, and what it says."""
+        """Its path and its content."""
         yield Static(classes="name")
         yield LiveLog()
 
     def on_mount(self) -> None:
-        """Not part of what PgUp scrolls: that is the conversation."""
+        """Exclude it from PgUp scrolling, which is for the conversation."""
         self.query_one(LiveLog).remove_class("reading")
         self.relabel()
         self._follow()
 
     def relabel(self) -> None:
-        """Say in the present language where the log is."""
+        """Show the path of the log in the current language."""
         where = self._path or tr("no log on this machine")
         named = tr("Log of {name}: {where}", name=self._server, where=where)
         self.query_one(".name", Static).update(Content(plain(named)))

@@ -1,7 +1,7 @@
-"""Markdown as lines of styled text: read once into blocks, laid out for a width as often as that changes.
+"""Markdown as lines of styled text: parsed once into blocks, laid out again when the width changes.
 
-Tags of HTML are shown as they were written, and a line break in the source is one on the screen. What an answer holds
-is never markup of the terminal's.
+HTML tags are shown verbatim, and a line break in the source is one on the screen. Text of an answer is never
+interpreted as terminal markup.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 LEAST_WIDTH = 8
 PIECE = 16
-"""Lines of code that are coloured together while more of them may come."""
+"""Lines of code that are highlighted together while more may follow."""
 TAB = 8
 LEAST_COLUMN = 8
-"""Cells of a table's column, unless it wants fewer, below which its text would fall apart."""
+"""Minimum cells of a table's column, unless it needs fewer."""
 _LISTS = ("bullet_list_open", "ordered_list_open")
 _INLINE = {"strong_open": "bold", "em_open": "italic", "s_open": "strike", "link_open": "underline"}
 _LANGUAGE = re.compile(r"[\w+#.-]*")
@@ -32,18 +32,18 @@ Kind: TypeAlias = Literal["text", "heading", "code", "table", "rule"]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, a heading, a block of code, a table or a rule, with what stands in front of its lines.
+    """A paragraph, a heading, a block of code, a table or a rule, with the prefixes of its lines.
 
     Attributes:
-        kind: What it is.
-        text: Of a paragraph or a heading.
-        first: In front of the first line: a list's mark, a quotation's bar.
-        rest: In front of the other lines; as wide.
+        kind: Its type.
+        text: Text of a paragraph or a heading.
+        first: Prefix of the first line: a list's marker, a quotation's bar.
+        rest: Prefix of the other lines, with the same width.
         gap: Whether there is an empty line before it.
-        code: Of a block of code, as it is copied.
-        language: Of the code, as the answer names it.
-        rows: Of a table, the head first.
-        partial: More of it may come.
+        code: Content of a block of code, for copying.
+        language: Language of the code, as named in the answer.
+        rows: Rows of a table, the header first.
+        partial: Whether more may follow.
     """
 
     kind: Kind
@@ -101,7 +101,9 @@ class Block:
 
 
 def _cards(rows: list[list[Content]], room: int) -> list[Content]:
-    """A table with too many columns for ``room`` cells: each row below the one before, its cells named by the head."""
+    """A table with too many columns for ``room`` cells: each row below the previous one, its cells labeled by the
+    header.
+    """
     head, *others = rows
     lines: list[Content] = []
     for row in others:
@@ -113,7 +115,7 @@ def _cards(rows: list[list[Content]], room: int) -> list[Content]:
 
 
 def _widths(natural: list[int], room: int) -> list[int]:
-    """How wide columns become in ``room`` cells: narrow ones as wide as they want, the others share the rest."""
+    """Widths of columns in ``room`` cells: narrow ones keep their width, the others share the rest."""
     widths = [max(each, 1) for each in natural]
     while sum(widths) > room and max(widths) > 3:
         widths[widths.index(max(widths))] -= 1
@@ -122,7 +124,7 @@ def _widths(natural: list[int], room: int) -> list[int]:
 
 @lru_cache(maxsize=2048)
 def _coloured(code: str, language: str, width: int) -> tuple[Content, ...]:
-    """Lines of ``code`` in its ``language``'s colours, padded to ``width`` behind a bar; long ones go on below."""
+    """Lines of ``code``, highlighted for its ``language``, padded to ``width`` after a bar; long ones wrap."""
     from textual.highlight import highlight
 
     text = highlight(code, language=language or "text", tab_size=TAB) if code else Content("")
@@ -132,7 +134,7 @@ def _coloured(code: str, language: str, width: int) -> tuple[Content, ...]:
 
 
 def _of_code(line: Content) -> Content:
-    """``line`` as one of a block of code: its bar, its ground."""
+    """``line`` as part of a block of code: its bar and its background."""
     return (Content.styled("│ ", "$border-blurred") + line).stylize_before("on $surface")
 
 
@@ -149,12 +151,12 @@ def parsed(text: str) -> list[Token]:
 
 
 def blocks(text: str) -> list[Block]:
-    """The blocks of a whole text."""
+    """The blocks of a complete text."""
     return list(_Reader(parsed(text)).blocks())
 
 
 def growing(text: str) -> tuple[list[Block], int, list[Block]]:
-    """The blocks of a text that goes on: those that are complete, where the rest begins in it, and the rest's."""
+    """The blocks of a growing text: the complete ones, where the rest begins in it, and the rest's blocks."""
     tokens = parsed(text)
     starts = [index for index, token in enumerate(tokens) if token.level == 0 and token.nesting >= 0 and token.map]
     if not starts:
@@ -167,7 +169,7 @@ def growing(text: str) -> tuple[list[Block], int, list[Block]]:
 
 
 class _Reader:
-    """Tokens of Markdown to blocks; keeps what stands in front of the lines at each depth."""
+    """Converts Markdown tokens to blocks; tracks the line prefixes at each depth."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self._tokens = tokens
@@ -181,7 +183,7 @@ class _Reader:
         """A list that is in no other begins: there is an empty line before it."""
 
     def blocks(self) -> Iterator[Block]:
-        """Read them."""
+        """Convert them."""
         kind: Kind = "text"
         hidden = in_table = False
         for token in self._tokens:
@@ -249,14 +251,14 @@ class _Reader:
     ) -> Block:
         first = Content("").join([first for first, _rest in self._marks])
         rest = Content("").join([rest for _first, rest in self._marks])
-        self._marks = [(after, after) for _first, after in self._marks]  # a mark stands before the first block only
+        self._marks = [(after, after) for _first, after in self._marks]  # a marker is before the first block only
         gap, self._begins = gap or self._begins, False
         styled = (text or Content("")).stylize("bold $accent") if kind == "heading" else text or Content("")
         return Block(kind, styled, first, rest, gap, code, language, rows)
 
 
 def inline(tokens: Sequence[Token]) -> Content:
-    """Text with its emphasis, code and links; an address is shown where the text does not say it."""
+    """Text with its emphasis, code and links; an address is shown if it differs from the text."""
     parts: list[str] = []
     spans: list[Span] = []
     opened: list[tuple[str, int, str]] = []

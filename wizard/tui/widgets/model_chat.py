@@ -1,4 +1,4 @@
-"""One conversation with one model: its turns, the answer that comes, and what is measured of it."""
+"""A conversation with a model: its turns, the streamed answer, and its measurements."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from wizard.tui.widgets.transcript import Transcript
 from wizard.tui.widgets.turn import Turn
 
 LOOK_S = 0.2
-"""Seconds between two looks at the figures of an answer that comes."""
+"""Seconds between updates of a streamed answer's figures."""
 Send = Callable[[Conversation], AsyncGenerator[Chunk, None]]
 
 
 class Figures(Text):
-    """The line below the turns; ten times a second another one, without a new layout."""
+    """The line below the turns; updated ten times a second without a new layout."""
 
 
 class ModelChat(Vertical):
-    """Asks, shows, measures. What it says of itself is its ``view``."""
+    """Asks, shows, measures. Its public state is its ``view``."""
 
     view: reactive[ChatView] = reactive(ChatView(Conversation()), init=False)
 
     class Changed(Posted):
-        """Something is other than it was, beyond the figures of an answer that comes."""
+        """The state has changed, beyond the figures of a streamed answer."""
 
         def __init__(self, talk: ModelChat, old: ChatView, new: ChatView) -> None:
             super().__init__()
@@ -84,37 +84,37 @@ class ModelChat(Vertical):
 
     @property
     def so_far(self) -> Conversation:
-        """The conversation with what has come of an answer that still comes."""
+        """The conversation including the received part of a streamed answer."""
         text = plain(self.transcript.turns[-1].text) if self.view.busy == "answering" else ""
         return (
             self.view.conversation.with_message("assistant", text, at=time.time()) if text else self.view.conversation
         )
 
     def on_mount(self) -> None:
-        """Show what was said before."""
+        """Show the earlier messages."""
         self.transcript.show(self.view.conversation.messages)
         self._show()
 
     def relabel(self) -> None:
-        """Say the figures in the present language, and what stands in place of words in the turns."""
+        """Render the figures, and placeholders in the turns, in the current language."""
         self.transcript.relay()
         self._show()
 
     def say_name(self, words: str) -> None:
-        """Say who answers here, and ``words`` of it; seen only beside another one."""
+        """Show the model's name, with ``words`` about it; visible only in a comparison."""
         named = Content.assemble(plain(self.endpoint.name), (f"  {words}", "$text-muted not bold"))
         self.query_one(".name", Static).update(named)
 
-    # What the user does
+    # Actions of the user
 
     def show(self, conversation: Conversation) -> None:
-        """Go on with this conversation instead."""
+        """Continue this conversation instead."""
         self.stop()
         self.view = ChatView(conversation, self.view.served)
         self.transcript.show(conversation.messages)
 
     def change(self, conversation: Conversation) -> None:
-        """The same turns, answered in another way: settings, system prompt."""
+        """The same turns with other settings or another system prompt."""
         self.view = replace(self.view, conversation=conversation)
         self.transcript.show(conversation.messages)
 
@@ -123,7 +123,7 @@ class ModelChat(Vertical):
         self.workers.cancel_group(self, "answer")
 
     def ask(self, text: str) -> None:
-        """Send one more question."""
+        """Send another question."""
         alternating = self.view.conversation.without_open_question()
         if alternating != self.view.conversation:
             self.transcript.show(alternating.messages)
@@ -131,26 +131,26 @@ class ModelChat(Vertical):
         self._answer(alternating.with_message("user", text, at=time.time()))
 
     def ask_again(self, text: str | None = None) -> None:
-        """Send the last question again, as it was or edited; how the turn went is kept as a version."""
+        """Send the last question again, unchanged or edited; the old turn is kept as a version."""
         again = self.view.conversation.asked_again(text)
         self.transcript.show(again.messages)
         self._answer(again)
 
     def choose(self, by: int) -> bool:
-        """Take the way before (-1) or after (1) in which the last turn went, if there is one; whether there is."""
-        every, now = self.view.conversation.versions()
-        if not 0 <= now + by < len(every):
+        """Select the previous (-1) or next (1) version of the last turn; return whether it exists."""
+        versions, now = self.view.conversation.versions()
+        if not 0 <= now + by < len(versions):
             return False
         chosen = self.view.conversation.chosen(now + by)
         self.view = replace(self.view, conversation=chosen, stats=chosen.messages[-1].stats, stopped=False, error=None)
         self.transcript.show(chosen.messages)
         return True
 
-    # What the model does
+    # Actions of the model
 
     @work(exclusive=True, group="answer")
     async def _answer(self, conversation: Conversation) -> None:
-        """Stream the answer to ``asked``."""
+        """Stream the answer to ``conversation``."""
         live = Live()
         self.view = ChatView(conversation, self.view.served, busy="answering", live=live, questions=False)
         turn = self.transcript.say(Turn("assistant", grows=True))
@@ -168,11 +168,11 @@ class ModelChat(Vertical):
         except WizardError as failed:
             error = failed
         finally:
-            # Esc cancels this task: what is left to do is done by the widget's own.
+            # Esc cancels this task: the cleanup runs in a task of the widget.
             self.call_later(self._answered, turn, stats, error)
 
     def _take(self, chunk: Chunk, turn: Turn, live: Live) -> Live:
-        """Show a piece with the next picture."""
+        """Show a piece with the next frame."""
         if chunk.text:
             turn.add(chunk.text)
             self.transcript.grown()
@@ -210,12 +210,12 @@ class ModelChat(Vertical):
         )
 
     def watch_view(self, old: ChatView, view: ChatView) -> None:
-        """Show the state, and tell the screen."""
+        """Show the state, and notify the screen."""
         if not self.is_mounted:
             return
         if replace(old, live=view.live) == view and old != view:
             self.query_one(Figures).show(figures(view))
-            return  # a token came: nothing else changed
+            return  # a token arrived: nothing else changed
         self._show()
         self.post_message(self.Changed(self, old, view))
 

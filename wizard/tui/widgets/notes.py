@@ -1,4 +1,4 @@
-"""A list of notes, each behind a mark; what does not fit goes on below, as far to the right. One widget for all."""
+"""A list of notes, each after a mark; long ones wrap with a hanging indent. A single widget."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ INDENT = 2
 
 
 class Notes(Lines):
-    """All notes are one widget, so that a change is seen at once."""
+    """All notes are in a single widget, so that a change is visible at once."""
 
     def __init__(self) -> None:
         super().__init__()
         self._notes: tuple[Note, ...] = ()
 
     def show(self, notes: Iterable[Note]) -> None:
-        """Show these instead of the present ones."""
+        """Show these notes instead of the current ones."""
         self._notes = tuple(notes)
         self.changed()
 

@@ -1,4 +1,4 @@
-"""One of a few answers, all of them in sight: ← and → choose, or a click."""
+"""A few answers, all visible: select one with ← and →, or a click."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ CHOSEN, OTHER = "● ", "○ "
 
 
 class Options(Widget, can_focus=True):
-    """The answers in a row, wrapped where there is not room; ``value`` is the chosen one, empty if none is.
+    """The answers in a row, wrapped if needed; ``value`` is the selected one, empty if none is.
 
     Args:
-        options: What can be chosen: value and text.
-        value: What is chosen at first.
+        options: The options: value and text.
+        value: The initial value.
     """
 
     DEFAULT_CSS = """
@@ -40,7 +40,7 @@ class Options(Widget, can_focus=True):
     value: reactive[str] = reactive("", init=False)
 
     class Changed(Message):
-        """Another answer was chosen."""
+        """Another answer was selected."""
 
     def __init__(self, options: Sequence[tuple[str, str]], value: str, *, id: str) -> None:
         super().__init__(id=id)
@@ -48,26 +48,26 @@ class Options(Widget, can_focus=True):
         self.set_reactive(Options.value, value)
 
     def watch_value(self) -> None:
-        """Tell whoever shows this."""
+        """Notify the parent."""
         self.post_message(self.Changed())
 
     def action_choose(self, by: int) -> None:
-        """Choose the next answer, or the one before."""
+        """Select the next or previous answer."""
         values = [value for value, _text in self._options]
         at = (values.index(self.value) if self.value in values else -1) + by
         if 0 <= at < len(values):
             self.value = values[at]
 
     def on_click(self, event: events.Click) -> None:
-        """Choose what was clicked."""
+        """Select the clicked answer."""
         self.value = event.style.meta.get("option", self.value)
 
     def get_content_height(self, _container: Size, _viewport: Size, width: int) -> int:
-        """As high as the answers need at this width."""
+        """The height that the answers need at this width."""
         return len(self._lines(width))
 
     def render(self) -> Content:
-        """The answers; the chosen one is marked."""
+        """The answers; the selected one is marked."""
         return Content("\n").join(self._lines(self.size.width))
 
     def _lines(self, width: int) -> list[Content]:

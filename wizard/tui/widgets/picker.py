@@ -1,4 +1,4 @@
-"""A list to choose from. The chosen row has a pointer, so that it is seen without colours too."""
+"""A list to select from. The selected row has a pointer, so that it is visible without colors too."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Picker(OptionList):
     ]
 
     def __init__(self, *, id: str | None = None, chooses: bool = True) -> None:
-        """With ``chooses`` off the cursor is all: Enter takes no row."""
+        """With ``chooses`` off there is only a cursor: Enter does nothing."""
         super().__init__(id=id, markup=False)
         self._chooses = chooses
         self._rows: tuple[Content, ...] = ()
@@ -54,7 +54,7 @@ class Picker(OptionList):
         """Show ``rows`` with the cursor on row ``at``."""
         pointed = at if rows else None
         self._rows, self._pointed = tuple(rows), pointed
-        if len(self._rows) == self.option_count:  # in place, which needs no new layout
+        if len(self._rows) == self.option_count:  # in place, without a new layout
             self._put(range(len(self._rows)))
         else:
             self.set_options(self._shown(index) for index in range(len(self._rows)))
@@ -62,21 +62,21 @@ class Picker(OptionList):
         self.refresh_bindings()
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """There must be something to move to, or to choose."""
+        """Enabled if there is a row to move to, or to select."""
         least = {"cursor_up": 2, "cursor_down": 2, "select": 1}
         return self.option_count >= least.get(action, 0) and (self._chooses or action != "select")
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As high as the rows need; Textual cannot wrap them into no columns at all (a terminal of 10 × 3)."""
+        """The height that the rows need; Textual cannot wrap them to zero columns (a terminal of 10 × 3)."""
         return super().get_content_height(container, viewport, max(width, LEAST_WIDTH))
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Wrap again; the cursor stays in sight in a list that has become lower."""
+        """Wrap again; the cursor stays visible in a list that became lower."""
         self._put(range(len(self._rows)))
         self.call_after_refresh(self.scroll_to_highlight)
 
     def watch_show_vertical_scrollbar(self) -> None:
-        """Wrap again: it takes a column, or gives it back."""
+        """Wrap again: the scrollbar needs a column, or returns it."""
         self._put(range(len(self._rows)))
 
     def watch_highlighted(self, highlighted: int | None) -> None:
@@ -86,13 +86,13 @@ class Picker(OptionList):
         super().watch_highlighted(highlighted)
 
     def _put(self, indices: Iterable[int]) -> None:
-        """Show these rows as they are now."""
+        """Update these rows."""
         for index in indices:
             if index < self.option_count and (prompt := self._shown(index)) != self.get_option_at_index(index).prompt:
                 self.replace_option_prompt_at_index(index, prompt)
 
     def _shown(self, index: int) -> Content:
-        """The row behind its mark; what does not fit goes on below, as far to the right."""
+        """The row after its mark; long text wraps with a hanging indent."""
         row, mark = self._rows[index], POINTER if index == self._pointed else BLANK
         room = max(self.scrollable_content_region.width, LEAST_WIDTH) - len(BLANK)
         first, *rest = [piece for line in row.split("\n") for piece in (line.wrap(room) if self.size else [line])]

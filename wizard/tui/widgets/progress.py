@@ -1,4 +1,4 @@
-"""How far the running step is: a bar as wide as there is room for, and below it the time and what the tool says."""
+"""Progress of the running step: a bar of the available width, and below it the time and the tool's message."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from wizard.kernel.units import duration
 from wizard.run.events import Progress
 from wizard.tui.widgets.lines import LEAST_WIDTH, Lines
 
-_DRAWN = re.compile(r"[|]?[─-▟][─-▟ ]*[|]?|[|]\s+[|]")
-"""A bar that a tool draws itself (pip, uv, tqdm): box drawing and block elements; tqdm's is empty at first."""
+_BAR_CHARACTERS = re.compile(r"[|]?[─-▟][─-▟ ]*[|]?|[|]\s+[|]")
+"""Bars that tools draw (pip, uv, tqdm): box drawing and block elements; tqdm's is empty at first."""
 
-_ALL = 0.995
-"""From here on it would be said to be 100 %."""
+_ROUNDED_TO_ALL = 0.995
+"""From this value on it would be rounded to 100%."""
 
 
 class ProgressLines(Lines):
-    """The bar, while it is known how far the step is, and the words; at least two lines, so that nothing jumps.
+    """The bar, if the progress is known, and the text; at least two lines, so that the layout is stable.
 
-    A tool that has told of all that it fetches does not tell how long the rest of its step takes: no bar then.
+    A tool that has completed its downloads does not report how long the rest takes: no bar then.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class ProgressLines(Lines):
         self._stopping = False
 
     def show(self, progress: Progress | None, elapsed: float, *, stopping: bool) -> None:
-        """Show how far the step is after ``elapsed`` seconds, or that it was asked to stop."""
+        """Show the progress after ``elapsed`` seconds, or that the step is being stopped."""
         self._progress, self._elapsed, self._stopping = progress, elapsed, stopping
         self.changed()
 
@@ -47,8 +47,8 @@ class ProgressLines(Lines):
             return Content.assemble(("◌ ", "$warning"), tr("stopping the running step")).wrap(width)
         progress = self._progress
         words = [duration(float(int(self._elapsed))).replace(".0 s", " s")]
-        text = " ".join(_DRAWN.sub(" ", plain(progress.text)).split()) if progress else ""
-        if progress is None or progress.fraction is None or progress.fraction >= _ALL:
+        text = " ".join(_BAR_CHARACTERS.sub(" ", plain(progress.text)).split()) if progress else ""
+        if progress is None or progress.fraction is None or progress.fraction >= _ROUNDED_TO_ALL:
             words += [text] if progress and progress.fraction is None and text else []
             return Content.assemble(("◌ ", "$accent"), " · ".join(words)).wrap(width)
         words += (

@@ -1,4 +1,4 @@
-"""Where the user writes: Enter sends, Ctrl+J begins a new line. A long text that is pasted is one short word there."""
+"""The input field: Enter sends, Ctrl+J inserts a new line. A long pasted text is shown as a short placeholder."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from textual.widgets import TextArea
 from wizard.kernel.language import mark, tr
 
 LONG = 2_000
-"""Characters of a pasted text from which on a word stands for it: wrapping a book at every key would be felt."""
+"""Characters of a pasted text from which on a placeholder represents it: wrapping a book at every key would be slow."""
 LONG_LINES = 12
 
 
 class Prompt(TextArea):
-    """A field that grows with its text. In an empty one, ↑ brings the last question back, ↓ goes to the offered."""
+    """A field that grows with its text. In an empty one, ↑ edits the last question, ↓ goes to the offered ones."""
 
     DEFAULT_CSS = """
     Prompt { height: auto; max-height: 6; border: round $border-blurred; padding: 0 1; background: $background; }
@@ -33,20 +33,20 @@ class Prompt(TextArea):
     ]
 
     class Sent(Message):
-        """The text is to be sent."""
+        """The text to send."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class Previous(Message):
-        """The last question is wanted back."""
+        """The user wants to edit the last question."""
 
     class Offered(Message):
-        """The offered questions are wanted."""
+        """The user wants the offered questions."""
 
     class Written(Message):
-        """There is another text."""
+        """The text has changed."""
 
     def __init__(self) -> None:
         super().__init__(highlight_cursor_line=False, id="prompt")
@@ -59,30 +59,30 @@ class Prompt(TextArea):
         """The word that stands for it → what was pasted."""
 
     def relabel(self) -> None:
-        """Say in the present language what it is for."""
+        """Render the placeholder in the current language."""
         self.placeholder = tr("Ask something …")
 
     def set_arrows(self, *, back: bool, offered: bool) -> None:
-        """Say whether there is a last question to bring ``back``, and whether questions are ``offered``."""
+        """Set whether there is a last question to go ``back`` to, and whether questions are ``offered``."""
         self._arrows = {"previous": back, "offered": offered}
 
     @property
     def written(self) -> str:
-        """What is written, with all that was pasted."""
+        """The text, including everything pasted."""
         text = self.text
         for word, pasted in self._pasted.items():
             text = text.replace(word, pasted)
         return text
 
     def write(self, text: str) -> None:
-        """Write this instead, with the cursor behind it; a long text is shown as a word."""
+        """Replace the text, with the cursor at the end; a long text is shown as a placeholder."""
         self._pasted.clear()
         self.text = ""
         self._insert(text)
         self.move_cursor(self.document.end)
 
     async def on_key(self, event: events.Key) -> None:
-        """Send and begin lines in the order of the keys: as a binding, Enter would overtake what was typed before."""
+        """Send and insert lines in the order of the keys: as a binding, Enter would overtake text typed before it."""
         active = None if event.is_printable else self.screen.active_bindings.get(event.key)
         if active is not None and active.node is self and active.binding.action in ("send", "newline"):
             event.stop()
@@ -93,7 +93,7 @@ class Prompt(TextArea):
                 self.action_newline()
 
     def on_paste(self, event: events.Paste) -> None:
-        """Take a long text in whole, and show a word for it. (Terminals paste a line's end as Enter sends it.)"""
+        """Insert a long text as a placeholder. (Terminals paste a line end as the character that Enter sends.)"""
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
         if _long(text):
             event.prevent_default()
@@ -108,11 +108,11 @@ class Prompt(TextArea):
         self.insert(text)
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """The arrows have their own meaning only in an empty field."""
+        """The arrows have their special function only in an empty field."""
         return not self.text and self._arrows[action] if action in self._arrows else True
 
     def on_text_area_changed(self) -> None:
-        """What the arrows do may have changed."""
+        """The functions of the arrows may have changed."""
         empty = not self.text
         if empty:
             self._pasted.clear()
@@ -122,17 +122,17 @@ class Prompt(TextArea):
             self.refresh_bindings()
 
     def action_send(self) -> None:
-        """Send what is written, unless that is nothing or an answer is still coming."""
+        """Send the text, unless it is empty or an answer is still streaming."""
         if (text := self.written.strip()) and not self.waits:
-            self.text = ""  # at once: what is typed from here on is another text
+            self.text = ""  # at once: text typed from here on is a new text
             self.post_message(self.Sent(text))
 
     def action_newline(self) -> None:
-        """Begin a new line."""
+        """Insert a new line."""
         self.insert("\n")
 
     def action_delete_left(self) -> None:
-        """Delete a character; a word that stands for a pasted text goes as a whole."""
+        """Delete a character; a placeholder is deleted as a whole."""
         row, column = self.cursor_location
         before = self.document.get_line(row)[:column]
         word = next((each for each in self._pasted if before.endswith(each)), None)
@@ -142,11 +142,11 @@ class Prompt(TextArea):
             super().action_delete_left()
 
     def action_previous(self) -> None:
-        """Ask for the last question."""
+        """Request the last question."""
         self.post_message(self.Previous())
 
     def action_offered(self) -> None:
-        """Ask for the offered questions."""
+        """Request the offered questions."""
         self.post_message(self.Offered())
 
 

@@ -1,4 +1,4 @@
-"""A line in which one types what is searched for, and how much of it there is."""
+"""A search field with the number of matches."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from wizard.kernel.language import mark, tr
 
 
 class Words(Input):
-    """As wide as there is room: what is typed changes nothing around it. (Textual would lay the screen out anew.)"""
+    """Has the available width: typing does not change the layout. (Textual would lay out the screen again.)"""
 
     virtual_size = Reactive(Size(0, 0))
 
 
 class SearchBar(Horizontal):
-    """Hidden until it is opened; tells what is typed as `Sought`, and as `Done` that the log has the keys again."""
+    """Hidden until opened; posts the text as `Searched`, and `Done` when the log gets the focus again."""
 
     DEFAULT_CSS = """
     SearchBar { display: none; height: 1; }
@@ -37,47 +37,47 @@ class SearchBar(Horizontal):
         Binding("escape", "close", mark("End the search"), priority=True, id="find.close"),
     ]
 
-    class Sought(Message):
-        """Something else is searched for."""
+    class Searched(Message):
+        """The search text has changed."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class Step(Message):
-        """The next match is wanted (1), or the one before (-1)."""
+        """Go to the next match (1), or the previous one (-1)."""
 
         def __init__(self, by: int) -> None:
             super().__init__()
             self.by = by
 
     class Done(Message):
-        """Enough was typed; with ``closed`` the search is over."""
+        """Typing is finished; with ``closed`` the search has ended."""
 
         def __init__(self, closed: bool) -> None:
             super().__init__()
             self.closed = closed
 
     ABOUT: ClassVar[str] = mark("Search the output")
-    """What stands in the field while it is empty."""
+    """Placeholder of the empty field."""
 
     def compose(self) -> ComposeResult:
-        """The sign, the field, the count."""
+        """The symbol, the field, the count."""
         yield Static("/")
         yield Words(compact=True, placeholder=tr(self.ABOUT), id="sought", select_on_focus=False)
         yield Static(id="found", markup=False)
 
     def relabel(self) -> None:
-        """Say in the present language what is searched."""
+        """Render the placeholder in the current language."""
         self.query_one(Input).placeholder = tr(self.ABOUT)
 
     def open(self) -> None:
-        """Show it and take the keys: at once, for what is typed next is sought."""
+        """Show and focus it at once, because the next typed text is searched."""
         self.display = True
         self.screen.set_focus(self.query_one(Input))
 
     def show(self, at: int, count: int) -> None:
-        """Say which match is shown and how many there are."""
+        """Show the number of the current match and the total."""
         if not self.query_one(Input).value:
             text = ""
         elif not count:
@@ -86,27 +86,27 @@ class SearchBar(Horizontal):
             text = tr("{at} of {count:,}", at=f"{at:,}", count=count)
         else:
             text = f"{count:,}"
-        self.query_one("#found", Static).update(text, layout=False)  # it may come with every batch of lines
+        self.query_one("#found", Static).update(text, layout=False)  # it may be called with every batch of lines
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Search while it is typed."""
+        """Search while the user types."""
         event.stop()
-        self.post_message(self.Sought(event.value))
+        self.post_message(self.Searched(event.value))
 
     def action_step(self, by: int) -> None:
-        """Another match."""
+        """Go to another match."""
         self.post_message(self.Step(by))
 
     def action_done(self) -> None:
-        """Let n and N be keys again."""
+        """Make n and N keys again."""
         self.post_message(self.Done(closed=not self.query_one(Input).value))
 
     def action_close(self) -> None:
-        """No search any more."""
+        """End the search."""
         self.close()
 
     def close(self) -> None:
-        """Hide it, if it is open: nothing is sought any more."""
+        """Hide it, if it is open, and end the search."""
         if self.display:
             self.query_one(Input).value = ""
             self.display = False

@@ -1,4 +1,4 @@
-"""The steps of a build, one line each; one of them is pointed at, and keys are about that one."""
+"""The steps of a build, a line each; keys apply to the selected one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ INDENT = 3
 
 
 class StepList(Lines, can_focus=True):
-    """Follows the running step until a key or the mouse points at another."""
+    """Follows the running step until a key or the mouse selects another."""
 
     DEFAULT_CSS = """
     StepList { height: auto; }
@@ -53,7 +53,7 @@ class StepList(Lines, can_focus=True):
     ]
 
     class Pointed(Message):
-        """A key or the mouse points at another step."""
+        """A key or the mouse selected another step."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class StepList(Lines, can_focus=True):
 
     @property
     def at(self) -> int:
-        """The step that is pointed at."""
+        """The selected step."""
         if self._chosen is not None:
             return self._chosen
         current = [at for at, step in enumerate(self._steps) if step.state in ("running", "failed", "cancelled")]
@@ -71,7 +71,7 @@ class StepList(Lines, can_focus=True):
         return current[-1] if current else done[-1] if done else 0
 
     def show(self, steps: Sequence[StepView]) -> None:
-        """Show how far the steps are."""
+        """Show the state of the steps."""
         if all(step.state == "waiting" for step in steps):
             self._chosen = None  # another run begins
         self._steps = steps
@@ -79,7 +79,7 @@ class StepList(Lines, can_focus=True):
         self.call_after_refresh(self._into_sight)
 
     def _into_sight(self) -> None:
-        """Of a long list in a low terminal, at least the step that is pointed at."""
+        """Scroll a long list in a low terminal to at least the selected step."""
         above = sum(
             len(self._rows(number, step, self.size.width)) for number, step in enumerate(self._steps[: self.at])
         )
@@ -87,11 +87,11 @@ class StepList(Lines, can_focus=True):
             self.parent.scroll_to_region(Region(0, above, 1, 1), animate=False)
 
     def action_point(self, by: int) -> None:
-        """Point at the next step, or the one before."""
+        """Select the next or previous step."""
         self._point(self.at + by)
 
     def on_click(self, event: events.Click) -> None:
-        """Point at what was clicked."""
+        """Select the clicked step."""
         self._point(event.style.meta.get("step", self.at))
 
     def _point(self, at: int) -> None:
@@ -102,7 +102,7 @@ class StepList(Lines, can_focus=True):
         self.post_message(self.Pointed())
 
     def lines(self, width: int) -> list[Content]:
-        """The steps, each wrapped behind its mark."""
+        """The steps, each wrapped after its mark."""
         return [row for number, step in enumerate(self._steps) for row in self._rows(number, step, width)]
 
     def _rows(self, number: int, step: StepView, width: int) -> list[Content]:

@@ -1,7 +1,7 @@
-"""The turns of a conversation, as long as it may be: only what is near the lines in sight is laid out.
+"""The turns of a conversation of any length: only those near the visible lines are laid out.
 
-The height of a turn that nobody has seen is guessed. When it comes into sight it is laid out, and what is in sight
-already stays where it is. One line is drawn at a time, so that scrolling costs what the screen holds and no more.
+The height of a turn that was never visible is estimated. When it becomes visible it is laid out, and the visible lines
+do not move. Lines are drawn one at a time, so that scrolling costs only what the screen shows.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from wizard.tui import textual_private
 from wizard.tui.widgets.turn import BAR, Turn
 
 FRAME_S = 1 / 15
-"""Seconds between two pictures of an answer that comes."""
+"""Seconds between two frames of a streamed answer."""
 DRAWN = 512
-"""Lines that are kept as they were drawn."""
+"""Maximum number of cached drawn lines."""
 SHARE = 4
-"""A picture that took long is followed by a pause this many times as long."""
+"""A slow frame is followed by a pause of this many times its duration."""
 
 
 class Transcript(ScrollView, can_focus=False):
-    """Follows the end until the user scrolls up, and again when he is back at the end."""
+    """Follows the end until the user scrolls up, and again when the user is back at the end."""
 
     DEFAULT_CSS = """
     Transcript { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
@@ -55,16 +55,16 @@ class Transcript(ScrollView, can_focus=False):
         self._place: tuple[int, int] | None = None
         """Turn and line of the place that was found last."""
 
-    # What is said
+    # Messages
 
     def show(self, messages: Iterable[Message]) -> None:
-        """Show these instead, from their end."""
+        """Show these messages instead, from their end."""
         self.turns = [Turn(message.role, message.content) for message in messages]
         self._follows = True
         self._measure()
 
     def say(self, turn: Turn) -> Turn:
-        """Show one more turn, and the end."""
+        """Add a turn, and show the end."""
         self.turns.append(turn)
         self._follows = True
         self._measure()
@@ -72,34 +72,34 @@ class Transcript(ScrollView, can_focus=False):
 
     @property
     def current(self) -> Turn | None:
-        """The turn that the user has gone to; None at the end."""
+        """The turn that the user went to; None at the end."""
         return next((turn for turn in self.turns if turn.current), None)
 
     def drop(self, turn: Turn) -> None:
-        """Show ``turn`` no more."""
+        """Remove ``turn``."""
         self.turns.remove(turn)
         self._measure()
 
     def relay(self) -> None:
-        """Lay what was asked out anew: the words beside it are others now. What is in sight stays there."""
+        """Lay out the questions again: the labels next to them have changed. The visible lines do not move."""
         for turn in self.turns:
             if turn.role != "assistant":
                 turn.changed()
         self._measure()
 
     def grown(self) -> None:
-        """The last turn has got more: it is shown with the next picture."""
+        """The last turn has grown: show it with the next frame."""
         if not self._waits:
             self._waits = True
             self.set_timer(max(FRAME_S, SHARE * self._cost), self._draw)
 
     def complete(self) -> None:
-        """The last turn has got all that it gets: it is shown now."""
+        """The last turn is complete: show it now."""
         self._measure()
 
     def _draw(self) -> None:
         if self._terminal_is_behind():
-            self.set_timer(FRAME_S / 2, self._draw)  # a key that is pressed now must not queue behind pictures
+            self.set_timer(FRAME_S / 2, self._draw)  # a key that is pressed now must not queue behind frames
             return
         self._waits = False
         began = time.perf_counter()
@@ -107,29 +107,29 @@ class Transcript(ScrollView, can_focus=False):
         self._cost = time.perf_counter() - began
 
     def _terminal_is_behind(self) -> bool:
-        """Whether the terminal has not taken the last pictures yet; a page of colours is some 20 kB."""
+        """Whether the terminal has not accepted the last frames yet; a page of colors is some 20 kB."""
         return textual_private.pictures_waiting(self.app) > 0
 
-    # Where it is
+    # Position
 
     def top(self, turn: Turn) -> int:
         """The first line of ``turn``."""
         return self._tops[self.turns.index(turn)]
 
     def go(self, line: int) -> None:
-        """Bring ``line`` to the top, as far as there are lines below it."""
+        """Scroll ``line`` to the top, if there are enough lines below it."""
         self._follows = False
         self.scroll_to(y=line, animate=False)
         self._look()
 
     def go_to(self, turn: Turn, line: int = 0) -> None:
-        """Bring a line of ``turn`` to the top; everything from there on is laid out, so that it is exact."""
+        """Scroll a line of ``turn`` to the top; everything from there on is laid out, so that it is exact."""
         turn.lines(self._width)
         self._measure()
         self.go(self.top(turn) + line)
 
     def step(self, by: int) -> None:
-        """Go to the turn before or after; behind the last is the end."""
+        """Go to the turn before or after; after the last comes the end."""
         here = self.current
         at = self.turns.index(here) if here else len(self.turns)
         self._point(None)
@@ -142,11 +142,11 @@ class Transcript(ScrollView, can_focus=False):
         self._measure()
 
     def next_code(self) -> tuple[str, int, int] | None:
-        """Mark a block of code and bring it into sight: the last one, then each time the one before the marked one.
+        """Mark a block of code and scroll to it: the last one, then each time the one before the marked one.
 
         Returns:
-            The code, which block it is, counted from 1, and how many there are in the turn that the user has gone to,
-            else in all turns; None if there is none.
+            The code, its number, counted from 1, and the total in the turn that the user went to, else in all turns;
+                None if there is none.
         """
         turns = [self.current] if self.current else self.turns
         blocks = [(turn, number) for turn in turns for number in range(len(turn.code()))]
@@ -172,10 +172,10 @@ class Transcript(ScrollView, can_focus=False):
                 each.changed()
 
     def seek(self, text: str, by: int) -> tuple[int, int]:
-        """Go to the next place with ``text``, later (1) or earlier (-1), or to the last (0).
+        """Go to the next match of ``text``, later (1) or earlier (-1), or to the last (0).
 
         Returns:
-            Which place it is, counted from 1 (0: none), and how many there are.
+            The number of the match, counted from 1 (0: none), and the total.
         """
         self._sought = text.lower()
         counts = [turn.text.lower().count(self._sought) if text else 0 for turn in self.turns]
@@ -196,7 +196,7 @@ class Transcript(ScrollView, can_focus=False):
         return sum(counts[:at]) + self._lines_with(self.turns[at]).index(line) + 1, sum(counts)
 
     def _lines_with(self, turn: Turn) -> list[int]:
-        """Lines of ``turn`` with what is sought, one for each place; the first where it goes over a line's end."""
+        """Lines of ``turn`` with matches, one per match; the first line if a match wraps."""
         lines = enumerate(turn.lines(self._width))
         return [number for number, line in lines for _ in range(line.plain.lower().count(self._sought))] or [1]
 
@@ -205,7 +205,7 @@ class Transcript(ScrollView, can_focus=False):
         return max(self.scrollable_content_region.width, BAR + 1)
 
     def _measure(self) -> None:
-        """Lay out what is in sight, and say how high everything is."""
+        """Lay out the visible turns, and update the total height."""
         if not self.size:
             return
         width, page = self._width, self.size.height
@@ -222,13 +222,13 @@ class Transcript(ScrollView, can_focus=False):
         self.refresh()
 
     def _say_height(self, width: int) -> None:
-        """Tell the scrollbar."""
+        """Update the scrollbar."""
         size = Size(width, self._tops[-1])
         if size != self.virtual_size:
             textual_private.set_virtual_size(self, size)
 
     def _look(self) -> None:
-        """Lay out the turns that have come into sight; what was seen stays where it is."""
+        """Lay out the turns that became visible; the visible lines do not move."""
         width, height = self._width, self.size.height
         top = self.scroll_offset.y
         at = self._at(top)
@@ -251,19 +251,19 @@ class Transcript(ScrollView, can_focus=False):
             self.refresh()
 
     def _at(self, line: int) -> int:
-        """The number of the turn that has ``line``."""
+        """The number of the turn that contains ``line``."""
         from bisect import bisect_right
 
         return min(max(bisect_right(self._tops, line) - 1, 0), max(len(self.turns) - 1, 0))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Note whether the end is in sight; lay out what has come into sight."""
+        """Update whether the end is visible; lay out the turns that became visible."""
         super().watch_scroll_y(old_value, new_value)
         self._follows = new_value >= self.max_scroll_y
         self._look()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Everything has other lines now."""
+        """All lines have changed."""
         self._strips.clear()
         follows, turn, inside = self._follows, None, 0
         if not follows and self.turns:
@@ -273,10 +273,10 @@ class Transcript(ScrollView, can_focus=False):
         if turn is not None:
             self.go_to(turn, inside)
 
-    # What is seen
+    # Rendering
 
     def render_line(self, y: int) -> Strip:
-        """One line, wrapped already; drawn once while it stays what and where it is."""
+        """A line, already wrapped; cached while it does not change or move."""
         number = self.scroll_offset.y + y
         if number >= self._tops[-1] or not self.turns:
             return Strip.blank(self.size.width, self.visual_style.rich_style)
@@ -293,19 +293,19 @@ class Transcript(ScrollView, can_focus=False):
         segments: list[Segment] = []
         x = 0
         for text, each in line.render(style, end="", parse_style=textual_private.style_parser(self)):
-            # Offsets are for selecting with the mouse; the bar is no part of the text.
+            # Offsets are for selection with the mouse; the bar is not part of the text.
             shown = each.rich_style_with_offset(x - BAR, number) if x >= BAR else each.rich_style
             segments.append(Segment(text, shown))
             x += len(text)
         return Strip(segments).adjust_cell_length(width, style.rich_style)
 
     def notify_style_update(self) -> None:
-        """Colours may be others now."""
+        """Colors may have changed."""
         super().notify_style_update()
         self._strips.clear()
 
     def _with_selection(self, line: Content, number: int) -> Content:
-        """``line`` with what the mouse has selected in it."""
+        """``line`` with the mouse selection."""
         selection = self.text_selection
         if selection is None or (span := selection.get_span(number)) is None:
             return line
@@ -314,7 +314,7 @@ class Transcript(ScrollView, can_focus=False):
         return line.stylize(selected, start + BAR, len(line) if end == -1 else end + BAR)
 
     def _with_places(self, line: Content, number: int) -> Content:
-        """``line`` with what is sought in it marked; the place that was gone to most."""
+        """``line`` with its matches highlighted, the current one most."""
         if not self._sought:
             return line
         here = (
@@ -335,7 +335,7 @@ class Transcript(ScrollView, can_focus=False):
         return lines[inside] if inside < len(lines) else Content("")
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The text that the mouse has selected, without bars."""
+        """The text selected with the mouse, without bars."""
         first = selection.start.y if selection.start else 0
         last = selection.end.y if selection.end else self._tops[-1] - 1
         lines: list[str] = []
@@ -347,5 +347,5 @@ class Transcript(ScrollView, can_focus=False):
         return "\n".join(lines), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:  # noqa: ARG002 - Textual's signature
-        """Show it."""
+        """Show the selection."""
         self.refresh()

@@ -1,4 +1,4 @@
-"""Find in the conversation: as in a log, but Enter goes on to the place before."""
+"""Find in the conversation: as in a log, but Enter goes to the previous match."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from wizard.tui.widgets.search_bar import SearchBar
 
 
 class TranscriptSearch(SearchBar, inherit_bindings=False):
-    """The end of a conversation is what one knows: it is searched backwards.
+    """Searches backwards, because the user is usually at the end.
 
     Args:
-        seek: Goes to a place with a text: see `wizard.tui.widgets.transcript.Transcript.seek`.
+        seek: Goes to a match: see `wizard.tui.widgets.transcript.Transcript.seek`.
     """
 
     ABOUT = mark("Find in this conversation")
@@ -31,16 +31,16 @@ class TranscriptSearch(SearchBar, inherit_bindings=False):
         self._seek = seek
 
     def again(self) -> None:
-        """Seek the same elsewhere: another conversation is read."""
+        """Search another conversation for the same text."""
         if self.display:
             self._go(0)
 
-    def on_search_bar_sought(self) -> None:
-        """Show the last place."""
+    def on_search_bar_searched(self) -> None:
+        """Show the last match."""
         self._go(0)
 
     def on_search_bar_step(self, message: SearchBar.Step) -> None:
-        """Show another place."""
+        """Show another match."""
         self._go(message.by)
 
     def _go(self, by: int) -> None:

@@ -1,4 +1,4 @@
-"""One turn of a conversation as lines: laid out when it is seen, and while it grows only where it grows."""
+"""A turn of a conversation as lines: laid out when visible, and while it grows only at its end."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from wizard.kernel.text import plain
 from wizard.tui.widgets.markdown_lines import Block, blocks, growing
 
 BAR = 2
-"""Cells in front of each line: a bar in the colour of who speaks."""
+"""Cells before each line: a bar in the color of the role."""
 BARS: dict[Role, str] = {"user": "$secondary", "assistant": "$primary", "system": "$text-muted"}
 LONGEST = 2_000
-"""Characters of a question that are shown; what was pasted may be a book."""
+"""Characters of a question to show; pasted text may be a book."""
 PARTS = 2
-"""What is shown of a longer one: its beginning and its end, in equal parts."""
+"""Displayed parts of a longer one: its beginning and its end, equally long."""
 
 
 class Turn:
-    """What somebody said. `lines` is cheap when asked again for the same width.
+    """A message. `lines` is cached for a width.
 
     Attributes:
-        role: Who.
-        text: All that was said, as it came.
-        marked: Number of the block of code that is marked; None if none is.
-        current: Whether it is the one that the keys for copying mean.
+        role: The author's role.
+        text: The complete text, as received.
+        marked: Number of the marked block of code; None if none is.
+        current: Whether the keys for copying apply to it.
     """
 
     def __init__(self, role: Role, text: str = "", *, grows: bool = False) -> None:
@@ -45,24 +45,24 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """All that was said."""
+        """The complete text."""
         if len(self._pieces) > 1:
             self._pieces = ["".join(self._pieces)]
         return self._pieces[0]
 
     def add(self, piece: str) -> None:
-        """Say more; what was laid out counts no more."""
+        """Append text; the cached layout is discarded."""
         self._pieces.append(piece)
         self._open += plain(piece)
         self._lines = None
 
     def finish(self) -> None:
-        """No more will come: lay the whole text out once more, as it is now."""
+        """The text is complete: lay it out once more as a whole."""
         self._grows, self._open, self._done, self._closed = False, "", [], []
         self.changed()
 
     def changed(self) -> None:
-        """Lay it out again when it is seen."""
+        """Lay it out again when it is visible."""
         self._lines = self._blocks = None
 
     @property
@@ -71,14 +71,14 @@ class Turn:
         return self._lines is not None
 
     def height(self, width: int) -> int:
-        """Lines in ``width`` cells with the empty one before it; a guess while it is not laid out."""
+        """Lines in ``width`` cells including the empty one before it; an estimate until it is laid out."""
         if self._lines is not None and width == self._width:
             return len(self._lines)
         shown = self.text if self.role == "assistant" else self.text[:LONGEST]
         return 1 + sum(1 + len(line) // max(width - BAR, 1) for line in shown.splitlines() or [""])
 
     def lines(self, width: int) -> list[Content]:
-        """Its lines in ``width`` cells, bar and empty line included."""
+        """Its lines in ``width`` cells, including bar and empty line."""
         if self._lines is None or width != self._width:
             if width != self._width:
                 self._closed, self._width = [], width
@@ -86,7 +86,7 @@ class Turn:
         return self._lines
 
     def code(self) -> list[str]:
-        """Its blocks of code, as they are copied."""
+        """Its blocks of code, for copying."""
         return (
             [block.code for block in blocks(plain(self.text)) if block.kind == "code"]
             if self.role == "assistant"
@@ -94,7 +94,7 @@ class Turn:
         )
 
     def code_line(self, number: int, width: int) -> int:
-        """The line where block ``number`` of code begins in ``width`` cells."""
+        """The first line of code block ``number`` in ``width`` cells."""
         line = seen = 0
         for block in self._read():
             line += block.gap
@@ -119,20 +119,20 @@ class Turn:
         return Content.assemble((tr("System: "), "bold"), text) if self.role == "system" else Content(text)
 
     def _laid_out(self, width: int) -> list[Content]:
-        return [Content(""), *self._barred(self._read(), width, 0)]
+        return [Content(""), *self._with_bar(self._read(), width, 0)]
 
     def _grown(self, width: int) -> list[Content]:
         done, offset, rest = growing(self._open)
         if not self._closed:
-            self._closed = [Content(""), *self._barred(self._done, width, 0)]
+            self._closed = [Content(""), *self._with_bar(self._done, width, 0)]
         if done:
-            self._closed += self._barred(done, width, len(self._done))
+            self._closed += self._with_bar(done, width, len(self._done))
             self._done += done
             self._open = self._open[offset:]
-        return self._closed + self._barred(rest, width, len(self._done))
+        return self._closed + self._with_bar(rest, width, len(self._done))
 
-    def _barred(self, some: list[Block], width: int, before: int) -> list[Content]:
-        """Lines of ``some`` blocks of which ``before`` others stand before."""
+    def _with_bar(self, some: list[Block], width: int, before: int) -> list[Content]:
+        """Lines of ``some`` blocks, with ``before`` blocks in front of them."""
         bar = Content.styled("┃ " if self.current else "▌ ", BARS[self.role])
         lines: list[Content] = []
         code = 0

@@ -1,12 +1,12 @@
 """Text generation with llama.cpp as a model of Triton's Python backend.
 
 The wizard copies this file to ``REPOSITORY/MODEL/1/model.py`` and ``text_requests.py``, which describes its inputs and
-outputs, beside it. It runs in Triton's Python stub (3.10 to 3.12) with the packages of the server environment
-(numpy < 2, xllamacpp) and never imports the wizard. Each request has a thread of its own; llama.cpp computes the tokens
-of all of them in one batch.
+outputs, beside it. It runs in Triton's Python stub (3.10 to 3.12) with the packages of the server environment (numpy <
+2, xllamacpp) and never imports the wizard. Each request has a separate thread; llama.cpp computes the tokens of all
+requests in a single batch.
 
-The same seed, prompt and settings give the same answer when nobody else is served. ``finish_reason`` may be ``gate``,
-too. ``logprobs`` are of the model's own probabilities, before any setting is applied; of a character of several
+The same seed, prompt and settings give the same answer if there are no concurrent requests. ``finish_reason`` may also
+be ``gate``. ``logprobs`` are the model's own probabilities, before any setting is applied; for a character of several
 tokens, some may be missing.
 
 The confidence gate: with the parameters ``gate_min_probability`` and ``gate_refusal``, the answer is first decoded
@@ -36,17 +36,17 @@ import triton_python_backend_utils as pb_utils
 from .text_requests import Question, Questions, Refused, parameters, response
 
 CPU_FLAGS = {"avx2", "fma", "f16c", "bmi2"}
-"""What the x86_64 wheel of xllamacpp is built for; without one of them it dies of SIGILL."""
+"""CPU features that the x86_64 wheel of xllamacpp requires; without one of them it crashes with SIGILL."""
 FINALIZE_SECONDS = 5.0
 QUEUE_POLL_SECONDS = 0.05
 OTHER_NAMES = {"repetition_penalty": "repeat_penalty"}
-"""Options that llama.cpp calls otherwise."""
+"""Options with other names in llama.cpp."""
 LARGEST_SEED = 2**32 - 2
-"""llama.cpp's seeds have 32 bits, and the last one stands for "random"."""
+"""llama.cpp's seeds have 32 bits, and the largest means "random"."""
 
 
 class Cancelled(Exception):  # noqa: N818
-    """The client went away."""
+    """The client disconnected."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Settings:
 
     @classmethod
     def read(cls, given: dict[str, str]) -> Settings:
-        """From their texts."""
+        """Parse their texts."""
         return cls(
             gguf=given["gguf"],
             threads=int(given["threads"]),
@@ -76,7 +76,7 @@ class Settings:
 
 
 class Answer:
-    """The responses to one request. Nothing may touch the sender after the last one: that kills the whole server."""
+    """The responses to a request. The sender must not be used after the last one: that crashes the whole server."""
 
     def __init__(self, sender: Any, stream: bool, logprobs: int | None = None) -> None:
         self._sender = sender
@@ -87,11 +87,11 @@ class Answer:
         self._over = False
 
     def cancelled(self) -> bool:
-        """Whether the client went away."""
+        """Whether the client disconnected."""
         return not self._over and bool(self._sender.is_cancelled())
 
     def say(self, text: str, tokens: int, entries: Sequence[dict[str, Any]] = ()) -> None:
-        """Send a piece of text, or keep it where the client wants a single response."""
+        """Send a piece of text, or collect it if the client wants a single response."""
         if self._alternatives is not None:
             self._logprobs += [_logprob(entry, self._alternatives) for entry in entries]
         if self._stream and text:
@@ -108,7 +108,7 @@ class Answer:
         self._end(pb_utils.InferenceResponse(error=pb_utils.TritonError(message, code)))
 
     def drop(self) -> None:
-        """End without a response: nobody listens any more."""
+        """End without a response: the client disconnected."""
         self._end()
 
     def _new_logprobs(self) -> list[Any] | None:
@@ -127,7 +127,7 @@ def _logprob(entry: dict[str, Any], alternatives: int) -> list[Any]:
 
 
 class Pass:
-    """One run of the engine over one prompt; the object is the callback that llama.cpp calls for every token."""
+    """A run of the engine over a prompt; the object is the callback that llama.cpp calls for every token."""
 
     def __init__(
         self, check: Callable[[str], None], say: Callable[[str, int, Sequence[Any]], None], floor: float = 0.0
@@ -135,13 +135,13 @@ class Pass:
         self._check = check
         self._say = say
         self._floor = floor
-        self.tokens = 0  # so far, the end token included
-        self.finish = ""  # "stop" or "length" once it is over
+        self.tokens = 0  # so far, including the end token
+        self.finish = ""  # "stop" or "length" at the end
         self.unsure = False  # a token was less probable than the floor
-        self.failure: Exception | None = None  # an exception that left the callback would be lost in the engine
+        self.failure: Exception | None = None  # an exception in the callback would be lost in the engine
 
     def __call__(self, event: dict[str, Any]) -> bool:
-        """Take in one event; True stops the engine."""
+        """Process an event; True stops the engine."""
         try:
             self._take(event)
         except Exception as error:
@@ -169,10 +169,10 @@ def _plain(error: dict[str, Any]) -> str:
 
 
 def check_cpu(cpuinfo: str, machine: str) -> None:
-    """Fail in words where xllamacpp would die of an illegal instruction.
+    """Raise an error if xllamacpp would crash with an illegal instruction.
 
     Raises:
-        RuntimeError: This processor lacks something.
+        RuntimeError: This processor lacks a required feature.
     """
     flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
     missing = sorted(CPU_FLAGS - set(flags.group(1).split())) if flags and machine == "x86_64" else []
@@ -181,7 +181,7 @@ def check_cpu(cpuinfo: str, machine: str) -> None:
 
 
 class Engine:
-    """llama.cpp with one model loaded."""
+    """llama.cpp with a loaded model."""
 
     def __init__(self, settings: Settings) -> None:
         check_cpu(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"), platform.machine())
@@ -191,14 +191,14 @@ class Engine:
         with path.open("rb") as file:
             if file.read(4) != b"GGUF":
                 raise RuntimeError(f"{path} is not a GGUF file")
-        import xllamacpp  # only after the processor was looked at
+        import xllamacpp  # only after the processor was checked
 
         self._key = secrets.token_hex(16)
         try:
             self._server = xllamacpp.Server(_common_params(xllamacpp.CommonParams(), settings, self._key))
         except RuntimeError as error:
             raise RuntimeError(f"llama.cpp cannot load {path}; see the lines above for the cause ({error})") from error
-        with contextlib.suppress(ValueError):  # it has logged what it took, and would log every request
+        with contextlib.suppress(ValueError):  # it has logged its memory, and would log every request
             library = ctypes.CDLL(xllamacpp.xllamacpp.__file__)
             ctypes.c_int.in_dll(library, "common_log_verbosity_thold").value = 0
         self._bos = settings.bos_token if self._adds_bos() else ""
@@ -208,23 +208,23 @@ class Engine:
 
         Raises:
             Refused: llama.cpp does not accept it.
-            Cancelled: Nobody waits for it any more.
+            Cancelled: The client disconnected.
         """
-        # Progress events make cancelling work while a long prompt is read, too.
+        # Progress events make cancellation work while a long prompt is processed, too.
         body = {**_llama_options(question), "stream": True, "timings_per_token": True, "return_progress": True, **extra}
         if question.chat:
             body["messages"] = [{"role": "user", "content": question.text}]
             body["reasoning_format"] = "none"
             self._server.handle_chat_completions(body, events)
         else:
-            # llama.cpp puts the begin token before every prompt if the model wants one; a rendered template has it.
+            # llama.cpp adds the begin token to every prompt if the model uses one; a rendered template already has it.
             body["prompt"] = question.text.removeprefix(self._bos)
             self._server.handle_completions(body, events)
         if events.failure:
             raise events.failure
 
     def _adds_bos(self) -> bool:
-        # The binding does not show the vocabulary, but the HTTP listener that it always opens does.
+        # The binding does not expose the vocabulary, but the HTTP listener that it always opens does.
         connection = http.client.HTTPConnection(urlsplit(self._server.listening_address).netloc, timeout=10)
         try:
             headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
@@ -237,12 +237,12 @@ class Engine:
 def _common_params(params: Any, settings: Settings, key: str) -> Any:
     params.model.path = settings.gguf
     params.n_parallel = settings.slots
-    params.n_ctx = settings.max_seq_len * settings.slots  # the slots share it in equal parts
+    params.n_ctx = settings.max_seq_len * settings.slots  # the slots share it equally
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads
     params.cache_ram_mib = 0  # its default would keep up to 8 GiB of old prompts in host memory
-    params.fit_params = False  # the wizard has done the sums; nothing is to be changed silently
+    params.fit_params = False  # the wizard has computed the memory; nothing must be changed silently
     params.warmup = False
-    params.verbosity = 4  # below, the sizes of its buffers are not logged
+    params.verbosity = 4  # below this level the sizes of its buffers are not logged
     params.ui = False  # the listener on 127.0.0.1 cannot be turned off, so it is locked
     params.endpoint_slots = False
     params.api_keys = [key]
@@ -256,7 +256,7 @@ def _llama_options(question: Question) -> dict[str, Any]:
 
 
 def _probabilities(question: Question, alternatives: int | None) -> dict[str, Any]:
-    """Options that make llama.cpp give tokens' probabilities, with one alternative at least."""
+    """Options that make llama.cpp report tokens' probabilities, with at least one alternative."""
     if alternatives is None:
         return {}
     count = max(1, alternatives)
@@ -264,13 +264,13 @@ def _probabilities(question: Question, alternatives: int | None) -> dict[str, An
 
 
 class TritonPythonModel:
-    """What Triton calls."""
+    """The class that Triton calls."""
 
     def initialize(self, args: dict[str, str]) -> None:
         """Load the model.
 
         Raises:
-            pb_utils.TritonModelException: It cannot be loaded; the text says why.
+            pb_utils.TritonModelException: It cannot be loaded; the text has the reason.
         """
         try:
             given = parameters(args["model_config"])
@@ -298,7 +298,7 @@ class TritonPythonModel:
             thread.start()
 
     def finalize(self) -> None:
-        """Stop what still runs, for at most `FINALIZE_SECONDS`."""
+        """Stop running requests, within at most `FINALIZE_SECONDS`."""
         self._stopping.set()
         deadline = time.monotonic() + FINALIZE_SECONDS
         for thread in tuple(self._threads):
@@ -325,7 +325,7 @@ class TritonPythonModel:
             if answer.cancelled():
                 raise Cancelled(f"cancelled {when}")
 
-        # Waiting here and not in llama.cpp's own queue, where a request cannot be cancelled.
+        # Wait here and not in llama.cpp's own queue, in which a request cannot be cancelled.
         while not self._slots.acquire(timeout=QUEUE_POLL_SECONDS):
             check("while it waited for a slot")
         try:
@@ -340,6 +340,6 @@ class TritonPythonModel:
 
     def _unsure(self, question: Question, check: Callable[[str], None]) -> bool:
         events = Pass(check, lambda *_: None, floor=self._settings.gate_min_probability)
-        # Without the prompt cache the probabilities do not depend on what was asked before.
+        # Without the prompt cache the probabilities do not depend on earlier prompts.
         self._engine.run(question, events, temperature=0, cache_prompt=False, **_probabilities(question, 1))
         return events.unsure

@@ -2,12 +2,13 @@
 
     python sglang_engine.py '{"model_path": "/models/x", "context_length": 4096, "skip_tokenizer_init": true}'
 
-The argument is JSON: fields of SGLang's ``ServerArgs``, of which these three are needed here. SGLang batches by itself
-and starts its scheduler as a process of its own; this program only carries. It never ran with the real package: what it
-calls was read in the wheels of 0.5.15, 0.5.17 and 0.5.23 (``srt/entrypoints/engine.py``,
+The argument is JSON: fields of SGLang's ``ServerArgs``, of which these three are needed here. SGLang does its own
+batching and starts its scheduler as a separate process; this program only passes messages. It never ran with the real
+package: the API that it calls was read in the wheels of 0.5.15, 0.5.17 and 0.5.23 (``srt/entrypoints/engine.py``,
 ``srt/managers/tokenizer_manager.py``, ``srt/sampling/sampling_params.py``).
 
-Tokens go in and come out: text that SGLang streams may hold the beginning of a stop word that it takes back at the end.
+Input and output are tokens: text that SGLang streams may contain the beginning of a stop word that it retracts at the
+end.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from typing import Any
 from engine_process import Answer, Refused, Requests, die, prompt_ids, stop_ids
 
 BAD_REQUEST = 400
-"""``status_code`` of an abort that is the request's own fault."""
+"""``status_code`` of an abort caused by the request itself."""
 
 
 def _rid(number: int) -> str:
-    """A request's name for SGLang, which aborts all whose names begin with the given one: 1 would be 10 too."""
+    """A request ID for SGLang, which aborts all IDs with a given prefix: 1 would match 10 too."""
     return f"{number}."
 
 
 class Server:
-    """Runs in the one event loop, which must run when a request begins: SGLang reads its answers there."""
+    """Runs in a single event loop, which must be running when a request begins: SGLang reads its answers in it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._requests = Requests(loop, self._answer)
@@ -52,7 +53,7 @@ class Server:
 
         try:
             given = GenerationConfig.from_pretrained(model).eos_token_id
-        except OSError:  # there is no such file
+        except OSError:  # the file does not exist
             given = None
         ids = given if isinstance(given, list) else [given]
         return list(dict.fromkeys(end for end in (*ids, self._tokenizer.eos_token_id) if end is not None))
@@ -67,9 +68,9 @@ class Server:
                 input_ids=ids, sampling_params=self._sampling(ask, limit), stream=True, rid=_rid(number)
             )
             await self._read(stream, number, answer)
-        except (Refused, ValueError) as error:  # SGLang's own checks of a request are ValueErrors
+        except (Refused, ValueError) as error:  # SGLang's own validation errors are ValueErrors
             self.proxy.refuse(number, Refused(str(error)))
-        except Exception as error:  # where SGLang itself cannot go on, it ends this process
+        except Exception as error:  # if SGLang itself cannot continue, it ends this process
             traceback.print_exc()
             self.proxy.refuse(number, error)
 
@@ -91,7 +92,7 @@ class Server:
                 if answer.finish:
                     return
         finally:
-            if not over:  # cancelled, or it has come to a stop word
+            if not over:  # cancelled, or at a stop word
                 self._engine.tokenizer_manager.abort_request(rid=_rid(number))
 
     def _sampling(self, ask: dict[str, Any], limit: int) -> dict[str, Any]:
@@ -106,7 +107,7 @@ class Server:
 
 
 def serve(settings: dict[str, Any]) -> None:
-    """Load, then answer until the proxy is gone."""
+    """Load, then answer until the proxy exits."""
     loop = asyncio.new_event_loop()
     server = Server(loop)
     server.load(settings)
@@ -115,7 +116,7 @@ def serve(settings: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    # SGLang starts its processes by spawn, and they import this file.
+    # SGLang spawns its processes, and they import this file.
     try:
         serve(json.loads(sys.argv[1]))
     except Exception:

@@ -34,13 +34,13 @@ from typing import Any
 from engine_process import Answer, Proxy, die, prompt_ids
 
 PAGE_TOKENS = 256
-"""Tokens in a block of the library's paged cache, its default."""
+"""Tokens per block of the library's paged cache, its default."""
 CPU_STEP_TOKENS = 2048
 POLL_SECONDS = 0.1
 
 
 class Model:
-    """The loaded model and what both modes need of it."""
+    """The loaded model and the shared parts of both modes."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         import torch
@@ -54,7 +54,7 @@ class Model:
             options["tp_plan"] = "auto"
         elif many and torch.cuda.device_count() > 1:
             options["device_map"] = "auto"
-        elif torch.cuda.is_available() and importlib.util.find_spec("accelerate"):  # which device_map needs
+        elif torch.cuda.is_available() and importlib.util.find_spec("accelerate"):  # required by device_map
             options["device_map"] = "cuda"
         self.tokenizer = AutoTokenizer.from_pretrained(path)
         self.model = AutoModelForCausalLM.from_pretrained(path, **options).eval()
@@ -66,7 +66,7 @@ class Model:
         self.ends = self._ends()
 
     def prompt(self, ask: dict[str, Any]) -> tuple[list[int], Answer]:
-        """The tokens of the prompt, and the answer to come.
+        """The tokens of the prompt, and the new answer.
 
         Raises:
             Refused: The prompt cannot be answered.
@@ -81,14 +81,14 @@ class Model:
 
 
 class Continuous:
-    """The library's continuous batching: it computes in a thread of its own, and gives a result for each token."""
+    """The library's continuous batching: it computes in its own thread, and returns a result per token."""
 
     def __init__(self, model: Model, settings: dict[str, Any], proxy: Proxy) -> None:
         from transformers import ContinuousBatchingConfig, GenerationConfig
 
         self._model, self._proxy = model, proxy
         self._answers: dict[str, Answer] = {}
-        # A sampling step that is off here cannot be turned on by a request, so each of them is on.
+        # A request cannot turn on a sampling step that is off here, so all are on.
         generation = GenerationConfig(do_sample=True, temperature=0.7, top_k=40, top_p=0.95)
         generation.eos_token_id = model.ends or -1
         users = int(settings.get("max_batch_size", 8))
@@ -104,7 +104,7 @@ class Continuous:
         self._manager.start()
 
     def take(self, message: dict[str, Any]) -> None:
-        """Begin a request or cancel one; called in the proxy's thread."""
+        """Start or cancel a request; called in the proxy's thread."""
         if "cancel" in message:
             self._drop(str(message["cancel"]))
             return
@@ -127,7 +127,7 @@ class Continuous:
             self._proxy.refuse(ask["id"], error)
 
     def run(self) -> None:
-        """Pass on what is computed; what one step made for all goes in one message."""
+        """Pass on the results; all results of a step go in a single message."""
         deltas: list[tuple[int, str, int, str]] = []
         while self._manager.is_running():
             result = self._manager.get_result(timeout=0 if deltas else POLL_SECONDS)
@@ -140,7 +140,7 @@ class Continuous:
 
     def _collect(self, result: Any, deltas: list[tuple[int, str, int, str]]) -> None:
         answer = self._answers.get(result.request_id)
-        if answer is None:  # cancelled, or over
+        if answer is None:  # cancelled, or complete
             return
         number = int(result.request_id)
         # From here on the proxy's thread may cancel it at any moment.
@@ -167,10 +167,10 @@ class Unbatched:
     def __init__(self, model: Model, _settings: dict[str, Any], proxy: Proxy) -> None:
         self._model, self._proxy = model, proxy
         self._asks: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        self._cancelled: dict[int, threading.Event] = {}  # of the requests that are not over
+        self._cancelled: dict[int, threading.Event] = {}  # of requests that are not complete
 
     def take(self, message: dict[str, Any]) -> None:
-        """Queue a request or cancel one; called in the proxy's thread."""
+        """Queue or cancel a request; called in the proxy's thread."""
         if "ask" in message:
             self._cancelled[message["ask"]["id"]] = threading.Event()
             self._asks.put(message["ask"])
@@ -178,7 +178,7 @@ class Unbatched:
             cancelled.set()
 
     def run(self) -> None:
-        """Answer what is asked, in order."""
+        """Answer the requests in order."""
         while True:
             ask = self._asks.get()
             cancelled = self._cancelled[ask["id"]]
@@ -212,7 +212,7 @@ class Unbatched:
         self._model.model.generate(
             prompt,
             attention_mask=torch.ones_like(prompt),
-            max_new_tokens=self._model.context - len(ids),  # the step says when it is over
+            max_new_tokens=self._model.context - len(ids),  # the step itself detects the end
             stopping_criteria=StoppingCriteriaList([step]),
             pad_token_id=self._model.ends[0] if self._model.ends else 0,
             eos_token_id=self._model.ends or None,
@@ -224,7 +224,7 @@ MODES = {"continuous": Continuous, "unbatched": Unbatched}
 
 
 def start_ranks(count: int) -> None:
-    """Start the other processes of a tensor-parallel group; if one of them ends, this one does."""
+    """Start the other processes of a tensor-parallel group; if one of them exits, this one does."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -237,13 +237,13 @@ def start_ranks(count: int) -> None:
 
 
 def load(settings: dict[str, Any], rank: int) -> Any:
-    """What is to run: on a further rank of a group, which computes what the first one says, without a proxy."""
+    """The runner: on a further rank of a group, which follows the first one, without a proxy."""
     if rank > 0:
         return Continuous(Model(settings), settings, proxy=None)
     mode: Any = None
 
     def take(message: dict[str, Any]) -> None:
-        mode.take(message)  # it is there before anything is asked
+        mode.take(message)  # connected before any request
 
     proxy = Proxy(take)
     if settings.get("mode") != "unbatched" and settings.get("tp", 1) > 1:
@@ -254,7 +254,7 @@ def load(settings: dict[str, Any], rank: int) -> Any:
 
 
 def main(settings: dict[str, Any]) -> None:
-    """Load, then answer until the proxy is gone."""
+    """Load, then answer until the proxy exits."""
     rank = int(os.environ.get("RANK", "0"))
     doing = "load the model"
     try:

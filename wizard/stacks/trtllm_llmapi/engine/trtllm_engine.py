@@ -3,13 +3,13 @@
     python trtllm_engine.py '{"model": "/models/x", "max_seq_len": 4096, "tensor_parallel_size": 2}'
 
 The argument is JSON: arguments of ``tensorrt_llm.LLM``, of which ``model`` and ``max_seq_len`` are needed here. The
-engine batches by itself and starts its workers, one for each GPU, by MPI; this program only carries. It never ran with
-the real package: what it calls was read in the sources of 1.0.0 and 1.2.1 (``llmapi/llm.py``, ``llm_args.py``,
-``sampling_params.py``, ``executor/result.py`` and ``executor/utils.py``, as nvidia.github.io/TensorRT-LLM/VERSION shows
-them).
+engine does its own batching and starts its workers, one per GPU, with MPI; this program only passes messages. It never
+ran with the real package: the API that it calls was read in the sources of 1.0.0 and 1.2.1 (``llmapi/llm.py``,
+``llm_args.py``, ``sampling_params.py``, ``executor/result.py`` and ``executor/utils.py``, as
+nvidia.github.io/TensorRT-LLM/VERSION shows them).
 
-Text and stop words are made here of the tokens: the engine compares stop words token by token, and so overlooks a word
-that the model has put together of others.
+Tokens are converted to text and checked for stop words here: the engine compares stop words token by token, and so
+misses a word that the model has composed of other tokens.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from typing import Any
 from engine_process import Answer, Refused, Requests, die, prompt_ids, stop_ids
 
 CHUNK_TOKENS = 8192
-"""``max_num_tokens`` if it is left out: a longer prompt is refused unless it may come in chunks."""
+"""``max_num_tokens`` if it is not set: a longer prompt is rejected unless chunking is on."""
 AS_ROOT = tuple(f"{name}_ALLOW_RUN_AS_ROOT{more}" for name in ("OMPI", "PRTE") for more in ("", "_CONFIRM"))
-"""Without them OpenMPI starts no worker for root, who is the user of many containers (OpenMPI 4 and 5)."""
+"""Without these OpenMPI starts no worker as root, the user of many containers (OpenMPI 4 and 5)."""
 
 
 class Server:
-    """Runs in the one event loop, which must run when a request begins: the engine's queues belong to it."""
+    """Runs in a single event loop, which must be running when a request begins: the engine's queues belong to it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._requests = Requests(loop, self._answer)
@@ -53,12 +53,12 @@ class Server:
         self._params, self._request_error = SamplingParams, RequestError
 
     def _end_ids(self, model: str) -> list[int]:
-        """The tokens that end any answer; 1.0 looks only at the tokenizer's."""
+        """The tokens that end any answer; 1.0 only checks the tokenizer's."""
         from transformers import GenerationConfig
 
         try:
             given = GenerationConfig.from_pretrained(model).eos_token_id
-        except OSError:  # there is no such file
+        except OSError:  # the file does not exist
             given = None
         ids = given if isinstance(given, list) else [given]
         return list(dict.fromkeys(token for token in (*ids, self._tokenizer.eos_token_id) if token is not None))
@@ -75,11 +75,11 @@ class Server:
             except asyncio.CancelledError:
                 result.abort()
                 raise
-            if not result.finished:  # it has come to a stop word
+            if not result.finished:  # at a stop word
                 result.abort()
-        except (Refused, ValueError) as error:  # the LLM's own checks of a request are ValueErrors
+        except (Refused, ValueError) as error:  # the LLM's own validation errors are ValueErrors
             self.proxy.refuse(number, Refused(str(error)))
-        except self._request_error as error:  # of this request; the engine goes on
+        except self._request_error as error:  # of this request; the engine continues
             self.proxy.refuse(number, error)
         except Exception as error:  # of the engine, which shuts down before it raises one
             traceback.print_exc()
@@ -87,7 +87,7 @@ class Server:
 
     async def _read(self, result: Any, number: int, answer: Answer) -> None:
         async for output in result:
-            (completion,) = output.outputs  # what is new in it is only known until the next one is asked for
+            (completion,) = output.outputs  # the new part is only known until the next one is read
             text = answer.take(completion.token_ids_diff)
             if output.finished and not answer.finish:
                 text += answer.end(completion.finish_reason or "stop")
@@ -96,7 +96,7 @@ class Server:
                 return
 
     def _sampling(self, ask: dict[str, Any], limit: int) -> Any:
-        """Greedy is said by ``top_k`` alone: 1.0 does not look at a temperature of 0."""
+        """Greedy is requested by ``top_k`` alone: 1.0 ignores a temperature of 0."""
         how = {"top_k": 1}
         if ask["temperature"] > 0:
             how = {"temperature": ask["temperature"], "top_p": ask["top_p"], "seed": ask["seed"]}
@@ -111,7 +111,7 @@ class Server:
 
 
 def serve(settings: dict[str, Any]) -> None:
-    """Load, then answer until the proxy is gone."""
+    """Load, then answer until the proxy exits."""
     if os.geteuid() == 0:
         os.environ.update(dict.fromkeys(AS_ROOT, "1"))
     loop = asyncio.new_event_loop()

@@ -2,7 +2,8 @@
 
     python vllm_engine.py '{"model": "/models/x", "max_model_len": 4096}'
 
-The argument is JSON: the fields of vLLM's ``AsyncEngineArgs``. vLLM batches continuously; this program only carries.
+The argument is JSON: the fields of vLLM's ``AsyncEngineArgs``. vLLM batches continuously; this program only passes
+messages.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from typing import Any
 from engine_process import Refused, Requests, die, prompt_ids, stop_ids
 
 MORE = ("min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "logprobs")
-"""Set only where a request has them."""
+"""Set only if a request has them."""
 
 
 def _logprobs(places: Any, alternatives: int) -> list[Any]:
-    """For each token itself, its log-probability and the likeliest ones; the chosen token is the first of its place."""
+    """For each token its text, its log probability and the most likely alternatives; the chosen token is the first at
+    its position.
+    """
     rows = []
     for place in places:
         tokens = [(entry.decoded_token or "", entry.logprob) for entry in place.values()]
@@ -32,17 +35,19 @@ def _logprobs(places: Any, alternatives: int) -> list[Any]:
 
 
 def _tokens_input() -> Callable[[list[int]], Any]:
-    """How vLLM takes tokens: a prompt that is no engine input is deprecated (its v1/engine/input_processor.py)."""
+    """The function for token prompts: other prompts than engine inputs are deprecated (vLLM's
+    v1/engine/input_processor.py).
+    """
     try:
         from vllm.inputs import tokens_input
-    except ImportError:  # older releases have no such function
+    except ImportError:  # older releases lack the function
         return lambda ids: {"prompt_token_ids": ids}
     made: Callable[[list[int]], Any] = tokens_input
     return made
 
 
 class Server:
-    """Runs in the one event loop, which vLLM's frontend shares; vLLM aborts a request whose reader is cancelled."""
+    """Runs in a single event loop, which vLLM's frontend shares; vLLM aborts a request whose reader is cancelled."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._requests = Requests(loop, self._answer)
@@ -55,7 +60,7 @@ class Server:
 
         self._prompt = _tokens_input()
         self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**settings))
-        tokenizer = self._engine.get_tokenizer()  # before 0.12 it had to be awaited
+        tokenizer = self._engine.get_tokenizer()  # awaitable before 0.12
         self._tokenizer: Any = await tokenizer if inspect.isawaitable(tokenizer) else tokenizer
         self._context = int(self._engine.model_config.max_model_len)
 
@@ -72,7 +77,7 @@ class Server:
                     else []
                 )
                 self._requests.say(number, completion.text, tokens, completion.finish_reason or "", *more)
-        except (Refused, ValueError) as error:  # vLLM's own checks of a request are ValueErrors
+        except (Refused, ValueError) as error:  # vLLM's own validation errors are ValueErrors
             self.proxy.refuse(number, Refused(str(error)))
         except Exception as error:
             traceback.print_exc()
@@ -97,7 +102,7 @@ class Server:
 
 
 async def serve(settings: dict[str, Any]) -> None:
-    """Load, then answer until the proxy is gone."""
+    """Load, then answer until the proxy exits."""
     server = Server(asyncio.get_running_loop())
     await server.load(settings)
     server.proxy.ready()
@@ -105,7 +110,7 @@ async def serve(settings: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    # vLLM starts its workers by spawn where CUDA is in use already, and they import this file.
+    # vLLM spawns its workers if CUDA is already in use, and they import this file.
     try:
         asyncio.run(serve(json.loads(sys.argv[1])))
     except Exception:
