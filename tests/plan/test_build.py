@@ -202,15 +202,15 @@ def test_a_machine_without_a_usable_interpreter_is_refused_before_anything(works
 
 
 @pytest.mark.parametrize(
-    ("package", "what", "todo"),
+    ("package", "problem", "todo"),
     [({"mlc": "tests.plan"}, "cannot set up mlc", "Choose another"), ({}, "no installed package", "entry point mlc")],
 )
 def test_a_stack_that_cannot_be_set_up_is_refused_before_anything(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, package: dict[str, str], what: str, todo: str
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, package: dict[str, str], problem: str, todo: str
 ) -> None:
     known = {**plugins.packages(), **package}
     monkeypatch.setattr(plugins, "packages", lambda: known)
-    with pytest.raises(InfeasibleError, match=what) as caught, user_errors():
+    with pytest.raises(InfeasibleError, match=problem) as caught, user_errors():
         build(CPU_HOST, GGUF, replace(CHOICE, stack="mlc", runtime="docker"), workspace)
     assert caught.value.code == "TW-L05"
     assert todo in caught.value.todo
