@@ -123,7 +123,7 @@ def _files(workspace: Workspace) -> None:
     Path("cases.yaml").write_text(cases, encoding="utf-8")
 
 
-def _one_reading(monitor: Monitor, _commands_of: float) -> Iterator[Reading]:
+def _one_reading(monitor: Monitor, _interval_s: float) -> Iterator[Reading]:
     yield monitor.read()
     monitor.close()
 
