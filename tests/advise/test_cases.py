@@ -15,6 +15,7 @@ from benchmarks.advice.judging import OURS, faults
 from tests.worded import text_of
 from wizard.advise.advice import Advice
 from wizard.advise.cases import Case, cases, constraints
+from wizard.advise.cases import case as parse
 from wizard.advise.ranking import advise
 from wizard.kernel.errors import UsageError
 
@@ -91,6 +92,7 @@ def test_an_invalid_cases_file_is_tw_a02(tmp_path: Path, text: str, reason: str)
     assert caught.value.code == "TW-A02"
 
 
+NUMBERS = ("max_batch_size", "users", "max_model_len", "max_len", "max_gpus", "tp", "pp")
 GOOD: dict[str, Any] = {
     "id": "a",
     "gpus": [{"name": "NVIDIA L4", "memory_mib": 23034, "cc": "8.9"}],
@@ -145,6 +147,92 @@ def test_a_case_that_is_wrong_says_which_field_and_ends_nothing(tmp_path: Path, 
     assert (name, wrong.code, wrong.what) == ("a" if isinstance(case, dict) else "1", "TW-A02", says)
     assert other == "b"
     assert not isinstance(right, UsageError)
+
+
+LIMITS = {
+    "layers": (1, 10_000),
+    "hidden": (1, 10**6),
+    "heads": (1, 10**5),
+    "kv_heads": (1, 10**15),
+    "head_dim": (1, 10**5),
+    "ffn": (0, 10**8),
+    "vocab": (1, 10**8),
+    "params": (1, 10**15),
+    "max_position": (1, 10**9),
+    "experts": (0, 10**5),
+    "experts_per_token": (0, 8),
+    "moe_layers": (0, 10_000),
+    "moe_ffn": (0, 10**8),
+    "shared_expert_ffn": (0, 10**8),
+}
+"""Number of a model with 8 experts → its least and greatest value."""
+
+
+def problem(case: dict[str, Any]) -> str:
+    """The message that the case is refused with; empty if it is accepted."""
+    try:
+        parse(case)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("field", LIMITS)
+def test_a_number_of_a_model_is_accepted_exactly_within_its_limits(field: str) -> None:
+    least, most = LIMITS[field]
+    model = {**GOOD["model"], "experts": 8}
+    assert {problem({**GOOD, "model": {**model, field: value}}) for value in (least, most)} == {""}
+    for value in (least - 1, most + 1):
+        expected = f"`{field}` must be an integer from {least} to {most}, not '{value}'"
+        assert problem({**GOOD, "model": {**model, field: value}}) == expected
+
+
+@pytest.mark.parametrize(
+    ("part", "field", "least", "most"),
+    [("gpus", "count", 1, 64), ("gpus", "memory_mib", 1, 10**15), *((("request", name, 1, 10**9)) for name in NUMBERS)],
+)
+def test_a_number_of_a_machine_or_request_is_accepted_exactly_within_its_limits(
+    part: str, field: str, least: int, most: int
+) -> None:
+    assert {problem(changed(part, **{field: value})) for value in (least, most)} == {""}
+    for value in (least - 1, most + 1):
+        assert problem(changed(part, **{field: value})) == (
+            f"`{field}` must be an integer from {least} to {most}, not '{value}'"
+        )
+
+
+@pytest.mark.parametrize(("share", "accepted"), [(0, False), (0.01, True), (1, True), (1.01, False), (True, False)])
+def test_a_share_of_the_memory_is_above_0_and_at_most_1(share: object, accepted: bool) -> None:
+    message = "" if accepted else f"`gpu_memory_utilization` must be above 0 and at most 1, not '{share}'"
+    assert problem(changed("request", gpu_memory_utilization=share)) == message
+
+
+def test_what_is_not_stated_follows_from_the_rest() -> None:
+    facts = parse(GOOD)[1]
+    assert (facts.kv_heads, facts.head_dim, facts.intermediate_size) == (32, 128, 0)
+    assert (facts.experts, facts.experts_per_token, facts.dtype) == (None, None, "bfloat16")
+    assert facts.anatomy is not None
+    assert [(row.layers, row.kv_heads, row.window) for row in facts.anatomy.attention] == [(32, 32, None)]
+    narrow = parse(changed("model", head_dim=None, heads=10**5, hidden=8))[1]
+    assert narrow.head_dim == 1
+
+
+@pytest.mark.parametrize(
+    ("window", "rows"),
+    [
+        ({"window": 4096}, [(32, 4096)]),
+        ({"window": 4096, "layers": 20}, [(12, None), (20, 4096)]),
+        ({"window": 4096, "layers": 0}, [(32, None)]),
+        ({"window": 131072}, [(32, None)]),
+        ({"window": 131071}, [(32, 131071)]),
+    ],
+)
+def test_a_window_counts_only_where_it_is_shorter_than_the_context(
+    window: dict[str, int], rows: list[tuple[int, int | None]]
+) -> None:
+    anatomy = parse(changed("model", sliding_window=window))[1].anatomy
+    assert anatomy is not None
+    assert [(row.layers, row.window) for row in anatomy.attention] == rows
 
 
 def test_a_file_that_is_not_there_is_refused_as_tw_a02(tmp_path: Path) -> None:

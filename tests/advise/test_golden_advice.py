@@ -12,10 +12,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks.advice.judging import OURS
 from tests.advise.worlds import AWQ, BLOCKS, CONFIGS, GPTQ, HOSTS, facts_of
 from tests.plan.golden import GOLDEN, compared
 from wizard.advise.advice import Choice, Constraints, Rejection
+from wizard.advise.cases import cases as read
 from wizard.advise.ranking import advise
+from wizard.kernel.errors import UsageError
 from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
 
@@ -108,7 +111,14 @@ def test_the_advice_is_the_golden_one(machine: str) -> None:
     compared("advice", file_name(machine), shown(machine))
 
 
+def test_the_cases_are_read_as_the_golden_ones() -> None:
+    """The facts, machines and constraints of all cases of ``tests/cases/advice.yaml``."""
+    parsed = {name: case for name, case in read(OURS) if not isinstance(case, UsageError)}
+    rows = [f"{name} {figures(to_data(list(parsed[name])))}" for name in parsed]
+    compared("advice", "cases", "\n".join(rows) + "\n")
+
+
 def test_every_model_is_advised_on_two_machines() -> None:
     titles = [title.split(" · ")[0] for machine in HOSTS for title, _facts, _constraints in cases(machine)]
     assert {name for name in CONFIGS if titles.count(name) < 2} == set()
-    assert {path.stem for path in (GOLDEN / "advice").iterdir()} == set(map(file_name, HOSTS))
+    assert {path.stem for path in (GOLDEN / "advice").iterdir()} == {*map(file_name, HOSTS), "cases"}

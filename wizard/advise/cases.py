@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -184,70 +184,100 @@ def _capability(text: str) -> tuple[int, int]:
     return int(match.group(1)), int(match.group(2) or 0)
 
 
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """The numbers of a case's model; 0 experts: it has none."""
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    ffn: int
+    vocabulary: int
+    experts: int
+    experts_per_token: int
+    moe_layers: int
+    moe_ffn: int
+    shared_ffn: int
+    context: int
+    parameters: int
+
+
+def _shape(entry: dict[str, Any]) -> _Shape:
+    hidden, heads = _integer(entry, "hidden", 10**6), _integer(entry, "heads", 10**5)
+    experts = _integer(entry, "experts", 10**5, least=0, default=0)
+    return _Shape(
+        layers=_integer(entry, "layers", 10_000),
+        hidden=hidden,
+        heads=heads,
+        kv_heads=_integer(entry, "kv_heads", default=heads),
+        head_dim=_integer(entry, "head_dim", 10**5, default=max(1, hidden // heads)),
+        ffn=_integer(entry, "ffn", 10**8, least=0, default=0),
+        vocabulary=_integer(entry, "vocab", 10**8),
+        experts=experts,
+        experts_per_token=_integer(entry, "experts_per_token", experts, least=0, default=0),
+        moe_layers=_integer(entry, "moe_layers", 10_000, least=0, default=0),
+        moe_ffn=_integer(entry, "moe_ffn", 10**8, least=0, default=0),
+        shared_ffn=_integer(entry, "shared_expert_ffn", 10**8, least=0, default=0),
+        context=_integer(entry, "max_position", 10**9),
+        parameters=_integer(entry, "params"),
+    )
+
+
 def model(entry: dict[str, Any]) -> ModelFacts:
     """A model derived from its stated shape and totals."""
-    layers, hidden, heads = (
-        _integer(entry, "layers", 10_000),
-        _integer(entry, "hidden", 10**6),
-        _integer(entry, "heads", 10**5),
-    )
-    ref = str(_required(entry, "id"))
-    experts = _integer(entry, "experts", 10**5, least=0, default=0)
-    facts = ModelFacts(
+    shape, ref = _shape(entry), str(_required(entry, "id"))
+    mla = _mapping(entry.get("mla") or {}, "`mla`")
+    return ModelFacts(
         ref=ref,
         source="hub",
         location=ref,
         name=re.split(r"[/\\]", ref)[-1],
         architecture=None,
-        parameters=_integer(entry, "params"),
-        layers=layers,
-        hidden_size=hidden,
-        heads=heads,
-        kv_heads=_integer(entry, "kv_heads", default=heads),
-        head_dim=_integer(entry, "head_dim", 10**5, default=max(1, hidden // heads)),
-        intermediate_size=_integer(entry, "ffn", 10**8, least=0, default=0),
-        vocabulary=_integer(entry, "vocab", 10**8),
-        experts=experts or None,
-        experts_per_token=_integer(entry, "experts_per_token", experts, least=0, default=0) or None,
-        max_context=_integer(entry, "max_position", 10**9),
+        parameters=shape.parameters,
+        layers=shape.layers,
+        hidden_size=shape.hidden,
+        heads=shape.heads,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        intermediate_size=shape.ffn,
+        vocabulary=shape.vocabulary,
+        experts=shape.experts or None,
+        experts_per_token=shape.experts_per_token or None,
+        max_context=shape.context,
         dtype=str(entry.get("dtype") or "bfloat16"),
         quantization=_stored(entry),
-    )
-    return replace(facts, anatomy=_anatomy(entry, facts))
-
-
-def _anatomy(entry: dict[str, Any], facts: ModelFacts) -> Anatomy:
-    layers, moe = facts.layers or 0, _integer(entry, "moe_layers", 10_000, least=0, default=0)
-    return Anatomy(
-        _parts(entry, facts, moe),
-        tuple(_attention(entry, facts)),
-        layers,
-        facts.hidden_size or 0,
-        facts.heads or 0,
-        (facts.intermediate_size or 0) if moe < layers else 0,
-        facts.vocabulary or 0,
-        facts.experts or 0,
-        facts.experts_per_token or 0,
-        moe,
-        _integer(entry, "moe_ffn", 10**8, least=0, default=0),
-        _integer(entry, "shared_expert_ffn", 10**8, least=0, default=0),
+        anatomy=Anatomy(
+            _parts(shape, mla, tied=bool(entry.get("tied_embeddings"))),
+            tuple(_attention(entry, shape, mla)),
+            shape.layers,
+            shape.hidden,
+            shape.heads,
+            shape.ffn if shape.moe_layers < shape.layers else 0,
+            shape.vocabulary,
+            shape.experts,
+            shape.experts_per_token,
+            shape.moe_layers,
+            shape.moe_ffn,
+            shape.shared_ffn,
+        ),
     )
 
 
-def _attention(entry: dict[str, Any], facts: ModelFacts) -> Iterator[Attention]:
+def _attention(entry: dict[str, Any], shape: _Shape, mla: dict[str, Any]) -> Iterator[Attention]:
     """Layers with full attention, and those with a window that is shorter than the context."""
-    layers, kv_heads, head = facts.layers or 0, facts.kv_heads or 0, facts.head_dim or 0
-    if mla := _mapping(entry.get("mla") or {}, "`mla`"):
+    if mla:
         row = _integer(mla, "kv_lora_rank", 10**6) + _integer(mla, "qk_rope_head_dim", 10**6)
-        yield Attention(layers, 1, row, 0, latent=row)
+        yield Attention(shape.layers, 1, row, 0, latent=row)
         return
     window = _mapping(entry.get("sliding_window") or {}, "`sliding_window`")
-    width = _integer(window, "window", default=10**9) if window else 10**9
-    windowed = _integer(window, "layers", layers, least=0, default=layers) if width < (facts.max_context or 0) else 0
-    if layers > windowed:
-        yield Attention(layers - windowed, kv_heads, head, head)
+    width = _integer(window, "window", default=shape.context) if window else shape.context
+    windowed = _integer(window, "layers", shape.layers, least=0, default=shape.layers) if width < shape.context else 0
+    if shape.layers > windowed:
+        yield Attention(shape.layers - windowed, shape.kv_heads, shape.head_dim, shape.head_dim)
     if windowed:
-        yield Attention(windowed, kv_heads, head, head, width)
+        yield Attention(windowed, shape.kv_heads, shape.head_dim, shape.head_dim, width)
 
 
 def _stored(entry: dict[str, Any]) -> Quantization | None:
@@ -255,27 +285,26 @@ def _stored(entry: dict[str, Any]) -> Quantization | None:
     return of_config({"quantization_config": stored}) if stored else None
 
 
-def _parts(entry: dict[str, Any], facts: ModelFacts, moe: int) -> Parts:
-    layers, hidden = facts.layers or 0, facts.hidden_size or 0
-    attention = 2 * layers * hidden * (facts.head_dim or 0)
-    embedding = (facts.vocabulary or 0) * hidden
-    each = moe * 3 * hidden
+def _parts(shape: _Shape, mla: dict[str, Any], *, tied: bool) -> Parts:
+    """The parameters by part; what the stated total has beyond the known parts is MLP, or attention with ``mla``."""
+    attention = 2 * shape.layers * shape.hidden * shape.head_dim
+    embedding = shape.vocabulary * shape.hidden
+    each = shape.moe_layers * 3 * shape.hidden
     known = Parts(
         embedding=embedding,
-        head=0 if entry.get("tied_embeddings") else embedding,
-        attention=attention * (facts.heads or 0),
-        key_value=attention * (facts.kv_heads or 0),
-        experts=each * (facts.experts or 0) * _integer(entry, "moe_ffn", 10**8, least=0, default=0),
-        shared=each * _integer(entry, "shared_expert_ffn", 10**8, least=0, default=0),
-        router=moe * (facts.experts or 0) * hidden,
-        norms=2 * layers * hidden + hidden,
+        head=0 if tied else embedding,
+        attention=attention * shape.heads,
+        key_value=attention * shape.kv_heads,
+        experts=each * shape.experts * shape.moe_ffn,
+        shared=each * shape.shared_ffn,
+        router=shape.moe_layers * shape.experts * shape.hidden,
+        norms=2 * shape.layers * shape.hidden + shape.hidden,
     )
-    mla = _mapping(entry.get("mla") or {}, "`mla`")
     if mla:
         ranks = [_integer(mla, name, 10**6, least=0, default=0) for name in LATENT]
-        dense = max(0, layers - moe) * 3 * hidden * (facts.intermediate_size or 0)
-        known = replace(known, attention=0, key_value=0, latent=layers * hidden * sum(ranks), mlp=dense)
-    rest = max(0, (facts.parameters or 0) - known.total)
+        dense = max(0, shape.layers - shape.moe_layers) * 3 * shape.hidden * shape.ffn
+        known = replace(known, attention=0, key_value=0, latent=shape.layers * shape.hidden * sum(ranks), mlp=dense)
+    rest = max(0, shape.parameters - known.total)
     return replace(known, attention=known.attention + rest) if mla else replace(known, mlp=known.mlp + rest)
 
 
