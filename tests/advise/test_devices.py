@@ -28,6 +28,18 @@ def around(*gpus: Gpu, links: tuple[GpuLink, ...] = ()) -> Host:
     return replace(host("cpu"), gpus=gpus, gpu_links=links)
 
 
+CLOCKED = Gpu(
+    0,
+    UNKNOWN,
+    compute_capability=(9, 0),
+    memory_bus_bits=256,
+    memory_clock_mhz=1000,
+    cuda_cores=1000,
+    sm_clock_mhz=1000,
+)
+"""A GPU of no profile with round figures."""
+
+
 def test_a_recorded_host_of_eight() -> None:
     (device,) = devices(recorded("host-h200-x8.json"))
     assert device.indices == tuple(range(8))
@@ -110,6 +122,41 @@ def test_fewer_lanes_are_slower() -> None:
     (gpu,) = host("L4").gpus
     (device,) = devices(around(replace(gpu, pcie_width=8)))
     assert device.link_bytes_per_second == pytest.approx(15.76e9)
+
+
+@pytest.mark.parametrize(
+    ("generation", "giga"), [(1, 4.0), (2, 8.0), (3, 15.76), (4, 31.52), (5, 63.04), (6, 120.96), (None, 25.0)]
+)
+def test_sixteen_lanes_of_every_generation(generation: int | None, giga: float) -> None:
+    """Bytes per second in one direction, after encoding; where it is unknown, between generations 3 and 4."""
+    gpus = [replace(gpu, index=index, pcie_generation=generation) for index, gpu in enumerate(host("2xL4").gpus)]
+    (device,) = devices(around(*(replace(gpu, name=UNKNOWN) for gpu in gpus)))
+    assert device.link_bytes_per_second == giga * 1e9
+
+
+@pytest.mark.parametrize(
+    ("capability", "operations"),
+    [
+        *(((7, 0), 16), ((7, 5), 16), ((8, 0), 32), ((8, 6), 8), ((8, 7), 16), ((8, 9), 8)),
+        *(((9, 0), 32), ((10, 0), 64), ((10, 3), 64), ((12, 0), 8)),
+    ],
+)
+def test_every_format_of_a_gpu_of_no_profile(capability: tuple[int, int], operations: int) -> None:
+    derived = rates(replace(CLOCKED, compute_capability=capability), None)
+    assert derived is not None
+    fp16 = 1000 * 1e9 * operations
+    assert (derived.fp16, derived.bandwidth) == (fp16, 64e9)
+    assert derived.int8 == (2 * fp16 if capability != (7, 0) else None)
+    assert derived.fp8 == (2 * fp16 if capability >= (8, 9) else None)
+    assert derived.fp4 == (4 * fp16 if capability >= (10, 0) else None)
+
+
+@pytest.mark.parametrize(
+    "name", ["compute_capability", "memory_bus_bits", "memory_clock_mhz", "cuda_cores", "sm_clock_mhz"]
+)
+def test_without_one_of_the_clocks_nothing_is_derived(name: str) -> None:
+    assert rates(CLOCKED, None)
+    assert rates(replace(CLOCKED, **{name: None}), None) is None
 
 
 def test_mig_slices_stand_alone_with_their_share() -> None:
