@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from benchmarks.advice.judging import OURS
-from tests.advise.worlds import AWQ, BLOCKS, CONFIGS, GPTQ, HOSTS, facts_of
+from tests.advise.worlds import AWQ, BLOCKS, CONFIGS, GPTQ, HOSTS, VENV, facts_of
 from tests.plan.golden import GOLDEN, compared
 from wizard.advise.advice import Choice, Constraints, Rejection
 from wizard.advise.cases import cases as read
@@ -40,10 +40,16 @@ CONSTRAINTS = (
     Constraints(tp=8, users=500),
     Constraints(stack="sglang"),
     Constraints(quantization="int4_awq", max_len=100_000),
+    Constraints(pp=4, users=32),
+    Constraints(runtime="docker"),
+    Constraints(engine_python=VENV.path),
+    Constraints(quantization="int4_gptq", users=16),
+    Constraints(tp=4, max_gpus=4, goal="throughput"),
+    Constraints(goal="throughput", pp=2),
 )
 STORED: dict[str, Any] = {"AWQ": AWQ, "GPTQ": GPTQ, "FP8": BLOCKS}
 """How the checkpoints of the last models of a machine are quantized."""
-STORED_LAST = {6: "AWQ", 7: "GPTQ", 8: "FP8"}
+STORED_LAST = {9: "AWQ", 10: "GPTQ", 11: "FP8"}
 
 
 def facts_in(name: str, stored: str) -> ModelFacts:
@@ -53,9 +59,9 @@ def facts_in(name: str, stored: str) -> ModelFacts:
 def cases(machine: str) -> Iterator[tuple[str, ModelFacts, Constraints]]:
     """Title, model and constraints of every case on ``machine``."""
     offset, models = sorted(HOSTS).index(machine), sorted(CONFIGS)
-    for number in range(9):
-        name = models[(offset * 9 + number) % len(models)]
-        constraints = CONSTRAINTS[(offset * 5 + number * 2) % len(CONSTRAINTS)]
+    for number in range(12):
+        name = models[(offset * 12 + number) % len(models)]
+        constraints = CONSTRAINTS[(offset * 5 + number * 3) % len(CONSTRAINTS)]
         stored = STORED_LAST.get(number, "")
         asked = {field: value for field, value in asdict(constraints).items() if value != getattr(Constraints(), field)}
         title = " · ".join([name, *([stored] if stored else []), *(f"{field}={asked[field]}" for field in asked)])
