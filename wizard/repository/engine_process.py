@@ -103,7 +103,7 @@ class Requests:
         self._deltas = []
 
 
-def leave() -> NoReturn:
+def leave() -> None:
     """End this process and its children, which share its session; those that can end in order get time for it."""
     children = _members()
     for pid in children:
@@ -114,7 +114,6 @@ def leave() -> NoReturn:
     for pid in _members():
         _signal(pid, signal.SIGKILL)
     os.killpg(0, signal.SIGKILL)
-    raise SystemExit(1)  # never reached
 
 
 def die(reason: str) -> NoReturn:
@@ -165,7 +164,7 @@ def prompt_ids(tokenizer: Any, ask: dict[str, Any], context: int) -> list[int]:
         messages = [{"role": "user", "content": text}]
         text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     ids = list(tokenizer(text)["input_ids"])
-    if len(ids) > 1 and ids[0] == ids[1] == tokenizer.bos_token_id:
+    if ids[:2] == [tokenizer.bos_token_id] * 2:
         ids = ids[1:]  # a rendered template has the begin token, and the tokenizer puts one before every text
     if not ids:
         raise Refused("text_input has no token")

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.repository.triton_stub import triton
+
+__all__ = ["triton"]
