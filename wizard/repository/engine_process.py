@@ -68,9 +68,12 @@ class Proxy:
                 leave()
 
     def _listen(self, take: Callable[[dict[str, Any]], object]) -> None:
-        with self._socket.makefile("rb") as stream:
+        with contextlib.suppress(OSError, struct.error), self._socket.makefile("rb") as stream:
             while head := stream.read(LENGTH.size):
-                body = stream.read(LENGTH.unpack(head)[0])
+                (size,) = LENGTH.unpack(head)
+                body = stream.read(size)
+                if len(body) < size:
+                    break
                 take(json.loads(body))
         leave()
 

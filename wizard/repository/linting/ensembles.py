@@ -194,7 +194,7 @@ def _circles(models: Mapping[str, Model], broken: set[str]) -> Iterator[Finding]
         while waiting:
             config = waiting.pop().config
             for step in config.ensemble_scheduling.step if config else ():
-                if step.model_name not in seen and step.model_name in models:
+                if step.model_name not in seen:
                     seen.add(step.model_name)
                     waiting.append(models[step.model_name])
         if model.name in seen:

@@ -12,10 +12,12 @@ from wizard.repository.linting.model import PLATFORMS, Model
 
 PLAIN = {
     "py3": frozenset(
-        {"dali", "fil", "identity", "onnxruntime", "openvino", "python", "pytorch", "repeat", "square", "tensorrt"}
-        | {"tensorflow"}
+        (
+            *("dali", "fil", "identity", "onnxruntime", "openvino", "python", "pytorch", "repeat", "square"),
+            *("tensorflow", "tensorrt"),
+        )
     ),
-}  # fmt: skip
+}
 """Suffix of a tag of the image without an engine of ours → backends in it (names in triton-inference-server/server,
 build.py; no image was opened)."""
 
