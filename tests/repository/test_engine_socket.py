@@ -141,7 +141,7 @@ def running(engine: ModuleType, wire: Wire, answer: Callable[..., Any], script: 
     """Run ``script`` beside an engine with an event loop that answers with ``answer``."""
 
     async def run() -> None:
-        requests = engine.Requests(asyncio.get_running_loop(), lambda ask: answer(requests, ask))
+        requests: Any = engine.Requests(asyncio.get_running_loop(), lambda ask: answer(requests, ask))
         await asyncio.wait_for(script(requests), SECONDS)
 
     asyncio.run(run())
@@ -197,7 +197,8 @@ class FakeChildren:
     """Processes that end so many seconds after they were asked to, on a clock that passes only in ``sleep``."""
 
     def __init__(self, module: ModuleType, seconds: dict[int, float]) -> None:
-        self.now, self.signals = 50.0, []
+        self.now = 50.0
+        self.signals: list[Any] = []
         self._ends: dict[int, float] = dict.fromkeys(seconds, float("inf"))
         self._seconds = seconds
         module.time, module._members = self, self.members  # type: ignore[attr-defined]

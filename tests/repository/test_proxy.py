@@ -99,6 +99,8 @@ def test_an_engine_takes_the_common_settings_unless_it_says_otherwise() -> None:
     assert not Engine(PROGRAM).every_setting
     assert Engine(PROGRAM).argv("python3", {"a": "é"}) == ("python3", "engines/vllm_engine.py", '{"a": "é"}')
     assert '"A": "é"' in config().parameters["engine_env"].string_value
+    (file, *_) = made(settings={"model": "/é"}).files
+    assert "/é" in text_format.Parse(file.text, pb.ModelConfig()).parameters["engine_argv"].string_value
 
 
 def test_an_engine_that_takes_less_declares_less() -> None:

@@ -36,7 +36,7 @@ def test_what_is_left_out_has_its_default(shared: ModuleType) -> None:
 def test_what_is_given_is_read_as_plain_values(shared: ModuleType) -> None:
     """They are written as JSON, which has no numbers of numpy."""
     words = np.array([[b"", "né".encode()]], np.object_)
-    numbers = {"min_p": np.array([0.5], np.float32), "logprobs": np.array([[3]], np.int32)}
+    numbers: dict[str, Any] = {"min_p": np.array([0.5], np.float32), "logprobs": np.array([[3]], np.int32)}
     question = shared.Questions(GIVEN).read(
         asked(stop_words=words, random_seed=np.array([2**64 - 1], np.uint64), stream=np.array([False]), **numbers)
     )
