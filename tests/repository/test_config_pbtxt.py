@@ -98,7 +98,7 @@ def test_nothing_is_written_that_was_not_requested() -> None:
     assert not config.input[0].HasField("reshape")
 
 
-def test_what_is_left_out_has_its_default() -> None:
+def test_defaults_of_values_that_are_left_out() -> None:
     tensors = [Tensor("a", "BOOL"), Tensor("b", "INT32", reshape=())]
     config = parse(
         config_pbtxt(
@@ -120,7 +120,7 @@ def test_what_is_left_out_has_its_default() -> None:
     assert [(group.count, group.kind) for group in plain.instance_group] == [(1, pb.ModelInstanceGroup.KIND_CPU)]
 
 
-def test_a_queue_of_any_length_is_something_that_can_be_written() -> None:
+def test_a_queue_of_any_length_can_be_written() -> None:
     batching = DynamicBatching(max_queue_size=0)
     text = config_pbtxt("m", inputs=[], outputs=[], parameters={}, batching=batching)
     assert parse(text).dynamic_batching.HasField("default_queue_policy")

@@ -69,7 +69,7 @@ def wire(engine: ModuleType) -> Iterator[Wire]:
     signal.signal(signal.SIGTERM, handler)
 
 
-def test_messages_come_whole_one_after_the_other(engine: ModuleType, wire: Wire) -> None:
+def test_messages_come_whole_and_in_order(engine: ModuleType, wire: Wire) -> None:
     taken: queue.SimpleQueue[Any] = queue.SimpleQueue()
     engine.Proxy(taken.put)
     for message in ({"ask": "é" * 100_000}, {"cancel": 1}, {}):
@@ -86,7 +86,7 @@ def test_children_do_not_get_the_socket(engine: ModuleType, wire: Wire) -> None:
     wire.socket.shutdown(socket.SHUT_RDWR)
 
 
-def test_the_engine_says_each_thing_in_its_form(engine: ModuleType, wire: Wire) -> None:
+def test_the_form_of_each_message(engine: ModuleType, wire: Wire) -> None:
     proxy = engine.Proxy(print)
     proxy.ready()
     assert wire.receive() == {"ready": True}
@@ -122,7 +122,7 @@ def test_the_process_ends_when_the_proxy_dies_with_messages_unread(engine: Modul
     assert wire.left.wait(SECONDS)
 
 
-def test_the_process_ends_when_nobody_takes_what_it_says(engine: ModuleType, wire: Any) -> None:
+def test_the_process_ends_when_nobody_takes_its_messages(engine: ModuleType, wire: Any) -> None:
     gone = threading.Event()
     proxy = engine.Proxy(lambda _: gone.wait(SECONDS))
     wire.send({})  # the listening thread has this to do and does not see the end
@@ -148,7 +148,7 @@ def running(engine: ModuleType, wire: Wire, answer: Callable[..., Any], script: 
     asyncio.run(run())
 
 
-def test_each_request_is_a_task_and_one_turn_is_one_message(engine: ModuleType, wire: Wire) -> None:
+def test_each_request_is_a_task_and_each_turn_a_message(engine: ModuleType, wire: Wire) -> None:
     gate = asyncio.Event()
 
     async def answer(requests: Any, ask: dict[str, Any]) -> None:

@@ -78,7 +78,7 @@ def test_members_that_there_are_are_named(tmp_path: Path) -> None:
 CHAIN = ENSEMBLE.replace('"IN"', '"A"').replace('"OUT"', '"C"')
 
 
-def test_ensembles_of_what_cannot_load_cannot_load_in_any_order(tmp_path: Path) -> None:
+def test_ensembles_of_broken_models_cannot_load_in_any_order(tmp_path: Path) -> None:
     models = {
         "bad": python(model="def"),
         "worse": python(model="def"),

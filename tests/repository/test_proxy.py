@@ -82,7 +82,7 @@ def test_the_temperature_is_that_of_a_talk_or_that_at_which_a_gate_judges() -> N
     assert (described(FACTS, CHOICE)["default_temperature"], gated["default_temperature"]) == ("0.7", "0.0")
 
 
-def test_a_model_says_what_it_is_in_letters() -> None:
+def test_a_model_describes_itself_in_letters() -> None:
     chat = replace(CHAT, stop=("é",), bos_token=None, eos_token="</s>")
     parameters = described(replace(FACTS, chat=chat, questions=("Où ?",)), CHOICE)
     assert (parameters["questions"], parameters["stop"]) == ('["Où ?"]', '["é"]')

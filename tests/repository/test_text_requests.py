@@ -106,7 +106,7 @@ def test_values_at_the_borders_are_taken(shared: ModuleType, options: dict[str, 
     assert {name: type(read[name]) for name in options} == {name: type(value) for name, value in options.items()}
 
 
-def test_what_a_model_does_not_say_is_nothing(shared: ModuleType) -> None:
+def test_defaults_of_a_model_without_parameters(shared: ModuleType) -> None:
     questions = shared.Questions({"default_temperature": "0", "special_tokens": "(?!)"})
     question = questions.read(asked())
     assert (question.chat, question.stop, question.options["temperature"]) == (False, [], 0)
