@@ -48,6 +48,11 @@ def test_stop_words_cut_the_same_however_the_text_comes(pieces: list[str], words
     assert (answer + stops.rest(), stopped) == cut("".join(pieces), words)
 
 
+def test_the_stop_word_that_is_complete_first_counts() -> None:
+    assert engine.StopWords(["abcd", "c"]).take("xabcd") == ("xab", True)
+    assert engine.StopWords(["bcd", "abcd"]).take("xabcd") == ("x", True)
+
+
 @given(text=st.text(min_size=1, max_size=20), words=st.lists(st.sampled_from("é😀xy"), max_size=2))
 def test_characters_are_whole_however_many_tokens_they_have(tokenizer: Any, text: str, words: list[str]) -> None:
     ids = tokenizer(text, add_special_tokens=False)["input_ids"]

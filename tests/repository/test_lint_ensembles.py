@@ -40,6 +40,8 @@ def second(member: str) -> str:
          ["R508 max_batch_size is 2, but 'good' has 1"]),
         (broken.ensemble(ENSEMBLE.replace("max_batch_size: 4", "max_batch_size: 1").replace('"good"', '"flat"')),
          {"flat": python(CONFIG.replace("max_batch_size: 4", "").replace("dims: [ -1 ]", "dims: [ -1, -1 ]"))}, []),
+        (broken.ensemble(ENSEMBLE.replace('"good"', '"flat"')),
+         {"flat": python(CONFIG.replace("max_batch_size: 4", "").replace("dims: [ -1 ]", "dims: [ 3, -1 ]"))}, []),
         # members that there are not, or that cannot load
         (broken.ensemble(second("nobody")), {}, ["R502 step 1 ('nobody'): no such model in the repository"]),
         (broken.ensemble(second("bad").replace('"A" data_type: TYPE_INT32', '"A" data_type: TYPE_INT64')),
