@@ -98,6 +98,44 @@ def test_nothing_is_written_that_was_not_requested() -> None:
     assert not config.input[0].HasField("reshape")
 
 
+def test_defaults_of_values_that_are_left_out() -> None:
+    tensors = [Tensor("a", "BOOL"), Tensor("b", "INT32", reshape=())]
+    config = parse(
+        config_pbtxt(
+            "m", inputs=tensors, outputs=tensors, parameters={}, instances=[InstanceGroup()], batching=DynamicBatching()
+        )
+    )
+    assert (config.backend, config.max_batch_size, config.model_transaction_policy.decoupled) == ("python", 0, False)
+    first, second = config.input
+    assert (list(first.dims), first.optional, first.allow_ragged_batch) == ([1], False, False)
+    assert [tensor.HasField("reshape") for tensor in (first, second)] == [False, True]
+    assert [tensor.HasField("reshape") for tensor in config.output] == [False, True]
+    (group,) = config.instance_group
+    assert (group.count, group.kind, list(group.gpus)) == (1, pb.ModelInstanceGroup.KIND_CPU, [])
+    batching = config.dynamic_batching
+    assert config.HasField("dynamic_batching")
+    assert not batching.HasField("default_queue_policy")
+    assert (batching.max_queue_delay_microseconds, batching.preserve_ordering) == (0, False)
+    plain = parse(config_pbtxt("m", inputs=[], outputs=[], parameters={}))
+    assert [(group.count, group.kind) for group in plain.instance_group] == [(1, pb.ModelInstanceGroup.KIND_CPU)]
+
+
+def test_a_queue_of_any_length_can_be_written() -> None:
+    batching = DynamicBatching(max_queue_size=0)
+    text = config_pbtxt("m", inputs=[], outputs=[], parameters={}, batching=batching)
+    assert parse(text).dynamic_batching.HasField("default_queue_policy")
+
+
+def test_letters_stay_letters() -> None:
+    assert 'string_value: "é😀"' in config_pbtxt("m", inputs=[], outputs=[], parameters={"a": "é😀"})
+
+
+def test_an_ensemble_without_batches() -> None:
+    config = parse(ensemble_pbtxt("e", inputs=[], outputs=[], steps=[EnsembleStep("m")]))
+    assert config.max_batch_size == 0
+    assert (config.ensemble_scheduling.step[0].model_version, config.dynamic_batching.ByteSize()) == (-1, 0)
+
+
 def test_an_ensemble() -> None:
     config = parse(
         ensemble_pbtxt(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,20 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chain_folder import write_chain_folder
+from tests.repository.triton_stub import load
 from wizard.repository.proxy import ENGINE_PROCESS
 
-
-def load() -> ModuleType:
-    """The module as the engine programs import it: from its folder, not from the wizard."""
-    spec = importlib.util.spec_from_file_location("engine_process", ENGINE_PROCESS)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-engine = load()
+engine = load(ENGINE_PROCESS, "tested_engine_process")
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +46,11 @@ def test_stop_words_cut_the_same_however_the_text_comes(pieces: list[str], words
         if stopped:
             break
     assert (answer + stops.rest(), stopped) == cut("".join(pieces), words)
+
+
+def test_the_stop_word_that_is_complete_first_counts() -> None:
+    assert engine.StopWords(["abcd", "c"]).take("xabcd") == ("xab", True)
+    assert engine.StopWords(["bcd", "abcd"]).take("xabcd") == ("x", True)
 
 
 @given(text=st.text(min_size=1, max_size=20), words=st.lists(st.sampled_from("é😀xy"), max_size=2))
@@ -110,17 +103,65 @@ class FakeTokenizer:
         return {"input_ids": [1, *(1 if letter == "^" else ord(letter) for letter in text)]}
 
 
-def test_the_begin_token_comes_once() -> None:
-    assert engine.prompt_ids(FakeTokenizer(), {"text": "^a", "chat": False}, 100) == [1, ord("a")]
-    assert engine.prompt_ids(FakeTokenizer(), {"text": "a", "chat": False}, 100) == [1, ord("a")]
+@pytest.mark.parametrize(
+    ("text", "ids"), [("", "^"), ("a", "^a"), ("^", "^"), ("^a", "^a"), ("^^", "^^"), ("a^", "^a^")]
+)
+def test_the_begin_token_comes_once(text: str, ids: str) -> None:
+    """A begin token that was typed where a template puts none stays."""
+    tokenizer = FakeTokenizer()
+    assert engine.prompt_ids(tokenizer, {"text": text, "chat": False}, 100) == tokenizer(ids)["input_ids"][1:]
+
+
+def test_a_tokenizer_without_a_begin_token_keeps_repeated_tokens() -> None:
+    tokenizer = FakeTokenizer()
+    tokenizer.bos_token_id = 2
+    assert engine.prompt_ids(tokenizer, {"text": "^aa", "chat": False}, 100) == [1, 1, 97, 97]
+
+
+class FakeEmptyTokenizer(FakeTokenizer):
+    """Makes no token of a text."""
+
+    def __call__(self, text: str) -> dict[str, list[int]]:
+        return {"input_ids": []}
 
 
 def test_what_cannot_be_answered_is_refused(tokenizer: Any) -> None:
     assert len(engine.prompt_ids(tokenizer, {"text": "abc", "chat": False}, 4)) == 3
     with pytest.raises(engine.Refused, match="prompt too long: 4 tokens, and a request may have 4"):
         engine.prompt_ids(tokenizer, {"text": "abcd", "chat": False}, 4)
+    with pytest.raises(engine.Refused, match="text_input contains no tokens"):
+        engine.prompt_ids(FakeEmptyTokenizer(), {"text": "a", "chat": False}, 4)
     with pytest.raises(engine.Refused, match="no chat template"):
         engine.prompt_ids(FakeTokenizer(), {"text": "a", "chat": True}, 4)
+
+
+def test_the_answer_is_as_long_as_it_may_be(tokenizer: Any) -> None:
+    answer = engine.Answer(tokenizer, {"stop": ["bcd"]}, (), 3)
+    assert (answer.take([ord("a")]), answer.finish, answer.tokens) == ("a", "", 1)
+    assert (answer.take([ord("b")]), answer.finish, answer.tokens) == ("", "", 2)
+    assert (answer.take([ord("c")]), answer.finish, answer.tokens) == ("bc", "length", 3)
+
+
+def test_an_end_token_at_the_limit_is_a_stop(tokenizer: Any) -> None:
+    answer = engine.Answer(tokenizer, {"stop": []}, (tokenizer.eos_token_id,), 2)
+    assert answer.take([ord("a"), tokenizer.eos_token_id]) == "a"
+    assert (answer.finish, answer.tokens) == ("stop", 2)
+
+
+def test_a_stop_word_at_the_limit_is_a_stop(tokenizer: Any) -> None:
+    answer = engine.Answer(tokenizer, {"stop": ["b"]}, (), 2)
+    assert (answer.take([ord("a"), ord("b")]), answer.finish) == ("a", "stop")
+
+
+def test_an_engine_may_end_an_answer_for_its_own_reasons(tokenizer: Any) -> None:
+    answer = engine.Answer(tokenizer, {"stop": ["bcd"]}, (), 9)
+    assert answer.take([ord("a"), ord("b")]) == "a"
+    assert (answer.end("length"), answer.finish) == ("b", "length")
+
+
+def test_special_tokens_are_no_text(tokenizer: Any) -> None:
+    answer = engine.Answer(tokenizer, {"stop": []}, (), 9)
+    assert answer.take([ord("a"), tokenizer.bos_token_id, ord("b")]) == "ab"
 
 
 def test_the_module_is_where_the_programs_import_it_from() -> None:

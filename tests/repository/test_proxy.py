@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from tests.server_environment import write
 from tests.values import CHOICE, GGUF
 from wizard import stacks
 from wizard.catalog import stacks as known
+from wizard.model.facts import Gate
 from wizard.repository.lint import Server, lint
+from wizard.repository.proxy import MODEL as PROXY_MODEL
 from wizard.repository.proxy import Engine, repository
-from wizard.repository.python_models import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS
+from wizard.repository.python_models import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, described
 from wizard.repository.repository import Repository
 from wizard.stacks import vllm
 
@@ -61,6 +64,44 @@ def test_chat_needs_nothing_new() -> None:
     assert parameters["chat_template"] == CHAT.template
     assert json.loads(parameters["stop"]) == list(CHAT.stop)
     assert parameters["max_seq_len"] == str(CHOICE.max_seq_len)
+
+
+def test_the_inputs_are_those_that_are_documented() -> None:
+    """All but the text may be left out; the table in ``text_requests.py`` has their types."""
+    table = re.findall(r"^(\w+) +([A-Z]+\d*) ", PROXY_MODEL.with_name("text_requests.py").read_text(), re.MULTILINE)
+    declared = {tensor.name: tensor for tensor in config().input}
+    assert {name: pb.DataType.Name(tensor.data_type) for name, tensor in declared.items()} == {
+        name: f"TYPE_{kind}" for name, kind in table
+    }
+    assert [name for name, tensor in declared.items() if not tensor.optional] == ["text_input"]
+    assert {name: list(tensor.dims) for name, tensor in declared.items() if tensor.dims != [1]} == {"stop_words": [-1]}
+    assert not any(tensor.optional for tensor in (*OUTPUTS, LOGPROBS))
+
+
+def test_the_temperature_is_that_of_a_talk_or_that_at_which_a_gate_judges() -> None:
+    gated = described(replace(FACTS, gate=Gate(0.9, "No.")), CHOICE)
+    assert (described(FACTS, CHOICE)["default_temperature"], gated["default_temperature"]) == ("0.7", "0.0")
+
+
+def test_a_model_describes_itself_in_letters() -> None:
+    chat = replace(CHAT, stop=("é",), bos_token=None, eos_token="</s>")
+    parameters = described(replace(FACTS, chat=chat, questions=("Où ?",)), CHOICE)
+    assert (parameters["questions"], parameters["stop"]) == ('["Où ?"]', '["é"]')
+    assert "bos_token" not in parameters
+    assert parameters["eos_token"] == "</s>"
+    other = described(replace(FACTS, chat=replace(CHAT, bos_token="", eos_token=None)), CHOICE)
+    assert other["bos_token"] == ""
+    assert "eos_token" not in other
+    plain = described(replace(FACTS, chat=None), CHOICE)
+    assert {"chat_template", "stop", "bos_token", "eos_token"}.isdisjoint(plain)
+
+
+def test_an_engine_takes_the_common_settings_unless_it_says_otherwise() -> None:
+    assert not Engine(PROGRAM).every_setting
+    assert Engine(PROGRAM).argv("python3", {"a": "é"}) == ("python3", "engines/vllm_engine.py", '{"a": "é"}')
+    assert '"A": "é"' in config().parameters["engine_env"].string_value
+    (file, *_) = made(settings={"model": "/é"}).files
+    assert "/é" in text_format.Parse(file.text, pb.ModelConfig()).parameters["engine_argv"].string_value
 
 
 def test_an_engine_that_takes_less_declares_less() -> None:

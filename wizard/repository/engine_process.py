@@ -69,9 +69,12 @@ class Proxy:
                 leave()
 
     def _listen(self, take: Callable[[dict[str, Any]], object]) -> None:
-        with self._socket.makefile("rb") as stream:
+        with contextlib.suppress(OSError, struct.error), self._socket.makefile("rb") as stream:
             while head := stream.read(LENGTH.size):
-                body = stream.read(LENGTH.unpack(head)[0])
+                (size,) = LENGTH.unpack(head)
+                body = stream.read(size)
+                if len(body) < size:
+                    break
                 take(json.loads(body))
         leave()
 
@@ -104,7 +107,7 @@ class Requests:
         self._deltas = []
 
 
-def leave() -> NoReturn:
+def leave() -> None:
     """End this process and its children, which share its session; children that can exit in order get time for it."""
     children = _members()
     for pid in children:
@@ -115,7 +118,6 @@ def leave() -> NoReturn:
     for pid in _members():
         _signal(pid, signal.SIGKILL)
     os.killpg(0, signal.SIGKILL)
-    raise SystemExit(1)  # never reached
 
 
 def die(reason: str) -> NoReturn:
@@ -168,7 +170,7 @@ def prompt_ids(tokenizer: Any, ask: dict[str, Any], context: int) -> list[int]:
         messages = [{"role": "user", "content": text}]
         text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     ids = list(tokenizer(text)["input_ids"])
-    if len(ids) > 1 and ids[0] == ids[1] == tokenizer.bos_token_id:
+    if ids[:2] == [tokenizer.bos_token_id] * 2:
         ids = ids[1:]  # a rendered template has the begin token, and the tokenizer adds one to every text
     if not ids:
         raise Refused("text_input contains no tokens")

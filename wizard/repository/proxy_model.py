@@ -58,6 +58,7 @@ class Engine:
         with theirs:
             streams: dict[str, Any] = {"stdin": theirs, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
             self._process = subprocess.Popen(argv, cwd=folder, env=environment, start_new_session=True, **streams)
+        self._messages = self._socket.makefile("rb")
         self._sending = threading.Lock()
         self._lines: collections.deque[str] = collections.deque([""], LOG_LINES)
         self._printing = threading.Thread(target=self._copy_log, daemon=True)
@@ -81,11 +82,12 @@ class Engine:
     def receive(self) -> dict[str, Any] | None:
         """Wait for the next message; None when the engine has exited."""
         try:
-            head = self._read(LENGTH.size)
-            body = head and self._read(LENGTH.unpack(head)[0])
-        except OSError:
+            head = self._messages.read(LENGTH.size)
+            (size,) = LENGTH.unpack(head)
+            body = self._messages.read(size)
+        except (OSError, struct.error):
             return None
-        return json.loads(body) if body else None
+        return json.loads(body) if len(body) == size else None
 
     def end(self) -> str:
         """Wait for its exit, or force it, and describe how it exited."""
@@ -120,24 +122,13 @@ class Engine:
                 if int(session) == self._process.pid:
                     os.kill(int(path.parent.name), signal.SIGKILL)
 
-    def _read(self, size: int) -> bytes:
-        """Exactly ``size`` bytes; none at the end."""
-        parts = []
-        while size:
-            part = self._socket.recv(min(size, 1 << 20))
-            if not part:
-                return b""
-            parts.append(part)
-            size -= len(part)
-        return b"".join(parts)
-
     def _watch(self) -> None:
         self._process.wait()
         self.kill()  # children that outlive it keep the GPU's memory, and the socket, whose end is awaited
 
     def _copy_log(self) -> None:
         """Write the engine's output to the stub's own: the server's log."""
-        while data := os.read(self._process.stdout.fileno(), 1 << 16):  # type: ignore[union-attr]  # it is a pipe
+        while data := self._process.stdout.read1():  # type: ignore[union-attr]  # it is a pipe
             with contextlib.suppress(OSError):
                 os.write(2, data)
             first, *more = re.split(r"[\r\n]+", data.decode(errors="replace"))
@@ -225,7 +216,7 @@ class Delivery:
         self._thread.join(FINALIZE_SECONDS)
 
     def _deliver(self) -> None:
-        look = 0.0
+        look = time.monotonic()
         while True:
             with self._changed:
                 if not self._due and not self._closed:

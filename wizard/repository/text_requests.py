@@ -124,14 +124,14 @@ class Questions:
         for name, (low, high) in MORE.items():
             value = _input(request, name, None)
             if value is not None:
-                options[name] = value.item()
-                _require(low <= options[name] <= high, name, f"from {low} to {high}", options[name])
+                options[name] = value
+                _require(low <= value <= high, name, f"from {low} to {high}", value)
         return options
 
 
 def _input(request: Any, name: str, default: Any) -> Any:
     tensor = pb_utils.get_input_tensor_by_name(request, name)
-    return default if tensor is None else tensor.as_numpy().reshape(-1)[0]
+    return default if tensor is None else tensor.as_numpy().item()
 
 
 def _require(good: bool, name: str, rule: str, value: Any) -> None:

@@ -180,7 +180,7 @@ def dependents(models: Mapping[str, Model], broken: set[str]) -> list[Finding]:
     while True:
         before = len(findings)
         for model in models.values():
-            if model.config is None or not model.is_ensemble or model.name in broken:
+            if not model.is_ensemble or model.name in broken:
                 continue
             bad = [step.model_name for step in model.config.ensemble_scheduling.step if step.model_name in broken]
             if bad:
@@ -193,14 +193,14 @@ def dependents(models: Mapping[str, Model], broken: set[str]) -> list[Finding]:
 
 def _circles(models: Mapping[str, Model], broken: set[str]) -> Iterator[Finding]:
     for model in models.values():
-        if model.config is None or not model.is_ensemble or model.name in broken:
+        if not model.is_ensemble or model.name in broken:
             continue
         seen: set[str] = set()
         waiting = [model]
         while waiting:
             config = waiting.pop().config
             for step in config.ensemble_scheduling.step if config else ():
-                if step.model_name not in seen and step.model_name in models:
+                if step.model_name not in seen:
                     seen.add(step.model_name)
                     waiting.append(models[step.model_name])
         if model.name in seen:

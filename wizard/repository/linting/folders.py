@@ -6,7 +6,7 @@ import re
 
 from wizard.kernel.language import tr
 from wizard.repository.linting.finding import Finding
-from wizard.repository.linting.model import CONFIG, MODEL_FILES, Model
+from wizard.repository.linting.model import MODEL_FILES, Model
 
 URL_SAFE = re.compile(r"[A-Za-z0-9._~-]+")
 
@@ -31,9 +31,7 @@ def names(model: Model) -> list[Finding]:
 
 
 def configuration(model: Model) -> list[Finding]:
-    """Whether there is a configuration."""
-    if (model.folder / CONFIG).is_file():
-        return []
+    """What is wrong with a model that has no configuration."""
     fix = tr("Create one; `triton-wizard plan` shows examples from the wizard's own stacks.")
     complete = {MODEL_FILES[name] for name in ("onnxruntime", "tensorrt", "openvino")}
     if any(model.file(version, file).exists() for version in model.versions for file in complete):

@@ -38,7 +38,7 @@ def read(folder: Path) -> Model:
             shell.finding(
                 "R101",
                 tr("{match} was never filled in", match=match[0]),
-                tr(FILL_TYPE if TYPE.search(text, 0, match.start()) else FILL),
+                tr(FILL_TYPE if TYPE.search(text[: match.start()]) else FILL),
                 at=place(text, match.start()),
             )
             for match in unfilled

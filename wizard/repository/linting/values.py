@@ -12,10 +12,12 @@ from wizard.repository.linting.model import PLATFORMS, Model
 
 PLAIN = {
     "py3": frozenset(
-        {"dali", "fil", "identity", "onnxruntime", "openvino", "python", "pytorch", "repeat", "square", "tensorrt"}
-        | {"tensorflow"}
+        (
+            *("dali", "fil", "identity", "onnxruntime", "openvino", "python", "pytorch", "repeat", "square"),
+            *("tensorflow", "tensorrt"),
+        )
     ),
-}  # fmt: skip
+}
 """Tag suffix of images without a supported engine → their backends (names in triton-inference-server/server,
 build.py; no image was opened).
 """

@@ -1,0 +1,139 @@
+"""``model.py`` of the proxy as Triton calls it, in this process; with a server, see ``tests/e2e/test_proxy.py``."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.repository.peer import peer
+from tests.repository.triton_stub import FakeError, FakeRequest, FakeTritonUtils, FencedOs
+
+CONFIG = {"default_temperature": "0.5", "special_tokens": r"<\|\w+\|>", "stop": '["<end>"]', "chat_template": "x"}
+
+
+@pytest.fixture
+def loaded(model: ModuleType, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """``TritonPythonModel`` as the stub makes it, with an engine that runs a program."""
+    models = []
+
+    def load_model(program: str, command: list[str] | None = None) -> Any:
+        (tmp_path / "3").mkdir()
+        given = {
+            **CONFIG,
+            "engine_argv": json.dumps(command or peer(program)),
+            "engine_env": json.dumps({FencedOs.MARK: "1"}),
+        }
+        config = {"parameters": {name: {"string_value": value} for name, value in given.items()}}
+        arguments = {"model_name": "demo", "model_repository": str(tmp_path), "model_version": "3"}
+        models.append(model.TritonPythonModel())
+        models[-1].initialize({**arguments, "model_config": json.dumps(config)})
+        return models[-1]
+
+    yield load_model
+    for each in models:
+        if hasattr(each, "_engine"):
+            each._engine._process.kill()
+            each._engine._process.wait()
+    assert model.os.strays == []
+
+
+def request(text: str = "Hi", **inputs: Any) -> FakeRequest:
+    return FakeRequest(text_input=np.array([text.encode()], np.object_), **inputs)
+
+
+ECHO = """
+send({"ready": True})
+while True:
+    message = receive()
+    number, text = message["ask"]["id"], message["ask"]["text"]
+    if text == "exit":
+        sys.exit(3)
+    elif text == "wait":
+        send({"deltas": [[number, "0", 1, ""]]})
+    elif text in ("client", "engine"):
+        send({"errors": [[99, "nobody", "client"], [number, "refused", text]]})
+    else:
+        send({"deltas": [[number, json.dumps(message), 1, "stop", [["x", 0, []]]]]})
+"""
+
+
+def test_a_request_goes_to_the_engine_with_all_that_it_says(
+    loaded: Callable[..., Any], triton: FakeTritonUtils, tmp_path: Path
+) -> None:
+    served = loaded(ECHO)
+    assert triton.Logger.line() == ("info", "demo: the engine is ready")
+    plain, full = request(), request(random_seed=np.array([7], np.uint64), logprobs=np.array([2], np.int32))
+    served.execute([plain, full])
+    own = {"text": "Hi", "chat": True, "stop": ["<end>"]}
+    options = {"max_tokens": 512, "temperature": 0.5, "top_p": 0.95, "top_k": 40}
+    reply, last = plain.sender.reply()
+    assert last
+    assert json.loads(reply["text_output"]) == {"ask": {"id": 0, "seed": None, **own, **options}}
+    assert "logprobs" not in reply
+    reply, _ = full.sender.reply()
+    assert json.loads(reply["text_output"]) == {"ask": {"id": 1, "seed": 7, **own, **options, "logprobs": 2}}
+    assert reply["logprobs"] == b'[["x", 0, []]]'
+
+
+def test_errors_have_the_code_of_who_made_them(loaded: Callable[..., Any]) -> None:
+    served = loaded(ECHO)
+    requests = [request(text) for text in ("", "client", "engine")]
+    served.execute(requests)
+    assert [each.sender.reply() for each in requests] == [
+        (("text_input must be a text, not empty", FakeError.INVALID_ARG), True),
+        (("refused", FakeError.INVALID_ARG), True),
+        (("refused", FakeError.INTERNAL), True),
+    ]
+
+
+def test_an_engine_that_ends_fails_all_that_runs_and_all_that_comes(
+    loaded: Callable[..., Any], triton: FakeTritonUtils
+) -> None:
+    served = loaded(ECHO)
+    running = request("wait")
+    served.execute([running])
+    running.sender.reply()
+    served.execute([request("exit")])
+    end = "the engine process has ended (exit status 3)"
+    assert running.sender.reply() == ((end, FakeError.UNAVAILABLE), True)
+    assert [triton.Logger.line() for _ in range(2)] == [("info", "demo: the engine is ready"), ("error", end)]
+    late = request()
+    served.execute([late])
+    assert late.sender.reply() == ((end, FakeError.UNAVAILABLE), True)
+
+
+def test_finalizing_fails_running_requests_and_ends_the_engine(loaded: Callable[..., Any]) -> None:
+    served = loaded(ECHO)
+    running = request("wait")
+    served.execute([running])
+    running.sender.reply()
+    served.finalize()
+    assert running.sender.reply() == (("the server is stopping", FakeError.UNAVAILABLE), True)
+    assert served._engine.end() == "the engine process has ended (exit status 7)"
+
+
+def test_an_engine_that_ends_before_it_is_ready_is_no_model(
+    loaded: Callable[..., Any], triton: FakeTritonUtils
+) -> None:
+    with pytest.raises(triton.TritonModelException) as error:
+        loaded("print('no memory'); print('for the weights'); sys.exit(1)")
+    end = "the engine process has ended (exit status 1); its last lines:\nno memory\nfor the weights"
+    assert str(error.value) == f"demo: {end}"
+
+
+def test_a_program_that_is_not_there_is_named(loaded: Callable[..., Any], triton: FakeTritonUtils) -> None:
+    with pytest.raises(triton.TritonModelException, match=r"^demo: cannot start /no/such: .*No such file"):
+        loaded("", command=["/no/such", "argument", "more"])
+
+
+def test_the_models_threads_do_not_keep_the_stub_alive(loaded: Callable[..., Any]) -> None:
+    before = {*threading.enumerate()}
+    loaded(ECHO)
+    assert {thread.daemon for thread in {*threading.enumerate()} - before} == {True}
