@@ -57,6 +57,12 @@ def test_a_file_that_cannot_be_used(text: str, expected: str, hint: str) -> None
     assert "hf_abc" not in str(raised.value)
 
 
+def test_a_long_name_is_shortened() -> None:
+    with pytest.raises(UsageError) as raised:
+        read_answers(written(f"{'x' * 61} = 1"))
+    assert raised.value.what == f"answers.toml answers '{'x' * 60}', which is not a known question"
+
+
 def test_no_such_file() -> None:
     with pytest.raises(UsageError) as raised:
         read_answers("nowhere.toml")

@@ -56,7 +56,7 @@ def has_gpu(host: Host) -> bool:
 
 
 def _unneeded(item: Prerequisite) -> Prerequisite:
-    """``one`` on a machine that could do nothing with it."""
+    """``item`` on a machine that could do nothing with it."""
     return replace(item, needed=False, commands=(), source=None)
 
 
