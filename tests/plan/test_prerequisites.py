@@ -139,7 +139,14 @@ STATES: dict[str, Host] = {
 def shown(item: Prerequisite) -> str:
     """All of it, for people who compare two."""
     state = f"{item.name}: {'met' if item.met else 'missing'}, {'needed' if item.needed else 'not needed'}"
-    lines = (state, item.title, item.found, item.why, f"source: {item.source}", *(f"$ {line}" for line in item.commands))
+    lines = (
+        state,
+        item.title,
+        item.found,
+        item.why,
+        f"source: {item.source}",
+        *(f"$ {line}" for line in item.commands),
+    )
     return "\n".join(lines) + "\n"
 
 
