@@ -78,6 +78,7 @@ def test_what_fits_comes_first_then_recipes_and_what_is_not_known_then_the_rest(
             words[model.ref] = word
 
     def judged(_: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion:
+        assert offline  # nobody is to be asked
         if suggestion.ref not in words:
             raise ModelError("TW-M15", "not known here", "")
         word = words[suggestion.ref]
