@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.stacks.trtllm_values import LLAMA, WORKSPACE, choice, runtime
@@ -46,8 +46,10 @@ def test_locked_memory_is_unlimited_only_where_that_can_be_given() -> None:
     assert "memlock=-1" in option(replace(ONE, memlock=True).start("m", Ports(), "").command().argv, "--ulimit")
 
 
-def test_whoever_runs_the_wizard_owns_what_a_container_writes() -> None:
-    assert option(ONE.command("s", ("true",)).argv, "--user") == [f"{os.getuid()}:{os.getgid()}"]
+def test_whoever_runs_the_wizard_owns_what_a_container_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 1000)
+    monkeypatch.setattr(os, "getgid", lambda: 1001)
+    assert option(ONE.command("s", ("true",)).argv, "--user") == ["1000:1001"]
     assert option(replace(ONE, rootless=True).command("s", ("true",)).argv, "--user") == ["0:0"]
 
 
@@ -133,6 +135,7 @@ def test_an_image_of_unknown_size_takes_unknown_time() -> None:
     assert step.estimate == Estimate(101, 2 * 10**9, 2 * 10**9)
 
 
+@example('a,"b"\nc')
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0/\r"), min_size=1))
 def test_any_path_is_one_field_of_a_mount(name: str) -> None:
     path = Path("/data") / name
