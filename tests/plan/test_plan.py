@@ -73,6 +73,7 @@ def test_a_step_is_another_when_its_work_changes_and_not_when_its_words_do() -> 
 def test_a_port_in_use_is_moved_upwards_and_named(held: int, name: str) -> None:
     with reserved() as first, socket.socket() as holder:
         wanted = [first, first + 2, first + 4]
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: connections may fade away there
         holder.bind(("127.0.0.1", wanted[held]))
         holder.listen()
         ports, changes = free(Ports(*wanted))
