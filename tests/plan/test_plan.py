@@ -11,6 +11,7 @@ import pytest
 
 from tests.ports import reserved
 from tests.values import python_step
+from wizard.plan import ports as ports_module
 from wizard.plan.plan import Command, Container, Start, Step, Wait, Write
 from wizard.plan.ports import Ports, free
 
@@ -81,6 +82,11 @@ def test_a_port_in_use_is_moved_upwards_and_named(held: int, name: str) -> None:
         moved[held] += 1
         assert ports == Ports(*moved)
         assert changes == [f"Port {wanted[held]} is in use; {name} uses {moved[held]} instead."]
+
+
+def test_tritons_own_ports_are_tried_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports_module, "choose", lambda port, host, taken: port)  # whatever is in use here
+    assert free(Ports()) == (Ports(8000, 8001, 8002), [])
 
 
 def test_free_ports_stay_and_none_is_given_twice() -> None:
