@@ -76,6 +76,12 @@ def test_a_recipe_with_a_typo(monkeypatch: pytest.MonkeyPatch, table: str, expec
     assert "profiles/recipes/mine.toml" in raised.value.what
 
 
+def test_a_long_name_is_shortened() -> None:
+    with pytest.raises(UsageError) as raised:
+        read_answers(written(f"{'x' * 61} = 1"))
+    assert raised.value.what == f"answers.toml answers '{'x' * 60}', which is not a known question"
+
+
 def test_no_such_file() -> None:
     with pytest.raises(UsageError) as raised:
         read_answers("nowhere.toml")

@@ -7,6 +7,8 @@ import shlex
 import socket
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -18,7 +20,7 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_json
 from wizard.plan import build as build_module
 from wizard.plan.build import build
-from wizard.plan.plan import Command, Plan, Start, Step, Write
+from wizard.plan.plan import Command, Estimate, Plan, Start, Step, Write
 from wizard.plan.ports import Ports
 from wizard.probe.host import ContainerEngine
 from wizard.texts.errors import user_errors
@@ -38,6 +40,9 @@ def steps_of(plan: Plan) -> dict[str, tuple[object, ...]]:
 def test_the_steps_are_those_of_the_default_recipe(workspace: Workspace) -> None:
     plan = build(CPU_HOST, GGUF, CHOICE, workspace)
     assert [step.id for step in plan.steps] == ["environment", "model", "repository", "start", "ready", "question"]
+    assert (plan.name, plan.model, plan.workspace, plan.host) == ("demo", "demo", str(workspace.root), CPU_HOST.source)
+    assert plan.notes == ("Python 3.11.7 at /opt/python3.11/bin/python3.11 runs the server's models.",)
+    assert build(CPU_HOST, GGUF, CHOICE, workspace, name="mine").name == "mine"
     assert all(step.title and step.why and step.actions for step in plan.steps)
     assert plan.estimate.download_bytes > 0
     assert not workspace.root.exists()  # planning touches nothing
@@ -130,7 +135,7 @@ def test_what_is_there_already_takes_nothing(workspace: Workspace) -> None:
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         Path(file).touch()
     again = build(CPU_HOST, GGUF, CHOICE, workspace).steps[0]
-    assert (again.estimate.download_bytes, again.estimate.disk_bytes) == (0, 0)
+    assert again.estimate == Estimate(0.1)
     assert again.fingerprint == step.fingerprint
 
 
@@ -193,6 +198,51 @@ def test_the_ports_of_the_server_itself_are_kept(workspace: Workspace) -> None:
     (start,) = steps_of(build(CPU_HOST, GGUF, CHOICE, workspace, keep_ports=ports))["start"]
     assert isinstance(start, Start)
     assert start.ports == ports
+
+
+@pytest.mark.parametrize(
+    ("given", "ports"),
+    [
+        ({}, Ports(8000, 8001, 8002)),
+        ({"http_port": 9300}, Ports(9300, 9301, 9302)),
+        ({"keep_ports": Ports(9100, 9105, 9107)}, Ports(9100, 9105, 9107)),
+        ({"keep_ports": Ports(9100, 9105, 9107), "http_port": 9100}, Ports(9100, 9105, 9107)),
+        ({"keep_ports": Ports(9100, 9105, 9107), "http_port": 9300}, Ports(9300, 9301, 9302)),
+    ],
+)
+def test_the_ports_follow_the_first_and_a_servers_own_are_kept(
+    workspace: Workspace, given: dict[str, Any], ports: Ports
+) -> None:
+    (start,) = steps_of(build(replace(CPU_HOST, source="cpu"), GGUF, CHOICE, workspace, **given))["start"]
+    assert isinstance(start, Start)
+    assert start.ports == ports
+
+
+def test_a_folder_without_weights_cannot_be_served(workspace: Workspace) -> None:
+    bare = replace(GGUF, source="folder", location="/m", local=False)
+    with pytest.raises(ModelError) as caught:
+        build(CPU_HOST, bare, CHOICE, workspace)
+    assert (caught.value.code, caught.value.what) == ("TW-L07", "/m contains a config.json but no weights")
+    assert build(CPU_HOST, replace(bare, local=True), CHOICE, workspace)
+    assert build(CPU_HOST, replace(bare, source="hub"), CHOICE, workspace)
+
+
+@pytest.mark.parametrize(("room", "enough"), [(0, True), (-1, False)])
+def test_200_mib_stay_free(workspace: Workspace, room: int, enough: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    needed = build(replace(CPU_HOST, source="cpu"), GGUF, CHOICE, workspace).estimate.disk_bytes
+    disks(monkeypatch, {workspace.root.parent: needed + 200 * 1024**2 + room})
+    if enough:
+        assert build(CPU_HOST, GGUF, CHOICE, workspace)
+        return
+    with pytest.raises(WorkspaceError) as caught:
+        build(CPU_HOST, GGUF, CHOICE, workspace)
+    assert f"in {workspace.root} plus 200 MiB to keep free" in caught.value.what
+    assert caught.value.todo == "Free some space, or choose another folder with --workspace DIR."
+
+
+def disks(monkeypatch: pytest.MonkeyPatch, free: dict[Path, int]) -> None:
+    """Free bytes by folder; of any other nobody asks."""
+    monkeypatch.setattr(build_module.shutil, "disk_usage", lambda path: SimpleNamespace(free=free[path]))
 
 
 def test_a_machine_without_a_usable_interpreter_is_refused_before_anything(workspace: Workspace) -> None:
@@ -260,8 +310,11 @@ def test_a_gated_model_needs_a_token_before_anything_is_done(
     assert "https://huggingface.co/org/gated-GGUF" in caught.value.todo
     monkeypatch.setenv("HF_TOKEN", "hf_notshown")
     plan = build(host, GATED, CHOICE, workspace)
+    assert len(plan.notes) == 2
     assert "https://huggingface.co/org/gated-GGUF" in " ".join(plan.notes)
     assert "hf_notshown" not in to_json(plan)
+    for free in (replace(GATED, gated=False), replace(GATED, gated=None), replace(GATED, local=True)):
+        assert len(build(host, free, CHOICE, workspace).notes) == 1
 
 
 def test_a_gated_model_that_is_there_needs_no_token(
@@ -326,3 +379,48 @@ def test_a_disk_without_room_for_the_image(
     with pytest.raises(WorkspaceError) as caught, user_errors():
         build(here, LLAMA, IN_AN_IMAGE, workspace)
     assert "for the image in /dev/shm" in caught.value.what
+
+
+IMAGE_BYTES, HEADROOM = 8_720_000_000, 200 * 1024**2
+
+
+@pytest.mark.parametrize(
+    ("images", "there", "room", "full"),
+    [
+        ("/dev/shm", False, (0, 0), ""),
+        ("/dev/shm", False, (-1, 0), "images"),
+        ("/dev/shm", False, (0, -1), "workspace"),
+        ("/dev/shm", True, (-IMAGE_BYTES - HEADROOM, 0), ""),  # nothing is pulled
+        ("workspace", False, (0, 0), ""),
+        ("workspace", False, (0, -1), "workspace"),
+        ("/nowhere", False, (0, 0), ""),  # on another machine's disk
+    ],
+)
+def test_every_disk_holds_what_comes_to_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    images: str,
+    there: bool,
+    room: tuple[int, int],
+    full: str,
+) -> None:
+    """``room`` is left on the disks of the images and of the workspace; /dev/shm is one of its own."""
+    workspace = Workspace(tmp_path / "workspace")
+    workspace.root.mkdir()
+    here = replace(CPU_HOST, engines=(DOCKER,), source="this machine")
+    own = build(replace(here, source="1xL4"), LLAMA, IN_AN_IMAGE, workspace).estimate.disk_bytes - IMAGE_BYTES
+    assert own > 0
+    apart = images == "/dev/shm"
+    known = ("nvcr.io/nvidia/tritonserver:25.11-vllm-python-py3",) if there else ()
+    engine_that_has(tmp_path, *known, monkeypatch=monkeypatch, root=images.replace("workspace", str(workspace.root)))
+    both = own if apart else own + IMAGE_BYTES
+    free = {Path("/dev/shm"): IMAGE_BYTES + HEADROOM + room[0], workspace.root: both + HEADROOM + room[1]}
+    disks(monkeypatch, free)
+    if not full:
+        assert build(here, LLAMA, IN_AN_IMAGE, workspace)
+        return
+    with pytest.raises(WorkspaceError) as caught:
+        build(here, LLAMA, IN_AN_IMAGE, workspace)
+    assert (" required for the image in /dev/shm plus" in caught.value.what) == (full == "images")
+    remedy = "move the engine's image folder" if full == "images" else "choose another folder with --workspace DIR"
+    assert caught.value.todo == f"Free some space, or {remedy}."

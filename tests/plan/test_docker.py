@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.stacks.trtllm_values import LLAMA, WORKSPACE, choice, runtime
 from tests.values import GGUF
 from wizard.kernel.paths import Workspace
 from wizard.plan.fetch import fetch
-from wizard.plan.plan import Containers
+from wizard.plan.plan import Containers, Estimate
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.docker import Docker
 
@@ -46,8 +46,10 @@ def test_locked_memory_is_unlimited_only_where_that_can_be_given() -> None:
     assert "memlock=-1" in option(replace(ONE, memlock=True).start("m", Ports(), "").command().argv, "--ulimit")
 
 
-def test_whoever_runs_the_wizard_owns_what_a_container_writes() -> None:
-    assert option(ONE.command("s", ("true",)).argv, "--user") == [f"{os.getuid()}:{os.getgid()}"]
+def test_whoever_runs_the_wizard_owns_what_a_container_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 1000)
+    monkeypatch.setattr(os, "getgid", lambda: 1001)
+    assert option(ONE.command("s", ("true",)).argv, "--user") == ["1000:1001"]
     assert option(replace(ONE, rootless=True).command("s", ("true",)).argv, "--user") == ["0:0"]
 
 
@@ -80,6 +82,60 @@ def test_a_command_of_podman_word_for_word() -> None:
     assert pull.shell() == f"podman image inspect {image} >/dev/null 2>&1 || podman pull {image}"
 
 
+def test_a_command_of_docker_gets_no_gpu_unasked() -> None:
+    argv = FOUR.command("s", ("true",)).argv
+    assert not any("gpu" in word for word in argv)
+    assert '--gpus="device=0,1,2"' in FOUR.command("s", ("true",), gpus=3).argv
+
+
+def test_a_server_in_a_container_word_for_word() -> None:
+    """Every word between ``docker run`` and the image, and Triton's own, but for the user's number."""
+    start = FOUR.start("demo", Ports(), "mark", env=(("A", "b"),), reads=(Path("/data"),))
+    box = start.container
+    assert box
+    assert start.env == (("TRITON_WIZARD_MADE_FROM", "mark"),)
+    assert start.argv == (
+        *("tritonserver", "--model-repository=/w/servers/demo/repository", "--disable-auto-complete-config"),
+        "--exit-timeout-secs=5",
+    )
+    labels = ("triton-wizard.server=9bf95a1d", "triton-wizard.role=server")
+    assert (box.engine, box.image, box.labels) == ("docker", FOUR.image, labels)
+    assert [word for word in box.options if not word.startswith("--user=")] == [
+        *("--rm", "--init", "--name=triton-wizard-demo-9bf95a1d", *(f"--label={label}" for label in labels)),
+        *("--env=HOME=/tmp", "--shm-size=10.24g", "--ulimit=stack=67108864", "--security-opt=label=disable"),
+        '--gpus="device=0,1,2,3"',
+        "--mount=type=bind,source=/w/models,target=/w/models,readonly",
+        "--mount=type=bind,source=/w/servers/demo,target=/w/servers/demo,readonly",
+        "--mount=type=bind,source=/data,target=/data,readonly",
+        "--env=A=b",
+    ]
+
+
+def test_backends_that_complete_their_configuration_may() -> None:
+    start = ONE.start("demo", Ports(), "mark", auto_complete=True)
+    assert start.argv == ("tritonserver", "--model-repository=/w/servers/demo/repository", "--exit-timeout-secs=5")
+    assert ONE.start("demo", Ports(), "mark", argv=("mpirun", "x")).argv == ("mpirun", "x")
+
+
+def test_an_image_that_is_here_is_the_rule() -> None:
+    plain = Docker(WORKSPACE, ONE.server, "registry:5000/image:tag")
+    (step,) = plain.prepare()
+    assert (step.id, step.identity, step.writes) == ("image", "registry:5000/image:tag", ("image",))
+    assert step.estimate == Estimate(1)
+    assert plain.checked == Path("/w/environments/tag/checked")
+    assert plain.needs == plain.server_needs == ("image",)
+    assert plain.notes == ("Everything runs in containers from registry:5000/image:tag.",)
+    assert (plain.engine, plain.devices, plain.memlock, plain.rootless) == ("docker", (), False, False)
+
+
+def test_an_image_of_unknown_size_takes_unknown_time() -> None:
+    (step,) = replace(ONE, image_bytes=None).prepare()
+    assert step.estimate == Estimate(1, unknown=True)
+    (step,) = replace(ONE, image_bytes=2 * 10**9).prepare()
+    assert step.estimate == Estimate(101, 2 * 10**9, 2 * 10**9)
+
+
+@example('a,"b"\nc')
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0/\r"), min_size=1))
 def test_any_path_is_one_field_of_a_mount(name: str) -> None:
     path = Path("/data") / name

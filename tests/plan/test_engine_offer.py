@@ -22,7 +22,7 @@ from wizard.kernel.values import from_json, to_data, to_json
 from wizard.model.facts import ModelFacts
 from wizard.plan.answers import load_answers
 from wizard.plan.build import build
-from wizard.plan.engine_offer import offer
+from wizard.plan.engine_offer import hint, offer
 from wizard.plan.plan import Plan
 from wizard.plan.questions import constraints
 from wizard.probe.host import Host
@@ -44,6 +44,26 @@ def test_it_is_offered_first_with_the_cost_of_the_alternative() -> None:
     with_docker = offer(replace(host("1xH200"), engine_pythons=(VENV,)), FACTS, {})
     assert with_docker is not None
     assert with_docker.options[1][1] == "NVIDIA's image with its own engine"
+
+
+def test_a_download_of_unknown_size_is_not_named() -> None:
+    """TensorRT-LLM's wheels are resolved by pip."""
+    python = replace(VENV, packages={"tensorrt_llm": "1.2.1", "torch": "2.11.0"})
+    offered = offer(replace(HERE, engine_pythons=(python,)), FACTS, {})
+    assert offered is not None
+    assert [label for _, label in offered.options] == [
+        "TensorRT-LLM 1.2.1 in /opt/venv (no download)",
+        "A new environment",
+    ]
+
+
+def test_the_stack_that_was_asked_for_is_offered() -> None:
+    assert offer(HERE, FACTS, {"stack": "sglang"}) is None
+    offered = offer(HERE, FACTS, {"stack": "transformers"})
+    assert offered is not None
+    assert offered.question == "Found transformers 5.17.0 in /opt/venv. Use it?"
+    assert [remark.partition(" is in ")[0] for remark in hint(HERE, "vllm")] == ["vLLM 0.26.0"]
+    assert hint(HERE, "sglang") == ()
 
 
 @pytest.mark.parametrize("answer", ["none", VENV.path])

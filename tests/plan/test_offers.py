@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.advise.worlds import LLAMA_8B, LLAMA_405B, facts_of
 from tests.chain_model import write_chain_model
 from tests.model.fake_hub import FakeHub, FakeRepo
 from tests.values import CPU_HOST
 from tests.worded import saying
+from wizard.advise.advice import Constraints
+from wizard.advise.ranking import advise
 from wizard.advise.verdict import Verdict
 from wizard.catalog import profiles
 from wizard.catalog.models import cpu_models, gpu_models
 from wizard.catalog.recipes import recipe
 from wizard.kernel.errors import ModelError, NetworkError
+from wizard.model.facts import WeightFile
+from wizard.plan import offers as offers_module
 from wizard.plan.offers import Suggestion, details, search, suggestions, with_verdict
+from wizard.probe.host import Host
 from wizard.probe.shorthand import host
 from wizard.texts.advise import verdict
 
-SUGGESTION = Suggestion("org/chat", "org/chat", "", None, None, needs_network=True, usable=True, place="hub")
+SUGGESTION = Suggestion("org/chat", "org/chat", place="hub")
 
 
 @pytest.fixture
@@ -58,6 +66,38 @@ def test_on_a_gpu_its_models_have_their_verdicts_at_once_and_what_fits_comes_fir
     assert {gpu_model.ref for gpu_model in gpu_models()} <= {suggestion.ref for suggestion in offers}
     llama = next(suggestion for suggestion in offers if "Llama-3.1-8B" in suggestion.ref)
     assert llama.gated
+
+
+def test_what_fits_comes_first_then_recipes_and_what_is_not_known_then_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever order a list has, and however usable: only the words of the verdicts and the kinds count."""
+    words: dict[str, str] = {"demo": "fits", "/m/here.gguf": "fits"}
+    for model, word in zip(gpu_models(), itertools.cycle(["tight", None, "fits"])):
+        if word:
+            words[model.ref] = word
+
+    def judged(_: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion:
+        assert offline  # nobody is to be asked
+        if suggestion.ref not in words:
+            raise ModelError("TW-M15", "not known here", "")
+        word = words[suggestion.ref]
+        return replace(suggestion, verdict=Verdict(word, None), needs_network=False)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(offers_module, "with_verdict", judged)
+    monkeypatch.setattr("wizard.model.on_disk.stored_models", lambda folder: ["/m/here.gguf", "/m/damaged.gguf"])
+    offers = suggestions(host("1xA10"), Path("/m"), offline=False, ask=False)
+    first, second, *others = offers
+    assert (second.ref, second.title, second.place) == ("/m/here.gguf", "here.gguf", "here")
+    assert "/m/damaged.gguf" not in {suggestion.ref for suggestion in offers}
+    order = [words.get(suggestion.ref) for suggestion in (first, *others) if suggestion.ref != "demo"]
+    assert order == sorted(order, key=["fits", None, "tight"].index)
+    assert {*order} == {"fits", None, "tight"}
+    place = offers.index(next(suggestion for suggestion in offers if suggestion.ref == "demo"))
+    before = [words.get(suggestion.ref) for suggestion in offers[:place]]
+    after = [words.get(suggestion.ref) for suggestion in offers[place + 1 :]]
+    assert {*before} == {"fits", None}
+    assert {*after} == {"tight"}
 
 
 def test_without_a_gpu_models_that_need_one_are_not_in_the_list() -> None:
@@ -107,6 +147,83 @@ def test_the_hub_is_asked_about_what_is_not_known(weights: bytes, monkeypatch: p
     assert missing.why_not
 
 
+def described(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    """Whatever is asked for is this model."""
+    facts = replace(facts_of(LLAMA_8B), ref="org/chat", **changes)
+    monkeypatch.setattr("wizard.model.source.find", lambda ref, *, offline: facts)
+
+
+@pytest.mark.parametrize(
+    ("known", "stated", "shown"),
+    [
+        (None, None, None),
+        ("MIT", None, "MIT"),
+        (None, "mit", "mit"),
+        ("MIT", "mit", "MIT"),
+        ("MIT", "apache-2.0", "apache-2.0"),
+    ],
+)
+def test_a_license_is_written_as_the_list_writes_it(
+    known: str | None, stated: str | None, shown: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described(monkeypatch, licence=stated)
+    assert with_verdict(host("1xH200"), replace(SUGGESTION, licence=known)).licence == shown
+
+
+@pytest.mark.parametrize(
+    ("weights", "local", "size"),
+    [
+        ((), False, 5),
+        ((WeightFile("a", 1, "safetensors"), WeightFile("b", 2, "safetensors")), False, 3),
+        ((WeightFile("a", 1, "safetensors"), WeightFile("b", None, "safetensors")), False, 5),
+        ((WeightFile("a", 1, "safetensors"),), True, 0),
+    ],
+)
+def test_the_files_are_downloaded_that_are_not_here(
+    weights: tuple[WeightFile, ...], local: bool, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described(monkeypatch, weights=weights, weight_bytes=5, local=local)
+    now = with_verdict(host("1xH200"), SUGGESTION)
+    assert (now.download_bytes, now.needs_network) == (size, not local)
+
+
+def test_what_the_files_do_not_say_stays_as_the_list_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = replace(SUGGESTION, parameters=7, gated=True)
+    described(monkeypatch, gated=None)
+    assert with_verdict(host("1xH200"), listed).gated is True
+    assert with_verdict(host("1xH200"), listed).parameters == facts_of(LLAMA_8B).parameters
+    described(monkeypatch, gated=False)
+    assert with_verdict(host("1xH200"), listed).gated is False
+    assert with_verdict(host("1xH200"), SUGGESTION).why_not is None
+
+
+def test_what_cannot_be_served_has_the_first_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = facts_of(LLAMA_405B)
+    monkeypatch.setattr("wizard.model.source.find", lambda ref, *, offline: facts)
+    first, *others = advise(host("1xA10"), facts, Constraints()).rejections
+    assert first.reason not in [others[0].reason, others[-1].reason]
+    refused = with_verdict(host("1xA10"), SUGGESTION)
+    assert (refused.usable, refused.why_not) == (False, first.reason)
+
+
+def test_a_damaged_recipe_and_what_needs_the_network_are_not_usable(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(ref: str, *, offline: bool) -> None:
+        assert offline  # nobody is to be asked
+        raise ModelError("TW-M15", f"{ref} is damaged", "")
+
+    monkeypatch.setattr("wizard.model.source.find", refuse)
+    offered = {suggestion.ref: suggestion for suggestion in suggestions(CPU_HOST, None, offline=True, ask=True)}
+    demo = offered.pop("demo")
+    assert (demo.usable, demo.needs_network, demo.why_not) == (False, True, "demo is damaged")
+    assert {(other.usable, other.needs_network, other.why_not) for other in offered.values()} == {
+        (False, True, "the Hub is not contacted (--offline)")
+    }
+    unanswered = suggestions(CPU_HOST, None, offline=False, ask=True)  # at this address there is no hub
+    assert {other.why_not for other in unanswered if other.ref != "demo"} == {"the Hugging Face Hub does not respond"}
+    later = suggestions(CPU_HOST, None, offline=False, ask=False)
+    assert {(other.usable, other.needs_network) for other in later if other.ref != "demo"} == {(True, True)}
+
+
 def test_a_search_says_what_the_hub_says_and_a_verdict_comes_later(
     weights: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,30 +249,34 @@ def test_searching_and_judging_without_a_hub() -> None:
         with_verdict(CPU_HOST, SUGGESTION, offline=True)
 
 
-HERE = {"download_bytes": 0, "needs_network": False}
+ZERO = "0 downloads in 30 days"
+OFFERED = replace(SUGGESTION, place="offered")
+LOCAL = replace(SUGGESTION, download_bytes=0, needs_network=False)
 
 
 @pytest.mark.parametrize(
-    ("changes", "parts"),
+    ("suggestion", "parts"),
     [
-        ({}, ["license unknown", "on the Hub"]),
-        ({"downloads": 1200, "licence": "mit"}, ["mit", "on the Hub", "1.2 K downloads in 30 days"]),
-        ({"gated": True, "parameters": 8_000_000_000}, ["8 B parameters", "license unknown", "gated: accept"]),
-        ({"place": "offered"}, ["size unknown", "license unknown", "needs the network"]),
-        ({"place": "offered", "download_bytes": 1 << 30}, ["1.0 GiB to download", "license unknown"]),
+        (SUGGESTION, ["license unknown", "on the Hub"]),
         (
-            {"place": "offered", "download_bytes": 0, "needs_network": False},
-            ["no weights to download", "works offline"],
+            replace(SUGGESTION, downloads=1200, licence="mit\n", download_bytes=1 << 20),
+            ["1.0 MiB to download", "mit", "on the Hub", "1.2 K downloads in 30 days"],
         ),
-        ({"place": "here", "download_bytes": 0, "needs_network": False}, ["no weights to download", "on this machine"]),
+        (replace(SUGGESTION, downloads=0, parameters=0), ["0 parameters", "license unknown", "on the Hub", ZERO]),
+        (
+            replace(SUGGESTION, gated=True, parameters=8_000_000_000),
+            ["8 B parameters", "license unknown", "gated: accept its license on the Hub", "on the Hub"],
+        ),
+        (OFFERED, ["size unknown", "license unknown", "needs the network"]),
+        (replace(OFFERED, download_bytes=1 << 30), ["1.0 GiB to download", "license unknown"]),
+        (replace(OFFERED, download_bytes=0), ["no weights to download", "license unknown", "needs the network"]),
+        (replace(LOCAL, place="offered"), ["no weights to download", "license unknown", "works offline"]),
+        (replace(LOCAL, place="here"), ["no weights to download", "license unknown", "on this machine"]),
+        (replace(LOCAL, place="here", download_bytes=None), ["size unknown", "license unknown", "on this machine"]),
     ],
 )
-def test_what_is_not_known_is_not_shown(changes: dict[str, object], parts: list[str]) -> None:
-    text = " · ".join(details(replace(SUGGESTION, **changes)))  # type: ignore[arg-type]
-    for part in parts:
-        assert part in text
-    assert "None" not in text
-    assert ("parameters" in text) == ("parameters" in changes)
+def test_what_is_not_known_is_not_shown_but_for_the_license(suggestion: Suggestion, parts: list[str]) -> None:
+    assert details(suggestion) == parts
 
 
 def test_verdicts_as_text() -> None:

@@ -38,7 +38,30 @@ def test_no_option_is_always_right(stack: str) -> None:
     checked(Options(), stack)
 
 
+@pytest.mark.parametrize(
+    ("options", "stack", "context", "todo"),
+    [
+        (Options(bls=True), "vllm", None, "Supported options: lora, max_num_seqs."),
+        (Options(bls=True), "llamacpp", None, "Supported options: none."),
+        (Options(max_num_seqs=0), "vllm", None, "Set an integer of 1 or more, or omit it."),
+        (
+            Options(max_input_len=4097),
+            "trtllm-engine",
+            4096,
+            "Set a number of tokens up to 4,096, the model's context, or omit it.",
+        ),
+        (Options(max_input_len=0), "trtllm-engine", None, "Set a number of tokens, or omit it."),
+    ],
+)
+def test_what_may_be_set_is_named(options: Options, stack: str, context: int | None, todo: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        checked(options, stack, context)
+    assert caught.value.todo == todo
+
+
 def test_what_is_read_and_within_bounds_is_right() -> None:
+    checked(Options(max_num_seqs=1), "vllm")
+    checked(Options(max_input_len=1), "trtllm-engine")
     checked(Options(beside="transformers", batching="none", bls=True, max_input_len=4096), "trtllm-engine")
     checked(Options(max_input_len=999_999), "trtllm-engine", None)  # nobody knows the model's context
 

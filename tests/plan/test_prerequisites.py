@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from tests.plan.golden import GOLDEN, compared
 from tests.values import CPU_HOST
-from wizard.plan.prerequisites import prerequisites, usable_engine
-from wizard.probe.host import NO_GPU, ContainerEngine, Problem, System
+from wizard.plan.prerequisites import Prerequisite, has_gpu, prerequisites, usable_engine
+from wizard.probe.host import NO_GPU, ContainerEngine, Host, Problem, System
+from wizard.probe.shorthand import host as shorthand
 
 DOCKER = ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=True)
 
@@ -110,3 +112,58 @@ def test_the_engine_that_gives_gpus_goes_first() -> None:
     assert usable_engine(CPU_HOST) is None
     assert usable_engine(replace(CPU_HOST, engines=(WITHOUT_INIT, plain))) == plain
     assert usable_engine(replace(CPU_HOST, engines=(WITHOUT_INIT,))) is None
+
+
+NO_DRIVER = Problem("TW-P01", "no NVIDIA driver", "install one")
+BARE = replace(CPU_HOST, system=System("Fedora Linux 42", "6.1", "glibc 2.41"), gpu_problem=NO_DRIVER)
+UNKNOWN = replace(BARE, system=System("Some Linux 1", "6.1", "glibc 2.41"))
+STOPPED = ContainerEngine("docker", "28", None, None)
+FORBIDDEN = replace(STOPPED, problem="permission denied on Docker's socket", obstacle="rights")
+PODMAN = ContainerEngine("podman", "5", "5.4", nvidia_runtime=False)
+STATES: dict[str, Host] = {
+    "nothing": BARE,
+    "nothing-on-an-unknown-system": UNKNOWN,
+    "everything": replace(BARE, driver_version="580.95", gpu_problem=None, engines=(DOCKER,)),
+    "no-gpu": replace(BARE, gpu_problem=Problem(NO_GPU, "no NVIDIA GPU on the PCI bus", ""), engines=(STOPPED,)),
+    "gpus-without-a-driver": replace(BARE, gpus=shorthand("1xL4").gpus, gpu_problem=None),
+    "docker-is-stopped": replace(BARE, engines=(STOPPED,)),
+    "docker-is-forbidden": replace(BARE, engines=(FORBIDDEN,)),
+    "podman-is-stopped": replace(BARE, engines=(replace(STOPPED, name="podman"),)),
+    "podman-without-init": replace(BARE, engines=(WITHOUT_INIT,)),
+    "podman-without-init-on-an-unknown-system": replace(UNKNOWN, engines=(WITHOUT_INIT,)),
+    "podman-without-gpus": replace(BARE, engines=(PODMAN,)),
+    "docker-without-gpus": replace(BARE, engines=(replace(DOCKER, nvidia_runtime=False),)),
+}
+
+
+def shown(item: Prerequisite) -> str:
+    """All of it, for people who compare two."""
+    state = f"{item.name}: {'met' if item.met else 'missing'}, {'needed' if item.needed else 'not needed'}"
+    lines = (
+        state,
+        item.title,
+        item.found,
+        item.why,
+        f"source: {item.source}",
+        *(f"$ {line}" for line in item.commands),
+    )
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_what_a_machine_lacks_is_the_golden_text(name: str) -> None:
+    """Word for word, with every command that would be run as root; ``UPDATE_GOLDEN=1`` regenerates them."""
+    compared("prerequisites", name, "\n".join(map(shown, prerequisites(STATES[name]))))
+
+
+def test_no_golden_text_is_left_over() -> None:
+    assert {path.stem for path in (GOLDEN / "prerequisites").glob("*.txt")} == set(STATES)
+
+
+def test_a_gpu_is_there_if_anything_says_so() -> None:
+    without = replace(CPU_HOST, gpu_problem=Problem(NO_GPU, "", ""))
+    assert not has_gpu(CPU_HOST)
+    assert not has_gpu(without)
+    assert has_gpu(replace(without, driver_version="580.95"))
+    assert has_gpu(replace(without, gpus=shorthand("1xL4").gpus))
+    assert has_gpu(BARE)

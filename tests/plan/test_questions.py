@@ -15,7 +15,9 @@ from wizard.plan.questions import (
     ACCEPT,
     BY_NAME,
     CONSTRAINTS,
+    ENGINE_PYTHON,
     GOAL,
+    GPU_MEMORY_UTILIZATION,
     HF_TOKEN,
     MODEL,
     QUANTIZATION,
@@ -23,6 +25,7 @@ from wizard.plan.questions import (
     SEED,
     SETUP,
     STACK,
+    SYSTEM,
     TEMPERATURE,
     TOP_P,
     USERS,
@@ -46,10 +49,67 @@ def test_every_question_is_complete_and_named_once() -> None:
             assert question.check(question.default) == question.default
 
 
+BOUNDS: dict[str, tuple[int, int]] = {
+    "users": (1, 1_000_000),
+    "max_len": (1, 10_000_000),
+    "tp": (1, 1024),
+    "pp": (1, 1024),
+    "max_gpus": (1, 1024),
+    "http_port": (1, 65_533),
+    "max_tokens": (1, 1_000_000),
+    "seed": (0, 9_223_372_036_854_775_807),
+    "temperature": (0, 2),
+}
+"""Two ports follow the first, up to 65,535; Triton's seed is an INT64."""
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_a_number_is_right_up_to_its_bounds(name: str) -> None:
+    question, (least, most) = BY_NAME[name], BOUNDS[name]
+    assert [question.check(least), question.check(most)] == [least, most]
+    for beyond in (least - 1, most + 1):
+        with pytest.raises(UsageError) as raised:
+            question.check(beyond)
+        assert code(raised) == "TW-U32"
+        assert raised.value.what.endswith(f": it must be from {least:,} to {most:,}")
+
+
+def test_every_number_has_bounds() -> None:
+    shares = {TOP_P.name, GPU_MEMORY_UTILIZATION.name}
+    assert {question.name for question in QUESTIONS if question.kind in ("int", "float")} == {*BOUNDS} | shares
+
+
+@pytest.mark.parametrize("question", [TOP_P, GPU_MEMORY_UTILIZATION])
+def test_a_share_is_above_0_and_at_most_1(question: questions.Question) -> None:
+    assert [question.check(share) for share in (0.001, 0.5, 1)] == [0.001, 0.5, 1.0]
+    for wrong in (-0.5, 0, 1.001, 2):
+        with pytest.raises(UsageError, match="it must be above 0 and at most 1"):
+            question.check(wrong)
+
+
+def test_an_empty_answer_is_the_default_or_leaves_it_to_the_wizard() -> None:
+    empty = {question.name: question.parse(" ") for question in QUESTIONS if not question.required}
+    assert {name: value for name, value in empty.items() if value is not None} == {
+        "goal": "chat",
+        "users": 4,
+        "as_published": False,
+        "http_port": 8000,
+        "top_p": 0.95,
+        "max_tokens": 512,
+    }
+    assert [question.name for question in QUESTIONS if question.required] == ["model", "accept"]
+
+
+def test_every_question_matters_before_any_answer() -> None:
+    assert all(question.when({}) for question in QUESTIONS)
+
+
 @pytest.mark.parametrize(
     ("question", "typed", "value"),
     [
         (USERS, " 8 ", 8),
+        (SYSTEM, "No", "No"),
+        (SYSTEM, "12", "12"),
         (USERS, "", 4),
         (SEED, "", None),
         (TEMPERATURE, "1", 1.0),
@@ -94,9 +154,33 @@ def test_a_wrong_secret_is_not_repeated() -> None:
     assert "secret" not in str(raised.value).replace("hf_token", "")
 
 
-def test_with_temperature_0_chance_is_not_asked_about() -> None:
-    assert not TOP_P.when({"temperature": 0.0})
-    assert TOP_P.when({})
+@pytest.mark.parametrize(
+    ("length", "shown"), [(58, f"'{'x' * 58}'"), (59, f"'{'x' * 56}…")], ids=["60 characters", "61 characters"]
+)
+def test_a_long_wrong_answer_is_shortened(length: int, shown: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        GOAL.check("x" * length)
+    assert raised.value.what.startswith(f"goal cannot be {shown}: it must be one of chat, throughput")
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ("", "it is empty"),
+        ("/opt/a:b/python", "a path with a colon cannot be on PATH"),
+        ("/opt/\n/python", "it contains a line break or a control character"),
+    ],
+)
+def test_a_python_whose_folder_cannot_be_on_path_is_refused(answer: str, problem: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        ENGINE_PYTHON.check(answer)
+    assert raised.value.what.endswith(f": {problem}")
+
+
+@pytest.mark.parametrize(("temperature", "matters"), [(0, False), (0.0, False), (0.1, True), (1, True), (1.0, True)])
+def test_with_temperature_0_chance_is_not_asked_about(temperature: float, matters: bool) -> None:
+    assert TOP_P.when({"temperature": temperature}) is matters
+    assert SEED.when({"temperature": temperature}) is matters
 
 
 def test_constraints_from_answers() -> None:
@@ -124,11 +208,16 @@ def test_every_constraint_is_a_question_and_every_such_question_a_constraint() -
 
 
 @pytest.mark.parametrize(
-    ("typed", "hint"), [("int4_akq", "int4_awq"), ("FP8", "unknown format"), ("", "unknown format")]
+    ("typed", "hint"),
+    [
+        ("int4_akq", "unknown format; did you mean int4_awq, int4_gptq?"),
+        ("FP8", "unknown format"),
+        ("", "unknown format"),
+    ],
 )
 def test_an_unknown_format_is_refused_with_the_nearest(typed: str, hint: str) -> None:
     with pytest.raises(UsageError) as raised:
         QUANTIZATION.check(typed)
     assert code(raised) == "TW-U32"
-    assert hint in raised.value.what
+    assert raised.value.what.endswith(f": {hint}")
     assert QUANTIZATION.check("gguf_q4_k_m") == "gguf_q4_k_m"

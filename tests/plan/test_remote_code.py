@@ -22,6 +22,11 @@ def test_a_note_says_that_it_is_not_run_where_it_may_be_needed(stack: str) -> No
     assert "for TheirOwnForCausalLM, which is not run" in note
 
 
+def test_a_model_whose_architecture_is_unknown_has_a_note_too() -> None:
+    (note,) = notes(replace(CHOICE, stack="vllm"), CPU_HOST, replace(OWN, architecture=None))
+    assert "its own Python code for its architecture, which is not run" in note
+
+
 def test_scripts_that_may_run_it_have_a_note() -> None:
     note, _ended = trtllm_engine.notes(replace(CHOICE, stack="trtllm-engine"), CPU_HOST, OWN)
     assert "https://huggingface.co/someone/model" in note

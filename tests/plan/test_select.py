@@ -15,9 +15,12 @@ from tests.plan import stack_values
 from tests.plan.stack_values import engine, planned
 from tests.values import CHOICE, CPU_HOST, PYTHON
 from wizard.advise.advice import Choice
+from wizard.advise.compatibility import obstacles
+from wizard.catalog.environments import environment
 from wizard.kernel.errors import HostError, InfeasibleError, UsageError
 from wizard.kernel.paths import Workspace
 from wizard.plan.plan import Command, Step
+from wizard.plan.runtimes import select
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.runtimes.native import Native
 from wizard.plan.runtimes.runtime import Runtime
@@ -65,6 +68,46 @@ def test_limits_and_user_are_those_that_the_engine_here_can_give(
     assert (described.rootless, described.memlock) == (False, True)
 
 
+def answering(folder: Path, monkeypatch: pytest.MonkeyPatch, *, security: str = "", images: str = "false") -> None:
+    """A docker of this machine that says ``security`` of itself and has images where the command ``images`` ends well.
+
+    Made from docker's command line: ``docker info --format {{.SecurityOptions}}``, ``docker image inspect IMAGE``.
+    """
+    script = folder / "docker"
+    script.write_text(f"#!/bin/sh\ncase $1 in info) echo '[{security}]';; image) {images};; *) exit 1;; esac\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize(
+    ("security", "lifts", "rootless", "memlock"),
+    [
+        ("name=seccomp", True, False, True),
+        ("name=seccomp", False, False, False),
+        ("name=rootless", True, True, False),
+        ("name=rootless", False, True, False),
+    ],
+)
+def test_memory_may_be_locked_where_root_may_lift_limits(
+    security: str, lifts: bool, rootless: bool, memlock: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(tmp_path, monkeypatch, security=security)
+    monkeypatch.setattr(select, "lifts_limits", lambda: lifts)
+    made = docker(replace(CPU_HOST, engines=(DOCKER,)))
+    assert (made.rootless, made.memlock) == (rootless, memlock)
+
+
+def test_an_image_that_is_here_is_not_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = replace(CPU_HOST, engines=(DOCKER,))
+    size = docker(replace(here, source="2xL4")).image_bytes
+    assert size
+    assert size > 10**9
+    for images, expected in (("true", 0), ("false", size)):
+        answering(tmp_path, monkeypatch, images=images)
+        assert docker(here).image_bytes == expected
+    assert docker(replace(here, source="2xL4")).image_bytes == size  # whatever this machine has
+
+
 @pytest.mark.parametrize("address", ["ssh://me@gpu-box", "tcp://10.0.0.7:2375"])
 def test_an_engine_on_another_machine_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", address)
@@ -110,6 +153,37 @@ def test_what_an_engine_lacks_is_an_error_with_a_fix(
         selected(replace(CPU_HOST, engines=engines, driver_version="580.95.05"), IN_IMAGE)
     assert caught.value.code == code
     assert todo in caught.value.todo
+
+
+def test_a_fix_has_its_commands_where_they_are_known() -> None:
+    def todo(system: str) -> str:
+        host = replace(CPU_HOST, system=replace(CPU_HOST.system, name=system), driver_version="580.95.05")
+        with pytest.raises(HostError) as caught, user_errors():
+            selected(replace(host, engines=(PLAIN,)), IN_IMAGE)
+        assert "docker does not give containers access to GPUs: docker has no NVIDIA runtime" in caught.value.what
+        return caught.value.todo
+
+    assert "Run `triton-wizard prerequisites --run toolkit`" in todo("Some Linux 1")
+    assert todo("Some Linux 1").endswith("install-guide.html.")
+    known = "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker`."
+    assert todo("Debian GNU/Linux 12").endswith(known)
+
+
+def test_the_first_obstacle_is_named() -> None:
+    three = replace(CPU_HOST, cpu=replace(CPU_HOST.cpu, architecture="riscv64"), interpreters=())
+    assert len(obstacles(replace(three, system=replace(CPU_HOST.system, libc="musl")), environment("front"))) == 3
+    with pytest.raises(HostError, match="riscv64") as caught, user_errors():
+        selected(replace(three, system=replace(CPU_HOST.system, libc="musl")), NATIVE)
+    assert caught.value.code == "TW-L01"
+
+
+def test_an_older_driver_will_do_for_the_users_python(tmp_path: Path) -> None:
+    """What the driver says counts forward compatibility in; nothing of the wizard's environment is installed."""
+    chosen = replace(NATIVE, engine_python=make(tmp_path / "venv", VLLM, cuda="12.8"))
+    host = replace(GPU_HOST, driver_version="570.86.15", cuda_driver_version="12.8")
+    assert native(chosen, host).python == chosen.engine_python
+    with pytest.raises(HostError, match=r"NVIDIA driver 580 or newer; found 570\.86\.15"), user_errors():
+        selected(host, NATIVE)
 
 
 def test_without_gpus_no_nvidia_runtime_is_asked_for() -> None:

@@ -31,6 +31,19 @@ def test_each_seat_has_its_ports(seat: int, port: int) -> None:
     assert with_seat(Workshop("Mine", ports_per_seat=10), seat).pin == {"http_port": port}
 
 
+def test_without_a_number_it_is_the_first_seat() -> None:
+    assert with_seat(Workshop("Mine", ports_per_seat=10)).pin == {"http_port": 8000}
+
+
+def test_the_last_seat_ends_with_the_last_port() -> None:
+    mine = Workshop("Mine", pin={"http_port": 65_530}, ports_per_seat=3)
+    assert with_seat(mine, 1).pin == {"http_port": 65_533}
+    with pytest.raises(UsageError) as caught:
+        with_seat(mine, 2)
+    assert caught.value.what == "seat 2 would need port 65536"
+    assert "The highest port is 65533" in caught.value.todo
+
+
 def test_a_pinned_port_is_the_first_seats() -> None:
     made = with_seat(Workshop("Mine", pin={"http_port": 9000}, ports_per_seat=3), 2)
     assert made.pin == {"http_port": 9006}
@@ -70,4 +83,7 @@ def test_pins_are_shown_with_their_questions() -> None:
     assert pinned_words(mine, "advice") == "Set by your facilitator: Number of concurrent users: 2"
     assert pinned_words(mine, "review") == "Set by your facilitator: Server name: first"
     assert pinned_words(mine, "machine") == ""
+    switches = [Workshop("Mine", pin={"as_published": value}) for value in (True, False)]
+    prefix = "Set by your facilitator: Only exactly these files: "
+    assert [pinned_words(workshop, "advice") for workshop in switches] == [f"{prefix}yes", f"{prefix}no"]
     assert pinned_words(Workshop(), "advice") == ""

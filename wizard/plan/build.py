@@ -211,17 +211,16 @@ def _ports(http_port: int | None, keep: Ports | None, *, here: bool) -> tuple[Po
 
 def _check_disks(plan: Plan, folder: Path, runtime: Runtime) -> None:
     """The workspace's disk needs space for the missing files, and the container engine's for the image."""
-    needed, image = plan.estimate.disk_bytes, (runtime.image_bytes or 0) if isinstance(runtime, Docker) else 0
-    if not needed:
-        return
+    needed = plan.estimate.disk_bytes
     while not folder.exists():
         folder = folder.parent
-    images = images_folder(runtime.engine) if isinstance(runtime, Docker) and image else None
-    if images and images.stat().st_dev != folder.stat().st_dev:
-        _check_disk(
-            images, image, tr("for the image in {images}", images=images), tr("move the engine's image folder.")
-        )
-        needed -= image
+    if isinstance(runtime, Docker) and (image := runtime.image_bytes):
+        images = images_folder(runtime.engine)
+        if images and images.stat().st_dev != folder.stat().st_dev:
+            _check_disk(
+                images, image, tr("for the image in {images}", images=images), tr("move the engine's image folder.")
+            )
+            needed -= image
     _check_disk(
         folder, needed, tr("in {folder}", folder=plan.workspace), tr("choose another folder with --workspace DIR.")
     )

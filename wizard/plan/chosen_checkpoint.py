@@ -21,31 +21,28 @@ def checkpoint_of(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[
     and whether it is gated are only known when it is downloaded. If none is known the model is unchanged, and the stack
     reports what is missing.
     """
-    quantization = choice.quantization
-    if facts.quantization or facts.local or quantization in (None, "none") or not _as_stored(choice.stack):
+    if facts.quantization or facts.local or not _as_stored(choice.stack):
         return facts, ()
-    known = next((checkpoint for checkpoint in ready(facts.location) if checkpoint.format == quantization), None)
-    if known is None or quantization is None:
+    known = next((checkpoint for checkpoint in ready(facts.location) if checkpoint.format == choice.quantization), None)
+    if known is None:
         return facts, ()
+    scheme = FORMATS[known.format]
     chosen = replace(
         facts,
         location=known.ref,
-        quantization=Quantization(
-            METHODS.get(quantization, quantization), FORMATS[quantization].bits, format=quantization
-        ),
+        quantization=Quantization(METHODS.get(known.format, known.format), scheme.bits, format=known.format),
         weight_bytes=choice.memory.weights_bytes * choice.tp * choice.pp,
         weights=(),
         stored=None,
         revision=None,
         gated=None,
     )
-    title = FORMATS[quantization].title
     return chosen, (
         tr(
             "The served model is {ref}: {name} in {title}, quantized and published by a third party.",
             ref=known.ref,
             name=facts.name,
-            title=title,
+            title=scheme.title,
         ),
     )
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 _PARALLEL = 8
 """Number of models that the Hub is queried for at the same time."""
-_RANK = {"fits": 0, None: 1, "tight": 2, "no": 3}
+_ORDER = ("fits", None, "tight", "no")
+"""Of verdicts; None: not known yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,11 @@ class Suggestion:
 
     ref: str
     title: str
-    about: str
-    licence: str | None
-    download_bytes: int | None
-    needs_network: bool
-    usable: bool
+    about: str = ""
+    licence: str | None = None
+    download_bytes: int | None = None
+    needs_network: bool = True
+    usable: bool = True
     """Whether it can be chosen."""
     why_not: Reason | str | None = None
     parameters: int | None = None
@@ -70,8 +71,9 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
     silent = tr("the Hub is not contacted (--offline)") if offline else tr("the Hugging Face Hub does not respond")
 
     def look(model: CuratedModel) -> Suggestion:
-        bare = Suggestion(model.ref, model.title, tr(model.about), model.licence, None, needs_network=True, usable=True)
-        bare = replace(bare, parameters=model.parameters, gated=model.gated)
+        bare = Suggestion(
+            model.ref, model.title, tr(model.about), model.licence, parameters=model.parameters, gated=model.gated
+        )
         try:
             return with_verdict(host, bare, offline=True)
         except WizardError:
@@ -92,7 +94,7 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
     ready = [
         _local(
             host,
-            Suggestion(recipe.name, tr(recipe.title), tr(recipe.about), None, None, recipe.needs_network, True),
+            Suggestion(recipe.name, tr(recipe.title), tr(recipe.about), needs_network=recipe.needs_network),
             silent,
         )
         for recipe in own
@@ -108,9 +110,8 @@ def _here(host: Host, refs: Iterable[str]) -> list[Suggestion]:
     suggestions: list[Suggestion] = []
     for ref in refs:
         title = Path(ref).name if ref.startswith("/") else ref
-        suggestion = Suggestion(ref, title, "", None, 0, False, True, place="here")
         try:
-            suggestions.append(with_verdict(host, suggestion, offline=True))
+            suggestions.append(with_verdict(host, Suggestion(ref, title, place="here"), offline=True))
         except WizardError:
             continue
     return suggestions
@@ -132,11 +133,11 @@ def _ordered(
     """Models that fit first, each kind in its own order, then recipes; local ones come after the first."""
 
     def key(suggestion: Suggestion) -> tuple[bool, bool, int]:
-        rank = _RANK[suggestion.verdict.word if suggestion.verdict else None]
+        rank = _ORDER.index(suggestion.verdict.word if suggestion.verdict else None)
         return (
             not suggestion.usable,
             suggestion.needs_network and not online,
-            max(rank, 1) if suggestion in ready else rank,
+            max(rank, _ORDER.index(None)) if suggestion in ready else rank,
         )
 
     refs = {suggestion.ref for suggestion in (*known, *ready)}
@@ -157,11 +158,7 @@ def search(text: str, *, offline: bool) -> list[Suggestion]:
         Suggestion(
             hit.repo,
             hit.repo,
-            "",
-            hit.licence,
-            None,
-            needs_network=True,
-            usable=True,
+            licence=hit.licence,
             parameters=hit.parameters,
             gated=hit.gated,
             place="hub",
@@ -204,7 +201,7 @@ def _to_fetch(facts: ModelFacts) -> int | None:
     sizes = [file.bytes for file in facts.weights]
     if not sizes or None in sizes:
         return facts.weight_bytes
-    return sum(file_bytes for file_bytes in sizes if file_bytes is not None)
+    return sum(filter(None, sizes))
 
 
 # -- in words ----------------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def prerequisites(host: Host) -> tuple[Prerequisite, ...]:
     driver, installed, toolkit = _driver(host, family), _engine(engine, known, family), _toolkit(engine, known, family)
     if has_gpu(host):
         return driver, installed, toolkit
-    return _not_needed(driver), replace(installed, needed=False), _not_needed(toolkit)
+    return _unneeded(driver), replace(installed, needed=False), _unneeded(toolkit)
 
 
 def has_gpu(host: Host) -> bool:
@@ -57,7 +57,7 @@ def has_gpu(host: Host) -> bool:
     return host.gpu_problem is not None and host.gpu_problem.code != NO_GPU
 
 
-def _not_needed(item: Prerequisite) -> Prerequisite:
+def _unneeded(item: Prerequisite) -> Prerequisite:
     """``item`` on a machine where it would be useless."""
     return replace(item, needed=False, commands=(), source=None)
 
