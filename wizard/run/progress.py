@@ -76,11 +76,14 @@ class Meter:
             self._before += self._of
         self._done, self._of = min(done, of), of
 
-    def left(self, fraction: float | None) -> float | None:
-        """Seconds left: by how fast the fraction grows, else by the estimate; None when even that has run out."""
+    def left(self, fraction: float) -> float | None:
+        """Seconds left at a fraction that was read.
+
+        By how fast it grows, else by the estimate; None when even that has run out.
+        """
         now = time.monotonic()
-        since, done = self._first or (self.began, 0.0)
-        if fraction is not None and fraction - done > _LEAST:
+        since, done = self._first or (now, fraction)
+        if fraction - done > _LEAST:
             return (now - since) * (1 - fraction) / (fraction - done)
         rest = self.estimate.seconds - (now - self.began)
         return rest if rest > 0 else None

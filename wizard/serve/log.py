@@ -78,14 +78,15 @@ def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None
             else tr("no server in {root}", root=workspace.root)
         )
         raise UsageError("TW-S08", what, tr("Use a name that `triton-wizard status` lists."))
-    folder = workspace.server(names[0]).logs
+    server = workspace.server(names[0])
+    folder = server.logs
     path = folder / f"{step or 'triton'}.log"
     if not path.is_file() or path.parent != folder:
         known = ", ".join(sorted(each.stem for each in folder.glob("*.log"))) or tr("none yet")
         raise UsageError(
             "TW-S08",
-            tr("{names} has no log {stem!r}", names=names[0], stem=path.stem),
-            tr("Logs of {names}: {known}.", names=names[0], known=known),
+            tr("{names} has no log {stem!r}", names=server.name, stem=path.stem),
+            tr("Logs of {names}: {known}.", names=server.name, known=known),
         )
     shown = tail(path, lines)
     return [redact(plain(line)) for line in shown if raw or not NOISE.search(line)]
