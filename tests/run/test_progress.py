@@ -41,6 +41,12 @@ def test_an_estimate_that_was_too_small_never_gives_more_than_all() -> None:
     assert [meter.read(line) for line in ("20/20 MB", "10/20 MB", "20/20 MB")] == [1.0, 0.75, 1.0]
 
 
+def left(meter: Meter, line: str) -> float | None:
+    fraction = meter.read(line)
+    assert fraction is not None
+    return meter.left(fraction)
+
+
 def test_without_a_reading_the_time_left_is_the_estimate() -> None:
     assert Meter(Estimate(1000)).left(0.5) == pytest.approx(1000, abs=100)  # no line was read
     assert Meter(Estimate(0)).left(0.5) is None
@@ -54,13 +60,13 @@ def test_what_came_before_the_first_fraction_says_nothing_of_the_time_that_is_le
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     meter = Meter(Estimate(20, download_bytes=100_000_000), began=0.0)
     now[0] = 9
-    assert meter.left(meter.read("20/20 MB")) == 11  # by the estimate
+    assert left(meter, "20/20 MB") == 11  # by the estimate
     now[0] = 10
-    assert meter.left(meter.read("50/50 MB")) == pytest.approx(0.6)
+    assert left(meter, "50/50 MB") == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize(
-    ("lines", "left"),
+    ("lines", "seconds"),
     [
         (("Collecting", "0%"), 14.0),  # by the estimate: 20 s less the 6 s since 100
         (("Collecting", "0%", "2%"), 14.0),
@@ -71,7 +77,7 @@ def test_what_came_before_the_first_fraction_says_nothing_of_the_time_that_is_le
     ],
 )
 def test_the_time_left_follows_the_speed_when_enough_is_done(
-    monkeypatch: pytest.MonkeyPatch, lines: tuple[str, ...], left: float
+    monkeypatch: pytest.MonkeyPatch, lines: tuple[str, ...], seconds: float
 ) -> None:
     now = [105.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
@@ -79,17 +85,15 @@ def test_the_time_left_follows_the_speed_when_enough_is_done(
     for line in lines[:-1]:
         meter.read(line)
     now[0] += 1
-    fraction = meter.read(lines[-1])
-    assert fraction is not None
-    assert meter.left(fraction) == pytest.approx(left)
+    assert left(meter, lines[-1]) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize(("seconds", "left"), [(19.5, 0.5), (20.0, None), (20.5, None)])
+@pytest.mark.parametrize(("seconds", "rest"), [(19.5, 0.5), (20.0, None), (20.5, None)])
 def test_an_estimate_that_has_run_out_gives_no_time(
-    monkeypatch: pytest.MonkeyPatch, seconds: float, left: float | None
+    monkeypatch: pytest.MonkeyPatch, seconds: float, rest: float | None
 ) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 100 + seconds)
-    assert Meter(Estimate(20), began=100.0).left(0.5) == left
+    assert Meter(Estimate(20), began=100.0).left(0.5) == rest
 
 
 @pytest.mark.parametrize(("unit", "size"), [("", 1), ("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)])

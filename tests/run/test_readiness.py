@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
 
 from tests.ports import reserved
@@ -50,9 +49,9 @@ async def planned(tmp_path: Path) -> AsyncGenerator[Make, None]:
     code.parent.mkdir(parents=True)
     code.write_text(FAKE_TRITON)
     with reserved() as first:
+        ports = Ports(first, first + 1, first + 2)
 
-        def make(made: str = "made", beyond: int = 0) -> Plan:
-            ports = Ports(first, first + 1, first + 2 + beyond)
+        def make(made: str = "made") -> Plan:
             start = Start((str(program), str(code)), ((MADE_FROM, made),), ports, "test")
             steps = (
                 Step("start", "", "", (start,), Done(server=True), Estimate(1), writes=(SERVER,)),
@@ -102,14 +101,9 @@ async def test_without_a_place_for_what_was_measured_the_server_is_ready_all_the
     assert f"Could not save this to {tmp_path / 'w' / 'calibration.jsonl'}: Is a directory" in texts(events)
 
 
-@pytest.mark.parametrize(
-    ("difference", "redo"), [({"made": "other"}, set()), ({"beyond": 1}, set()), ({}, {"start"})], ids=str
-)
-async def test_a_server_that_is_to_be_another_is_stopped_first(
-    planned: Make, difference: dict[str, str | int], redo: set[str]
-) -> None:
+async def test_the_server_of_an_older_plan_is_stopped_first(planned: Make) -> None:
     await events_of(planned())
-    events, error = await events_of(planned(**difference), redo=redo)
+    events, error = await events_of(planned(made="other"))
     assert error is None
     assert outcomes(events) == {"start": "done", "ready": "done"}
     assert "Stopped the server that was running with older settings." in texts(events)

@@ -184,8 +184,10 @@ def test_a_real_log_is_read(name: str, stack: str, expected: dict[str, float]) -
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("3 bytes", 3), ("3 KB", 3 << 10), ("3KiB", 3 << 10), ("3 MB", 3 << 20), ("3 MiB", 3 << 20)]
-    + [("1.5 GB", 3 << 29), ("1.5 GiB", 3 << 29), ("-0.5 GiB", -1 << 29)],
+    [
+        *(("3 bytes", 3), ("3 KB", 3 << 10), ("3KiB", 3 << 10), ("3 MB", 3 << 20), ("3 MiB", 3 << 20)),
+        *(("1.5 GB", 3 << 29), ("1.5 GiB", 3 << 29), ("-0.5 GiB", -1 << 29)),
+    ],
 )
 def test_every_unit_is_a_power_of_1024(text: str, size: int) -> None:
     assert Log([f"it took {text} of memory"]).all(f"took {BYTES}") == [size]

@@ -106,7 +106,7 @@ async def test_a_process_that_ended_is_noticed_at_once(
     with serving_bytes(lambda _: whole(b"")) as http:
         logged(endpoint, *lines, end="")
         os.kill(endpoint.pid, signal.SIGKILL)
-        os.waitid(os.P_PID, endpoint.pid, os.WEXITED | os.WNOWAIT)
+        os.waitid(os.P_PID, endpoint.pid, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 -- it is killed
         with pytest.raises(ServerError) as caught:
             await waited(replace(endpoint, ports=Ports(http.port, 9, 9)))
     assert caught.value.code == code

@@ -46,8 +46,9 @@ def endpoint(pid: int, remove: tuple[str, ...] = ()) -> Endpoint:
 
 async def test_triton_ends_in_order_and_what_it_started_need_not_end_by_itself(server: ServerFolder) -> None:
     env = {**os.environ, proctable.SERVER_MARK: str(server.root)}
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", DEAF_CHILD], env=env, start_new_session=True, stdout=pipe) as process:
+    with subprocess.Popen(  # noqa: ASYNC220 -- the server
+        [sys.executable, "-c", DEAF_CHILD], env=env, start_new_session=True, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout
         assert {process.stdout.readline(), process.stdout.readline()} == {b"deaf\n", b"ready\n"}
         find.write(server, endpoint(process.pid))
