@@ -12,7 +12,7 @@ _UNITS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _PERCENT = re.compile(r"(?<![\d.])(\d{1,3})(?:\.\d+)?%")
 _OF = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?\s*/\s*(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?\b")
 _LAYER = re.compile(
-    r"([0-9a-f]{12}): (?:(?P<known>Pulling fs layer|Waiting|Verifying Checksum)|(?P<fetched>Download complete)"
+    r"([0-9a-f]{12}): (?:Pulling fs layer|Waiting|Verifying Checksum|(?P<fetched>Download complete)"
     r"|(?P<there>Pull complete))\s*"
 )
 """What `docker pull` says of a layer when it writes to no terminal (Docker 28.2: whole lines, no sizes); of one that
