@@ -104,11 +104,10 @@ class FakeMonitor(Monitor):
     ],
 )
 async def test_the_driver_is_given_ten_seconds(
-    monkeypatch: pytest.MonkeyPatch, moments: list[tuple[float, int | None]], words: str | None
+    monkeypatch: pytest.MonkeyPatch, pauses: list[float], moments: list[tuple[float, int | None]], words: str | None
 ) -> None:
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(gpu_memory, "POLL_SECONDS", 0.0)
     monitor = FakeMonitor(clock, moments)
     held = gpu_memory.Held(monitor, frozenset({7}))
     held.look()
@@ -119,3 +118,4 @@ async def test_the_driver_is_given_ten_seconds(
     else:
         await gpu_memory.freed("demo", held)
     assert monitor.moments == []
+    assert len(pauses) == len(moments) - (2 if words else 1)

@@ -49,7 +49,9 @@ def logged(endpoint: Endpoint, *lines: str, end: str = "\n") -> None:
         log.write("\n".join(lines) + end)
 
 
-async def test_the_lines_come_whole_and_without_noise_until_the_model_is_ready(endpoint: Endpoint) -> None:
+async def test_the_lines_come_whole_and_without_noise_until_the_model_is_ready(
+    endpoint: Endpoint, pauses: list[float]
+) -> None:
     """The model is loaded at the second look; meanwhile the log goes on, in the middle of a line."""
     asked: list[str] = []
 
@@ -65,6 +67,7 @@ async def test_the_lines_come_whole_and_without_noise_until_the_model_is_ready(e
         lines = await waited(replace(endpoint, ports=Ports(http.port, 9, 9)))
     assert lines == ["first", *STARTED, "half of a line", "next"]
     assert asked == ["GET /v2/models/demo/ready HTTP/1.1"] * 2
+    assert len(pauses) == 1
 
 
 @pytest.mark.parametrize("missing", STARTED)
