@@ -9,7 +9,7 @@ from tests.values import plan_of
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_json
-from wizard.plan.plan import Done, Estimate, Step
+from wizard.plan.plan import Command, Done, Estimate, Plan, Start, Step
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.docker import Docker, mark
 from wizard.run import clean
@@ -41,17 +41,49 @@ def test_what_is_listed_is_removed_and_the_users_own_file_stays(workspace: Works
     assert (tmp_path / "my.gguf").stat().st_size == 1000
 
 
+def test_files_count_and_links_do_not(workspace: Workspace, tmp_path: Path) -> None:
+    (workspace.environments / "llamacpp-1" / "lib").mkdir()
+    (workspace.environments / "llamacpp-1" / "lib" / "more").write_bytes(b"z" * 7)
+    (workspace.models / "link").symlink_to(tmp_path / "my.gguf")
+    (workspace.models / "part").write_bytes(b"p" * 3)
+    sizes = {item.name: item.bytes for item in clean.items(workspace)}
+    assert sizes == {"demo": 0, "llamacpp-1": 17, "link": 0, "my": 0, "part": 3}
+    assert clean.items(Workspace(tmp_path / "none")) == []
+
+
+def test_files_and_links_to_folders_are_removed_and_what_is_gone_is_no_error(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (workspace.models / "link").symlink_to(tmp_path / "mine")
+    (workspace.models / "part").touch()
+    items = clean.items(workspace)
+    (workspace.environments / "llamacpp-1").rename(tmp_path / "moved")
+    clean.remove(workspace, items)
+    assert clean.items(workspace) == []
+    assert (tmp_path / "mine").is_dir()
+
+
 def test_nothing_is_removed_while_a_server_runs(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     from wizard.kernel import proctable
 
     me = proctable.read(os.getpid())
     assert me is not None
-    find.write(workspace.server("demo"), Endpoint("demo", "demo", "127.0.0.1", Ports(), me.pid, me.started, ""))
-    with pytest.raises(UsageError) as caught:
-        clean.remove(workspace, clean.items(workspace))
+    (workspace.servers / "second").mkdir()
+    for name in ("demo", "second"):
+        find.write(workspace.server(name), Endpoint(name, name, "127.0.0.1", Ports(), me.pid, me.started, ""))
+    items = clean.items(workspace)
+    with pytest.raises(UsageError, match="still running: demo, second") as caught:
+        clean.remove(workspace, items)
     assert caught.value.code == "TW-R05"
     assert "`triton-wizard down demo`" in caught.value.todo
-    assert len(clean.items(workspace)) == 3
+    assert clean.items(workspace) == items
+
+
+def native(workspace: Workspace, name: str) -> Plan:
+    """A server in no container, after a command."""
+    actions = (Command(("true",)), Start(("tritonserver",), (), Ports(), "m"))
+    return plan_of(workspace.root, Step("start", "Start", "For a test.", actions, Done(), Estimate(1)), name=name)
 
 
 @pytest.fixture
@@ -66,6 +98,10 @@ def contained(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     script.write_text(DOCKER.format(folder=tmp_path, mark=mark(server)))
     script.chmod(0o755)
     (tmp_path / "left").touch()
+    for name, text in (("a-damaged", "{"), ("b-native", to_json(native(workspace, "b-native")))):
+        workspace.server(name).root.mkdir()
+        workspace.server(name).plan.write_text(text)
+    (workspace.servers / "c-unplanned").mkdir()
     monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
     return workspace
 
@@ -101,7 +137,7 @@ def test_images_are_named_with_what_removes_them(contained: Workspace) -> None:
 def test_an_engine_that_is_gone_has_nothing(contained: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert clean.images(contained) == []
-    assert [item.kind for item in clean.items(contained)] == ["server", "environment", "model"]
+    assert {item.kind for item in clean.items(contained)} == {"server", "environment", "model"}
 
 
 def test_an_item_that_cannot_be_removed_is_reported(workspace: Workspace) -> None:

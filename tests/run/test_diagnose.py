@@ -89,9 +89,28 @@ def test_an_index_that_is_not_reached_is_the_cause_of_nothing_being_found() -> N
     assert diagnose(1, [broken, "ERROR: the hashes do not match"]).line == "ERROR: the hashes do not match"
 
 
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        (["ERROR: the first", "ERROR: the second", "Traceback ends"], "ERROR: the second"),
+        (["no space left on device: a", "No space left on device: b", "ERROR: c"], "No space left on device: b"),
+        (["Disk quota exceeded", "ERROR: c"], "Disk quota exceeded"),
+        (["first", "  second  ", " "], "second"),
+        # a package that was not found earlier, for want of a connection, is not the cause of the last error
+        (
+            ["after connection broken by 'x'", "ERROR: No matching distribution found for a", "ERROR: bad hashes"],
+            "ERROR: bad hashes",
+        ),
+    ],
+)
+def test_the_last_of_several_lines_counts(lines: list[str], cause: str) -> None:
+    assert diagnose(1, lines).line == cause
+
+
 def test_silence_and_signals() -> None:
     assert diagnose(1, ["", " "]).why == "exit status 1: no output"
     assert diagnose(-9, ["half"]).why == "killed by signal 9: half"
+    assert diagnose(-1, ["half"]).why == "killed by signal 1: half"
 
 
 @pytest.mark.parametrize(

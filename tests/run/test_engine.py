@@ -299,6 +299,7 @@ async def test_a_server_program_that_is_missing_says_how_to_make_it(tmp_path: Pa
     _, error = await events_of(plan_of(tmp_path / "w", step))
     assert isinstance(error, ServerError)
     assert error.code == "TW-S03"
+    assert "cannot start /no/such/tritonserver: No such file" in error.what
 
 
 def test_the_language_changes_no_fingerprint(tmp_path: Path) -> None:

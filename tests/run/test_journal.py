@@ -103,6 +103,12 @@ def test_a_step_is_still_done_while_all_that_it_promised_is_untouched(tmp_path: 
     assert not still_done(python_step("a", ""), replace(DONE, made={}))  # it promises nothing
 
 
+def test_what_is_missing_of_what_was_promised_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "y").write_text("12345")
+    states = made(python_step("a", "", tmp_path / "x", tmp_path / "y"))
+    assert states == {str(tmp_path / "y"): (5, (tmp_path / "y").stat().st_mtime_ns)}
+
+
 def test_words_of_any_language_can_be_read_in_the_file(tmp_path: Path) -> None:
     Journal(tmp_path / "journal.jsonl").add("one", replace(DONE, reason="다시 합니다"))
     assert "다시 합니다" in (tmp_path / "journal.jsonl").read_text(encoding="utf-8")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wizard.plan.plan import Estimate
@@ -23,6 +23,7 @@ from wizard.run.progress import Meter
         ("version 1.26.4", None),
         ("0/0 B", None),
         ("250% of normal", None),
+        ("101%", None),
     ],
 )
 def test_what_tools_print_as_a_fraction(line: str, expected: float | None) -> None:
@@ -40,12 +41,15 @@ def test_an_estimate_that_was_too_small_never_gives_more_than_all() -> None:
     assert [meter.read(line) for line in ("20/20 MB", "10/20 MB", "20/20 MB")] == [1.0, 0.75, 1.0]
 
 
-def test_time_left_follows_the_fraction_then_the_estimate() -> None:
-    meter = Meter(Estimate(1000), began=0.0)
-    meter.began -= 10  # as if ten seconds more had passed
-    assert meter.left(1.0) == 0
-    assert Meter(Estimate(1000)).left(None) == pytest.approx(1000, abs=100)
-    assert Meter(Estimate(0)).left(None) is None
+def left(meter: Meter, line: str) -> float | None:
+    fraction = meter.read(line)
+    assert fraction is not None
+    return meter.left(fraction)
+
+
+def test_without_a_reading_the_time_left_is_the_estimate() -> None:
+    assert Meter(Estimate(1000)).left(0.5) == pytest.approx(1000, abs=100)  # no line was read
+    assert Meter(Estimate(0)).left(0.5) is None
 
 
 def test_what_came_before_the_first_fraction_says_nothing_of_the_time_that_is_left(
@@ -56,9 +60,65 @@ def test_what_came_before_the_first_fraction_says_nothing_of_the_time_that_is_le
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     meter = Meter(Estimate(20, download_bytes=100_000_000), began=0.0)
     now[0] = 9
-    assert meter.left(meter.read("20/20 MB")) == 11  # by the estimate
+    assert left(meter, "20/20 MB") == 11  # by the estimate
     now[0] = 10
-    assert meter.left(meter.read("50/50 MB")) == pytest.approx(0.6)
+    assert left(meter, "50/50 MB") == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize(
+    ("lines", "seconds"),
+    [
+        (("Collecting", "0%"), 14.0),  # by the estimate: 20 s less the 6 s since 100
+        (("Collecting", "0%", "2%"), 14.0),
+        (("Collecting", "0%", "5%"), 19.0),  # by the speed: a second for 5 %
+        (("50%", "51%"), 14.0),
+        (("50%", "75%"), 1.0),
+        (("50%", "nothing", "100%"), 0.0),
+    ],
+)
+def test_the_time_left_follows_the_speed_when_enough_is_done(
+    monkeypatch: pytest.MonkeyPatch, lines: tuple[str, ...], seconds: float
+) -> None:
+    now = [105.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    meter = Meter(Estimate(20), began=100.0)
+    for line in lines[:-1]:
+        meter.read(line)
+    now[0] += 1
+    assert left(meter, lines[-1]) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("seconds", "rest"), [(19.5, 0.5), (20.0, None), (20.5, None)])
+def test_an_estimate_that_has_run_out_gives_no_time(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, rest: float | None
+) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 100 + seconds)
+    assert Meter(Estimate(20), began=100.0).left(0.5) == rest
+
+
+@pytest.mark.parametrize(("unit", "size"), [("", 1), ("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)])
+def test_every_unit_counts_against_the_estimated_bytes(unit: str, size: float) -> None:
+    assert Meter(Estimate(1, download_bytes=int(4 * size))).read(f"1/2 {unit}B") == 0.25
+
+
+@pytest.mark.parametrize(
+    ("lines", "fraction"),
+    [
+        (("20/20 MB", "25/50 MB"), 0.45),  # the next file is further than the last one was
+        (("20/50 MB", "20/50 MB"), 0.2),  # the same again is no next file
+        (("20/20 MB", "0/20 MB"), 0.2),
+        (("60/50 MB",), 0.5),
+    ],
+)
+def test_a_next_file_is_known_by_its_size_or_by_beginning_anew(lines: tuple[str, ...], fraction: float) -> None:
+    meter = Meter(Estimate(1, download_bytes=100_000_000))
+    assert [meter.read(line) for line in lines][-1] == pytest.approx(fraction)
+
+
+def test_a_layer_never_goes_back() -> None:
+    meter = Meter(Estimate(1))
+    states = ("Pulling fs layer", "Download complete", "Verifying Checksum", "Pull complete", "Waiting")
+    assert [meter.read(f"3d1dca071243: {state}") for state in states] == [0, 0.5, 0.5, 1, 1]
 
 
 PULL = """\
@@ -89,6 +149,7 @@ def test_a_pull_is_measured_by_its_layers() -> None:
 
 
 @given(st.lists(st.text()))
+@example(["9" * 400 + "/" + "9" * 400])  # more than a float holds
 def test_any_lines_give_fractions_or_nothing(lines: list[str]) -> None:
     meter = Meter(Estimate(1, 1000))
     assert all(value is None or 0 <= value <= 1 for value in map(meter.read, lines))

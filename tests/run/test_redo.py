@@ -58,14 +58,17 @@ async def test_leaving_out_goes_before_doing_again(tmp_path: Path) -> None:
     assert outcomes((await events_of(plan))[0]) == {"one": "skipped", "two": "done", "three": "skipped"}
 
 
-@pytest.mark.parametrize("asked", [{"redo": {"four"}}, {"skip": {"four"}}])
+@pytest.mark.parametrize(
+    ("asked", "shown"), [({"redo": {"four"}}, "'four'"), ({"skip": {"x" * 100}}, f" '{'x' * 60}'")]
+)
 async def test_a_step_that_there_is_not_is_refused_before_anything_is_done(
-    tmp_path: Path, asked: dict[str, set[str]]
+    tmp_path: Path, asked: dict[str, set[str]], shown: str
 ) -> None:
     events, error = await events_of(plan_of(tmp_path / "w", *chain(tmp_path)), **asked)
     assert isinstance(error, UsageError)
     assert error.code == "TW-R07"
     assert "one, two, three" in error.todo
+    assert error.what.endswith(shown)
     assert events == []
     assert not (tmp_path / "w").exists()
 

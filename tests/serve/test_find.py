@@ -90,6 +90,7 @@ def test_nothing_running_says_what_to_do(workspace: Workspace) -> None:
     with pytest.raises(UsageError, match="no server demo") as unknown:
         find.endpoint(workspace, "demo")
     assert unknown.value.code == "TW-S09"
+    assert unknown.value.todo == "Start one: `triton-wizard up demo`."
     workspace.server("demo").root.mkdir(parents=True)
     with pytest.raises(ServerError, match="demo is not running"):
         find.endpoint(workspace, "demo")
@@ -97,6 +98,9 @@ def test_nothing_running_says_what_to_do(workspace: Workspace) -> None:
     with pytest.raises(ServerError, match="no server is running") as mine:
         find.endpoint(workspace)
     assert "`triton-wizard up mine`" in mine.value.todo
+    with pytest.raises(UsageError) as renamed:
+        find.endpoint(workspace, "demo")
+    assert renamed.value.todo == "Available: mine."
 
 
 def test_of_several_running_servers_one_must_be_named(workspace: Workspace, process: subprocess.Popen[bytes]) -> None:

@@ -6,6 +6,8 @@ import asyncio
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 
 import pytest
 
@@ -13,6 +15,9 @@ from tests.probe.fake_driver import FakeDriver, readings
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import Workspace
+from wizard.probe.host import GpuProcess
+from wizard.probe.live import GpuReading, Monitor, Reading
+from wizard.probe.load import CpuReading
 from wizard.serve import gpu_memory
 from wizard.serve.stop import stop
 
@@ -74,3 +79,43 @@ def test_a_stopped_server_whose_memory_stays_is_reported(
         with pytest.raises(ServerError, match=f"process {process.pid}: "):
             asyncio.run(stop(server))
         assert proctable.read(process.pid) is None
+
+
+class FakeMonitor(Monitor):
+    """Readings of one process's memory on GPU 3, one at each moment that it was given; it sets the clock."""
+
+    def __init__(self, clock: list[float], moments: Sequence[tuple[float, int | None]]) -> None:
+        super().__init__()
+        self.clock, self.moments = clock, list(moments)
+
+    def read(self) -> Reading:
+        self.clock[0], used = self.moments.pop(0)
+        processes = (GpuProcess(5, "stranger", GIB), *((GpuProcess(7, "tritonserver", used),) if used != 0 else ()))
+        return Reading(CpuReading(), (GpuReading(3, "NVIDIA L4", processes=processes), GpuReading(4, "NVIDIA L4")))
+
+
+@pytest.mark.parametrize(
+    ("moments", "words"),
+    [
+        ([(0, 0)], None),
+        ([(0, GIB), (5, GIB), (10, GIB), (20, 0)], None),  # what is free is free, however late
+        ([(0, GIB), (9.5, GIB), (10.5, GIB)], "in use: process 7: 1.0 GiB on GPU 3"),
+        ([(0, GIB), (11, None)], "in use: process 7: unknown on GPU 3"),
+    ],
+)
+async def test_the_driver_is_given_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch, pauses: list[float], moments: list[tuple[float, int | None]], words: str | None
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monitor = FakeMonitor(clock, moments)
+    held = gpu_memory.Held(monitor, frozenset({7}))
+    held.look()
+    if words:
+        with pytest.raises(ServerError) as caught:
+            await gpu_memory.freed("demo", held)
+        assert caught.value.what.endswith(words)
+    else:
+        await gpu_memory.freed("demo", held)
+    assert monitor.moments == []
+    assert len(pauses) == len(moments) - (2 if words else 1)

@@ -111,6 +111,27 @@ def test_with_several_servers_one_must_be_named(workspace: Workspace) -> None:
         log.view(workspace, None, lines=10, step=None, raw=False)
 
 
+def test_without_a_server_there_is_no_log(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"no server in {tmp_path}"):
+        log.view(Workspace(tmp_path), None, lines=10, step=None, raw=False)
+
+
+def test_before_anything_was_logged_there_is_none(tmp_path: Path) -> None:
+    Workspace(tmp_path).server("demo").logs.mkdir(parents=True)
+    with pytest.raises(UsageError, match="demo has no log 'triton'") as caught:
+        log.view(Workspace(tmp_path), None, lines=10, step=None, raw=False)
+    assert caught.value.todo == "Logs of demo: none yet."
+
+
+def test_the_end_has_room_for_lines_of_400_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "wide.log"
+    lines = [f"{number:03}" + "x" * 396 for number in range(50)]
+    path.write_text("\n".join((*lines, "")))
+    assert log.tail(path, 10) == lines[-10:]
+    path.write_text("y" * 1000 + "\n")
+    assert log.tail(path, 1) == ["y" * 399]  # a longer one is cut at its beginning
+
+
 def test_only_the_end_of_a_large_log_is_read(tmp_path: Path) -> None:
     path = tmp_path / "large.log"
     path.write_text("".join(f"line {number}\n" for number in range(100_000)))

@@ -27,7 +27,7 @@ from wizard.model.facts import ModelFacts
 from wizard.plan.ports import Ports
 from wizard.probe.shorthand import host as shorthand
 from wizard.serve.endpoint import Endpoint
-from wizard.serve.measured import StackLog, measure, read
+from wizard.serve.measured import BYTES, NUMBER, Log, StackLog, last, measure, read, single
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -77,6 +77,26 @@ def test_a_real_log_is_read(name: str, stack: str, expected: dict[str, float]) -
     assert figures(measured) == {name: pytest.approx(value, abs=2) for name, value in expected.items()}
     assert {line.strip()[:300] for line in lines(name)} >= set(measured.lines)
     assert measured.lines or not expected
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        *(("3 bytes", 3), ("3 KB", 3 << 10), ("3KiB", 3 << 10), ("3 MB", 3 << 20), ("3 MiB", 3 << 20)),
+        *(("1.5 GB", 3 << 29), ("1.5 GiB", 3 << 29), ("-0.5 GiB", -1 << 29)),
+    ],
+)
+def test_every_unit_is_a_power_of_1024(text: str, size: int) -> None:
+    assert Log([f"it took {text} of memory"]).all(f"took {BYTES}") == [size]
+
+
+def test_the_first_wording_that_is_there_counts_and_its_lines_are_kept() -> None:
+    log = Log(["b: 1,024", "a: 7", "nothing", "  a: 9" + "x" * 400])
+    assert log.all(f"none: {NUMBER}", f"a: {NUMBER}", f"b: {NUMBER}") == [7, 9]
+    assert log.used() == ("a: 7", ("a: 9" + "x" * 400)[:300])
+    assert log.all(f"b: {NUMBER}") == [1024]
+    assert [single([1, 3, 2], which) for which in (max, min, sum, last)] == [3, 1, 6, 2]
+    assert single([]) is None
 
 
 def test_every_log_that_is_kept_is_read() -> None:

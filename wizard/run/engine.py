@@ -180,7 +180,7 @@ class _Run:
         return event
 
     async def _do(self, step: Step) -> AsyncGenerator[Event, None]:
-        self.server.logs.mkdir(parents=True, exist_ok=True)
+        self.server.logs.mkdir(exist_ok=True)
         meter = Meter(step.estimate)
         with (self.server.logs / f"{step.id}.log").open("wb") as log:
             for action in step.actions:

@@ -7,11 +7,11 @@ fingerprint, regardless of the server that it ran for.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import tr
+from wizard.kernel.lines import append
 from wizard.kernel.secrets import redact
 from wizard.kernel.values import messages, to_json
 from wizard.plan.plan import Step
@@ -32,14 +32,9 @@ class Journal:
         """
         if isinstance(event, (Output, Progress)):
             return
-        line = redact(to_json({"server": server, **event_data(event), "messages": messages(event)})) + "\n"
+        line = redact(to_json({"server": server, **event_data(event), "messages": messages(event)}))
         try:
-            with self._path.open("a+b") as file:
-                if file.tell() and not _ends_with_newline(file.fileno(), file.tell()):
-                    file.write(b"\n")  # a killed writer left half a line; it is kept, and skipped when read
-                file.write(line.encode())
-                file.flush()
-                os.fsync(file.fileno())
+            append(self._path, line)
         except OSError as error:
             raise WorkspaceError(
                 "TW-R01",
@@ -70,10 +65,6 @@ class Journal:
             elif isinstance(event, StepFinished) and event.outcome in ("failed", "cancelled"):
                 finished.pop(event.fingerprint, None)
         return finished
-
-
-def _ends_with_newline(descriptor: int, size: int) -> bool:
-    return os.pread(descriptor, 1, size - 1) == b"\n"
 
 
 def made(step: Step) -> dict[str, tuple[int, int]]:

@@ -12,7 +12,7 @@ _UNITS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _PERCENT = re.compile(r"(?<![\d.])(\d{1,3})(?:\.\d+)?%")
 _OF = re.compile(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?\s*/\s*(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?\b")
 _LAYER = re.compile(
-    r"([0-9a-f]{12}): (?:(?P<known>Pulling fs layer|Waiting|Verifying Checksum)|(?P<fetched>Download complete)"
+    r"([0-9a-f]{12}): (?:Pulling fs layer|Waiting|Verifying Checksum|(?P<fetched>Download complete)"
     r"|(?P<there>Pull complete))\s*"
 )
 """Output of `docker pull` about a layer without a terminal (Docker 28.2: whole lines, no sizes); an existing layer
@@ -79,11 +79,14 @@ class Meter:
             self._before += self._of
         self._done, self._of = min(done, of), of
 
-    def left(self, fraction: float | None) -> float | None:
-        """Seconds left: by the fraction's growth, else by the estimate; None when even that has run out."""
+    def left(self, fraction: float) -> float | None:
+        """Seconds left at a fraction that was read.
+
+        By how fast it grows, else by the estimate; None when even that has run out.
+        """
         now = time.monotonic()
-        since, done = self._first or (self.began, 0.0)
-        if fraction is not None and fraction - done > _MIN_GROWTH:
+        since, done = self._first or (now, fraction)
+        if fraction - done > _MIN_GROWTH:
             return (now - since) * (1 - fraction) / (fraction - done)
         rest = self.estimate.seconds - (now - self.began)
         return rest if rest > 0 else None

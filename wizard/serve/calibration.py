@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement, engine
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
+from wizard.kernel.lines import append
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_json
 from wizard.plan.plan import Plan
@@ -34,11 +35,7 @@ def keep(workspace: Workspace, measurement: Measurement) -> None:
     Raises:
         OSError: The file is not writable.
     """
-    with workspace.calibration.open("a+b") as file:
-        end = file.seek(0, 2)
-        file.seek(max(0, end - 1))
-        broken = file.read(1) not in (b"", b"\n")  # a killed writer left half a line
-        file.write(b"\n" * broken + to_json(measurement).encode() + b"\n")
+    append(workspace.calibration, to_json(measurement))
 
 
 def kept(workspace: Workspace) -> Calibration:

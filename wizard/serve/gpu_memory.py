@@ -63,7 +63,7 @@ async def freed(server: str, held: Held, seconds: float = SECONDS) -> None:
                 tr(
                     "process {pid}: {bytes} on GPU {index}",
                     pid=process.pid,
-                    bytes=size(process.used_bytes or 0),
+                    bytes=size(process.used_bytes),
                     index=index,
                 )
                 for index, processes in held.gpus.items()

@@ -16,14 +16,13 @@ from wizard.serve.endpoint import Endpoint
 
 
 def launch(start: Start, server: ServerFolder) -> tuple[Endpoint, list[str]]:
-    """Start the server; return its endpoint and remarks for the user.
+    """Start the server, whose log folder exists; return its endpoint and remarks for the user.
 
     Raises:
         ServerError: TW-S03 if the program cannot be executed.
     """
     ports, changes = free(start.ports, start.host)
     command = start.command(ports)
-    server.logs.mkdir(parents=True, exist_ok=True)
     log = server.logs / "triton.log"
     environment = environment_for() | dict(command.env) | {proctable.SERVER_MARK: str(server.root)}
     environment.pop(proctable.STEP_MARK, None)

@@ -83,14 +83,15 @@ def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None
             else tr("Start one: `triton-wizard up {name}`.", name="demo")
         )
         raise UsageError("TW-S08", message, fix)
-    folder = workspace.server(names[0]).logs
+    server = workspace.server(names[0])
+    folder = server.logs
     path = folder / f"{step or 'triton'}.log"
     if not path.is_file() or path.parent != folder:
         known = ", ".join(sorted(each.stem for each in folder.glob("*.log"))) or tr("none yet")
         raise UsageError(
             "TW-S08",
-            tr("{names} has no log {stem!r}", names=names[0], stem=path.stem),
-            tr("Logs of {names}: {known}.", names=names[0], known=known),
+            tr("{names} has no log {stem!r}", names=server.name, stem=path.stem),
+            tr("Logs of {names}: {known}.", names=server.name, known=known),
         )
     shown = tail(path, lines)
     return [redact(plain(line)) for line in shown if raw or not NOISE.search(line)]
