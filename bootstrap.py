@@ -352,7 +352,7 @@ def check(arguments: list[str]) -> int:
     exits with status 5.
     """
     prepare(DEV)
-    workers = max(4, os.cpu_count() or 1)  # tests wait half of the time: for servers, programs, idle screens
+    workers = max(5, os.cpu_count() or 1)  # tests wait half of the time: for servers, programs, idle screens
     tests = ("tests", [str(PYTHON), "-m", "pytest", "-q", "-n", str(workers), *arguments])
     summary = []
     for name, command in (*CHECKS, tests):

@@ -258,7 +258,7 @@ def test_the_demo_works_in_a_folder_of_its_own(
 
 
 def test_check_calls_every_tool(small: Small) -> None:
-    workers = max(4, os.cpu_count() or 1)
+    workers = max(5, os.cpu_count() or 1)
     done = small.run("check", "-k", "some")
     called = [line.removeprefix("called: ") for line in done.stdout.splitlines() if line.startswith("called: ")]
     assert called == [

@@ -45,7 +45,7 @@ async def test_the_log_is_followed_beside_the_chat(tmp_path: Path) -> None:
         await wait_for(pilot, lambda: not chat.query(LogPanel))
 
 
-@pytest.mark.parametrize(("log", "message"), [("", "runs elsewhere"), ("/no/such/file.log", "No such file")])
+@pytest.mark.parametrize(("log", "message"), [("", "runs on another machine"), ("/no/such/file.log", "No such file")])
 async def test_a_log_that_is_not_there_says_so(log: str, message: str) -> None:
     made = FakeJourney(running=(replace(ENDPOINT, log=log),))
     async with chatting(made) as (pilot, chat):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from textual import work
 from textual.app import ComposeResult
@@ -106,8 +105,8 @@ class ChatScreen(StageScreen[ChatEnd]):
         view, idle, prompt = self.view, not self.talks.busy, self.query_one(Prompt)
         away = self.focused is not None and self.focused is not prompt
         begun = any(message.role == "user" for message in view.conversation.messages)
-        here, alone = self.talks.here.view, self.talks.second is None
-        does: dict[str, Callable[[], object]] = {  # called for every binding on every change
+        here = self.talks.here.view
+        does: dict[str, Any] = {  # functions: this is called for every binding on every change
             "stop": lambda: self.talks.answering,
             "write": lambda: away and idle,
             "unedit": lambda: self.asking.edits and not away,
@@ -120,11 +119,11 @@ class ChatScreen(StageScreen[ChatEnd]):
             "copy_code": lambda: any("```" in text for text in here.texts("assistant")),
             "restart": lambda: idle and isinstance(view.error, ServerError),
             **dict.fromkeys(("find", "step"), lambda: begun),
-            "version": lambda: idle and begun and alone and len(view.conversation.versions()[0]) > 1,
+            "version": lambda: idle and begun and not self.talks.second and len(view.conversation.versions()[0]) > 1,
             "scroll": lambda: bool(view.conversation.messages) or self.hides_something,
-            "mean": lambda: not alone,
+            "mean": lambda: self.talks.second is not None,
         }
-        return bool(does[action]()) if action in does else True
+        return action not in does or bool(does[action]())
 
     def action_write(self) -> None:
         """Focus the input field."""

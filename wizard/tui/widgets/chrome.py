@@ -145,8 +145,8 @@ class KeyBar(Widget):
     }
     """
 
-    _rows: list[KeyRow] | None = None
-    """What the keys did when they last changed; whether each is enabled takes longer to find out than to draw it."""
+    _drawn: list[Content] | None = None
+    """What was drawn last: most changes of bindings change nothing here."""
 
     def on_mount(self) -> None:
         """Follow the bindings."""
@@ -158,7 +158,6 @@ class KeyBar(Widget):
 
     def relabel(self) -> None:
         """Describe the keys in the current language, which may need more lines."""
-        self._rows = None
         self.refresh(layout=True)
 
     def on_click(self, event: events.Click) -> None:
@@ -167,16 +166,15 @@ class KeyBar(Widget):
             self.app.simulate_key(key)
 
     def _changed(self, _screen: Screen[Any]) -> None:
-        rows = key_rows(self.screen)
-        if rows != self._rows:
-            self._rows = rows
-            self.refresh(layout=len(self.lines(self.size.width)) != self.size.height)
+        lines = self.lines(self.size.width)
+        if lines != self._drawn:
+            self.refresh(layout=len(lines) != self.size.height)
 
     def lines(self, width: int) -> list[Content]:
         """The keys in lines of at most ``width`` cells; without room for all, those to continue, go back and get help
         are kept.
         """
-        rows = self._rows = self._rows or key_rows(self.screen)
+        rows = key_rows(self.screen)
         lines = self._wrapped(rows, width)
         for action in FIRST_TO_GO:
             if len(lines) > MOST_LINES:
@@ -209,4 +207,5 @@ class KeyBar(Widget):
 
     def render(self) -> Content:
         """The lines."""
-        return Content("\n").join(self.lines(self.size.width))
+        self._drawn = self.lines(self.size.width)
+        return Content("\n").join(self._drawn)

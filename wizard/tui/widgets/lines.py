@@ -16,7 +16,7 @@ LEAST_WIDTH = 8
 
 
 class Lines(Widget):
-    """The content depends on the width alone; `changed` requests an update."""
+    """The content depends on the width alone; `changed` updates it."""
 
     DEFAULT_CSS = "Lines { height: auto; }"
 
