@@ -167,8 +167,8 @@ class KeyBar(Widget):
 
     def _changed(self, _screen: Screen[Any]) -> None:
         lines = self.lines(self.size.width)
-        if lines != self._drawn:
-            self.refresh(layout=len(lines) != self.size.height)
+        if (resized := len(lines) != self.size.height) or lines != self._drawn:
+            self.refresh(layout=resized)
 
     def lines(self, width: int) -> list[Content]:
         """The keys in lines of at most ``width`` cells; without room for all, those to continue, go back and get help
