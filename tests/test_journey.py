@@ -128,9 +128,9 @@ def test_a_servers_name_leads_to_what_it_was_made_from(tmp_path: Path) -> None:
     workspace.server("mine").plan.write_text(
         to_json(replace(plan, facts=replace(plan.facts, ref="org/name", source="hub")))
     )
-    assert journey.previous_plan(workspace, "mine") == "org/name"
-    assert journey.previous_plan(workspace, "other") is None
-    assert journey.previous_plan(workspace, "demo") is None
+    assert journey.earlier_model(workspace, "mine") == "org/name"
+    assert journey.earlier_model(workspace, "other") is None
+    assert journey.earlier_model(workspace, "demo") is None
 
 
 def test_a_relative_path_names_the_same_file_from_another_folder(
@@ -147,4 +147,4 @@ def test_a_relative_path_names_the_same_file_from_another_folder(
     assert link != other  # each has its own link in the workspace
     workspace.server("m").root.mkdir(parents=True)
     workspace.server("m").plan.write_text(to_json(made[0]))
-    assert journey.previous_plan(workspace, "m") == str(tmp_path / "first" / "my models" / "m.gguf")
+    assert journey.earlier_model(workspace, "m") == str(tmp_path / "first" / "my models" / "m.gguf")

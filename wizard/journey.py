@@ -1,7 +1,6 @@
 """The facade that the interfaces share, and their only access to the stages. No user interface, no SDK.
 
 One function per operation of a stage, values in and values out.
-
 Docstrings of blocking functions state how long they may take; asynchronous ones stream.
 """
 
@@ -73,9 +72,7 @@ def recipes() -> list[Recipe]:
 
 
 def model(ref: str, *, offline: bool = False) -> ModelFacts:
-    """Stage 2. Describe the model ``ref``: a recipe, a folder, a .gguf file or a model ID. May access the Hub (≤ 10
-    s).
-    """
+    """Stage 2. Describe the model ``ref``: a recipe, a folder, a .gguf file or a Hub model ID (the Hub: ≤ 10 s)."""
     from wizard.model.source import find
 
     return find(ref, offline=offline)
@@ -95,10 +92,8 @@ def latest_plan(workspace: Workspace, names: Iterable[str]) -> Plan | None:
     return latest_plan(workspace, names)
 
 
-def previous_plan(workspace: Workspace, name: str) -> str | None:
-    """The plan that the server ``name`` was created from, if ``name`` is a server of the workspace rather than a
-    recipe.
-    """
+def earlier_model(workspace: Workspace, name: str) -> str | None:
+    """The model of the server ``name``, if there is one and ``name`` is not a recipe."""
     from wizard.plan.server_plan import model_origin
 
     earlier = None if name in {recipe.name for recipe in recipes()} else earlier_plan(workspace, name)
@@ -293,10 +288,8 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
 def stop(workspace: Workspace, name: str | None = None) -> Status:
     """Stop a server (the only one, if no name is given) and wait until its ports are free (a few seconds).
 
-    Fails while another wizard runs a plan here: it might be starting the same server, whose endpoint file would be
-    removed.
-
-    Do not call it in a running event loop: use a thread.
+    Fails while another wizard runs a plan here, because that may be starting the same server. Do not call it in a
+    running event loop: use a thread.
 
     Raises:
         UsageError: TW-S01 if the name is ambiguous, TW-S09 if no server of the workspace has it.

@@ -12,7 +12,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,12 @@ class Served:
     def endpoint(self) -> Endpoint:
         process = self.triton.process.pid
         return Endpoint("demo", "demo", "127.0.0.1", self.triton.ports, process, "0", str(self.triton.log))
+
+    def generated(self, **inputs: Any) -> dict[str, Any]:
+        """The reply to ``a`` without a template, or to other inputs, as a whole."""
+        given = {"text_input": "a", "stream": False, "apply_chat_template": False, **inputs}
+        reply: dict[str, Any] = json.loads(self.post("generate", **given))
+        return reply
 
     def post(self, path: str, **inputs: Any) -> bytes:
         request = urllib.request.Request(f"{self.triton.url}/v2/models/demo/{path}", json.dumps(inputs).encode())
@@ -221,12 +227,18 @@ def test_the_engine_has_its_own_environment_and_session(served: Served) -> None:
     assert os.getsid(served.engine) == served.engine
 
 
-def test_many_at_once_all_get_all(served: Served) -> None:
+def many_at_once(served: Served, tokens: Iterable[int], **inputs: Any) -> list[list[tuple[str, str, int]]]:
+    """The responses to requests for so many ``tokens`` each, sent together."""
+
     async def main() -> list[list[tuple[str, str, int]]]:
         async with grpc_aio.InferenceServerClient(served.grpc) as client:
-            return await asyncio.gather(*(ask(client, text_input="hello", max_tokens=100 + n) for n in range(64)))
+            return await asyncio.gather(*(ask(client, max_tokens=most, **inputs) for most in tokens))
 
-    for number, responses in enumerate(asyncio.run(main())):
+    return asyncio.run(main())
+
+
+def test_many_at_once_all_get_all(served: Served) -> None:
+    for number, responses in enumerate(many_at_once(served, range(100, 164), text_input="hello")):
         assert "".join(text for text, _, _ in responses) == counted(100 + number)
 
 

@@ -8,7 +8,6 @@ accelerate, for example of an environment made by
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -20,11 +19,10 @@ from typing import Any
 
 import pytest
 from tritonclient.grpc import InferenceServerClient
-from tritonclient.grpc import aio as grpc_aio
 
 from tests.chain_folder import write_chain_folder
 from tests.chain_model import CHAT, CYCLE, CYCLE_TOKENS
-from tests.e2e.test_proxy import Served, ask, inputs
+from tests.e2e.test_proxy import Served, inputs, many_at_once
 from tests.server_environment import running_triton, write
 from tests.values import CHOICE, GGUF
 from wizard.repository.proxy import repository
@@ -109,13 +107,8 @@ def test_sampling_says_everything_that_is_likely(served: Served) -> None:
 
 
 def test_many_at_once_all_get_all(served: Served) -> None:
-    async def main() -> list[list[tuple[str, str, int]]]:
-        async with grpc_aio.InferenceServerClient(served.grpc) as client:
-            return await asyncio.gather(
-                *(ask(client, text_input="a", max_tokens=10 + n, temperature=0.0) for n in range(12))
-            )
-
-    for number, responses in enumerate(asyncio.run(main())):
+    answers = many_at_once(served, range(10, 22), text_input="a", temperature=0.0)
+    for number, responses in enumerate(answers):
         cut = (3 * CYCLE.encode())[: 10 + number].decode(errors="ignore")
         assert "".join(text for text, _, _ in responses) == cut
         assert responses[-1][2] == 10 + number

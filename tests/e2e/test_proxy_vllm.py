@@ -23,7 +23,7 @@ from tritonclient.utils import InferenceServerException
 
 from tests.chain_folder import write_chain_folder
 from tests.chain_model import CHAT
-from tests.e2e.test_proxy import Served, ask, counted, inputs
+from tests.e2e.test_proxy import Served, ask, counted, inputs, many_at_once
 from tests.server_environment import running_triton, write
 from tests.values import CHOICE, GGUF
 from wizard.repository.proxy import repository
@@ -59,11 +59,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def test_many_at_once_all_get_all(served: Served) -> None:
-    async def main() -> list[list[tuple[str, str, int]]]:
-        async with grpc_aio.InferenceServerClient(served.grpc) as client:
-            return await asyncio.gather(*(ask(client, text_input="a", max_tokens=10 + n) for n in range(32)))
-
-    for number, responses in enumerate(asyncio.run(main())):
+    for number, responses in enumerate(many_at_once(served, range(10, 42), text_input="a")):
         assert "".join(text for text, _, _ in responses) == counted(10 + number)
         assert responses[-1][1:] == ("length", 10 + number)
 

@@ -3,8 +3,8 @@
     python tests/gpu/journey.py --out OUT --engine-python /opt/venv/bin/python --tp 1
 
 An ordinary script for any machine with NVIDIA GPUs; no hub is asked. The Python that runs it has the wizard installed;
-``--engine-python`` has vLLM, or torch and transformers (a stage that needs what it lacks fails and says so). Where no
-package index answers, ``PIP_FIND_LINKS`` and ``UV_FIND_LINKS`` name a folder with the wheels of
+``--engine-python`` has vLLM, SGLang, or torch and transformers (a stage that needs what it lacks fails and says so).
+Where no package index answers, ``PIP_FIND_LINKS`` and ``UV_FIND_LINKS`` name a folder with the wheels of
 ``profiles/environments/front.txt``. Every stage ends by itself or at ``--limit`` and stops what it started. Pictures,
 logs, plans and ``results.json`` are kept under OUT; the table at the end has what was expected and what was seen, and
 the exit status is 1 if anything differs.
@@ -43,7 +43,7 @@ START_RATIO = 1.15
 """At most, of the time from a command to Ready over the time that vLLM alone takes."""
 MEMORY_RATIO = 0.03
 """By how much measured memory may differ from the predicted."""
-STAGES = ("probe", "screens", "vllm", "start", "transformers", "copies")
+STAGES = ("probe", "screens", "vllm", "sglang", "start", "transformers", "copies")
 MARK = b"TRITON_WIZARD_SERVER="
 
 
@@ -222,6 +222,10 @@ class Journey:
         """vLLM with the machine's GPUs: advice, plan, chat, load, memory."""
         return self._served("vllm", "vllm", "--tp", str(self.given.tp))
 
+    def sglang(self) -> dict[str, Any]:
+        """The same with SGLang."""
+        return self._served("sglang", "sglang", "--tp", str(self.given.tp))
+
     def transformers(self) -> dict[str, Any]:
         """The same with transformers, on one GPU."""
         return self._served("transformers", "transformers")
@@ -262,7 +266,7 @@ class Journey:
         mine, others = up["choice"]["devices"], [index for index in used if index not in up["choice"]["devices"]]
         shown = {index: f"{used[index] / MIB:,.0f}" for index in mine}
         within = all(abs(used[index] - predicted) <= MEMORY_RATIO * predicted for index in mine)
-        if up["choice"]["stack"] == "vllm":  # the others' engines take what they need when it is needed
+        if up["choice"]["stack"] in ("vllm", "sglang"):  # transformers takes what it needs when it is needed
             self.check(
                 f"{name}: memory as predicted", within, f"MiB: {predicted / MIB:,.0f} predicted, {shown} by NVML"
             )
@@ -432,7 +436,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--engine-python", help="an interpreter that has the engines; without it the wizard makes one")
     parser.add_argument("--model", help="a folder with a model instead of one with random weights")
     parser.add_argument("--shape", default="llama-8b", help="of the random weights, see stack_parts.py")
-    parser.add_argument("--tp", type=int, default=1, help="GPUs of the stages vllm and start")
+    parser.add_argument("--tp", type=int, default=1, help="GPUs of the stages vllm, sglang and start")
     parser.add_argument("--starts", type=int, default=1, help="pairs of starts that are timed")
     parser.add_argument("--stages", nargs="+", default=list(STAGES), choices=STAGES, metavar="STAGE")
     parser.add_argument("--limit", type=float, default=420, help="seconds that a command may take")

@@ -96,12 +96,8 @@ def _common(parser: argparse.ArgumentParser, *, json: bool = False, default: Any
     group.add_argument(
         "--hardware", metavar="H", default=default, help=tr("plan for another machine: host.json, 4xA6000, cpu")
     )
-    group.add_argument(
-        "--language",
-        choices=LANGUAGES,
-        default=default,
-        help=tr("language of all messages (default: the locale's)"),
-    )
+    language = tr("language of all messages (default: the locale's)")
+    group.add_argument("--language", choices=LANGUAGES, default=default, help=language)
     group.add_argument(
         "--workshop", metavar="W", default=default, help=tr("a facilitator's profile: a file or a name (first-server)")
     )
@@ -265,12 +261,8 @@ def _add_run(commands: Commands) -> None:
     )
     run.add_argument("--skip", action="append", metavar="STEP", help=tr("skip this step; repeatable"))
     run.add_argument("--yes", action="store_true", help=tr("has no effect: a saved plan runs without confirmation"))
-    up = _command(
-        commands,
-        "up",
-        tr("set up and serve a model"),
-        "up demo --yes\nup ./model.gguf --name mine --yes --json",
-    )
+    examples = "up demo --yes\nup ./model.gguf --name mine --yes --json"
+    up = _command(commands, "up", tr("set up and serve a model"), examples)
     up.add_argument("ref", nargs="?", metavar="MODEL", help=tr(BEST))
     up.add_argument("--yes", action="store_true", help=tr("accept the plan without confirmation"))
     up.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
@@ -354,18 +346,10 @@ def _add_rest(commands: Commands) -> None:
 
 
 def _add_web(commands: Commands) -> None:
-    web = _command(
-        commands,
-        "web",
-        tr("open the full-screen wizard in a browser on this machine"),
-        "web\nweb --port 9000 --no-open",
-    )
-    web.add_argument(
-        "--port",
-        type=partial(port, last=65535),
-        metavar="P",
-        help=tr("port to listen on at 127.0.0.1 (default: a free one)"),
-    )
+    about = tr("open the full-screen wizard in a browser on this machine")
+    web = _command(commands, "web", about, "web\nweb --port 9000 --no-open")
+    listen = tr("port to listen on at 127.0.0.1 (default: a free one)")
+    web.add_argument("--port", type=partial(port, last=65535), metavar="P", help=listen)
     web.add_argument("--no-open", action="store_true", help=tr("only print the address"))
     _answers(web, default=argparse.SUPPRESS)
     _explain(web)

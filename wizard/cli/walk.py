@@ -64,7 +64,7 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
             if not getattr(arguments, flag, None):  # a flag overrides the file
                 setattr(arguments, flag, value)
     answers_of(arguments)
-    if arguments.ref and (earlier := journey.previous_plan(Workspace.at(arguments.workspace), arguments.ref)):
+    if arguments.ref and (earlier := journey.earlier_model(Workspace.at(arguments.workspace), arguments.ref)):
         arguments.name, arguments.ref = arguments.name or arguments.ref, earlier
     state = walked(arguments, RunPlan)
     if state.plan is None:

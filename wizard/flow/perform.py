@@ -81,7 +81,7 @@ def unattended(journey: JourneyPort, workspace: Workspace, state: State, until: 
     while isinstance(following, Do) and not isinstance(following.effect, until):
         state, following = step(state, perform(journey, workspace, following.effect))
     if isinstance(following, Finished):
-        raise following.error or NotImplementedError(state.at)
+        raise following.error or RuntimeError(f"the workflow ended at {state.at} without an error")
     return state, following
 
 

@@ -179,6 +179,16 @@ def prompt_ids(tokenizer: Any, ask: dict[str, Any], context: int) -> list[int]:
     return ids
 
 
+def end_ids(tokenizer: Any, model: str) -> list[int]:
+    """The tokens that end any answer: those of ``model``/``generation_config.json``, and the tokenizer's."""
+    try:
+        given = json.loads((Path(model) / "generation_config.json").read_text(encoding="utf-8")).get("eos_token_id")
+    except FileNotFoundError:  # a model need not have one
+        given = None
+    ids = given if isinstance(given, list) else [given]
+    return list(dict.fromkeys(end for end in (*ids, tokenizer.eos_token_id) if end is not None))
+
+
 def stop_ids(tokenizer: Any, words: Sequence[str]) -> list[int]:
     """The tokens among the stop words: a special token never appears in an answer's text."""
     special = tokenizer.get_added_vocab()

@@ -24,17 +24,7 @@ READY_SECONDS = 180.0
 def steps(
     choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, options: Options
 ) -> tuple[Step, ...]:
-    """All steps from nothing to a first answer.
-
-    Args:
-        choice: The choice.
-        host: The machine.
-        facts: The model.
-        runtime: The runtime of the commands.
-        ports: Ports that are free now.
-        question: The first question.
-        options: Not used by this stack.
-    """
+    """All steps from nothing to a first answer; see `wizard.plan.stack.Steps`."""
     model = runtime.server.name
     get = fetch(facts, runtime.workspace)
     made = repository.repository(model, gguf_path=str(get.path), facts=facts, choice=choice, threads=host.cpu.cores)

@@ -86,16 +86,7 @@ def arguments(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]:
 def steps(
     choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, options: Options
 ) -> tuple[Step, ...]:
-    """All steps from nothing to a first answer.
-
-    Args:
-        choice: The choice.
-        host: The machine.
-        facts: The model.
-        runtime: The runtime of the commands.
-        ports: Ports that are free now.
-        question: The first question.
-        options: Not used by this stack.
+    """All steps from nothing to a first answer; see `wizard.plan.stack.Steps`.
 
     Raises:
         InfeasibleError: TW-L30 to TW-L33 for a checkpoint that is not supported.

@@ -58,16 +58,9 @@ class Engine:
 def steps(
     choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, options: Options
 ) -> tuple[Step, ...]:
-    """All steps from nothing to a first answer.
+    """All steps from nothing to a first answer; see `wizard.plan.stack.Steps`.
 
-    Args:
-        choice: The choice; without ``devices`` the CPU computes.
-        host: The machine.
-        facts: The model.
-        runtime: The runtime of the commands.
-        ports: Ports that are free now.
-        question: The first question.
-        options: ``batching`` is used.
+    Of the options, ``batching`` is used. Without ``devices`` the CPU computes.
 
     Raises:
         InfeasibleError: TW-L30 to TW-L33 for a checkpoint that is not supported.

@@ -39,16 +39,9 @@ MODEL = "ensemble"
 def steps(
     choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, options: Options
 ) -> tuple[Step, ...]:
-    """All steps from nothing to a first answer.
+    """All steps from nothing to a first answer; see `wizard.plan.stack.Steps`.
 
-    Args:
-        choice: The choice.
-        host: The machine.
-        facts: The model.
-        runtime: The runtime of the commands.
-        ports: Ports that are free now.
-        question: The first question.
-        options: ``max_input_len``, ``bls``, and ``beside`` with ``batching`` are used.
+    Of the options, ``max_input_len``, ``bls``, and ``beside`` with ``batching`` are used.
 
     Raises:
         UsageError: TW-L09 if the stack of ``beside`` does not support it.

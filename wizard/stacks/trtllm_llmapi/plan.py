@@ -54,16 +54,7 @@ LIMITS, FP8_CACHE = (0, 20), (1, 0)
 def steps(
     choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, options: Options
 ) -> tuple[Step, ...]:
-    """All steps from nothing to a first answer.
-
-    Args:
-        choice: The choice.
-        host: The machine.
-        facts: The model.
-        runtime: The runtime of the commands.
-        ports: Ports that are free now.
-        question: The first question.
-        options: Not used by this stack.
+    """All steps from nothing to a first answer; see `wizard.plan.stack.Steps`.
 
     Raises:
         InfeasibleError: TW-L40 if the image is unknown, TW-L47 if its release has no LLM API in Triton or does not

@@ -69,16 +69,9 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 def steps(
     choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, options: Options
 ) -> tuple[Step, ...]:
-    """All steps from nothing to a first answer.
+    """All steps from nothing to a first answer; see `wizard.plan.stack.Steps`.
 
-    Args:
-        choice: The choice; ``runtime`` decides between Triton's backend and our proxy.
-        host: The machine.
-        facts: The model.
-        runtime: The runtime of the commands.
-        ports: Ports that are free now.
-        question: The first question.
-        options: ``lora`` and ``max_num_seqs`` are used.
+    Of the options, ``lora`` and ``max_num_seqs`` are used. ``runtime`` decides between Triton's backend and our proxy.
 
     Raises:
         InfeasibleError: TW-L30 to TW-L33 for a checkpoint that is not supported, TW-L34 for an adapter.

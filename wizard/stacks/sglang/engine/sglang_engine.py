@@ -19,7 +19,7 @@ import sys
 import traceback
 from typing import Any
 
-from engine_process import Answer, Refused, Requests, die, prompt_ids, stop_ids
+from engine_process import Answer, Refused, Requests, die, end_ids, prompt_ids, stop_ids
 
 BAD_REQUEST = 400
 """``status_code`` of an abort caused by the request itself."""
@@ -44,19 +44,9 @@ class Server:
 
         self._context = int(settings["context_length"])
         self._tokenizer: Any = AutoTokenizer.from_pretrained(settings["model_path"])
-        self._ends = self._end_ids(settings["model_path"])
+        # SGLang has its own list of them, and the last token of an answer may be one.
+        self._ends = end_ids(self._tokenizer, settings["model_path"])
         self._engine = Engine(**settings)
-
-    def _end_ids(self, model: str) -> list[int]:
-        """The tokens that end any answer. SGLang has its own list of them, and the last token may be one."""
-        from transformers import GenerationConfig
-
-        try:
-            given = GenerationConfig.from_pretrained(model).eos_token_id
-        except OSError:  # the file does not exist
-            given = None
-        ids = given if isinstance(given, list) else [given]
-        return list(dict.fromkeys(end for end in (*ids, self._tokenizer.eos_token_id) if end is not None))
 
     async def _answer(self, ask: dict[str, Any]) -> None:
         number = ask["id"]

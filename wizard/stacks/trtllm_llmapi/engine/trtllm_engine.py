@@ -21,7 +21,7 @@ import sys
 import traceback
 from typing import Any
 
-from engine_process import Answer, Refused, Requests, die, prompt_ids, stop_ids
+from engine_process import Answer, Refused, Requests, die, end_ids, prompt_ids, stop_ids
 
 CHUNK_TOKENS = 8192
 """``max_num_tokens`` if it is not set: a longer prompt is rejected unless chunking is on."""
@@ -48,20 +48,9 @@ class Server:
         if cache := settings.get("kv_cache_config"):
             settings = {**settings, "kv_cache_config": KvCacheConfig(**cache)}
         self._tokenizer: Any = AutoTokenizer.from_pretrained(settings["model"])
-        self._ends = self._end_ids(settings["model"])
+        self._ends = end_ids(self._tokenizer, settings["model"])  # 1.0 checks the tokenizer's only
         self._llm = LLM(**settings)
         self._params, self._request_error = SamplingParams, RequestError
-
-    def _end_ids(self, model: str) -> list[int]:
-        """The tokens that end any answer; 1.0 only checks the tokenizer's."""
-        from transformers import GenerationConfig
-
-        try:
-            given = GenerationConfig.from_pretrained(model).eos_token_id
-        except OSError:  # the file does not exist
-            given = None
-        ids = given if isinstance(given, list) else [given]
-        return list(dict.fromkeys(token for token in (*ids, self._tokenizer.eos_token_id) if token is not None))
 
     async def _answer(self, ask: dict[str, Any]) -> None:
         number = ask["id"]
