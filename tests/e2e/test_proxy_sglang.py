@@ -1,6 +1,6 @@
 """``sglang_engine.py`` behind the engine proxy in the real tritonserver; SGLang, which needs a GPU, is a stand-in.
 
-With the real package nothing of this was run: the stand-in says what it was made from.
+The stand-in says what it was made from; `tests/gpu/journey.py` runs the real package.
 """
 
 from __future__ import annotations
@@ -91,6 +91,11 @@ def test_aborting_one_aborts_no_other(served: Served) -> None:
 
     replies = ["".join(text for text, _, _ in pieces) for pieces in asyncio.run(main())]
     assert replies == ["012"] * 60 + [DIGITS[:90]] * 60
+
+
+def test_it_has_sampled_a_token_before_it_is_ready(served: Served) -> None:
+    log = served.triton.log.read_text(errors="replace")
+    assert 0 < log.index("request warm-up: 1 tokens, {'max_new_tokens': 1, 'temp") < log.index("the engine is ready")
 
 
 def test_it_is_loaded_as_the_choice_says(served: Served) -> None:

@@ -7,12 +7,25 @@ from collections.abc import Callable
 from wizard.advise.advice import Choice
 from wizard.advise.fit import LONGEST
 from wizard.advise.reasons import Note, Reason, because
+from wizard.advise.release import UNTRIED_CODE
+from wizard.advise.speed import UNMEASURED
 from wizard.model.facts import ModelFacts
 
 LIMIT, BEHIND = "limit", "behind"
 """Codes of the reasons for a choice's limit, and for not being the first."""
 BOUNDS = ("memory", "compute", "launch", "interconnect")
 """Values of `Speed.bound` that are limits."""
+
+
+def untested(choice: Choice) -> bool:
+    """Whether the engine of ``choice`` never ran on a GPU with the wizard."""
+    return any(note.code == UNTRIED_CODE for note in choice.warnings)
+
+
+def no_speed(choice: Choice) -> bool:
+    """Whether the speed of ``choice`` is unknown because no server of its stack was measured."""
+    whys = (note.params["why"] for note in choice.warnings if note.code == "speed")
+    return any(isinstance(why, Reason) and why.code == UNMEASURED for why in whys)
 
 
 def limit(choice: Choice, facts: ModelFacts) -> Note:
@@ -53,7 +66,7 @@ def _slower(choice: Choice, first: Choice) -> Reason:
 
 
 WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
-    "tried": lambda _choice, _first: because("not-tested"),
+    "measured": lambda choice, _first: because("not-tested" if untested(choice) else "pace-unknown"),
     "room": lambda choice, _: because("less-room", users=choice.max_batch_size, tokens=choice.max_seq_len),
     "pace": _slower,
     "speed": _slower,

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from wizard.advise import cpu, engines, gpu, release, rules, untried
+from wizard.advise import cpu, engines, gpu, rules, untried
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration, damaged
-from wizard.advise.comparison import behind, limit
+from wizard.advise.comparison import behind, limit, no_speed, untested
 from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
 from wizard.catalog import stacks
 from wizard.kernel.errors import InfeasibleError
@@ -97,10 +97,10 @@ Key = Callable[[Choice], tuple[Any, ...]]
 
 
 CRITERIA = {
-    "chat": ("tried", "room", "links", "pace", "pace", "simplicity", "precision", "gpus", "speed"),
-    "throughput": ("tried", "room", "links", "tokens", "simplicity", "gpus"),
-    "quality": ("tried", "room", "precision", "links", "pace", "simplicity", "gpus", "speed"),
-    "smallest": ("tried", "gpus", "links", "size", "simplicity", "speed"),
+    "chat": ("measured", "room", "links", "pace", "pace", "simplicity", "precision", "gpus", "speed"),
+    "throughput": ("measured", "room", "links", "tokens", "simplicity", "gpus"),
+    "quality": ("measured", "room", "precision", "links", "pace", "simplicity", "gpus", "speed"),
+    "smallest": ("measured", "gpus", "links", "size", "simplicity", "speed"),
 }
 """The criteria that `_key` compares, by goal."""
 
@@ -115,9 +115,6 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
     def cramped(choice: Choice) -> bool:
         tokens = constraints.max_len or min(CRAMPED, facts.max_context or CRAMPED)
         return choice.max_seq_len < tokens or choice.max_batch_size < (constraints.users or FEW)
-
-    def untried(choice: Choice) -> bool:
-        return any(note.code == release.UNTRIED_CODE for note in choice.warnings)
 
     def quality(choice: Choice) -> int:
         return PRECISION.get(choice.quantization or "none", 5)
@@ -142,7 +139,7 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
         return (choice.tp * choice.pp, gpu.wide(choice), used, _steps(choice), tpot(choice))
 
     by_goal = {"chat": chat, "throughput": throughput, "quality": best, "smallest": smallest}[constraints.goal]
-    return lambda choice: (untried(choice), *by_goal(choice))
+    return lambda choice: ((untested(choice), no_speed(choice)), *by_goal(choice))
 
 
 def _steps(choice: Choice) -> int:

@@ -32,6 +32,8 @@ in DeepSeek-V2, DeepSeek-V3 and Kimi-K2: ``qk_nope_head_dim``, ``qk_rope_head_di
 FITTED_FORMATS = ("none", "fp8", "fp8_block", "nvfp4")
 """Formats of the dense rows in the fit; for others (AWQ: 16 to 21% off on an H200) the range is wider."""
 PROVIDER = "roofline"
+UNMEASURED = "stack-unmeasured"
+"""Code of the reason that a stack's speed is unknown: no server of it was measured."""
 Bound = Literal["memory", "compute", "launch", "interconnect"]
 
 
@@ -157,7 +159,7 @@ def why_unknown(facts: ModelFacts, device: Device, setup: Setup) -> Reason | str
     if device.rates is None:
         return because("rates-unknown", gpu=device.name)
     if fit(stack_facts(setup.stack).speed) is None:
-        return because("stack-unmeasured", stack=setup.stack)
+        return because(UNMEASURED, stack=setup.stack)
     return because("weights-exceed", count=setup.gpus, gpu=device.name)
 
 

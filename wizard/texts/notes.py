@@ -349,6 +349,7 @@ REASONS: dict[str, Text] = {
     # -- why it comes after the first
     "equal": mark("It is equal in every comparison"),
     "not-tested": mark("Not tested with the real engine"),
+    "pace-unknown": mark("Its speed is unknown"),
     "less-room": lambda _, fields: (
         tr("It has room for only {room}", room=tr("{users:,} at a time, {tokens:,} tokens each", **fields)),
     ),

@@ -101,6 +101,6 @@ class Engine:
         if last in ".," and len(output) == 2:
             token = sampling["stop_token_ids"][0 if last == "." else -1]
         output.append(token)
-        if token in sampling["stop_token_ids"]:
+        if token in sampling.get("stop_token_ids", ()):
             return {"type": "stop", "matched": token}
         return {"type": "length", "length": limit} if len(output) == limit else None

@@ -3,9 +3,9 @@
     python sglang_engine.py '{"model_path": "/models/x", "context_length": 4096, "skip_tokenizer_init": true}'
 
 The argument is JSON: fields of SGLang's ``ServerArgs``, of which these three are needed here. SGLang does its own
-batching and starts its scheduler as a separate process; this program only passes messages. It never ran with the real
-package: the API that it calls was read in the wheels of 0.5.15, 0.5.17 and 0.5.23 (``srt/entrypoints/engine.py``,
-``srt/managers/tokenizer_manager.py``, ``srt/sampling/sampling_params.py``).
+batching and starts its scheduler as a separate process; this program only passes messages. The API that it calls was
+read in the wheels of 0.5.15, 0.5.17 and 0.5.23 (``srt/entrypoints/engine.py``, ``srt/managers/tokenizer_manager.py``,
+``srt/sampling/sampling_params.py``); 0.5.17 was run on an H200 (2026-11-22).
 
 Input and output are tokens: text that SGLang streams may contain the beginning of a stop word that it retracts at the
 end.
@@ -47,6 +47,13 @@ class Server:
         # SGLang has its own list of them, and the last token of an answer may be one.
         self._ends = end_ids(self._tokenizer, settings["model_path"])
         self._engine = Engine(**settings)
+
+    async def warm_up(self) -> None:
+        """Sample a token: at its first request, SGLang compiles its sampling kernels (84 s on an H200)."""
+        sampling = {"max_new_tokens": 1, "temperature": 0.7, "top_p": 0.95, "top_k": 40}
+        stream = await self._engine.async_generate(input_ids=[0], sampling_params=sampling, stream=True, rid="warm-up")
+        async for _ in stream:
+            pass
 
     async def _answer(self, ask: dict[str, Any]) -> None:
         number = ask["id"]
@@ -97,10 +104,11 @@ class Server:
 
 
 def serve(settings: dict[str, Any]) -> None:
-    """Load, then answer until the proxy exits."""
+    """Load and warm up, then answer until the proxy exits."""
     loop = asyncio.new_event_loop()
     server = Server(loop)
     server.load(settings)
+    loop.run_until_complete(server.warm_up())
     server.proxy.ready()
     loop.run_forever()
 
