@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from wizard.model.facts import ChatFormat
+from wizard.model.chat_format import ChatFormat
 
 CYCLE = "Hi 😀é."
 """What it says after a newline, again and again."""

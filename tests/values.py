@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from wizard.advise.advice import Choice, Memory
-from wizard.model.facts import ChatFormat, ModelFacts, Quantization, WeightFile
+from wizard.model.chat_format import ChatFormat
+from wizard.model.facts import ModelFacts, Quantization, WeightFile
 from wizard.plan.plan import Command, Done, Estimate, Plan, Step
 from wizard.probe.host import Cpu, Disk, Host, Interpreter, System
 

@@ -13,7 +13,7 @@ from wizard.catalog.gpus import match
 from wizard.kernel.units import GIB, MIB
 from wizard.kernel.values import from_data
 from wizard.probe.host import Gpu, GpuLink, GpuProcess, Host, MigSlice
-from wizard.probe.shorthand import host
+from wizard.probe.shorthand import RESERVED_BYTES, host
 from wizard.texts import reasons
 
 HOSTS = Path(__file__).parent.parent / "cases" / "hosts"
@@ -81,6 +81,21 @@ def test_memory_of_processes_that_are_not_visible_is_reported() -> None:
     (device,) = devices(around(replace(gpu, memory_free_bytes=(gpu.memory_free_bytes or 0) - 40 * GIB)))
     assert [reasons.text(holder) for holder in device.holders] == ["processes that are not visible from here: 40.0 GiB"]
     assert device.total_bytes == (gpu.memory_total_bytes or 0) - 615 * MIB
+
+
+@pytest.mark.parametrize(("more", "lines"), [(0, 0), (1, 1)])
+def test_hidden_processes_are_reported_from_a_twentieth_of_the_memory_on(more: int, lines: int) -> None:
+    total = 80 * GIB
+    free = total - total // 20 - RESERVED_BYTES - more
+    gpus = [replace(gpu, memory_total_bytes=total, memory_free_bytes=free) for gpu in host("A100").gpus]
+    (device,) = devices(around(*gpus))
+    assert len(device.holders) == lines
+
+
+def test_unknown_free_memory_counts_as_free() -> None:
+    (gpu,) = host("A100").gpus
+    (device,) = devices(around(replace(gpu, memory_free_bytes=None)))
+    assert (device.free_bytes, device.holders) == (device.total_bytes, ())
 
 
 def test_a_small_share_taken_does_not_part_like_gpus_and_the_fullest_counts() -> None:

@@ -71,7 +71,7 @@ class FakeBackend:
             raise RuntimeError("GEMM perf data missing for quant 'int4_wo'")
         if config["kvcache_quant_mode"] == "fp8":
             return FakeSummary({"tpot": float("nan"), "ttft": 1.0})
-        return FakeSummary({"tpot": 5.0, "ttft": 40.0, "asked": (path, config, database, load.batch_size, ctx_tokens)})
+        return FakeSummary({"tpot": 5.0 * config["moe_tp_size"], "ttft": 40.0})
 
 
 def get_backend(name):
@@ -206,6 +206,18 @@ def test_aiconfigurator_without_an_answer_says_why(
     answer = Aiconfigurator().estimate(facts, devices(host(hardware))[0], setup, LOAD)
     assert isinstance(answer, Reason)
     assert because in reasons.text(answer)
+
+
+@pytest.mark.usefixtures("fake_aiconfigurator")
+@pytest.mark.parametrize(("experts", "milliseconds"), [(0, 5.0), (8, 10.0)])
+def test_aiconfigurator_is_told_of_a_split_of_experts_where_there_are_any(
+    facts: ModelFacts, experts: int, milliseconds: float
+) -> None:
+    assert facts.anatomy
+    model = replace(facts, anatomy=replace(facts.anatomy, experts=experts))
+    speed = Aiconfigurator().estimate(model, devices(host("2xH100"))[0], replace(SETUP, tp=2), LOAD)
+    assert isinstance(speed, Speed)
+    assert speed.tpot_ms == milliseconds
 
 
 @pytest.mark.usefixtures("fake_aiconfigurator")

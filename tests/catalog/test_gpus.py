@@ -104,10 +104,12 @@ def test_a_users_own_profile_is_read_and_a_bad_one_named(tmp_path: Path, monkeyp
         ("h997.toml", 'fp16 = 989\nformats = ["fb8"]', "tensor.formats.0"),
     ):
         text = "\n".join(line for line in own.splitlines() if not (line.startswith("formats") and "formats" in wrong))
-        (tmp_path / "gpus" / file).write_text(text.replace("fp16 = 989", wrong))
+        bad = tmp_path / file / "gpus" / file
+        bad.parent.mkdir(parents=True)
+        bad.write_text(text.replace("fp16 = 989", wrong))
+        monkeypatch.setenv(profiles.PROFILES_VARIABLE, str(tmp_path / file))
         with pytest.raises(UsageError) as caught:
             gpus()
-        (tmp_path / "gpus" / file).unlink()
         assert caught.value.code == "TW-K01"
         assert file in caught.value.what
         assert field in caught.value.what

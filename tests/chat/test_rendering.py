@@ -21,7 +21,7 @@ from wizard.chat.rendering import apply, render
 from wizard.chat.served import ServedModel
 from wizard.kernel.errors import ModelError
 from wizard.model import chat_format
-from wizard.model.facts import ChatFormat
+from wizard.model.chat_format import ChatFormat
 
 SERVED = ServedModel("m", CHAT, (), 512, 0.7)
 NO_SYSTEM = (
@@ -104,7 +104,7 @@ def test_rendering_says_nothing_on_the_terminal() -> None:
 from wizard.chat.conversation import Conversation
 from wizard.chat.rendering import render
 from wizard.chat.served import ServedModel
-from wizard.model.facts import ChatFormat
+from wizard.model.chat_format import ChatFormat
 render(Conversation().with_message("user", "x"), ServedModel("m", ChatFormat({TEMPLATE!r}), (), 1, 0.0))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_cli import wizard
+from tests.cli.test_cli import wizard, wizard_inside
 from tests.engine_environment import VLLM, make
 from tests.model.gguf_bytes import LLAMA_CONFIG, folder, safetensors
 from wizard.kernel.errors import EXIT_CODES
@@ -28,7 +28,7 @@ def model(name: str, weights: str = "model.safetensors", **changes: Any) -> str:
 
 def refusal(*arguments: str, **env: str) -> dict[str, str]:
     """The error of a command that must make nothing."""
-    done = wizard(*arguments, "--json", **env)
+    done = wizard_inside(*arguments, "--json", **env)
     assert done.returncode in EXIT_CODES
     assert done.returncode > 1, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -48,7 +48,7 @@ def test_a_repository_without_safetensors(command: tuple[str, ...]) -> None:
 def test_a_folder_without_weights_is_not_looked_for_on_the_hub() -> None:
     folder(Path("bare"))
     assert refusal("plan", "./bare", "--hardware", "1xL4")["code"] == "TW-L07"
-    assert wizard("advise", "./bare", "--hardware", "1xL4").returncode == 0
+    assert wizard_inside("advise", "./bare", "--hardware", "1xL4").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_constraint_that_does_not_fit_the_model_gets_the_same_message(
     error = refusal("plan", ref, *where)
     assert error["code"] == "TW-A01"
     assert reason in error["what"]
-    advice = wizard("advise", ref, *where, "--json")
+    advice = wizard_inside("advise", ref, *where, "--json")
     assert advice.returncode == 3
     first = json.loads(advice.stdout)["rejections"][0]
     assert (first["text"], first["remedy"]) == (error["what"], error["todo"])
@@ -124,7 +124,7 @@ def test_an_odd_folder_becomes_a_plain_model(name: str) -> None:
     """Its own path only ever stands in a link and a mount; Triton is given names that it can take."""
     model(name)
     for ref in (f"./{name}", f"./{name}/", f"../{Path.cwd().name}/{name}"):
-        done = wizard("plan", ref, "--hardware", "1xL4", "--json")
+        done = wizard_inside("plan", ref, "--hardware", "1xL4", "--json")
         assert done.returncode == 0, done.stdout + done.stderr
         plan = json.loads(done.stdout)
         assert plan["facts"]["location"].startswith("/")
@@ -155,7 +155,7 @@ def test_lint_says_that_an_engine_is_for_another_gpu(tmp_path: Path) -> None:
     built.with_name("engine.gpus.json").write_text('{"8.9": "NVIDIA L4"}')
     root = broken.write(tmp_path / "models", {"m": trtllm(str(built))})
     for hardware, reported in (("1xL4", False), ("1xA100", True)):
-        done = wizard("lint", str(root), "--hardware", hardware, "--backends", "tensorrtllm")
+        done = wizard_inside("lint", str(root), "--hardware", hardware, "--backends", "tensorrtllm")
         assert ("R708" in done.stdout) == reported
         assert (done.returncode == 3) == reported
 
@@ -178,4 +178,4 @@ def test_a_python_that_cannot_serve_is_refused_before_anything_is_made(
         make(Path("own").absolute(), packages, cuda=cuda)
     given = (command, model("it"), "--engine-python", path, *flags)
     assert refusal(*given)["code"] == code
-    assert wizard(*given).returncode == status
+    assert wizard_inside(*given).returncode == status

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shlex
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,18 @@ def wizard(*arguments: str, text: str | None = None, **env: str) -> subprocess.C
         check=False,
         env={**os.environ, **env},
     )
+
+
+def wizard_inside(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """The same in this process, for commands that start no other: nothing is imported again."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        for name, value in env.items():
+            patch.setenv(name, value)
+        patch.setattr(sys, "stdin", io.StringIO())
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+    return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_cli import wizard
+from tests.cli.test_cli import wizard_inside
 from wizard.catalog.recipes import recipes
 from wizard.kernel.program import command
 
@@ -15,14 +15,14 @@ WITH_MACHINE = [(recipe.name, machine) for recipe in recipes() for machine in re
 
 
 def planned(*arguments: str) -> dict[str, Any]:
-    done = wizard("plan", *arguments, "--offline", "--json", HF_HUB_OFFLINE="1")
+    done = wizard_inside("plan", *arguments, "--offline", "--json", HF_HUB_OFFLINE="1")
     assert done.returncode == 0, done.stdout + done.stderr
     plan: dict[str, Any] = json.loads(done.stdout)
     return plan
 
 
 def test_two_short_lines_for_each() -> None:
-    lines = wizard("recipes").stdout.splitlines()
+    lines = wizard_inside("recipes").stdout.splitlines()
     assert len(lines) == 2 * len(recipes())
     assert max(map(len, lines)) <= 100
     shown = dict(zip(lines[::2], lines[1::2], strict=True))
@@ -31,7 +31,7 @@ def test_two_short_lines_for_each() -> None:
 
 
 def test_json_has_everything() -> None:
-    by_name = {load["name"]: load for load in json.loads(wizard("recipes", "--json").stdout)}
+    by_name = {load["name"]: load for load in json.loads(wizard_inside("recipes", "--json").stdout)}
     assert {f"tutorial-00{number}" for number in range(5)} | {"demo", "llm-api", "vllm", "transformers"} <= set(by_name)
     assert all(by_name[f"tutorial-00{number}"]["repaired"] for number in range(5))
     assert by_name["tutorial-002"]["later"]
@@ -39,15 +39,15 @@ def test_json_has_everything() -> None:
 
 
 def test_a_recipe_is_shown_with_its_fixes_and_open_points() -> None:
-    shown = wizard("recipes", "tutorial-002", "--workspace", "my folder").stdout
+    shown = wizard_inside("recipes", "tutorial-002", "--workspace", "my folder").stdout
     for text in ("Llama 2 7B", "stack trtllm-engine, release 24.04", "Fixed:", "cp", "Not supported yet:", "bucket"):
         assert text in shown
     assert f"{command(workspace='my folder')} plan tutorial-002 --hardware 1xA100" in shown
-    assert json.loads(wizard("recipes", "tutorial-002", "--json").stdout)["name"] == "tutorial-002"
+    assert json.loads(wizard_inside("recipes", "tutorial-002", "--json").stdout)["name"] == "tutorial-002"
 
 
 def test_an_unknown_recipe() -> None:
-    done = wizard("recipes", "tutorial-999")
+    done = wizard_inside("recipes", "tutorial-999")
     assert done.returncode == 2
     assert "TW-D03" in done.stderr
 
@@ -94,7 +94,7 @@ def test_a_gated_model_names_the_page_of_its_licence() -> None:
 
 
 def test_the_repairs_are_shown_beneath_the_steps() -> None:
-    shown = wizard("plan", "tutorial-001", "--hardware", "1xL4", "--offline", HF_HUB_OFFLINE="1").stdout
+    shown = wizard_inside("plan", "tutorial-001", "--hardware", "1xL4", "--offline", HF_HUB_OFFLINE="1").stdout
     assert shown.index("Before you start:") > shown.index("Get the model")
     assert "Fixed: No 72 GB image is built" in shown
 
@@ -105,6 +105,6 @@ def test_the_repairs_are_shown_beneath_the_steps() -> None:
 )
 def test_release_from_the_command_line(release: str, status: int, message: str) -> None:
     arguments = ("advise", "vllm", "--hardware", "1xH100", "--offline", "--release", release)
-    done = wizard(*arguments, HF_HUB_OFFLINE="1")
+    done = wizard_inside(*arguments, HF_HUB_OFFLINE="1")
     assert done.returncode == status
     assert message in done.stdout + done.stderr

@@ -31,7 +31,7 @@ from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.stream import answer
 from wizard.kernel import proctable
 from wizard.kernel.errors import WizardError
-from wizard.model.facts import ChatFormat
+from wizard.model.chat_format import ChatFormat
 from wizard.repository.proxy import Engine, repository
 from wizard.serve.endpoint import Endpoint
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chain_model import CHAT
-from wizard.model.facts import ChatFormat
+from wizard.model.chat_format import ChatFormat
 from wizard.model.special_tokens import broken, pattern
 
 GEMMA = ChatFormat("{{ bos_token }}<start_of_turn>user\n", "<bos>", "<eos>", ("<eos>", "<end_of_turn>"))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import ClassVar, Literal
 
-from wizard.catalog.profiles import files, load
+from wizard.catalog.profiles import files, folders, load
 from wizard.kernel.values import STRICT
 
 MOST = 8
@@ -87,12 +90,17 @@ class GpuProfile:
     host_architecture: Literal["x86_64", "aarch64"] = "x86_64"
 
 
-def gpus() -> dict[str, GpuProfile]:
-    """All profiles by file name.
+def gpus() -> Mapping[str, GpuProfile]:
+    """All profiles by file name, read once per process: the advice calls this thousands of times.
 
     Raises:
         UsageError: TW-D02 if a file is not TOML, TW-K01 if one does not fit, naming file and field.
     """
+    return _gpus(folders())
+
+
+@lru_cache(maxsize=16)
+def _gpus(_folders: tuple[Path, ...]) -> Mapping[str, GpuProfile]:
     return {name: load(GpuProfile, path) for name, path in files("gpus").items()}
 
 

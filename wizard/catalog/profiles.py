@@ -30,16 +30,22 @@ def user_folder() -> Path:
     return user / "triton-wizard" / "profiles"
 
 
-def folders() -> list[Path]:
-    """All existing profile folders, the most specific first."""
-    candidates = [
-        *([Path(os.environ[PROFILES_VARIABLE]).expanduser()] if os.environ.get(PROFILES_VARIABLE) else []),
+def folders() -> tuple[Path, ...]:
+    """All profile folders, the most specific first; some may not exist."""
+    environment = os.environ.get
+    return _folders(environment(PROFILES_VARIABLE), environment("XDG_CONFIG_HOME"), environment("HOME"))
+
+
+@lru_cache(maxsize=16)
+def _folders(chosen: str | None, *_user: str | None) -> tuple[Path, ...]:
+    """Cached by the variables that it depends on: the advice looks up thousands of files."""
+    return (
+        *([Path(chosen).expanduser()] if chosen else []),
         user_folder(),
         PACKAGE / "_profiles",
         PACKAGE.parent / "profiles",
         Path(sys.prefix) / "share" / "triton-wizard" / "profiles",
-    ]
-    return [folder for folder in candidates if folder.is_dir()]
+    )
 
 
 def find(relative: str) -> Path:
@@ -48,7 +54,12 @@ def find(relative: str) -> Path:
     Raises:
         UsageError: TW-D01 if it is not found.
     """
-    for folder in folders():
+    return _find(folders(), relative)
+
+
+@lru_cache(maxsize=256)
+def _find(among: tuple[Path, ...], relative: str) -> Path:
+    for folder in among:
         if (folder / relative).exists():
             return folder / relative
     raise UsageError(

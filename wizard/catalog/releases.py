@@ -176,7 +176,7 @@ def architectures() -> Architectures:
 
 
 def floor(table: tuple[Floors, ...], name: str | None, stack: str) -> str | None:
-    """The first version of the engine of ``stack`` that serves ``name``; None if nobody says.
+    """The first version of the engine of ``stack`` that serves ``name``; None if unknown.
 
     Args:
         table: One of `Architectures`, for stacks without first versions of their own.

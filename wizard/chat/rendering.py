@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from wizard.chat import ask
 from wizard.chat.conversation import Conversation
 from wizard.chat.served import ServedModel
-from wizard.model.facts import ChatFormat
+from wizard.model.chat_format import ChatFormat
 from wizard.model.special_tokens import broken, pattern
 
 if TYPE_CHECKING:

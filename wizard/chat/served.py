@@ -17,8 +17,7 @@ from wizard.chat import ask
 from wizard.chat.wire import OPENAI, OWN, Wire, engine_of, wire_of
 from wizard.kernel import http
 from wizard.kernel.language import tr
-from wizard.model import chat_format
-from wizard.model.facts import ChatFormat
+from wizard.model.chat_format import ChatFormat, of_folder
 
 TIMEOUT_S = 5.0
 
@@ -140,7 +139,7 @@ def _served(name: str, config: Mapping[str, Any], wire: Wire, folder: str | None
         stop = tuple(json.loads(parameters.get("stop", "[]")))
         chat = ChatFormat(template, parameters.get("bos_token"), parameters.get("eos_token"), stop)
     elif folder:
-        chat = chat_format.of_folder(Path(folder))
+        chat = of_folder(Path(folder))
     length, temperature = parameters.get("max_seq_len"), parameters.get("default_temperature")
     return ServedModel(
         name,

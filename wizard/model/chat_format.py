@@ -8,12 +8,14 @@ The template is only text here; nothing renders it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wizard.model import gguf
-from wizard.model.facts import ChatFormat
 from wizard.model.untrusted import optional_object, read_bytes
+
+if TYPE_CHECKING:
+    from wizard.model import gguf
 
 FILES = (
     "tokenizer_config.json",
@@ -23,6 +25,18 @@ FILES = (
     "hf_quant_config.json",
 )
 """Small files beside config.json to download."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFormat:
+    """How messages become a prompt, and where an answer ends."""
+
+    template: str
+    """The model's own Jinja chat template."""
+    bos_token: str | None = None
+    eos_token: str | None = None
+    stop: tuple[str, ...] = ()
+    """Stop strings (end-of-turn tokens)."""
 
 
 def of_folder(folder: Path) -> ChatFormat | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from wizard.model.anatomy import Anatomy, Parts
+from wizard.model.chat_format import ChatFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +37,6 @@ class Quantization:
     """GPTQ's activation order, which prevents a tensor-parallel split from using the fast kernels."""
     kv_dtype: str | None = None
     """Dtype of the KV cache that the checkpoint has scales for: ``fp8``."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChatFormat:
-    """How messages become a prompt, and where an answer ends."""
-
-    template: str
-    """The model's own Jinja chat template."""
-    bos_token: str | None = None
-    eos_token: str | None = None
-    stop: tuple[str, ...] = ()
-    """Stop strings (end-of-turn tokens)."""
 
 
 @dataclass(frozen=True, slots=True)

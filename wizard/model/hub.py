@@ -20,7 +20,8 @@ from wizard.kernel.errors import ModelError, NetworkError, WizardError
 from wizard.kernel.language import tr
 from wizard.model import cache, chat_format, gguf, local, weights
 from wizard.model.cache import endpoint
-from wizard.model.facts import ChatFormat, ModelFacts, WeightFile
+from wizard.model.chat_format import ChatFormat
+from wizard.model.facts import ModelFacts, WeightFile
 from wizard.model.hub_errors import offline_error, silent, translated
 from wizard.model.refs import HubRef
 from wizard.model.safetensors import Tensor

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from wizard.model.facts import ChatFormat
+from wizard.model.chat_format import ChatFormat
 
 SHAPES = r"<\|[^<>|\s]{1,60}\|>|<｜[^<>｜\s]{1,60}｜>"
 """Unmistakable special tokens, even if this model does not have them: the families Llama 3, Qwen, Phi,

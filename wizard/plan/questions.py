@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from wizard.advise.advice import Constraints
 from wizard.catalog import stacks
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.plan.validation import between, known_format, known_release, python_path, reference, samples, server, share
+
+if TYPE_CHECKING:
+    from wizard.advise.advice import Constraints
 
 Value: TypeAlias = str | int | float | bool
 Answers: TypeAlias = dict[str, object]
@@ -377,6 +379,8 @@ def constraints(answers: Mapping[str, object]) -> Constraints:
     Raises:
         UsageError: TW-U31 or TW-U32 if an answer does not fit.
     """
+    from wizard.advise.advice import Constraints
+
     checked = {
         question.name: question.check(answers[question.name])
         for question in (*CONSTRAINTS, *SETUP)

@@ -117,7 +117,7 @@ def inspect(path: str) -> EnginePython:
     if engine_python is None:
         inside, why = Path(whole, "bin", "python"), _why(answer).replace(whole, whole[:200])
         todo = tr("Pass the interpreter of the environment that has the engine, such as /opt/venv/bin/python.")
-        if os.path.exists(inside):  # noqa: PTH110  # which raises nothing where nobody may look, or the name is too long
+        if os.path.exists(inside):  # noqa: PTH110  # which raises nothing without permission, or if the name is too long
             todo = tr("This is a folder; pass its interpreter: --engine-python {path}.", path=inside)
         elif os.path.isdir(whole):  # noqa: PTH112
             why = tr("this is a folder without bin/python")

@@ -30,7 +30,7 @@ from wizard.serve.endpoint import Endpoint
 
 WELCOME = mark("Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D exits.")
 KEPT = mark("Conversations are saved on this machine; /private turns this off.")
-NOBODY = "TW-C01"
+NO_SERVER = "TW-C01"
 """Shown if no server responds (any more)."""
 ONCE_MORE = mark("Press Ctrl-C again, /bye or Ctrl-D to exit")
 
@@ -167,7 +167,7 @@ def _do(talk: ChatSession, ask: _Asker, question: str, *, must: bool = False) ->
     try:
         return _once(talk, ask, question, must=must)
     except ServerError as error:
-        if error.code != NOBODY or not talk.moved():
+        if error.code != NO_SERVER or not talk.moved():
             raise
     name, address = one_line(talk.endpoint.name), talk.endpoint.http
     tell(tr("{name} was restarted elsewhere; its address is now {address}.", name=name, address=address))

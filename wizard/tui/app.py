@@ -100,7 +100,7 @@ class WizardApp(App[int]):
         self.runs: dict[str, Run] = {}
         """Plans that are being carried out, on the screen or in the background, by the server's name."""
         self._told_to_end = False
-        """Whether a signal told the wizard to leave: nothing is asked any more."""
+        """Whether a signal told the wizard to exit; if so, it asks nothing."""
         self.answers, self.hardware, self.offline, self.clock = answers or {}, hardware, offline, clock
         self.chosen_keys: dict[str, str] = {}
         """Id of a binding → the keys that the user has put in its place."""

@@ -19,7 +19,7 @@ from wizard.run.events import Event, Output, Progress
 FLUSH_S = 0.05
 """Seconds between two batches."""
 FLOOD_LINES, FLOOD_S = 200, 0.1
-"""From this number of lines per batch on, nobody can read along, and the next batch comes later: keys have priority."""
+"""From this number of lines per batch on, no one can follow, and the next batch comes later: keys have priority."""
 MAX_LINES = 5_000
 """Maximum number of lines in a view; the log on disk has all of them."""
 

@@ -210,7 +210,7 @@ def test_the_rank_of_a_local_adapter_is_passed(tmp_path: Path, ranks: list[objec
     assert arguments(planned(IN_IMAGE, options=Options(lora=lora))).get("max_lora_rank") == passed
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000])
+@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000], ids=["empty", "list", "broken", "deep"])
 def test_a_missing_rank_is_not_passed(tmp_path: Path, text: str) -> None:
     made = planned(IN_IMAGE, options=Options(lora={"a": adapter(tmp_path / "a", text)}))
     assert "max_lora_rank" not in arguments(made)

@@ -165,7 +165,7 @@ def _copy(job: Job, target: Path, folder: str) -> tuple[Command, ...]:
 
 
 def notes(choice: Choice, host: Host, facts: ModelFacts) -> tuple[str, ...]:
-    """Remarks about the model's own code, and that newer images build no engines any more.
+    """Remarks about the model's own code, and that newer images no longer build engines.
 
     The preprocessing model of TensorRT-LLM's Triton backend loads the tokenizer with permission to run such code
     (``model.py`` of ``all_models/inflight_batcher_llm/preprocessing``, triton-inference-server/tensorrtllm_backend).

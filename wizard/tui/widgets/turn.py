@@ -57,7 +57,7 @@ class Turn:
         self._lines = None
 
     def finish(self) -> None:
-        """The text is complete: lay it out once more as a whole."""
+        """The text is complete: lay all of it out again."""
         self._grows, self._open, self._done, self._closed = False, "", [], []
         self.changed()
 
