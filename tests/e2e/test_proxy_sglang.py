@@ -93,9 +93,12 @@ def test_aborting_one_aborts_no_other(served: Served) -> None:
     assert replies == ["012"] * 60 + [DIGITS[:90]] * 60
 
 
-def test_it_has_sampled_a_token_before_it_is_ready(served: Served) -> None:
-    log = served.triton.log.read_text(errors="replace")
-    assert 0 < log.index("request warm-up: 1 tokens, {'max_new_tokens': 1, 'temp") < log.index("the engine is ready")
+def test_the_first_request_is_its_own_and_sampled(served: Served) -> None:
+    """Its lines come into the log in their order, but later than Triton's."""
+    served.generated(max_tokens=1)
+    logged(served, r"request (?!warm-up).*")
+    first = next(line for line in served.triton.log.read_text().splitlines() if line.startswith("request "))
+    assert first.startswith("request warm-up: 1 tokens, {'max_new_tokens': 1, 'temperature': 0.7, 'top_p': 0.95")
 
 
 def test_it_is_loaded_as_the_choice_says(served: Served) -> None:

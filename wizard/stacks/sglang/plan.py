@@ -28,7 +28,7 @@ from wizard.repository import proxy
 
 ENGINE = proxy.Engine(Path(__file__).parent / "engine" / "sglang_engine.py")
 READY_SECONDS = 1800.0
-"""As for vLLM. On an H200, an 8B model took 59 s, and 84 s more to compile kernels at the first start."""
+"""As for vLLM. On H200s, an 8B model took 50 to 106 s, and up to 99 s more at the first start to compile kernels."""
 WHILE_LOADING = ("fp8",)
 """Formats into which SGLang quantizes 16-bit weights while loading ("online quantization" in its documentation)."""
 NATIVELY = {"HF_HUB_OFFLINE": "1", "SPT_NOENV": "1"}

@@ -49,7 +49,7 @@ class Server:
         self._engine = Engine(**settings)
 
     async def warm_up(self) -> None:
-        """Sample a token: at its first request, SGLang compiles its sampling kernels (84 s on an H200)."""
+        """Sample a token: at its first request, SGLang compiles its sampling kernels (84 and 99 s on H200 machines)."""
         sampling = {"max_new_tokens": 1, "temperature": 0.7, "top_p": 0.95, "top_k": 40}
         stream = await self._engine.async_generate(input_ids=[0], sampling_params=sampling, stream=True, rid="warm-up")
         async for _ in stream:
