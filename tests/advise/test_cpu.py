@@ -143,6 +143,10 @@ def test_the_context_is_cut_to_fit_with_a_note() -> None:
     assert choice.memory.total_bytes <= choice.memory.budget_bytes
 
 
+def test_the_default_context_is_4096_tokens() -> None:
+    assert advise(CPU_HOST, LARGE, Constraints(users=1)).choices[0].max_seq_len == 4096
+
+
 def test_a_context_that_was_asked_for_is_not_cut() -> None:
     host = replace(CPU_HOST, memory_available_bytes=11 * GIB)
     advice = advise(host, LARGE, Constraints(users=8, max_len=4096))

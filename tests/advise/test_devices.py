@@ -87,9 +87,12 @@ def test_memory_of_processes_that_are_not_visible_is_reported() -> None:
 def test_hidden_processes_are_reported_from_a_twentieth_of_the_memory_on(more: int, lines: int) -> None:
     total = 80 * GIB
     free = total - total // 20 - RESERVED_BYTES - more
-    gpus = [replace(gpu, memory_total_bytes=total, memory_free_bytes=free) for gpu in host("A100").gpus]
+    silent = GpuProcess(1, "python", None)
+    gpus = [
+        replace(gpu, memory_total_bytes=total, memory_free_bytes=free, processes=(silent,)) for gpu in host("A100").gpus
+    ]
     (device,) = devices(around(*gpus))
-    assert len(device.holders) == lines
+    assert [reason.code for reason in device.holders] == ["holder", *["hidden-holders"] * lines]
 
 
 def test_unknown_free_memory_counts_as_free() -> None:

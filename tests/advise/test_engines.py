@@ -35,6 +35,10 @@ def test_a_newer_release_has_no_engines() -> None:
     assert remedy_of(why) == "--stack vllm"
 
 
+def test_the_later_releases_that_build_engines_begin_with_the_nearest() -> None:
+    assert engines.later("24.09")[:3] == ("24.10", "24.11", "24.12")
+
+
 def test_only_engines_have_ended() -> None:
     for choice in advise(machine("1xH100"), LLAMA, Constraints()).choices:
         assert (engines.END in {note.code for note in choice.warnings}) is (choice.stack == STACK)

@@ -16,8 +16,11 @@ from benchmarks.advice.judging import OURS
 from tests.advise.worlds import AWQ, BLOCKS, CONFIGS, GPTQ, HOSTS, VENV, facts_of
 from tests.plan.golden import GOLDEN, compared
 from wizard.advise.advice import Choice, Constraints, Rejection
+from wizard.advise.cases import GOALS, RUNTIMES
 from wizard.advise.cases import cases as read
+from wizard.advise.formats import FORMATS
 from wizard.advise.ranking import advise
+from wizard.catalog.stacks import gpu_stacks
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
@@ -108,6 +111,36 @@ def shown(machine: str) -> str:
     return "\n".join(text).lstrip() + "\n"
 
 
+WITH_OPTIONS = {
+    "1xL4": "meta-llama/Llama-3.2-3B",
+    "2xV100": "Qwen/Qwen2.5-7B",
+    "2xH100 without containers": "deepseek-ai/DeepSeek-V2-Lite",
+    "4xH200 with a Python": "Qwen/Qwen3-30B-A3B",
+    "8xL40S": "mistralai/Mixtral-8x7B-v0.1",
+    "8xB200": "meta-llama/Llama-3.1-70B",
+}
+"""Machine → the model that every format of every stack is asked for."""
+OPTIONS = (
+    *(Constraints(stack=stack, quantization=name) for stack in gpu_stacks() for name in FORMATS),
+    *(Constraints(goal=goal, runtime=runtime) for goal in GOALS for runtime in RUNTIMES),
+    *(Constraints(stack=stack, kv_dtype="fp8", tp=tp) for stack in gpu_stacks() for tp in (1, 2)),
+    *(Constraints(users=users, max_len=length) for users in (1, 7) for length in (1, 4096)),
+)
+
+
+def with_options(machine: str) -> Iterator[str]:
+    """The first choice, or why there is none, for all `OPTIONS` on ``machine``."""
+    for constraints in OPTIONS:
+        advice = advise(HOSTS[machine], facts_of(WITH_OPTIONS[machine]), constraints)
+        given = {field: value for field, value in asdict(constraints).items() if value != getattr(Constraints(), field)}
+        yield f"# {machine} · {figures(given)}"
+        yield from lines(advice.choices[0], first=False) if advice.choices else map(refusal, advice.rejections[:1])
+
+
+def test_every_option_is_answered_as_in_the_golden_file() -> None:
+    compared("advice", "options", "\n".join(line for machine in WITH_OPTIONS for line in with_options(machine)) + "\n")
+
+
 def file_name(machine: str) -> str:
     return machine.replace(" ", "-")
 
@@ -127,4 +160,4 @@ def test_the_cases_are_read_as_the_golden_ones() -> None:
 def test_every_model_is_advised_on_two_machines() -> None:
     titles = [title.split(" · ")[0] for machine in HOSTS for title, _facts, _constraints in cases(machine)]
     assert {name for name in CONFIGS if titles.count(name) < 2} == set()
-    assert {path.stem for path in (GOLDEN / "advice").iterdir()} == {*map(file_name, HOSTS), "cases"}
+    assert {path.stem for path in (GOLDEN / "advice").iterdir()} == {*map(file_name, HOSTS), "cases", "options"}

@@ -35,14 +35,15 @@ class CoverageMap:
     seconds: dict[str, float]
 
     def tests(self, module: str, span: range | None, limit: float) -> list[str]:
-        """The tests that execute a line in ``span`` of ``module``, the fastest first, for ``limit`` seconds together.
+        """The tests that execute a line in ``span`` of ``module``, for ``limit`` seconds together.
 
-        None stands for what is executed on import: every test that executes any function of the module will do.
+        Golden files come first, because they show every figure, then the fastest. None stands for what is executed on
+        import: every test that executes any function of the module will do.
         """
         lines = self.lines.get(module, {})
         names = {name for line, tests in lines.items() if span is None or line in span for name in tests}
         chosen: list[str] = []
-        for name in sorted(names, key=lambda name: (self.seconds.get(name, 0.0), name)):
+        for name in sorted(names, key=lambda name: ("golden" not in name, self.seconds.get(name, 0.0), name)):
             limit -= self.seconds.get(name, 0.0)
             if limit < 0 and chosen:
                 break
