@@ -174,7 +174,7 @@ def test_a_port_taken_after_the_plan_was_made_is_moved_at_the_start(wizard: Wiza
 
 
 def test_kill_9_in_one_step_after_another_and_up_again(wizard: Wizard) -> None:
-    """Each time it resumes where it was killed, and is killed in the following step."""
+    """Each run goes on after the previous one and is killed in the following step."""
     for step in STEPS[1:]:
         process = wizard.start("up", "demo", "--yes", "--json")
         until(process, '"StepStarted"', f'"{step}"')

@@ -34,6 +34,13 @@ def test_the_fastest_tests_that_execute_the_function_come_first() -> None:
     assert KNOWN.tests("other.py", None, 30) == []
 
 
+def test_golden_tests_come_first_for_half_of_the_time() -> None:
+    names = ["a/test_golden_x.py::one", "a/test_golden_x.py::two", "fast", "slow"]
+    known = CoverageMap({"m.py": {6: names}}, {names[0]: 4.0, names[1]: 5.0, "fast": 1.0, "slow": 9.0})
+    assert known.tests("m.py", None, 10) == [names[0], "fast", names[1]]
+    assert known.tests("m.py", None, 30) == [*names[:2], "fast", "slow"]
+
+
 def test_what_nothing_executes_is_no_mutant() -> None:
     lines = CODE.splitlines()
     assert annotates(TREE, 4, lines[3].index("|"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -78,6 +79,23 @@ def test_an_end_token_ends_an_answer_and_is_not_part_of_it(tokenizer: Any) -> No
     assert answer.take([*tokenizer("ye")["input_ids"]]) == ""  # it may become the stop word
     assert answer.take([tokenizer.eos_token_id, ord("x")]) == "ye"
     assert (answer.finish, answer.tokens) == ("stop", 3)
+
+
+@pytest.mark.parametrize(
+    ("config", "ends"),
+    [
+        (None, [7]),
+        ('{"eos_token_id": 3}', [3, 7]),
+        ('{"eos_token_id": [3, 7, 4]}', [3, 7, 4]),
+        ("{}", [7]),
+        ("[]", [7]),
+        ('{"eos_token_id": ', [7]),
+    ],
+)
+def test_the_models_own_ends_and_the_tokenizers(tmp_path: Path, config: str | None, ends: list[int]) -> None:
+    if config is not None:
+        (tmp_path / "generation_config.json").write_text(config)
+    assert engine.end_ids(SimpleNamespace(eos_token_id=7), str(tmp_path)) == ends
 
 
 def test_a_special_token_among_the_stop_words_is_a_token(tokenizer: Any) -> None:

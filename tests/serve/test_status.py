@@ -49,7 +49,7 @@ def test_the_model_process_is_the_stub_of_that_model(tmp_path: Path, program: st
     ("program", "answer", "remove", "state", "detail"),
     [
         (find.STUB, "200 OK", (), "ready", "http://127.0.0.1:{port} (gRPC 127.0.0.1:9), process {pid}"),
-        (find.STUB, "400 Bad Request", (), "starting", "process {pid} is running, the model is not ready"),
+        (find.STUB, "400 Bad Request", (), "starting", "process {pid} is running, but the model is not ready"),
         ("tritonserver", "200 OK", (), "dead", "the model process exited; the server is not responding; restart it"),
         ("docker", "200 OK", ("docker", "rm", "demo"), "ready", "http://127.0.0.1:{port} (gRPC 127.0.0.1:9)"),
     ],

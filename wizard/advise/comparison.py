@@ -23,7 +23,7 @@ def untested(choice: Choice) -> bool:
 
 
 def no_speed(choice: Choice) -> bool:
-    """Whether the speed of ``choice`` is unknown because no server of its stack was measured."""
+    """Whether the speed of ``choice`` is unknown because there is no speed model for its stack."""
     whys = (note.params["why"] for note in choice.warnings if note.code == "speed")
     return any(isinstance(why, Reason) and why.code == UNMEASURED for why in whys)
 
@@ -66,7 +66,9 @@ def _slower(choice: Choice, first: Choice) -> Reason:
 
 
 WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
-    "measured": lambda choice, _first: because("not-tested" if untested(choice) else "pace-unknown"),
+    "measured": lambda choice, first: because(
+        "not-tested" if untested(choice) and not untested(first) else "pace-unknown"
+    ),
     "room": lambda choice, _: because("less-room", users=choice.max_batch_size, tokens=choice.max_seq_len),
     "pace": _slower,
     "speed": _slower,

@@ -33,7 +33,7 @@ FITTED_FORMATS = ("none", "fp8", "fp8_block", "nvfp4")
 """Formats of the dense rows in the fit; for others (AWQ: 16 to 21% off on an H200) the range is wider."""
 PROVIDER = "roofline"
 UNMEASURED = "stack-unmeasured"
-"""Code of the reason that a stack's speed is unknown: no server of it was measured."""
+"""Code of the reason that a stack's speed is unknown: no coefficients were fitted to its servers."""
 Bound = Literal["memory", "compute", "launch", "interconnect"]
 
 

@@ -104,7 +104,7 @@ def remove(name: str) -> None:
         raise UsageError(
             "TW-D12",
             tr("the preset {name} is built in", name=repr(name)),
-            tr("You can remove only your own presets; save one with the same name to hide it."),
+            tr("You can remove only your own presets. To hide a built-in preset, save one with the same name."),
         )
     path = _folder() / f"{name}.toml"
     try:

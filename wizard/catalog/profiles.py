@@ -49,12 +49,16 @@ def _folders(chosen: str | None, *_user: str | None) -> tuple[Path, ...]:
 
 
 def find(relative: str) -> Path:
-    """The first file or folder named ``relative`` in the profile folders.
+    """The first file or folder named ``relative`` in the profile folders, looked for once per process.
 
     Raises:
         UsageError: TW-D01 if it is not found.
     """
-    return _find(folders(), relative)
+    path = _find(folders(), relative)
+    if not path.exists():  # it was removed in the meantime
+        _find.cache_clear()
+        path = _find(folders(), relative)
+    return path
 
 
 @lru_cache(maxsize=256)

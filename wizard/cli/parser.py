@@ -274,7 +274,7 @@ def _add_run(commands: Commands) -> None:
 
 
 def _add_server(commands: Commands) -> None:
-    which = tr("a server of the workspace (default: the only one)")
+    which = tr("a server in the workspace (default: the only one)")
     _command(commands, "status", tr("show the servers and whether they are ready"), "status\nstatus --json")
     logs = _command(commands, "logs", tr("show a server's log"), "logs\nlogs demo -n 500 --raw")
     logs.add_argument("name", nargs="?", metavar="NAME", help=which)

@@ -300,7 +300,7 @@ def _at_url(arguments: argparse.Namespace) -> Endpoint:
     if arguments.name:
         raise UsageError(
             "TW-U37",
-            tr("NAME and --url cannot be combined: NAME is a server of the workspace, --url is a server elsewhere"),
+            tr("NAME and --url cannot be combined: NAME is a server in the workspace, --url is a server elsewhere"),
             tr("Pass only one of the two; see --model."),
         )
     try:

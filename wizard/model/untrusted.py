@@ -106,7 +106,7 @@ def whole(data: Mapping[str, Any], name: str, high: int, where: str, *, low: int
     largest = max(sane)
     if min(sane) < min(low, 0 if len(sane) > 1 else low) or not low <= largest <= high:
         digits = _digits(largest if largest > high else min(sane))
-        raise _impossible(where, name, tr("{number}, outside {low} … {high:,}", number=digits, low=low, high=high))
+        raise _impossible(where, name, tr("{number}; expected {low:,} to {high:,}", number=digits, low=low, high=high))
     return largest
 
 

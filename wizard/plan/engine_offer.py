@@ -69,7 +69,7 @@ def hint(host: Host, stack: str) -> tuple[str, ...]:
     constraints = Constraints(stack=stack)
     return tuple(
         tr(
-            "{engine} is in {prefix}: use --engine-python {path} to serve with it and download no engine.",
+            "{engine} is in {prefix}: use --engine-python {path} to serve with it instead of downloading an engine.",
             engine=engine_python.title(python, stack),
             prefix=one_line(python.prefix),
             path=python.path,

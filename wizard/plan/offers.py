@@ -225,8 +225,8 @@ def details(suggestion: Suggestion) -> list[str]:
         ""
         if suggestion.downloads is None
         else ntr(
-            "{count} download in 30 days",
-            "{count} downloads in 30 days",
+            "{count} download in the last 30 days",
+            "{count} downloads in the last 30 days",
             suggestion.downloads,
             count=count(suggestion.downloads),
         )

@@ -49,7 +49,10 @@ def unusable(code: int | None, error: str) -> HostError:
     return HostError(
         "TW-P04",
         tr("NVIDIA's driver library does not start: {error}", error=error),
-        tr("`nvidia-smi` should report the same. Restart a container that lost its GPU (`systemctl daemon-reload`)."),
+        tr(
+            "`nvidia-smi` should report the same error. If a container lost its GPU (for example, after "
+            "`systemctl daemon-reload`), restart it."
+        ),
     )
 
 

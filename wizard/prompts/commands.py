@@ -147,7 +147,7 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
     "/compare": (
         "/compare [NAME]",
         compare,
-        mark("have a second server answer, too: NAME, or URL and MODEL; without a name, stop comparing"),
+        mark("have a second server answer too: NAME, or URL and MODEL; with no arguments, stop comparing"),
     ),
     "/context": ("/context", inspect_commands.context, mark("show how much of the model's context is used")),
     "/logprobs": (

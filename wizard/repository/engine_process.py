@@ -182,9 +182,10 @@ def prompt_ids(tokenizer: Any, ask: dict[str, Any], context: int) -> list[int]:
 def end_ids(tokenizer: Any, model: str) -> list[int]:
     """The tokens that end any answer: those of ``model``/``generation_config.json``, and the tokenizer's."""
     try:
-        given = json.loads((Path(model) / "generation_config.json").read_text(encoding="utf-8")).get("eos_token_id")
-    except FileNotFoundError:  # a model need not have one
-        given = None
+        config = json.loads((Path(model) / "generation_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # a model need not have one
+        config = None
+    given = config.get("eos_token_id") if isinstance(config, dict) else None
     ids = given if isinstance(given, list) else [given]
     return list(dict.fromkeys(end for end in (*ids, tokenizer.eos_token_id) if end is not None))
 

@@ -90,7 +90,7 @@ def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None
         known = ", ".join(sorted(each.stem for each in folder.glob("*.log"))) or tr("none yet")
         raise UsageError(
             "TW-S08",
-            tr("{names} has no log {stem!r}", names=server.name, stem=path.stem),
+            tr("no log {stem!r} for {names}", names=server.name, stem=path.stem),
             tr("Logs of {names}: {known}.", names=server.name, known=known),
         )
     shown = tail(path, lines)

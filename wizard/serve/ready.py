@@ -72,7 +72,7 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
         "TW-S06",
         tr("the model was not ready within {seconds}", seconds=duration(seconds)),
         tr(
-            "Check {log}; a large model on a slow disk may need another try, now that it is in the cache.",
+            "Check {log}. If a large model loaded too slowly from disk, try again: it is in the cache now.",
             log=endpoint.log,
         ),
     )

@@ -52,7 +52,10 @@ def status(server: ServerFolder) -> Status:
         return _dead(server, endpoint, tr("its process {pid} exited", pid=endpoint.pid))
     if not health.is_ready(endpoint):
         return Status(
-            server.name, "starting", endpoint, tr("process {pid} is running, the model is not ready", pid=endpoint.pid)
+            server.name,
+            "starting",
+            endpoint,
+            tr("process {pid} is running, but the model is not ready", pid=endpoint.pid),
         )
     contained = bool(endpoint.remove)  # a container's processes cannot be distinguished from outside
     if not contained and find.model_process(endpoint) is None:

@@ -129,7 +129,7 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
     if engine.repacks_4bit and setup.quantization in ("int4_awq", "int4_gptq"):
         group = (facts.quantization and facts.quantization.group_size) or 128
         scales = f"{anatomy.parts.linears:,} × 20 ÷ {group} ÷ 8{_over(setup.gpus)}"
-        more.append(tr("{amount} duplicated scales", amount=scales))
+        more.append(tr("{amount} of duplicated scales", amount=scales))
         if rest := memory.block_ends(anatomy, setup):
             more.append(tr("{amount} block rounding", amount=f"{rest:,}"))
     if engine.rotary_table:

@@ -247,11 +247,11 @@ def _in_image(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     if params["cuda"]:
         serving = tr("release {release} (CUDA {cuda})", **fields)
     if params["driver"]:
-        runs = tr("Driver {driver} runs {what}", what=serving, **fields)
+        runs = tr("Driver {driver} supports {what}", what=serving, **fields)
         if params["minor"]:
-            runs = tr("With CUDA minor-version compatibility, driver {driver} runs {what}", what=serving, **fields)
+            runs = tr("With CUDA minor-version compatibility, driver {driver} supports {what}", what=serving, **fields)
     else:
-        runs = tr("The driver is unknown; assuming it runs {what}", what=serving)
+        runs = tr("The driver is unknown; assuming it supports {what}", what=serving)
     has = tr("includes {engine}", engine=f"{fields['engine']} {fields['version']}")
     if params["environment"]:
         has = tr("gets {engine}", engine=params["environment"])

@@ -236,7 +236,7 @@ TEXTS: dict[str, Text] = {
     "no-figure": mark("{provider} has no estimate: {why}"),
     "layers-unknown": mark("the model's layers are unknown"),
     "rates-unknown": mark("the speed of the {gpu} is unknown"),
-    "stack-unmeasured": mark("no {stack} server was measured"),
+    "stack-unmeasured": mark("the wizard has no speed model for {stack}"),
     "weights-exceed": mark("the weights alone exceed the memory of {count} × {gpu}"),
     "needs-config": mark("it requires the model's config.json on disk"),
     "no-tables": lambda _, fields: (

@@ -159,7 +159,7 @@ def _unfit(target: Key, key: str) -> str:
     if key in RESERVED:
         return tr("{key} moves between the parts of a screen and out of it.", key=shown([key]))
     if len(format_key(key)) == 1 and _typed(target):
-        return tr("{key} is typed in fields. Use a function key, or one with Ctrl.", key=shown([key]))
+        return tr("{key} is needed for typing. Use a function key or a Ctrl combination.", key=shown([key]))
     return ""
 
 

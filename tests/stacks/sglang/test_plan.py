@@ -156,7 +156,19 @@ def test_what_the_environment_needs_is_looked_for_before_anything_is_fetched(tmp
         [sys.executable, *first.argv[1:]], env=env, capture_output=True, text=True, check=False
     ).stderr
     assert ("cuda-toolkit-13-0" in text) == (not there)
-    assert "a C compiler" in text
+
+
+def test_a_compiler_on_the_users_path_alone_is_none(tmp_path: Path) -> None:
+    """The engine gets another ``PATH`` (`environment_changes`)."""
+    (first, *_) = commands(named(steps(), "engine-environment"))
+    for name in ("nvcc", "gcc"):
+        (tmp_path / name).touch(0o755)
+    argv = [sys.executable, *first.argv[1:]]
+    texts = [
+        subprocess.run(argv, env={"PATH": path}, capture_output=True, text=True, check=False).stderr
+        for path in (str(tmp_path), "/nowhere")
+    ]
+    assert texts[0] == texts[1]
 
 
 def test_advice_lists_it_after_the_stacks_whose_speed_is_known() -> None:
@@ -166,6 +178,7 @@ def test_advice_lists_it_after_the_stacks_whose_speed_is_known() -> None:
     first = next(place for place, choice in enumerate(choices) if choice.stack == "sglang")
     assert choices[0].stack == "vllm"
     assert all(choice.speed for choice in choices[:first])
+    assert not any(choice.speed for choice in choices[first:] if "untried" not in {n.code for n in choice.warnings})
     assert not any(note.code == "untried" for note in choices[first].warnings)
 
 

@@ -46,7 +46,7 @@ def versions(model: Model) -> list[Finding]:
     numbers = {str(number) for number in model.versions}
     for name in model.subfolders:
         if name not in numbers and re.fullmatch(r"-?\d+", name):
-            message = tr("{name!r} is not a version: use a number without sign or leading zero", name=name)
+            message = tr("{name!r} is not a version: use a number without a sign or leading zeros", name=name)
             negative = name.startswith("-")  # Triton 2.51.0 reads it as 2**64 - 1 and never becomes ready
             fix = tr("Name the folder 1, 2, …")
             findings.append(

@@ -12,10 +12,12 @@ from wizard.repository.linting.model import CONFIG, Model, contents, place
 
 TOKEN = re.compile(r"""(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|#[^\n]*|(?P<bare>\$\{[^}\s]*\}?)""")
 TYPE = re.compile(r"data_type:\s*\Z")
-FILL = mark("Fill it in with tools/fill_template.py of the TensorRT-LLM backend, or generate the file with the wizard.")
+FILL = mark(
+    "Fill it in with tools/fill_template.py from the TensorRT-LLM backend, or generate the file with the wizard."
+)
 
 FILL_TYPE = mark(
-    "Replace it with the tensor's type, such as TYPE_FP16, with tools/fill_template.py of the TensorRT-LLM backend, "
+    "Replace it with the tensor's type, such as TYPE_FP16, with tools/fill_template.py from the TensorRT-LLM backend, "
     "or generate the file with the wizard."
 )
 

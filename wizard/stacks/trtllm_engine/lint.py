@@ -169,7 +169,7 @@ def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
     config = model.config
     if model.is_ensemble or config.model_transaction_policy.decoupled:
         return []
-    fix = tr("Set model_transaction_policy { decoupled: true }, or do not request streams.")
+    fix = tr("Set model_transaction_policy { decoupled: true }, or do not request streaming.")
     if model.backend in ("tensorrtllm", "python") and any(
         each.name in ("streaming", "stream") for each in config.input
     ):

@@ -160,7 +160,10 @@ def check(choice: Choice, facts: ModelFacts, version: str) -> None:
                 ref=facts.ref,
                 method=stored.method,
             ),
-            tr("Use the model's unquantized repository or one in FP8 or NVFP4 by ModelOpt, or use --stack vllm."),
+            tr(
+                "Use the model's unquantized repository or one quantized to FP8 or NVFP4 with ModelOpt, or use "
+                "--stack vllm."
+            ),
         )
     if chosen != ((stored.format or stored.method) if stored else "none"):
         raise InfeasibleError(

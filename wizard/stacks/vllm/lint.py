@@ -74,7 +74,7 @@ def _arguments(model: Model, version: int) -> list[Finding]:
             "{key!r} is not a known vLLM engine argument; an unsupported argument prevents the model from loading",
             key=key,
         )
-        fix = tr("Compare with `vllm serve --help` of the server's release.")
+        fix = tr("Check the options in `vllm serve --help` for the server's release.")
         findings.append(model.finding("R802", message, fix, file=where, severity="warning"))
     return findings
 

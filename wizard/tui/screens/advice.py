@@ -369,8 +369,8 @@ def _notes(choice: Choice, second: Choice | None, refused: int) -> Iterable[Note
         yield listed(GOOD, advise.note(note), advise.source(note))
     if refused:
         count = ntr(
-            "{count} other alternative is not possible: press x to see the reason and the fix.",
-            "{count} other alternatives are not possible: press x to see the reasons and fixes.",
+            "{count} more alternative is not possible: press x to see the reason and the fix.",
+            "{count} more alternatives are not possible: press x to see the reasons and fixes.",
             refused,
             count=refused,
         )

@@ -201,7 +201,7 @@ def comparison(left: tuple[str, ChatView], right: tuple[str, ChatView]) -> Conte
     measured = [(name, view.stats) for name, view in named if view.stats is not None]
     if len(measured) < len(named):
         without = next(name for name, view in named if view.stats is None)
-        text = tr("No comparison: the answer of {name} is not complete.", name=without)
+        text = tr("No comparison: {name}'s answer is incomplete.", name=without)
         return Content.assemble((text, "$text-muted"))
     begins = [
         tr("{name}: TTFT {time}", name=name, time=report.short(stats.ttft_s))

@@ -130,7 +130,7 @@ def _waiting(view: ModelView) -> str:
 def _outcome(view: ModelView) -> str:
     if view.error is None:  # otherwise that text has the remedy, and the search is irrelevant
         if view.trouble:
-            return tr("! The Hub is not searched: {why}", why=one_line(view.trouble))
+            return tr("! Hub search is unavailable: {why}", why=one_line(view.trouble))
         if view.searched and view.searched == view.text.strip() and not view.matches:
             return tr("The Hub has no text model whose name contains {text}.", text=one_line(view.searched))
     if view.looking:

@@ -5,7 +5,7 @@
 The argument is JSON: fields of SGLang's ``ServerArgs``, of which these three are needed here. SGLang does its own
 batching and starts its scheduler as a separate process; this program only passes messages. The API that it calls was
 read in the wheels of 0.5.15, 0.5.17 and 0.5.23 (``srt/entrypoints/engine.py``, ``srt/managers/tokenizer_manager.py``,
-``srt/sampling/sampling_params.py``); 0.5.17 was run on an H200 (2026-11-22).
+``srt/sampling/sampling_params.py``); 0.5.17 was run on H200s (2026-11-22).
 
 Input and output are tokens: text that SGLang streams may contain the beginning of a stop word that it retracts at the
 end.
@@ -49,7 +49,7 @@ class Server:
         self._engine = Engine(**settings)
 
     async def warm_up(self) -> None:
-        """Sample a token: at its first request, SGLang compiles its sampling kernels (84 and 99 s on H200 machines)."""
+        """Sample a token: at its first request, SGLang compiles its sampling kernels (84 s on one H200, 99 on two)."""
         sampling = {"max_new_tokens": 1, "temperature": 0.7, "top_p": 0.95, "top_k": 40}
         stream = await self._engine.async_generate(input_ids=[0], sampling_params=sampling, stream=True, rid="warm-up")
         async for _ in stream:
