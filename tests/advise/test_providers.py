@@ -118,7 +118,7 @@ def test_the_roofline_answers_unless_another_is_named(facts: ModelFacts) -> None
     ("changed", "setup", "because"),
     [
         ({"anatomy": None, "unknown": {"anatomy": "nobody knows it"}}, SETUP, "nobody knows it"),
-        ({}, replace(SETUP, stack="llamacpp"), "no llama.cpp server was measured"),
+        ({}, replace(SETUP, stack="llamacpp"), "the wizard has no speed model for llama.cpp"),
     ],
 )
 def test_no_figure_is_an_error_with_its_reason(

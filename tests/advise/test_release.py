@@ -62,7 +62,7 @@ def test_the_reason_is_one_sentence() -> None:
     assert isinstance(resolved, Resolved)
     assert (resolved.runtime, resolved.release, resolved.warnings) == ("docker", "26.07-trtllm-python-py3", ())
     assert text_of(resolved.reason) == (
-        "Driver 590.44.01 runs release 26.07 (CUDA 13.1), which includes TensorRT-LLM 1.2.1 and serves "
+        "Driver 590.44.01 supports release 26.07 (CUDA 13.1), which includes TensorRT-LLM 1.2.1 and serves "
         "LlamaForCausalLM on compute capability 9.0."
     )
     assert "compatibility.md" in (resolved.reason.source or "")

@@ -249,7 +249,7 @@ def test_searching_and_judging_without_a_hub() -> None:
         with_verdict(CPU_HOST, SUGGESTION, offline=True)
 
 
-ZERO = "0 downloads in 30 days"
+ZERO = "0 downloads in the last 30 days"
 OFFERED = replace(SUGGESTION, place="offered")
 LOCAL = replace(SUGGESTION, download_bytes=0, needs_network=False)
 
@@ -260,7 +260,7 @@ LOCAL = replace(SUGGESTION, download_bytes=0, needs_network=False)
         (SUGGESTION, ["license unknown", "on the Hub"]),
         (
             replace(SUGGESTION, downloads=1200, licence="mit\n", download_bytes=1 << 20),
-            ["1.0 MiB to download", "mit", "on the Hub", "1.2 K downloads in 30 days"],
+            ["1.0 MiB to download", "mit", "on the Hub", "1.2 K downloads in the last 30 days"],
         ),
         (replace(SUGGESTION, downloads=0, parameters=0), ["0 parameters", "license unknown", "on the Hub", ZERO]),
         (

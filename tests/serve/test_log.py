@@ -118,7 +118,7 @@ def test_without_a_server_there_is_no_log(tmp_path: Path) -> None:
 
 def test_before_anything_was_logged_there_is_none(tmp_path: Path) -> None:
     Workspace(tmp_path).server("demo").logs.mkdir(parents=True)
-    with pytest.raises(UsageError, match="demo has no log 'triton'") as caught:
+    with pytest.raises(UsageError, match="no log 'triton' for demo") as caught:
         log.view(Workspace(tmp_path), None, lines=10, step=None, raw=False)
     assert caught.value.todo == "Logs of demo: none yet."
 

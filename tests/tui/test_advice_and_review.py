@@ -41,7 +41,7 @@ async def test_the_advice_shows_memory_reasons_and_warnings() -> None:
             "6 KiB × 4,096 tokens",
             "quickest way to serve a GGUF file",
             "knows little beyond its own subject",
-            "1 other alternative is not possible",
+            "1 more alternative is not possible",
         ):
             assert word in shown
         await pilot.press("down")

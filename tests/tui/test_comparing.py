@@ -227,7 +227,7 @@ def test_what_cannot_be_compared_is_not() -> None:
     ]
     assert comparison(*short).plain.startswith("a: 77 ms in total · b: 198 ms in total")
     assert "Both are about equally fast" in comparison(("a", measured), ("b", measured)).plain
-    assert "answer of b is not complete" in comparison(("a", measured), ("b", ChatView(asked_both))).plain
+    assert "b's answer is incomplete" in comparison(("a", measured), ("b", ChatView(asked_both))).plain
     for early in (ChatView(Conversation()), ChatView(asked_both, busy="answering")):
         assert "are compared here" in comparison(("a", measured), ("b", early)).plain
 

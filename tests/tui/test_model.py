@@ -245,7 +245,7 @@ async def test_a_word_searches_the_hub_and_the_row_under_the_cursor_is_judged() 
         await pilot.pause()
         rows = shown(model)
         assert "✓ fits: on 1 GPU" in rows[0]
-        for word in ("7 B parameters", "mit", "on the Hub", "1.2 K downloads in 30 days"):
+        for word in ("7 B parameters", "mit", "on the Hub", "1.2 K downloads in the last 30 days"):
             assert word in rows[0]
         assert "fits" not in rows[1]
         assert "Use mist" in rows[2]
@@ -281,7 +281,7 @@ async def test_an_empty_and_a_failed_search_are_reported_and_typing_continues() 
         await pilot.press("q")
         await wait_for(pilot, lambda: model.view.trouble)
         await pilot.pause()
-        assert "The Hub is not searched: the Hub does not respond" in str(model.query_one("#state").render())
+        assert "Hub search is unavailable: the Hub does not respond" in str(model.query_one("#state").render())
         made.hits = HITS
         await pilot.press("backspace", *["backspace"] * 5, *"mist")
         await wait_for(pilot, lambda: model.view.searched == "mist")
@@ -370,7 +370,7 @@ async def test_tab_says_that_no_path_begins_so_and_looks_at_what_is_typed_now() 
 async def test_an_unknown_model_where_the_hub_is_silent_is_one_complaint() -> None:
     async with StillApp(FakeJourney(hits=DOWN)).run_test(size=(80, 24)) as pilot:
         model = await searched(pilot, "no/such")
-        assert "The Hub is not searched" in str(model.query_one("#state").render())
+        assert "Hub search is unavailable" in str(model.query_one("#state").render())
         await pilot.press("enter")
         await wait_for(pilot, lambda: model.view.error)
         await pilot.pause()
