@@ -81,7 +81,7 @@ def test_a_running_server_keeps_its_ports_and_the_plan_announces_a_restart(serve
     made = journey.plan(CPU_HOST, replace(GGUF, ref="a/foo", source="hub"), replace(CHOICE, max_seq_len=512), served)
     (start,) = [action for step in made.steps for action in step.actions if isinstance(action, Start)]
     assert start.ports == Ports(9, 10, 11)
-    assert "it is restarted with these" in made.notes[0]
+    assert "the plan restarts it with these" in made.notes[0]
 
 
 def test_a_stopped_server_comes_back_on_its_ports(tmp_path: Path) -> None:

@@ -155,7 +155,18 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
         UsageError: TW-P15 if that is not a Python, TW-A20 if other constraints conflict with it.
         HostError: TW-A21 to TW-A23 if its engine is missing, too old, or built for a CUDA version that the driver does
             not support.
+        InfeasibleError: TW-A24 if the model does not generate text.
     """
+    from wizard.advise.not_chat import check
+    from wizard.texts.errors import user_errors
+
+    with user_errors():
+        check(facts)
+    return _ranked(host, facts, constraints, past)
+
+
+def _ranked(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None) -> Advice:
+    """`advise` for any model."""
     from wizard.advise import engine_python
     from wizard.advise.calibration import NOTHING
     from wizard.advise.ranking import advise as rank
@@ -190,7 +201,7 @@ def cases(path: Path) -> Iterator[tuple[str, Advice | UsageError]]:
     from wizard.advise.cases import cases as read
     from wizard.kernel.errors import UsageError
 
-    return ((name, case if isinstance(case, UsageError) else advise(*case)) for name, case in read(path))
+    return ((name, case if isinstance(case, UsageError) else _ranked(*case)) for name, case in read(path))
 
 
 def speed(host: Host, facts: ModelFacts, setup: Setup, load: Load, *, provider: str = "roofline") -> Speed:
@@ -198,12 +209,14 @@ def speed(host: Host, facts: ModelFacts, setup: Setup, load: Load, *, provider: 
 
     Raises:
         UsageError: TW-A08 or TW-A09 if the configuration or the provider is not supported here.
-        InfeasibleError: TW-A10 if the provider has no figure.
+        InfeasibleError: TW-A10 if the provider has no figure, TW-A24 if the model does not generate text.
     """
+    from wizard.advise.not_chat import check
     from wizard.advise.providers import ask
     from wizard.texts.errors import user_errors
 
     with user_errors():
+        check(facts)
         return ask(host, facts, setup, load, provider)
 
 

@@ -5,6 +5,8 @@ prints and counts (weights, peak activation, KV cache, CUDA graphs) goes to ``OU
 ``memory.py`` compares it with what the wizard predicts.
 
     python benchmarks/advice/measure_vllm.py OUT [SHAPE …]
+
+A SHAPE is a name in `SHAPES`, or the path of a config.json, which is measured with `OPTIONS`.
 """
 
 from __future__ import annotations
@@ -137,6 +139,7 @@ SHAPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         },
     ),
 }
+OPTIONS: dict[str, Any] = {"max_model_len": 8192, "max_num_seqs": 64, "max_num_batched_tokens": 8192}
 UTILIZATION = 0.85
 LONGEST_S = 240
 REQUESTS = (1, 8, 32)
@@ -149,6 +152,11 @@ PATTERNS = {
     "non_torch_gib": r"non-torch forward increase memory: ([\d.]+) ?GiB",
     "activation_gib": r"torch peak memory increase: ([\d.]+) ?GiB",
 }
+
+
+def shape(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The configuration and the options of a shape."""
+    return SHAPES.get(name) or (json.loads(Path(name).read_text()), OPTIONS)
 
 
 def serve(folder: str, options: dict[str, Any]) -> None:
@@ -191,12 +199,13 @@ def serve(folder: str, options: dict[str, Any]) -> None:
 
 def measure(out: Path, name: str) -> dict[str, Any]:
     """One shape in a process of its own; its whole output goes to ``OUT/NAME.log``."""
-    config, options = SHAPES[name]
+    config, options = shape(name)
+    name = Path(name).stem
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import measure_vllm as m; "
-    code += f"m.serve({str(folder)!r}, m.SHAPES[{name!r}][1])"
+    code += f"m.serve({str(folder)!r}, {options!r})"
     began = time.perf_counter()
     path = out / f"{name}.log"
     variables = {"VLLM_LOGGING_LEVEL": "DEBUG", "VLLM_USE_FLASHINFER_SAMPLER": "0", "HF_HUB_OFFLINE": "1"}

@@ -26,7 +26,7 @@ from wizard.model.facts import ModelFacts
 from wizard.model.safetensors import Tensor
 
 DATA = Path(__file__).parents[2] / "tests" / "model" / "configs" / "public.json"
-OTHER_NAMES = {"kimi_k2": "deepseek_v3"}
+OTHER_NAMES = {"kimi_k2": "deepseek_v3", "mimo": "qwen2", "minimax_m3": "minimax_m3_vl_text"}
 """``model_type`` of files that bring code of their own → the library's, which has the same modules."""
 
 

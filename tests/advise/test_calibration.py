@@ -84,7 +84,7 @@ def test_a_gibibyte_more_makes_the_next_breakdown_a_gibibyte_larger_and_says_so(
     assert after.memory.total_bytes == before.memory.total_bytes + GIB
     assert after.correction_bytes == GIB
     (note,) = [reason for reason in after.reasons if reason.code == "calibrated"]
-    assert "1.0 GiB more than the formulas predict" in text_of(note)
+    assert "1.0 GiB higher than predicted" in text_of(note)
     assert "2026-11-21" in text_of(note)
     assert "calibrated" not in codes(before)
 

@@ -82,8 +82,8 @@ def file(where: Path, text: str) -> Path:
     [
         ("", "no `cases` list"),
         ("cases: 3", "no `cases` list"),
-        ("cases: [", "cannot read it"),
-        ("!!python/object/apply:os.system [true]", "cannot read it"),
+        ("cases: [", "it cannot be read or parsed"),
+        ("!!python/object/apply:os.system [true]", "it cannot be read or parsed"),
     ],
 )
 def test_an_invalid_cases_file_is_tw_a02(tmp_path: Path, text: str, reason: str) -> None:

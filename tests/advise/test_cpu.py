@@ -90,7 +90,7 @@ def test_a_missing_python_is_named_as_this_distribution_has_it(name: str, packag
     host = replace(CPU_HOST, interpreters=(), system=replace(CPU_HOST.system, name=name))
     remedy = remedy_of(advise(host, GGUF, Constraints()).rejections[0])
     commands = f"`{packages}`, or `uv python install 3.12`" if packages else "`uv python install 3.12`"
-    assert remedy == f"Install one: {commands}."
+    assert remedy == f"Install Python: {commands}."
 
 
 def test_an_interpreter_that_cannot_says_why() -> None:

@@ -31,7 +31,7 @@ def test_a_newer_release_has_no_engines() -> None:
     newer = replace(images("trtllm").releases[0], tag="26.12", engine="1.4.0")
     why = engines.obstacle(newer)
     assert why is not None
-    assert "TensorRT-LLM 1.2.1 is the last" in text_of(why)
+    assert "TensorRT-LLM 1.2.1 was the last" in text_of(why)
     assert remedy_of(why) == "--stack vllm"
 
 

@@ -313,7 +313,7 @@ def test_a_constraint_against_the_checkpoint_is_refused() -> None:
     (rejection, *_) = rejections("8xH100", stored, quantization="fp8", stack="vllm")
     assert (rejection.code, remedy_of(rejection)) == (
         "quantization",
-        "--quantization int4_awq, or another repository of this model",
+        "--quantization int4_awq, or another repository for this model",
     )
 
 

@@ -187,6 +187,38 @@ def test_kv_cache_of_latent_attention_is_whole_on_every_rank(tp: int) -> None:
     assert memory.sequence_bytes(anatomy, setup(tp=tp), 32, 2048) == 32 * 61 * (512 + 64) * 2 == 32 * 70272
 
 
+@pytest.mark.parametrize("tp", [1, 4])
+def test_a_recurrent_state_has_one_size_for_any_length_and_is_split(tp: int) -> None:
+    _, anatomy = taken_apart("Qwen/Qwen3.5-27B")
+    state = 153_944_064 // tp
+    for tokens in (64, 6400):
+        kept = tokens * 16 * max(1, 4 // tp) * 2 * 256 * 2
+        assert memory.sequence_bytes(anatomy, setup("trtllm-llmapi", tp=tp), tokens, 8192) == kept + state
+
+
+def test_vllm_keeps_states_and_cache_in_pages_of_one_size() -> None:
+    """vLLM 0.26.0 on an H200: blocks of 2,096 tokens, and 607.75 requests of 8,192 tokens in 58.32 GiB."""
+    _, anatomy = taken_apart("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16")
+    made = setup("vllm")
+    page = 2096 * 2 * 256 * 2
+    assert memory.pages(anatomy, made, 8192) == (6 * 4 + 4 * 6, page)
+    assert 58.32 * GIB / memory.sequence_bytes(anatomy, made, 8192, 8192) == pytest.approx(607.75, rel=1e-3)
+    assert memory.pages(anatomy, made, 1) == (6 + 4 * 6, page)
+    assert memory.pages(anatomy, setup("trtllm-llmapi"), 8192) is None
+
+
+@pytest.mark.parametrize("name", ["llama", "Qwen/Qwen2.5-0.5B"])
+def test_models_without_states_have_no_such_pages(name: str) -> None:
+    _, anatomy = taken_apart(LLAMA_8B if name == "llama" else name)
+    assert memory.pages(anatomy, setup("vllm"), 8192) is None
+
+
+def test_the_keys_of_an_indexer_are_beside_the_latent_rows() -> None:
+    _, anatomy = taken_apart("deepseek-ai/DeepSeek-V3.2")
+    for tp in (1, 8):
+        assert memory.sequence_bytes(anatomy, setup("vllm", tp=tp), 160, 8192) == 160 * 61 * (576 * 2 + 132)
+
+
 def test_blocks_count_whole() -> None:
     _, anatomy = taken_apart(LLAMA_8B)
     assert memory.sequence_bytes(anatomy, setup("vllm"), 17, 2048) == 32 * 131072
@@ -269,5 +301,5 @@ def test_nothing_fits_into_no_budget() -> None:
 def test_what_vllm_reported_on_h200s(measured: dict[str, Any]) -> None:
     """Bars: 5 % of the KV-cache tokens and 1 % of the weights; held here to what was reached."""
     ours = predicted(measured)
-    assert ours["kv_tokens"] == pytest.approx(measured["blocks"] * measured["block_size"], rel=0.01)
+    assert ours["kv_tokens"] == pytest.approx(measured["kv_tokens"], rel=0.012)
     assert ours["weights_gib"] == pytest.approx(measured["weights_gib"], rel=0.01)

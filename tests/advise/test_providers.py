@@ -236,15 +236,15 @@ def test_the_text_says_range_meaning_and_source() -> None:
     speed = Speed(10.0, 800.0, 200.0, 8.0, 12.0, "roofline", "good", "interconnect", 50.0, 400.0, 8)
     assert text(speed, Load(8)).splitlines() == [
         "10.0 ms per token (8.0 to 12.0): 100 tokens/s per user, 800 for all 8",
-        "TTFT 200 ms for a 1,024-token prompt (50 for one user, 400 for the last of 8 at once)",
-        "Most of the time goes to combining results across GPUs (links).",
-        "Source: roofline; confidence: good.",
+        "TTFT 200 ms for a 1,024-token prompt (50 for one user, 400 for the last of 8 concurrent users)",
+        "Most of the time goes to combining results across GPUs (interconnect).",
+        "Source: roofline; confidence: high.",
     ]
 
 
 def test_the_text_of_many_users_says_who_waits() -> None:
     speed = Speed(10.0, 800.0, None, 8.0, 12.0, "roofline", "rough", "memory", served=8)
-    assert "Only 8 of 20 users fit in the KV cache at once; the others wait." in text(speed, Load(20)).splitlines()
+    assert "The KV cache holds only 8 of 20 users at once; the rest wait." in text(speed, Load(20)).splitlines()
 
 
 @pytest.mark.parametrize(

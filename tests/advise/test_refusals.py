@@ -79,7 +79,7 @@ def test_refusals_are_grouped_by_reason_and_remedy() -> None:
             "--release 24.07, or a newer driver",
             "release 24.07, or a newer driver",
         ),
-        ((without("release"),), "omit --release", "the newest release"),
+        ((without("release"),), "omit --release", "a setup without a fixed release"),
         ((change(quantization="fp8", as_published=False),), "--quantization fp8 without --as-published", None),
         ((change(tp=2), do("give-gguf")), None, None),
     ],

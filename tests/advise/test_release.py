@@ -18,7 +18,9 @@ from wizard.advise.reasons import Obstacle
 from wizard.advise.release import Resolved, no_containers, resolve
 from wizard.advise.setup import Setup
 from wizard.catalog import profiles, stacks
-from wizard.catalog.releases import architectures, drivers, families, images, version
+from wizard.catalog.environments import engines
+from wizard.catalog.releases import NONE, architectures, drivers, families, images, version
+from wizard.catalog.trtllm_tools import tools
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import ContainerEngine, Host
 from wizard.texts import reasons
@@ -69,9 +71,9 @@ def test_the_reason_is_one_sentence() -> None:
 
 
 def test_a_model_that_is_in_no_table_is_not_judged_and_has_a_note() -> None:
-    resolved = asked("1xH100", replace(LLAMA_2, architecture="Grok1ForCausalLM"))
+    resolved = asked("1xH100", replace(LLAMA_2, architecture="NobodysForCausalLM"))
     assert isinstance(resolved, Resolved)
-    assert "whether it serves Grok1ForCausalLM is not in the wizard's tables" in text_of(resolved.reason)
+    assert "whether it serves NobodysForCausalLM is not in the wizard's tables" in text_of(resolved.reason)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +141,7 @@ def test_a_model_that_no_image_with_cuda_12_serves_gets_the_newer_vllm() -> None
         resolved = asked("1xA6000", GPT_OSS, driver=driver)
         assert isinstance(resolved, Resolved)
         assert (resolved.runtime, resolved.release) == ("native", release)
-    assert "25.11-vllm-python-py3 has an older vLLM" in text_of(resolved.reason)
+    assert "25.11-vllm-python-py3 has an older version of vLLM" in text_of(resolved.reason)
     by_hand = asked("1xA6000", GPT_OSS, driver="580.95.05", runtime="docker")
     assert isinstance(by_hand, Resolved)
     assert by_hand.release == "25.11-vllm-python-py3"
@@ -203,11 +205,33 @@ DRIVERS = sorted(
 LEFT_OUT = (460, 510, 515, 520, 530, 545, 555, 560, 565)
 """Branches that NVIDIA's forward compatibility leaves out, or leaves out of the newest rows."""
 GPUS = ("1xA100", "1xH100", "1xL4", "1xA6000", "1x4090", "1xT4", "2xV100", "1xB200", "1xRTX-PRO-6000")
-FLOORS = {
-    tuple(sorted(model.first.items())): replace(LLAMA_2, architecture=model.name) for model in architectures().models
+
+
+def models(stack: str) -> list[ModelFacts]:
+    """One model for each set of engines that the table lets serve it, of those that there are."""
+    known = stacks.facts(stack)
+    engines_there = [version(env.engine.split()[1]) for env in engines(stack)] if known.native else []
+    if known.image:
+        engines_there += [version(release.engine) for release in images(known.image.family).releases]
+    sets: dict[object, ModelFacts] = {}
+    for model in architectures().models:
+        first, last = model.first.get(known.floors, "0"), model.last.get(known.floors, "999")
+        served = tuple(first != NONE and version(first) <= has <= version(last) for has in engines_there)
+        family = tools().family(model.name) if known.builds_engine else None
+        since = family.architectures[model.name] if family else None
+        sets.setdefault((served, since), replace(LLAMA_2, architecture=model.name))
+    return [LLAMA_2, *sets.values()]
+
+
+FOR_CUDA_12 = {
+    model.name
+    for model in architectures().models
+    if model.first["vllm"] != NONE
+    and version(model.first["vllm"]) <= version(engines("vllm")[-1].engine.split()[1])
+    and "vllm" not in model.last
 }
-MODELS = [LLAMA_2, *FLOORS.values()]
-"""One model for each set of first versions."""
+"""Models that the last vLLM for CUDA 12 has, as have all later ones."""
+MODELS = {stack: models(stack) for stack in stacks.gpu_stacks()}
 
 
 def with_every_driver(host: Host, stack: str, facts: ModelFacts) -> list[tuple[int, tuple[int, ...] | None]]:
@@ -234,21 +258,21 @@ def never_older(rows: list[tuple[int, tuple[int, ...] | None]]) -> None:
 @pytest.mark.parametrize("gpu", GPUS)
 def test_a_newer_driver_never_gets_an_older_engine_in_containers(gpu: str, stack: str) -> None:
     host = replace(machine(gpu), interpreters=())  # so nothing is served natively
-    for facts in MODELS:
+    for facts in MODELS[stack]:
         never_older(with_every_driver(host, stack, facts))
 
 
 @pytest.mark.parametrize("stack", ["vllm", "transformers"])
 @pytest.mark.parametrize("gpu", GPUS)
 def test_a_newer_driver_never_gets_an_older_engine_natively(gpu: str, stack: str) -> None:
-    for facts in MODELS:
+    for facts in MODELS[stack]:
         never_older(with_every_driver(replace(machine(gpu), engines=()), stack, facts))
 
 
 @pytest.mark.parametrize("gpu", GPUS)
 def test_a_newer_driver_never_gets_an_older_vllm_in_containers_or_natively(gpu: str) -> None:
     """Where both are there, whichever of them it gets."""
-    for facts in MODELS:
+    for facts in MODELS["vllm"]:
         never_older(with_every_driver(machine(gpu), "vllm", facts))
 
 
@@ -257,10 +281,10 @@ def test_a_newer_driver_never_gets_an_older_vllm_in_containers_or_natively(gpu: 
 @pytest.mark.parametrize("gpu", [device for device in GPUS if device not in ("1xB200", "1xRTX-PRO-6000")])
 def test_every_driver_of_cuda_12_and_later_serves_every_model_of_vllm(gpu: str, engines: bool, driver: str) -> None:
     host = replace(machine(gpu), driver_version=driver, engines=machine(gpu).engines if engines else ())
-    for facts in MODELS:
+    for facts in MODELS["vllm"]:
         result = asked(host, facts)
-        if isinstance(result, Obstacle):
-            assert result.code == "architecture", (facts.architecture, result)  # of a vLLM newer than any here
+        if isinstance(result, Obstacle):  # of a vLLM newer than those for CUDA 12, or dropped before them
+            assert facts.architecture not in FOR_CUDA_12, (facts.architecture, result)
 
 
 @pytest.mark.parametrize(
@@ -307,6 +331,101 @@ def test_model_and_engine(facts: ModelFacts, stack: str, old: str, first: str) -
     assert taken("1xH100", facts, stack, first) == first
 
 
+DROPPED = replace(LLAMA_2, architecture="MllamaForConditionalGeneration")
+"""vLLM names it from 0.6.2 to 0.10.2."""
+
+
+@pytest.mark.parametrize(("release", "served"), [("24.10", False), ("24.12", False), ("25.02", True), ("25.10", True)])
+def test_an_image_of_every_release_that_names_a_model_serves_it(release: str, served: bool) -> None:
+    assert isinstance(asked("1xH100", DROPPED, release=release), Resolved) is served
+
+
+def test_a_model_that_a_later_release_dropped_gets_the_newest_that_has_it() -> None:
+    assert taken("1xH100", DROPPED) == "25.10"
+    why = refused("1xH100", DROPPED, release="25.11")
+    assert (why.code, remedy_of(why)) == ("architecture", "--release 25.10, or an older release")
+    assert text_of(why) == "MllamaForConditionalGeneration needs vLLM 0.10.2 or older; release 25.11 has 0.11.0."
+
+
+def test_natively_a_dropped_model_gets_an_older_environment_or_none() -> None:
+    host = replace(machine("1xH100"), engines=(), driver_version="580.95.05")
+    older = asked(host, replace(LLAMA_2, architecture="BambaForCausalLM"))  # to 0.23.0
+    assert isinstance(older, Resolved)
+    assert older.release.endswith("vLLM 0.19.1")
+    why = refused(host, DROPPED)
+    assert text_of(why) == "MllamaForConditionalGeneration needs vLLM 0.10.2 or older; found 0.31.0."
+    assert remedy_of(why).startswith("an older release")
+
+
+def with_engines_of(old: str, stack: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All environments of ``stack`` have the engine's version ``old``."""
+    (folder / "environments").mkdir()
+    for env in engines(stack):
+        text = profiles.find(f"environments/{env.name}.toml").read_text(encoding="utf-8")
+        text = text.replace(env.engine.split()[1], old)
+        (folder / f"environments/{env.name}.toml").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(folder))
+
+
+@pytest.mark.parametrize(
+    ("stack", "old", "first", "title"),
+    [
+        ("vllm", "0.10.1.1", "0.10.2", "vLLM"),
+        ("sglang", "0.5.1.post3", "0.5.2", "SGLang"),
+        ("transformers", "4.56.2", "4.57.1", "Transformers"),
+    ],
+)
+def test_an_environment_older_than_a_model_is_never_chosen(
+    stack: str, old: str, first: str, title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = replace(machine("1xH100"), engines=(), driver_version="580.95.05")
+    facts = replace(LLAMA_2, architecture="Qwen3NextForCausalLM")
+    assert isinstance(asked(host, facts, stack), Resolved)
+    with_engines_of(old, stack, tmp_path, monkeypatch)
+    why = refused(host, facts, stack)
+    assert (why.code, text_of(why)) == ("architecture", f"Qwen3NextForCausalLM needs {title} {first}; found {old}.")
+
+
+def test_transformers_finds_models_by_their_type_so_none_is_refused_for_its_name() -> None:
+    """Its class for PhiMoEForCausalLM is PhimoeForCausalLM."""
+    resolved = asked("1xH100", replace(LLAMA_2, architecture="PhiMoEForCausalLM"), "transformers")
+    assert isinstance(resolved, Resolved)
+    assert "whether it serves PhiMoEForCausalLM is not in the wizard's tables" in text_of(resolved.reason)
+
+
+NONE_NAMES_IT = [
+    ("vllm", "MinistralForCausalLM"),
+    ("sglang", "FalconForCausalLM"),
+]
+
+
+@pytest.mark.parametrize(("stack", "name"), NONE_NAMES_IT)
+def test_an_engine_none_of_whose_releases_names_a_model_is_never_chosen(stack: str, name: str) -> None:
+    host = replace(machine("1xH100"), engines=(), driver_version="580.95.05")
+    why = refused(host, replace(LLAMA_2, architecture=name), stack)
+    assert why.code == "architecture"
+    assert text_of(why) == f"{stacks.title(stack)} does not list {name} as a supported model."
+
+
+@pytest.mark.parametrize(("stack", "name"), NONE_NAMES_IT)
+def test_what_newer_releases_than_were_read_name_is_unknown(
+    stack: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_engines_of("99.0", stack, tmp_path, monkeypatch)
+    host = replace(machine("1xH100"), engines=(), driver_version="580.95.05")
+    resolved = asked(host, replace(LLAMA_2, architecture=name), stack)
+    assert isinstance(resolved, Resolved)
+    assert f"whether it serves {name} is not in the wizard's tables" in text_of(resolved.reason)
+
+
+@pytest.mark.parametrize("stack", ["vllm", "sglang", "transformers", "trtllm-llmapi"])
+def test_a_model_in_no_table_has_a_note_with_every_stack(stack: str) -> None:
+    host = replace(machine("1xH100"), driver_version="580.95.05")
+    resolved = asked(host, replace(LLAMA_2, architecture="NobodysForCausalLM"), stack)
+    assert isinstance(resolved, Resolved)
+    assert "whether it serves NobodysForCausalLM is not in the wizard's tables" in text_of(resolved.reason)
+
+
 @pytest.mark.parametrize("name", ["FalconForCausalLM", "GPT2LMHeadModel", "GemmaForCausalLM", "PhiForCausalLM"])
 def test_a_model_that_the_pytorch_backend_does_not_list(name: str) -> None:
     why = refused("1xH100", replace(LLAMA_2, architecture=name), "trtllm-llmapi")
@@ -321,10 +440,7 @@ def test_a_model_that_the_wizard_cannot_convert() -> None:
 
 
 def test_rotary_embeddings_and_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = profiles.find("environments/transformers.toml").read_text(encoding="utf-8").replace("5.17.0", "4.42.0")
-    (tmp_path / "environments").mkdir()
-    (tmp_path / "environments/transformers.toml").write_text(old, encoding="utf-8")
-    monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(tmp_path))
+    with_engines_of("4.42.0", "transformers", tmp_path, monkeypatch)
     assert taken("1xH100", LLAMA_2, "transformers") == "25.11"
     why = refused("1xH100", LLAMA_31, "transformers")
     assert text_of(why).startswith("LlamaForCausalLM with llama3 rotary embeddings needs Transformers 4.43.0; ")
@@ -408,7 +524,7 @@ def test_without_containers_the_llm_api_is_marked_as_untried() -> None:
     assert engine in text_of(resolved.reason)
     (note,) = resolved.warnings
     assert (note.code, "was not run on a GPU" in text_of(note)) == ("untried", True)
-    assert "such as the CUDA toolkit: the plan checks for it" in text_of(note)
+    assert "such as the CUDA toolkit; the plan checks for it" in text_of(note)
     bare = replace(note, params={**note.params, "needs_more": False})
     assert text_of(bare).endswith("the real package was not run on a GPU.")
 
@@ -478,7 +594,7 @@ def test_where_no_image_will_do_it_runs_natively_and_says_why() -> None:
     assert isinstance(resolved, Resolved)
     assert (resolved.runtime, resolved.environment) == ("native", "vllm-cuda12")
     assert text_of(resolved.reason).startswith(
-        "No image is compatible. This needs NVIDIA driver 580 or newer; found 570.86.10, "
+        "No image is compatible. This setup needs NVIDIA driver 580 or newer; found 570.86.10, "
     )
     assert refused("4xA6000", GPT_OSS, driver="570.86.10", release="25.11").code == "driver"
     assert refused(replace(machine("4xA6000"), interpreters=()), GPT_OSS, driver="570.86.10").code == "driver"

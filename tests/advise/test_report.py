@@ -66,15 +66,15 @@ def test_titles_for_people() -> None:
 
 
 def test_whose_memory_it_is() -> None:
-    assert report.bill_title(CHOICE).startswith("Memory: 85.8 MiB of 9.3 GiB")
-    assert report.bill_title(GPU).startswith("The GPU: ")
+    assert report.bill_title(CHOICE).startswith("Memory: 85.8 MiB used of 9.3 GiB")
+    assert report.bill_title(GPU).startswith("GPU memory: ")
     assert report.bill_title(replace(GPU, devices=(0, 1))).startswith("Each of 2 GPUs: ")
 
 
 def test_speed_with_its_range_and_who_says_so() -> None:
     assert report.speed_sentence(SPEED) == (
         "40 tokens/s per user (32 to 50), 160 in total, TTFT 180 ms, 1.2 s with all users at once. "
-        "Confidence: fair (close to what was measured); source: the wizard's roofline."
+        "Confidence: medium (close to what was measured); source: the wizard's roofline model."
     )
     bare = Speed(400.0, None, None, None, None, "somebody", "odd")
     assert report.speed_sentence(bare) == "2.5 tokens/s per user. Confidence: odd; source: somebody."
@@ -117,14 +117,14 @@ SLOW = replace(GPU, stack="transformers", tp=2, quantization="int4_awq", speed=r
 @pytest.mark.parametrize(
     ("criterion", "phrase"),
     [
-        ("room", "It has room for only 4 at a time, 1,024 tokens each"),
-        ("pace", "It is slower: 20 instead of 40 tokens/s per user."),
-        ("speed", "It is slower: 20 instead of 40"),
+        ("room", "It has room for only 4 users at a time, 1,024 tokens each"),
+        ("pace", "It is slower: 20 vs. 40 tokens/s per user."),
+        ("speed", "It is slower: 20 vs. 40"),
         ("simplicity", "It is harder to set up than vLLM"),
         ("precision", "for little more precision than bfloat16"),
         ("gpus", "It uses 2 GPUs instead of 1 GPU"),
         ("links", "over PCIe"),
-        ("tokens", "It has lower throughput: 160 tokens/s instead of 160 tokens/s"),
+        ("tokens", "It has lower throughput: 160 tokens/s vs. 160 tokens/s"),
         ("size", "Its weights take 6.7 MiB instead of 3.3 MiB"),
         (None, "It is equal in every comparison."),
     ],
@@ -137,10 +137,10 @@ def test_what_speaks_for_it_all_the_same() -> None:
     def why(criterion: str, choice: Choice, first: Choice) -> str:
         return text_of(comparison.behind("chat", criterion, choice, first))
 
-    assert why("simplicity", GPU, SLOW).endswith(", though it is faster: 40 instead of 20 tokens/s per user.")
+    assert why("simplicity", GPU, SLOW).endswith(", though it is faster: 40 vs. 20 tokens/s per user.")
     assert why("speed", GPU, SLOW).endswith(", though it uses only 1 GPU.")
     longer = replace(GPU, max_seq_len=2048)
-    assert why("tokens", longer, GPU).endswith(", though it has room for 2,048 tokens each.")
+    assert why("tokens", longer, GPU).endswith(", though it has room for 2,048 tokens per user.")
     smaller = replace(GPU, quantization="fp8", memory=replace(GPU.memory, weights_bytes=1))
     assert why("precision", smaller, GPU).startswith("It is less precise than bfloat16")
 
@@ -180,7 +180,7 @@ def test_reasons_are_selected_by_their_code() -> None:
 
 
 def test_large_numbers_have_commas_for_people() -> None:
-    assert report.choice_room(replace(CHOICE, max_batch_size=100_000)) == "100,000 at a time, 1,024 tokens each"
+    assert report.choice_room(replace(CHOICE, max_batch_size=100_000)) == "100,000 users at a time, 1,024 tokens each"
     refused = advise(CPU_HOST, GGUF, Constraints(users=90_000, max_len=1024)).rejections[0]
     assert "90,000 users × 1,024 tokens" in text_of(refused)
     refused = advise(CPU_HOST, GGUF, Constraints(max_len=100_000)).rejections[0]

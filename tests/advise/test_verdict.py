@@ -76,7 +76,7 @@ def test_too_little_memory_has_both_figures_and_others_the_first_sentence() -> N
     assert f"{size(cpu.memory_available_bytes)} free" in why(verdict(cpu, FACTS, Advice(False, (), (too_large,))))
     other = replace(too_large, code="driver")
     both = because("and", problem=reason, why=because("no-container-engine"))
-    sentence = "Tensor cores support FP8 from compute capability 8.9; the A100 has 8.0"
+    sentence = "Tensor cores support FP8 on compute capability 8.9 or higher; the A100 has 8.0"
     assert why(verdict(GPU, FACTS, Advice(False, (), (other,)))) == sentence
     assert why(verdict(GPU, FACTS, Advice(False, (), (replace(other, reason=both),)))) == sentence
     assert why(verdict(GPU, FACTS, Advice(False))) == ""

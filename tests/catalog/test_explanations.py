@@ -110,7 +110,7 @@ def test_the_parts_of_a_step_come_in_one_order() -> None:
         "From your facilitator",
         "What happens",
         "Why",
-        "Look at",
+        "What to look at",
         "What you type in tutorial 000",
     ]
     assert parts[0].text == "Wait for me here."

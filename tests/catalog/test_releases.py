@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import pairwise
 
 import pytest
 
+from wizard.catalog import profiles
 from wizard.catalog.environments import engines, pins
 from wizard.catalog.releases import (
     NONE,
     architectures,
+    ceiling,
     drivers,
     families,
     floor,
@@ -45,7 +48,9 @@ def test_every_floor_has_a_source_and_can_be_met() -> None:
         assert model.source
         for column, engine in (("vllm", "vllm"), ("trtllm", "trtllm"), ("llm_api", "trtllm")):
             first = model.first.get(column, NONE)
-            if first != NONE:
+            if column in table.read and first != NONE:
+                assert version(first) <= version(table.read[column])  # an image with it may be still to come
+            elif first != NONE:
                 assert any(version(each.engine) >= version(first) for each in images(engine).releases), (
                     model.name,
                     column,
@@ -132,7 +137,8 @@ def test_environments_come_newest_first_and_fit_their_pins(stack: str) -> None:
     ("name", "stack", "first"),
     [
         ("GptOssForCausalLM", "vllm", "0.10.1"),
-        ("GptOssForCausalLM", "sglang", "0.5.2"),
+        ("GptOssForCausalLM", "sglang", "0.5.1"),
+        ("GptOssForCausalLM", "transformers", "4.55.0"),
         ("FalconForCausalLM", "sglang", NONE),
         ("GptOssForCausalLM", "trtllm-engine", None),
         ("NobodysModel", "vllm", None),
@@ -144,3 +150,39 @@ def test_first_versions_are_of_the_table_or_of_the_stack_itself(
     name: str | None, stack: str, first: str | None
 ) -> None:
     assert floor(architectures().models, name, stack) == first
+
+
+@pytest.mark.parametrize(
+    ("name", "stack", "last"),
+    [
+        ("BambaForCausalLM", "vllm", "0.23.0"),
+        ("BambaForCausalLM", "transformers", None),
+        ("LlamaForCausalLM", "vllm", None),
+        ("NobodysModel", "vllm", None),
+        (None, "vllm", None),
+    ],
+)
+def test_last_versions_are_of_models_that_a_release_dropped(name: str | None, stack: str, last: str | None) -> None:
+    assert ceiling(architectures().models, name, stack) == last
+
+
+def test_last_versions_follow_first_ones_and_end_before_what_was_read() -> None:
+    table = architectures()
+    assert set(table.read) == {"vllm", "sglang", "transformers"}
+    for model in table.models:
+        for column, last in model.last.items():
+            assert version(model.first[column]) <= version(last) < version(table.read[column]), model.name
+
+
+def test_models_to_chat_with_are_in_the_table() -> None:
+    """Those of the models that the wizard lists, and of the families of 2024 to 2026."""
+    configs = (profiles.find("releases/architectures.toml").parent.parent / "configs").glob("*.json")
+    listed = {json.loads(config.read_text(encoding="utf-8"))["config"]["architectures"][0] for config in configs}
+    families_of = """
+        Qwen3Next Qwen3_5 Qwen3_5Moe Glm4 Glm4Moe GlmMoeDsa MiniMaxM2 NemotronH Granite GraniteMoeHybrid Lfm2 SmolLM3
+        Olmo2 Olmo3 PhiMoE Gemma3n Ministral3 KimiLinear DeepseekV32 DeepseekV4 Step3p5 MiMo HunYuanDenseV1 HunYuanMoEV1
+        Ernie4_5 Ernie4_5_Moe SeedOss Exaone4 Apertus FalconH1 Jamba Bamba Zamba2"""
+    seeing = "Qwen3_5 Gemma3n Gemma4 Mistral3 KimiK25 MiniMaxM3Sparse Step3VL"
+    wanted = listed | {f"{name}ForCausalLM" for name in families_of.split()}
+    wanted |= {f"{name}ForConditionalGeneration" for name in seeing.split()}
+    assert wanted <= {model.name for model in architectures().models}

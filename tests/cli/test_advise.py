@@ -178,7 +178,7 @@ def test_explain_shows_formulas_with_their_numbers(model: str, capsys: pytest.Ca
 def test_help_says_what_a_bare_config_lacks(capsys: pytest.CaptureFixture[str]) -> None:
     _, printed, _ = run(capsys, "advise", "--help")
     printed = " ".join(printed.split())
-    assert "a folder with only a config.json" in printed
+    assert "if the folder contains only a config.json" in printed
     assert "hf_quant_config.json" in printed
 
 

@@ -54,7 +54,7 @@ def test_a_folder_without_weights_is_not_looked_for_on_the_hub() -> None:
 @pytest.mark.parametrize(
     ("changes", "flags", "reason"),
     [
-        ({"num_attention_heads": 7, "hidden_size": 448}, ("--tp", "2"), "7 attention heads"),
+        ({"num_attention_heads": 7, "num_key_value_heads": 7, "hidden_size": 448}, ("--tp", "2"), "7 attention heads"),
         ({}, ("--pp", "4"), "2 layers"),
         ({"quantization_config": AWQ}, ("--quantization", "fp8"), "stored as INT4 AWQ"),
         ({"quantization_config": AWQ}, ("--quantization", "int4_gptq"), "stored as INT4 AWQ"),
@@ -179,3 +179,12 @@ def test_a_python_that_cannot_serve_is_refused_before_anything_is_made(
     given = (command, model("it"), "--engine-python", path, *flags)
     assert refusal(*given)["code"] == code
     assert wizard_inside(*given).returncode == status
+
+
+@pytest.mark.parametrize("command", [("plan",), ("advise",), ("up", "--yes")])
+def test_a_model_that_does_not_chat(command: tuple[str, ...]) -> None:
+    folder(Path("bert"), {"architectures": ["BertModel"], "model_type": "bert"})
+    error = refusal(*command, "./bert", "--hardware", "1xL4")
+    assert error["code"] == "TW-A24"
+    assert "embedding model" in error["what"]
+    assert "--runner pooling" in error["todo"]

@@ -44,7 +44,7 @@ def test_what_is_missing_with_its_commands(tmp_path: Path) -> None:
     (tmp_path / "host.json").write_text(to_json(without_driver))
     done = wizard("prerequisites", "--hardware", str(tmp_path / "host.json"))
     assert done.returncode == 3
-    assert "NVIDIA driver: missing." in done.stdout
+    assert "NVIDIA driver: not available (" in done.stdout
     assert "$ sudo apt-get install -y nvidia-container-toolkit" in done.stdout
     assert "prerequisites --run" not in done.stdout, "it would install them on this machine"
     assert "triton-wizard prerequisites --run toolkit" in _text(LACKING, here=True)

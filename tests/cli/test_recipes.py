@@ -68,8 +68,8 @@ def test_every_recipe_is_planned_for_its_machines(name: str, machine: str) -> No
     ):
         if answer in answers and not (name == "tutorial-004-mixtral" and answer == "quantization"):
             assert choice[field] == answers[answer]
-    assert [f"Fixed: {note}" for note in recipe.repaired] == [
-        note for note in plan["notes"] if note.startswith("Fixed: ")
+    assert [f"Differs from the tutorial: {note}" for note in recipe.repaired] == [
+        note for note in plan["notes"] if note.startswith("Differs from the tutorial: ")
     ]
     assert [f"Not supported yet: {note}" for note in recipe.later] == [
         note for note in plan["notes"] if note.startswith("Not supported yet: ")
@@ -84,7 +84,7 @@ def test_a_flag_goes_before_the_recipe() -> None:
 def test_a_recipes_options_shape_its_plan() -> None:
     assert "engine-environment" in [step["id"] for step in planned("tutorial-003", "--hardware", "1xA100")["steps"]]
     other = planned("tutorial-003", "--hardware", "1xA100", "--stack", "vllm", "--release", "25.11")
-    assert not any(note.startswith("Fixed: ") for note in other["notes"])  # they are not about vLLM
+    assert not any(note.startswith("Differs from the tutorial: ") for note in other["notes"])  # they are not about vLLM
 
 
 def test_a_gated_model_names_the_page_of_its_licence() -> None:
@@ -96,7 +96,7 @@ def test_a_gated_model_names_the_page_of_its_licence() -> None:
 def test_the_repairs_are_shown_beneath_the_steps() -> None:
     shown = wizard_inside("plan", "tutorial-001", "--hardware", "1xL4", "--offline", HF_HUB_OFFLINE="1").stdout
     assert shown.index("Before you start:") > shown.index("Get the model")
-    assert "Fixed: No 72 GB image is built" in shown
+    assert "Differs from the tutorial: No 72 GB image is built" in shown
 
 
 @pytest.mark.parametrize(

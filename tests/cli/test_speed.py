@@ -49,7 +49,7 @@ def test_in_words(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = speed(capsys, "--hardware H200", model)
     assert status == 0
     assert "ms per token" in out
-    assert "Source: roofline; confidence: good." in out
+    assert "Source: roofline; confidence: high." in out
 
 
 def test_without_enough_gpus(model: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -129,7 +129,7 @@ def test_an_answer_is_stopped_regenerated_copied_saved_and_found(
     terminal.shows("Chat with chain at http", "context")
     longest(terminal, 512, ("000", 512_000))
     terminal.press("Tell me", ENTER)
-    terminal.shows(CYCLE[:2], "Esc stops it")
+    terminal.shows(CYCLE[:2], "Esc to stop")
     terminal.press(ESCAPE)
     terminal.shows("■ stopped")
 

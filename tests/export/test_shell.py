@@ -64,4 +64,4 @@ def test_the_same_plan_is_the_same_text_and_has_no_secret(tmp_path: Path) -> Non
 
 def test_the_script_says_who_does_not_stop_its_server(tmp_path: Path) -> None:
     head = script(plan_of(tmp_path, python_step("s", "pass"))).split("set -euo")[0]
-    assert "`triton-wizard down` does not stop them" in " ".join(head.replace("#", "").split())
+    assert "use `kill` to stop them, not `triton-wizard down`" in " ".join(head.replace("#", "").split())

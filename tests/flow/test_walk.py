@@ -36,7 +36,15 @@ from wizard.flow.values import (
     Watch,
 )
 from wizard.flow.walk import begin, resume, step
-from wizard.kernel.errors import HostError, ModelError, NetworkError, ServerError, UsageError, WizardError
+from wizard.kernel.errors import (
+    HostError,
+    InfeasibleError,
+    ModelError,
+    NetworkError,
+    ServerError,
+    UsageError,
+    WizardError,
+)
 from wizard.kernel.values import to_json
 from wizard.plan.offers import Suggestion
 from wizard.plan.plan import Plan, Ports
@@ -275,6 +283,13 @@ def test_a_python_that_cannot_serve_is_reported_and_dropped() -> None:
     assert "engine_python" not in known(walk.state)
     stuck = Walk(State({"model": "demo"}), Advise=refused)(None)
     assert isinstance(stuck.following, Finished)
+
+
+def test_a_model_that_does_not_chat_is_asked_again() -> None:
+    refused, facts = InfeasibleError("TW-A24", "it embeds", "Use vLLM."), replace(GGUF, ref="bert", task="embedding")
+    walk = Walk(State({"model": "bert"}), Inspect=facts, Advise=refused)(None)
+    assert (walk.asks, [error.code for error in walk.errors]) == ("model", ["TW-A24"])
+    assert "model" not in walk.state.given
 
 
 def test_a_plan_that_cannot_be_made_asks_for_another_name_or_leads_to_the_advice() -> None:

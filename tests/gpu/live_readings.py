@@ -63,14 +63,16 @@ def same(mine: str | float | None, theirs: str, slack: float) -> bool:
 
 def main() -> int:
     monitor, wrong = Monitor(), 0
-    monitor.read()
-    time.sleep(1)  # traffic and the processor's utilisation take two readings
+    monitor.read()  # traffic and the processor's utilisation take two readings
+    processes = {int(pid) for (pid,) in smi("compute-apps", "pid") if pid.isdigit()}
     began = time.perf_counter()
     reading = monitor.read()
     print(f"a reading took {(time.perf_counter() - began) * 1000:.1f} ms; processor: {reading.cpu}")
     rows = smi("gpu", ",".join(FIELDS))
-    processes = {int(pid) for (pid,) in smi("compute-apps", "pid") if pid.isdigit()}
     monitor.close()
+    if reading.cpu.utilisation is None:
+        wrong += 1
+        print(f"DIFFERENT: the processor's utilisation is unknown: {reading.cpu.unknown}")
     if reading.problem or len(rows) != len(reading.gpus) or not rows:
         print(f"DIFFERENT: nvidia-smi lists {len(rows)} GPUs, the reading {len(reading.gpus)}: {reading.problem}")
         return 1

@@ -94,7 +94,7 @@ def test_a_tensor_type_from_the_future_leaves_the_bytes_unknown(path: Path) -> N
         (tiny(general__alignment=(U32, 0)).bytes(), "alignment"),
         (b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "no tensors"),
         (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("k") + b"\x4d\0\0\0" + bytes(9), "type 77"),
-        (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1 << 40) + bytes(40), "claims"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1 << 40) + bytes(40), "too long"),
     ],
 )  # fmt: skip
 def test_no_usable_model_is_refused_as_tw_m09(path: Path, raw: bytes, why: str) -> None:
@@ -150,7 +150,7 @@ def test_absurd_counts_end_at_once(path: Path, place: int, count: int) -> None:
 def test_lists_that_nobody_needs_are_refused_even_in_a_huge_file() -> None:
     pair = text("tokenizer.ggml.merges") + struct.pack("<IIQ", ARRAY, STRING, 1 << 30)
     raw = b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + pair + bytes(8000)
-    with pytest.raises(ModelError, match="1073741824 entries"):
+    with pytest.raises(ModelError, match="too many entries: 1073741824"):
         gguf.parse_beginning(raw, 1 << 42, "remote")
 
 

@@ -96,6 +96,7 @@ AWQ = safetensors(
         "model.layers.0.mlp.up_proj.qweight": {"dtype": "I32", "shape": [64, 16], "data_offsets": [0, 4096]},
         "model.layers.0.mlp.up_proj.scales": {"dtype": "F16", "shape": [1, 128], "data_offsets": [4096, 4352]},
         "model.layers.2.mlp.up_proj.scales": {"dtype": "F16", "shape": [1, 128], "data_offsets": [4352, 4608]},
+        "model.layers.1.input_layernorm.weight": {"dtype": "F16", "shape": [64], "data_offsets": [4608, 4736]},
     }
 )
 
@@ -110,9 +111,21 @@ def quantised(fake: FakeHub) -> str:
 def test_headers_of_quantised_weights_are_read_whatever_the_hub_counts(fake: FakeHub) -> None:
     facts = find(quantised(fake))
     assert facts.stored is not None
-    assert (facts.stored.mlp, facts.stored.total) == (4352, 4352)
+    assert (facts.stored.mlp, facts.stored.total) == (4352, 4480)
     assert facts.weight_bytes == len(AWQ) - 256  # the layer after the last is for multi-token prediction
     assert facts.parameters == 80448
+
+
+def test_a_diffusion_pipeline_is_named(fake: FakeHub) -> None:
+    fake.repos["org/pipeline"] = FakeRepo({"model_index.json": b"{}", "unet/diffusion_pytorch_model.bin": b""})
+    assert find("org/pipeline").task == "diffusion"
+
+
+def test_the_files_of_sentence_transformers_are_read(fake: FakeHub) -> None:
+    modules = b'[{"type": "sentence_transformers.models.Pooling"}]'
+    files = {"config.json": json.dumps(LLAMA_CONFIG).encode(), "model.safetensors": AWQ, "modules.json": modules}
+    fake.repos["org/embedder"] = FakeRepo(files)
+    assert find("org/embedder").task == "embedding"
 
 
 def test_headers_that_come_too_late_are_done_without(fake: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:

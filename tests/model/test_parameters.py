@@ -111,9 +111,9 @@ def test_what_layers_keep(name: str, groups: list[tuple[int, int, int, int | Non
         ("Qwen/Qwen2.5-7B", {"use_sliding_window": True, "sliding_window": 4096}, (28, 0)),
         ("Qwen/Qwen2-57B-A14B", {"use_sliding_window": True, "max_window_layers": 10}, (23, 5)),
         ("Qwen/Qwen3-30B-A3B", {"use_sliding_window": True, "sliding_window": 1024}, (0, 48)),
-        ("mistralai/Mistral-7B-v0.1", {"layer_types": ["full_attention"] * 30}, (32, 0)),
+        ("mistralai/Mistral-7B-v0.1", {"layer_types": ["full_attention"] * 34}, (32, 0)),
         ("meta-llama/Llama-4-Maverick-17B-128E", {"text_config": {"no_rope_layer_interval": 3}}, (16, 32)),
-        ("google/gemma-2-9b", {"layer_types": [{"odd": 1}] * 42}, (42, 0)),
+        ("google/gemma-2-9b", {"layer_types": ["odd"] * 42}, (42, 0)),
     ],
 )
 def test_windows_after_the_fields_of_each_family(name: str, changes: dict[str, Any], windows: tuple[int, int]) -> None:
@@ -122,9 +122,62 @@ def test_windows_after_the_fields_of_each_family(name: str, changes: dict[str, A
     assert (full, sum(group.layers for group in groups if group.window)) == windows
 
 
-def test_layers_with_a_state_keep_nothing_for_a_token() -> None:
-    groups = anatomy_of(LLAMA_CONFIG, layer_types=["linear_attention", "full_attention"]).attention
-    assert groups == (Attention(1, 2, 16, 16), Attention(1, 0, 0, 0))
+@pytest.mark.parametrize(
+    ("name", "state_bytes"),
+    [  # vLLM 0.31, mamba_utils.py, for one sequence, in all layers
+        ("Qwen/Qwen3.5-27B", 153_944_064),
+        ("Qwen/Qwen3.5-35B-A3B", 64_389_120),
+        ("Qwen/Qwen3.5-397B-A17B", 192_061_440),
+        ("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", 49_082_368),
+        ("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8", 170_229_760),
+        ("nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", 407_961_600),
+        ("nvidia/Nemotron-H-56B-Base-8K", 912_605_184),
+    ],
+)
+def test_recurrent_states_are_those_that_vllm_keeps(name: str, state_bytes: int) -> None:
+    assert sum(group.layers * group.state_bytes for group in public(name).attention) == state_bytes
+
+
+def test_a_state_has_the_dtype_of_the_config() -> None:
+    config = PUBLIC["nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"]["config"]
+    (state,) = (group for group in anatomy_of(config, mamba_ssm_cache_dtype="bfloat16").attention if group.state_bytes)
+    assert state.state_bytes == 64 * 64 * 128 * 2 + 3 * 6144 * 2
+
+
+def test_layers_with_a_state_of_unknown_size_are_not_counted() -> None:
+    facts = facts_of({**LLAMA_CONFIG, "layer_types": ["linear_attention", "full_attention"]})
+    assert facts.anatomy is None
+    assert "parameters" in facts.unknown
+
+
+def test_heads_of_layers_with_a_window_may_differ() -> None:
+    assert public("google/gemma-4-26B-A4B").attention == (Attention(5, 2, 512, 512), Attention(25, 8, 256, 256, 1024))
+    assert public("XiaomiMiMo/MiMo-V2-Flash").attention == (Attention(9, 4, 192, 128), Attention(39, 8, 192, 128, 128))
+
+
+def test_an_indexer_keeps_keys_in_the_layers_that_have_one() -> None:
+    def kept(name: str) -> list[tuple[int, int]]:
+        return [(group.layers, group.index_bytes) for group in public(name).attention]
+
+    assert kept("deepseek-ai/DeepSeek-V3.2") == [(61, 128 + 4)]  # FP8, and a scale
+    assert kept("zai-org/GLM-5.2") == [(21, 128 + 4), (57, 0)]
+    assert kept("MiniMaxAI/MiniMax-M3") == [(3, 0), (57, 2 * 128)]
+
+
+def test_layers_are_listed_by_letter_or_by_name() -> None:
+    letters = PUBLIC["nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"]["config"]
+    names = {"M": "mamba", "*": "attention", "E": "moe", "-": "mlp"}
+    listed = {**letters, "layers_block_type": [names[each] for each in letters["hybrid_override_pattern"]]}
+    listed = {
+        key: value for key, value in listed.items() if key not in ("hybrid_override_pattern", "num_hidden_layers")
+    }
+    assert anatomy_of(listed) == anatomy_of(letters)
+
+
+@pytest.mark.parametrize("name", ["hidden_size_per_layer_input", "num_kv_shared_layers"])
+def test_what_gemma_4_s_small_models_have_is_not_counted(name: str) -> None:
+    config = PUBLIC["google/gemma-4-26B-A4B"]["config"]
+    assert facts_of({**config, "text_config": {**config["text_config"], name: 10}}).anatomy is None
 
 
 def test_experts_that_only_some_layers_have() -> None:
@@ -147,7 +200,7 @@ def test_experts_that_the_family_has_not_are_not_guessed_at() -> None:
 
 
 def test_the_vision_part_is_not_counted_and_has_a_note() -> None:
-    assert "not counted" in facts_of(PUBLIC["google/gemma-3-4b-it"]["config"]).unknown["vision"]
+    assert "the total excludes it" in facts_of(PUBLIC["google/gemma-3-4b-it"]["config"]).unknown["vision"]
 
 
 ODD = st.recursive(

@@ -26,13 +26,13 @@ def test_a_small_gguf_file() -> None:
         "architecture  llama",
         "parameters    320 (320)",
         "weights       528 B in 1 file, gguf, Q8_0, 13.2 bits per weight",
-        "shape         2 layers, 64 wide, 4 heads, 2 for keys and values, 16 each",
+        "shape         2 layers, hidden size 64, 4 heads, 2 KV heads, head dim 16",
         "attention     GQA, 4 heads share 2 key-value heads",
-        "KV cache      256 bytes per token in 16 bits",
+        "KV cache      256 bytes per token at 16-bit precision",
         "vocabulary    4 tokens",
         "context       up to 512 tokens of prompt and answer",
         "license       apache-2.0",
-        "chat          included, answers end at </s> <|im_end|>",
+        "chat          template included; answers end at </s> <|im_end|>",
     ]
 
 
@@ -43,7 +43,7 @@ def test_a_folder_of_packed_weights_with_code_of_its_own() -> None:
     report = text(of_path(made, "./m"))
     assert "awq, group size 128, the rest bfloat16" in " ".join(report.split())
     assert "contains its own Python code" in report
-    assert "no template: the model continues text" in report
+    assert "no chat template: the model only completes text" in report
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,14 @@ def test_a_folder_of_packed_weights_with_code_of_its_own() -> None:
         ("mistralai/Mixtral-8x7B-v0.1", ["46.7 B (46,702,792,704), 12.9 B active per token"]),
         ("meta-llama/Llama-2-7b-hf", ["MHA, 32 heads", "524,288 bytes per token"]),
         ("google/gemma-2b", ["MQA, 8 heads share 1 key-value head KV cache"]),
-        ("deepseek-ai/DeepSeek-V3", ["MLA, a latent row of 576", "70,272 bytes per token"]),
+        ("deepseek-ai/DeepSeek-V3", ["MLA, 576-element latent vector", "70,272 bytes per token"]),
         (
             "google/gemma-3-1b-it",
-            ["22 of 26 layers keep 512 tokens", "26,624 bytes", "4,096 once the windows are full"],
+            [
+                "22 of 26 layers keep only the last 512 tokens",
+                "26,624 bytes",
+                "4,096 once the sliding windows are full",
+            ],
         ),
     ],
 )
@@ -65,10 +69,10 @@ def test_attention_and_cache_of_public_models(name: str, expected: list[str]) ->
     assert [fragment for fragment in expected if fragment not in report] == []
 
 
-def test_layers_without_a_cache_are_reported() -> None:
-    config = {**LLAMA_CONFIG, "layer_types": ["linear_attention", "full_attention"]}
-    report = text(describe(ModelFacts("m", "folder", "m", "m", None, None), config))
-    assert "1 of 2 layers keep no per-token state" in " ".join(report.split())
+def test_layers_with_a_state_and_layers_without_attention_are_reported() -> None:
+    config = PUBLIC["nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"]["config"]
+    report = " ".join(text(describe(ModelFacts("m", "folder", "m", "m", None, None), config)).split())
+    assert "23 of 52 layers keep a state of 46.8 MiB per sequence instead; 23 of 52 layers have no attention" in report
 
 
 def test_existing_quantization() -> None:
@@ -76,7 +80,7 @@ def test_existing_quantization() -> None:
     block = Quantization("fp8", 8.0, format="fp8_block", group_size=128, kv_dtype="fp8")
     facts = ModelFacts("m", "hub", "m", "m", None, None)
     assert "int4 gptq, no groups, in activation order" in text(replace(facts, quantization=gptq))
-    assert "fp8 block, blocks of 128 x 128, scales for a KV cache in fp8" in text(replace(facts, quantization=block))
+    assert "fp8 block, blocks of 128 x 128, fp8 KV cache scales" in text(replace(facts, quantization=block))
     assert "with a method unknown to the wizard" in text(replace(facts, quantization=Quantization("hqq")))
 
 

@@ -142,8 +142,8 @@ def test_a_plan_names_the_licence_and_the_machine_that_it_is_for() -> None:
     words = Tags(plan_html(made)).words
     assert "Serve demo as test with llama.cpp · Q8_0" in words
     assert "MIT" in words
-    assert "not for this machine" not in words
-    assert "Made for 4xA6000, not for this machine" in Tags(plan_html(replace(made, host="4xA6000"))).words
+    assert "not this machine" not in words
+    assert "This plan is for 4xA6000, not this machine" in Tags(plan_html(replace(made, host="4xA6000"))).words
 
 
 def test_like_gpus_are_counted_and_unknown_values_are_marked() -> None:
@@ -155,8 +155,8 @@ def test_like_gpus_are_counted_and_unknown_values_are_marked() -> None:
 def test_advice_names_the_recommendation_the_others_and_the_impossible() -> None:
     why = Rejection("vllm", None, 1, 1, "no-gpu", saying("vLLM needs an NVIDIA GPU."), (do("newer-gpu"),))
     words = Tags(advice_html(Advice(True, (CHOICE, replace(CHOICE, max_seq_len=512)), (why,)))).words
-    assert "Recommended: llama.cpp · Q8_0 · 4 at a time, 1,024 tokens each" in words
-    assert "Or: llama.cpp · Q8_0 · 4 at a time, 512 tokens each" in words
+    assert "Recommended: llama.cpp · Q8_0 · 4 users at a time, 1,024 tokens each" in words
+    assert "Or: llama.cpp · Q8_0 · 4 users at a time, 512 tokens each" in words
     assert "→ a newer GPU" in words
     assert "No supported configuration can serve" in advice_html(Advice(False, (), (why,)))
 
@@ -165,7 +165,7 @@ def test_the_memory_bill_says_in_words_what_the_bar_shows() -> None:
     memory = Memory(8 * 2**20, 1024, 16384, 2**20, 75 * 2**20, 100 * 2**20, 2**30)
     words = Tags(memory_html(replace(CHOICE, memory=memory))).words
     for part in (
-        "100 MiB of 1.0 GiB",
+        "100 MiB used of 1.0 GiB",
         "weights 8.0 MiB",
         "KV cache 16.0 MiB",
         "overhead 75.0 MiB",

@@ -79,7 +79,7 @@ def test_a_recipe_with_a_typo(monkeypatch: pytest.MonkeyPatch, table: str, expec
 def test_a_long_name_is_shortened() -> None:
     with pytest.raises(UsageError) as raised:
         read_answers(written(f"{'x' * 61} = 1"))
-    assert raised.value.what == f"answers.toml answers '{'x' * 60}', which is not a known question"
+    assert raised.value.what == f"unknown key '{'x' * 60}' in answers.toml"
 
 
 def test_no_such_file() -> None:

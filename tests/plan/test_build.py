@@ -41,7 +41,7 @@ def test_the_steps_are_those_of_the_default_recipe(workspace: Workspace) -> None
     plan = build(CPU_HOST, GGUF, CHOICE, workspace)
     assert [step.id for step in plan.steps] == ["environment", "model", "repository", "start", "ready", "question"]
     assert (plan.name, plan.model, plan.workspace, plan.host) == ("demo", "demo", str(workspace.root), CPU_HOST.source)
-    assert plan.notes[0] == "Python 3.11.7 at /opt/python3.11/bin/python3.11 runs the server's models."
+    assert plan.notes[0] == "The server runs its models with Python 3.11.7 at /opt/python3.11/bin/python3.11."
     assert all("is in use" in note for note in plan.notes[1:])  # other tests may hold its ports
     assert build(CPU_HOST, GGUF, CHOICE, workspace, name="mine").name == "mine"
     assert all(step.title and step.why and step.actions for step in plan.steps)
@@ -237,8 +237,8 @@ def test_200_mib_stay_free(workspace: Workspace, room: int, enough: bool, monkey
         return
     with pytest.raises(WorkspaceError) as caught:
         build(CPU_HOST, GGUF, CHOICE, workspace)
-    assert f"in {workspace.root} plus 200 MiB to keep free" in caught.value.what
-    assert caught.value.todo == "Free some space, or choose another folder with --workspace DIR."
+    assert "plus 200 MiB of headroom" in caught.value.what
+    assert caught.value.todo == "Free up some space, or choose another folder with --workspace DIR."
 
 
 def disks(monkeypatch: pytest.MonkeyPatch, free: dict[Path, int]) -> None:
@@ -376,7 +376,7 @@ def test_a_disk_without_room_for_the_image(
     with pytest.raises(WorkspaceError) as caught, user_errors():
         build(here, LLAMA, IN_AN_IMAGE, workspace)
     assert caught.value.code == "TW-L02"
-    assert "plus 200 MiB to keep free" in caught.value.what  # else what is needed would seem to be there
+    assert "plus 200 MiB of headroom" in caught.value.what  # else what is needed would seem to be there
     engine_that_has(tmp_path, monkeypatch=monkeypatch, root="/dev/shm")  # a disk of its own
     with pytest.raises(WorkspaceError) as caught, user_errors():
         build(here, LLAMA, IN_AN_IMAGE, workspace)
@@ -423,6 +423,8 @@ def test_every_disk_holds_what_comes_to_it(
         return
     with pytest.raises(WorkspaceError) as caught:
         build(here, LLAMA, IN_AN_IMAGE, workspace)
-    assert (" required for the image in /dev/shm plus" in caught.value.what) == (full == "images")
-    remedy = "move the engine's image folder" if full == "images" else "choose another folder with --workspace DIR"
-    assert caught.value.todo == f"Free some space, or {remedy}."
+    assert ("for the image in /dev/shm: needs" in caught.value.what) == (full == "images")
+    remedy = (
+        "move the container engine's image folder" if full == "images" else "choose another folder with --workspace DIR"
+    )
+    assert caught.value.todo == f"Free up some space, or {remedy}."

@@ -16,7 +16,7 @@ OTHER = Quantization("bitnet", 2)
 """A method that the wizard has no name of its own for."""
 PICKLE, SAFE = WeightFile("a.bin", None, "pickle"), WeightFile("a.safetensors", None, "safetensors")
 
-STORED = "org/model is stored as {}; vLLM serves it as stored, not as {}"
+STORED = "org/model is stored as {}; vLLM serves it as is, not as {}"
 MODEL = replace(FACTS, ref="org/model")
 
 
@@ -35,8 +35,8 @@ def test_weights_are_served_as_they_are_stored_or_as_the_stack_loads_them(
     [
         (None, "int4_awq", STORED.format("16-bit weights", "int4_awq"), "--quantization none, or"),
         (AWQ, "none", STORED.format("int4_awq", "16-bit weights"), "--quantization int4_awq, or"),
-        (AWQ, None, STORED.format("int4_awq", "16-bit weights"), "in 16-bit weights."),
-        (AWQ, "fp8", STORED.format("int4_awq", "fp8"), "in fp8."),
+        (AWQ, None, STORED.format("int4_awq", "16-bit weights"), "as 16-bit weights."),
+        (AWQ, "fp8", STORED.format("int4_awq", "fp8"), "as fp8."),
         (OTHER, "fp8", STORED.format("bitnet", "fp8"), "--quantization bitnet, or"),
     ],
 )

@@ -20,8 +20,8 @@ def headings(*, why: bool | None = None, workshop: Workshop | None = None) -> li
 
 def test_a_step_is_explained_with_its_plans_reason_unless_that_is_shown_anyway() -> None:
     assert headings() == headings(why=True)
-    assert headings()[:3] == ["What happens", "Why", "Look at"]
-    assert headings(why=False)[:2] == ["What happens", "Look at"]
+    assert headings()[:3] == ["What happens", "Why", "What to look at"]
+    assert headings(why=False)[:2] == ["What happens", "What to look at"]
     assert "Because." in [part.text for part in of_step(PLAN, STEP, Workshop())]
 
 

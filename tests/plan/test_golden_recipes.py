@@ -80,7 +80,7 @@ def test_tutorial_004_serves_as_many_sequences_as_vllm_does_by_itself(name: str,
     assert (json.loads(text)["max_num_seqs"], json.loads(text)["max_model_len"]) == (256, length)
     assert (made.choice.max_batch_size, made.choice.max_seq_len) == (16, length)
     assert "Up to 256 sequences run concurrently (max_num_seqs)." in step.why
-    assert f"The KV cache has room for 16 of {length:,} tokens each" in step.why
+    assert f"The KV cache has room for 16 of them at {length:,} tokens each" in step.why
 
 
 def test_tutorial_001_says_why_its_type_is_another() -> None:

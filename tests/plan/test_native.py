@@ -136,7 +136,7 @@ def test_the_users_python_is_tried_with_its_gpus_and_left_as_it_is() -> None:
 def test_the_users_python_runs_what_has_the_engine() -> None:
     assert OWN.python == VENV.path
     assert OWN.checked == Path(OWN.prepare()[1].done.files[1]).parent / "checked"
-    runs = "Python 3.11.7 at /opt/python3.11/bin/python3.11 runs the server's models."
+    runs = "The server runs its models with Python 3.11.7 at /opt/python3.11/bin/python3.11."
     assert OWN.notes == (runs, "Uses the engine in /opt/venv/bin/python; nothing is installed there.")
     assert APART.notes == (runs,)
     alone = (("A", "1"), ("PYTHONPATH", ""), ("PYTHONNOUSERSITE", "1"))

@@ -81,7 +81,7 @@ def test_a_port_in_use_is_moved_upwards_and_named(held: int, name: str) -> None:
         moved = [*wanted]
         moved[held] += 1
         assert ports == Ports(*moved)
-        assert changes == [f"Port {wanted[held]} is in use; {name} uses {moved[held]} instead."]
+        assert changes == [f"Port {wanted[held]} is in use; the {name} port is {moved[held]} instead."]
 
 
 def test_tritons_own_ports_are_tried_first(monkeypatch: pytest.MonkeyPatch) -> None:

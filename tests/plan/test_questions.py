@@ -166,7 +166,7 @@ def test_a_long_wrong_answer_is_shortened(length: int, shown: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        ("", "it is empty"),
+        ("", "it must not be empty"),
         ("/opt/a:b/python", "a path with a colon cannot be on PATH"),
         ("/opt/\n/python", "it contains a line break or a control character"),
     ],

@@ -41,7 +41,7 @@ def test_the_plan_that_was_carried_out_last_and_can_be_read(tmp_path: Path) -> N
 AWAY = replace(CPU_HOST, source="cpu")
 """Its ports are not looked at."""
 HUB = replace(GGUF, ref="org/model", source="hub", location="org/model", local=False)
-AGAIN = "The server demo is running with other settings; it is restarted with these."
+AGAIN = "The server demo is running with different settings; the plan restarts it with these."
 
 
 @pytest.fixture
@@ -137,7 +137,10 @@ def test_a_recipe_settles_question_options_and_notes_for_its_own_stack(workspace
     made = planned(workspace, facts, host=away, choice=IN_IMAGE)
     assert sequences(made) == 256
     assert question(made) == tutorial.first_question == "What is machine learning?"
-    repaired = [*(f"Fixed: {text}" for text in tutorial.repaired), *(f"Not supported yet: {t}" for t in tutorial.later)]
+    repaired = [
+        *(f"Differs from the tutorial: {text}" for text in tutorial.repaired),
+        *(f"Not supported yet: {t}" for t in tutorial.later),
+    ]
     assert [*made.notes[-len(repaired) :]] == repaired
     plain = planned(workspace, FACTS, host=away, choice=IN_IMAGE)
     assert sequences(plain) == IN_IMAGE.max_batch_size

@@ -73,6 +73,6 @@ def test_the_links_speed_is_named_where_something_is_downloaded() -> None:
 def test_a_plan_for_another_machine_is_marked() -> None:
     here = plan(Estimate(1))
     assert here.is_for_here
-    assert takes(here) == ("1 step · about 1.0 s · everything in /w",)
+    assert takes(here) == ("1 step · about 1.0 s · files in /w",)
     _, away = takes(replace(here, host="2xH100\n"))
-    assert away == "Made for 2xH100, not for this machine: you can view it, but not run it."
+    assert away == "This plan is for 2xH100, not this machine: you can view it but not run it."

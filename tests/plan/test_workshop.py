@@ -84,6 +84,6 @@ def test_pins_are_shown_with_their_questions() -> None:
     assert pinned_words(mine, "review") == "Set by your facilitator: Server name: first"
     assert pinned_words(mine, "machine") == ""
     switches = [Workshop("Mine", pin={"as_published": value}) for value in (True, False)]
-    prefix = "Set by your facilitator: Only exactly these files: "
+    prefix = "Set by your facilitator: Serve the model as published: "
     assert [pinned_words(workshop, "advice") for workshop in switches] == [f"{prefix}yes", f"{prefix}no"]
     assert pinned_words(Workshop(), "advice") == ""

@@ -60,14 +60,14 @@ def test_nvidias_hook_is_enough_for_docker(programs: Path) -> None:
     [
         (
             "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock",
-            "no permission for Docker's socket: run `sudo usermod -aG docker $USER`",
+            "no permission to access the Docker socket: run `sudo usermod -aG docker $USER`",
         ),
         (
             "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
             "the Docker daemon does not respond: start it",
         ),
         ("\x1b[31mfirst\x1b[0m\nthe last line says it", "the last line says it"),
-        ("", "it returned no readable response"),
+        ("", "the container engine returned no readable response"),
     ],
 )
 @pytest.mark.parametrize("status", [0, 1])  # releases differ in it
@@ -86,7 +86,7 @@ def test_errors_inside_the_answer_count_too() -> None:
         {("docker", "version"): Answer(0, "Docker version 20.10.24\n", ""), ("docker", "info"): Answer(0, info, "")}
     )
     assert engine.problem is not None
-    assert engine.problem.startswith("no permission for Docker's socket")
+    assert engine.problem.startswith("no permission to access the Docker socket")
 
 
 def test_docker_host_is_respected_and_named(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def test_docker_with_invalid_output(programs: Path, answer: str) -> None:
     script(programs / "docker", f"echo '{answer}'")
     (engine,) = described(programs)
     assert (engine.client_version, engine.server_version) == (None, None)
-    assert engine.problem == "it returned no readable response"
+    assert engine.problem == "the container engine returned no readable response"
 
 
 def test_podman_under_dockers_name_is_listed_once(programs: Path) -> None:

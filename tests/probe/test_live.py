@@ -90,7 +90,7 @@ def test_a_gpu_at_work(read: Read) -> None:
         power_limit_watts=700.0,
         sm_clock_mhz=1980,
         processes=(GpuProcess(4711, "/usr/bin/python3", 38 * GIB),),
-        unknown={"nvlink": "it needs a second reading", "pcie": "it needs a second reading"},
+        unknown={"nvlink": "a second reading is needed", "pcie": "a second reading is needed"},
     )
 
 
@@ -143,7 +143,7 @@ def test_a_counter_that_this_gpu_has_not_leaves_the_other(driver: FakeDriver, mo
 def test_a_counter_that_cannot_be_leaves_the_other(read: Read) -> None:
     gpu = read(active(Fields={"138": 1 << 63, "139": 0, "197": 0, "198": 0}))
     assert "invalid number" in gpu.unknown["nvlink"]
-    assert gpu.unknown["pcie"] == "it needs a second reading"
+    assert gpu.unknown["pcie"] == "a second reading is needed"
 
 
 def test_processes_whose_memory_and_name_are_hidden(read: Read) -> None:

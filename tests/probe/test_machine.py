@@ -55,7 +55,7 @@ def test_docker_without_rights_is_part_of_the_description(quiet: Path) -> None:
     script(quiet / "bin/docker", "echo 'permission denied while trying to connect' >&2; exit 1")
     (engine,) = find(None, quiet).engines
     assert engine.problem is not None
-    assert engine.problem.startswith("no permission for Docker's socket")
+    assert engine.problem.startswith("no permission to access the Docker socket")
 
 
 def test_what_cannot_be_detected_is_unknown_with_its_reason(quiet: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def test_a_function_that_the_library_lacks_is_an_unknown_answer(driver: FakeDriv
 
 @pytest.mark.parametrize(
     ("reading", "reason"),
-    [("\udcff\udcfe", "unreadable text"), ("", "invalid response"), (CRASH, "crashed (SIGABRT)")],
+    [("\udcff\udcfe", "returned invalid text"), ("", "invalid response"), (CRASH, "crashed (SIGABRT)")],
 )
 def test_no_answer_can_end_more_than_itself(driver: FakeDriver, session: Nvml, reading: Any, reason: str) -> None:
     driver.says(readings("nvml-h200-x1") | {"driver": reading})

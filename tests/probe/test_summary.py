@@ -22,4 +22,4 @@ def test_power_is_shown_as_far_as_it_is_known(watts: float | None, limit: float 
     ],
 )
 def test_a_gpu_that_does_not_respond_says_why(unknown: dict[str, str], why: str) -> None:
-    assert summary.silence(GpuReading(1, "NVIDIA L4", unknown=unknown)) == f"It does not respond: {why}"
+    assert summary.silence(GpuReading(1, "NVIDIA L4", unknown=unknown)) == f"No readings: {why}"

@@ -159,7 +159,7 @@ def test_a_server_that_was_started_again_on_other_ports_is_found_there(
     assert "demo already answers in this chat" in raised.value.what
     out, err = capsys.readouterr()
     assert out == "You asked: one\n"
-    assert err.startswith("demo was restarted elsewhere; its address is now http://127.0.0.1:9000.\n")
+    assert err.startswith("demo was restarted at a new address: http://127.0.0.1:9000.\n")
     assert err.count("was restarted") == 1
     assert [asked.messages[-1].content for asked in journey.asked] == ["one"]
 

@@ -40,7 +40,7 @@ def test_both_answer_the_same_questions_each_in_a_conversation_of_its_own(
     assert out.splitlines() == [f"You asked: {word}" for word in ("before", "both", "both", "after")]
     lines = err.splitlines()
     assert lines.index("demo:") < lines.index("other:") < lines.index("demo: 100 ms in total · other: 100 ms in total")
-    assert "Both get the same questions from now on." in err
+    assert "Both models get the same questions from now on." in err
     assert lines[-2:] == ["Only demo answers from now on.", "220.0 tokens/s · TTFT 50 ms · 12 tokens"]
 
 
@@ -83,7 +83,7 @@ def test_stopping_the_first_answer_skips_the_second(tmp_path: Path) -> None:
     with Terminal("chat", str(tmp_path)) as terminal:
         terminal.sees("> ")
         terminal.types("/compare other\r")
-        terminal.sees("Both get the same questions")
+        terminal.sees("Both models get the same questions")
         terminal.sees("> ")
         terminal.types("on and on\r")
         terminal.sees("demo:\r\nYou asked: ")
@@ -103,7 +103,7 @@ def test_a_question_that_the_second_was_not_asked_replaces_none_of_its_own(
     with Terminal("chat", str(tmp_path), "kept=yes") as terminal:
         terminal.sees("> ")
         terminal.types("/compare other\r")
-        terminal.sees("Both get the same questions")
+        terminal.sees("Both models get the same questions")
         terminal.sees("> ")
         terminal.types("one\r")
         terminal.sees("total")

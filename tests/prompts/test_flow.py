@@ -188,7 +188,7 @@ def test_an_impossible_setup_is_refused_and_the_nearest_change_offered(flow: Flo
     terminal.sees("So many do not fit.")
     terminal.sees("Use the closest possible setup: 100 users")
     terminal.types(ENTER)
-    terminal.sees("100 at a time")
+    terminal.sees("100 users at a time")
     terminal.accepts(ADVICE)
     terminal.sees(PLAN)
     terminal.leaves()
@@ -197,12 +197,12 @@ def test_an_impossible_setup_is_refused_and_the_nearest_change_offered(flow: Flo
 
 def test_all_constraints_can_be_taken_back(flow: Flow, workspace: Workspace) -> None:
     terminal = flow("model=demo", "users=7", "tp=2")
-    terminal.sees("7 at a time")
+    terminal.sees("7 users at a time")
     terminal.sees(ADVICE)
     terminal.types("3\r")
     terminal.sees("Reset all constraints")
     terminal.types(UP + UP + ENTER)
-    terminal.sees("4 at a time")
+    terminal.sees("4 users at a time")
     terminal.sees(ADVICE)
     terminal.leaves()
     assert load_answers(workspace) == {"model": "demo"}
@@ -242,7 +242,7 @@ def test_the_commands_are_shown_and_the_name_is_changed(flow: Flow, workspace: W
 def test_a_plan_for_another_machine_is_only_shown(flow: Flow) -> None:
     terminal = flow("model=demo", "hardware=cpu")
     terminal.accepts(ADVICE)
-    terminal.sees("Made for cpu, not for this machine")
+    terminal.sees("This plan is for cpu, not this machine")
     terminal.sees("Finish; this plan cannot run on this machine")
     terminal.types(ENTER)
     assert terminal.ends() == 0
@@ -261,7 +261,7 @@ def test_the_numbers_are_explained_and_asked_for_again(flow: Flow) -> None:
 def test_all_choices_are_shown_when_requested() -> None:
     advice = Advice(True, tuple(replace(CHOICE, max_batch_size=users) for users in range(1, 12)))
     few, all_of_them = setup_options(advice, 8), setup_options(advice, 11)
-    assert [text for text, _ in few[8:]] == ["Show all 11 alternatives", *(text for text, _ in all_of_them[11:])]
+    assert [text for text, _ in few[8:]] == ["Show all 11 setups", *(text for text, _ in all_of_them[11:])]
     assert [choice for _, choice in all_of_them[:11]] == list(advice.choices)
 
 

@@ -96,7 +96,7 @@ def test_what_cannot_be_done_is_refused(talk: ChatSession, line: str, code: str)
     ("line", "problem", "todo"),
     [
         ("/logprobs 100", "invalid value: 100", "Enter a number from 0 to 20."),
-        ("/open", "no conversation was given", "Run /history to list them; for example: /open 1"),
+        ("/open", "no conversation was given", "Pass a number from /history, for example: /open 1"),
         ("/history x", "invalid value: x", "Enter a number from 1 to 10000."),
         ("/copy cod", "cannot copy cod", "Type /copy or /copy code."),
         ("/set temperature x", "temperature must be a number", "0 always picks the most likely token"),
@@ -159,7 +159,7 @@ def test_presets(talk: ChatSession) -> None:
 
 def test_context_is_an_estimate_without_a_tokenizer(talk: ChatSession) -> None:
     text = command(talk, "/context").text
-    assert text.startswith("31 of 1,024 tokens (3 %): an estimate")
+    assert text.startswith("31 of 1,024 tokens (3 %): estimated")
 
 
 def test_logprobs(talk: ChatSession) -> None:

@@ -35,7 +35,7 @@ def test_what_is_unknown_is_left_out_and_a_gpu_that_is_gone_says_why() -> None:
     gone = GpuReading(1, "NVIDIA \x1b[31mL4", unknown={"memory": "it fell off the bus"})
     assert reading_text(Reading(CpuReading(0.25, None, 8 * GIB, 2 * GIB, 54), (gone,))).splitlines() == [
         "CPU: 25% busy, 2.0 GiB free of 8.0 GiB, 54 °C",
-        "GPU 1 (NVIDIA L4): It does not respond: it fell off the bus",
+        "GPU 1 (NVIDIA L4): No readings: it fell off the bus",
     ]
 
 

@@ -73,8 +73,8 @@ def test_models_missing_for_the_same_reason_share_a_line(tmp_path: Path) -> None
         for number, why in enumerate(("it needs 40 GiB", *["the Hub does not respond"] * 4))
     )
     assert unavailable([large, *silent]) == [
-        "Not possible with Model 0: it needs 40 GiB",
-        "Not possible with 4 models: the Hub does not respond",
+        "Model 0 is not available: it needs 40 GiB",
+        "4 models are not available: the Hub does not respond",
     ]
 
 

@@ -200,7 +200,7 @@ def test_the_memory_bill_says_every_part_and_the_sum(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("COLUMNS", "80")
     memory = Memory(8 * 2**20, 1024, 16384, 2**20, 75 * 2**20, 100 * 2**20, 2**30)
     text = memory_text(replace(CHOICE, memory=memory))
-    assert text.startswith("Memory: 100 MiB of 1.0 GiB usable\n  [#=+oooo....")
+    assert text.startswith("Memory: 100 MiB used of 1.0 GiB usable\n  [#=+oooo....")
     assert "=  KV cache     16.0 MiB  1 KiB × 16,384 tokens of conversation" in text
     for line in ("#  weights      8.0 MiB", "+  activations  1.0 MiB", ".  free         924 MiB"):
         assert line in text
@@ -224,11 +224,11 @@ def test_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     why = Rejection("vllm", None, 1, 1, "no-gpu", saying("vLLM needs an NVIDIA GPU."), (do("newer-gpu"),))
     text = advice_text(Advice(True, (first, CHOICE), (why,)), GGUF)
-    assert "Recommended: llama.cpp · Q8_0 · 4 at a time, 1,024" in text
+    assert "Recommended: llama.cpp · Q8_0 · 4 users at a time, 1,024" in text
     assert "  - No NVIDIA GPU was found, so the CPU serves: 8 cores" in text
     assert "Note:\n  - The context was cut." in text
-    assert "Expected: 50 tokens/s per user, 50 in total, TTFT 120 ms.\n  Confidence: rough" in text
-    assert "\nOr 2: llama.cpp" in text
+    assert "Expected: 50 tokens/s per user, 50 in total, TTFT 120 ms.\n  Confidence: low" in text
+    assert "\nOption 2: llama.cpp" in text
     assert "Not possible: vLLM\n  vLLM needs an NVIDIA GPU.\n  → a newer GPU" in text
     assert max(map(len, text.split("\n"))) <= 60
     assert "No supported configuration can serve" in advice_text(Advice(False, (), (why,)), GGUF)
@@ -256,7 +256,7 @@ def test_a_plan_has_reasons_commands_estimates_and_notes(tmp_path: Path) -> None
 
 
 def test_a_plan_for_another_machine_says_so(tmp_path: Path) -> None:
-    assert "Made for 4xA6000, not for this machine" in plan_text(replace(plan(tmp_path), host="4xA6000"))
+    assert "This plan is for 4xA6000, not this machine" in plan_text(replace(plan(tmp_path), host="4xA6000"))
 
 
 def test_servers() -> None:
@@ -264,7 +264,7 @@ def test_servers() -> None:
     text = statuses_text(
         [Status("demo", "ready", ENDPOINT, "http://127.0.0.1:8000"), Status("a", "dead", None, "gone")], "up"
     )
-    assert text == "SERVER  STATE  WHERE\ndemo    ready  http://127.0.0.1:8000\na       dead   gone"
+    assert text == "SERVER  STATE  DETAILS\ndemo    ready  http://127.0.0.1:8000\na       dead   gone"
 
 
 def test_a_machine() -> None:
@@ -308,7 +308,7 @@ def test_advice_on_gpus(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     second = report.ordered(advice.choices)[1]
     assert f"Alternative: {report.choice_title(second)}. {report.reason(second, report.BEHIND)}" in words
     assert report.reason(advice.choices[0], report.LIMIT) in words
-    assert [f"Or {number}: " in words for number in range(2, TOP + 2)] == [*[True] * (TOP - 1), False]
+    assert [f"Option {number}: " in words for number in range(2, TOP + 2)] == [*[True] * (TOP - 1), False]
     assert f"… and {len(advice.choices) - TOP} more: --top {len(advice.choices)}" in words
     assert words.count("Not possible: ") == len(refusals.grouped(advice.rejections)) < len(advice.rejections)
     assert max(map(len, text.split("\n"))) <= width

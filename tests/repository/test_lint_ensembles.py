@@ -53,7 +53,7 @@ def second(member: str) -> str:
          ["R505 the tensor 'C' is TYPE_INT32 in the ensemble and TYPE_FP32 in 'good'"]),
         # what an ensemble may have
         (broken.ensemble(ENSEMBLE.replace('platform: "ensemble"', 'platform: "ensemble" backend: "python"')), {},
-         ['R501 ensemble_scheduling belongs to platform "ensemble"']),
+         ['R501 ensemble_scheduling requires platform: "ensemble" and no backend']),
         (broken.ensemble(ENSEMBLE + broken.GROUP), {}, ["R501 an ensemble cannot have its own instances"]),
         # dimensions
         (in_ensemble('"A" data_type: TYPE_INT32 dims: [ -1 ]', '"A" data_type: TYPE_INT32 dims: [ 5 ]'), {}, []),
@@ -72,9 +72,9 @@ def test_ensembles(files: Files, others: dict[str, Files], expected: list[str], 
 
 def test_members_that_there_are_are_named(tmp_path: Path) -> None:
     alone = {"e": broken.ensemble()}
-    assert {each.fix for each in findings(tmp_path / "a", alone)} == {"Use an existing one: none."}
+    assert {each.fix for each in findings(tmp_path / "a", alone)} == {"Available models: none."}
     more = {"e": broken.in_ensemble('"good"', '"nobody"'), "good": python(), "also": python()}
-    assert {each.fix for each in findings(tmp_path / "b", more)} == {"Use an existing one: also, good."}
+    assert {each.fix for each in findings(tmp_path / "b", more)} == {"Available models: also, good."}
 
 
 CHAIN = ENSEMBLE.replace('"IN"', '"A"').replace('"OUT"', '"C"')

@@ -234,7 +234,8 @@ def test_python_models(body: str, codes: list[str], tmp_path: Path) -> None:
 def test_where_python_is_not_python(tmp_path: Path) -> None:
     (finding,) = findings(tmp_path / "a", {"m": python(model="x = 1\ny = = 2\n")})
     assert (finding.file, finding.line, finding.column) == ("m/1/model.py", 2, 5)
-    assert finding.fix == f"Correct it. (Parsed as Python {'.'.join(map(str, sys.version_info[:2]))}; never run.)"
+    version = ".".join(map(str, sys.version_info[:2]))
+    assert finding.fix == f"Fix the syntax error. (The file was parsed as Python {version}, not run.)"
     (finding,) = findings(tmp_path / "b", {"m": python(model="# coding: nonsense")})
     assert (finding.what, finding.line) == ("not valid Python: unknown encoding: nonsense", None)
 
@@ -254,14 +255,14 @@ def test_python_that_no_parser_takes(error: Exception, tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     ("text", "code", "at", "fix"),
     [
-        ("data_type: ${x}", "R101", (1, 12), "Replace it with the tensor's type"),
-        ("x: 1 data_type:  ${x", "R101", (1, 18), "Replace it with the tensor's type"),
+        ("data_type: ${x}", "R101", (1, 12), "Set the tensor's type"),
+        ("x: 1 data_type:  ${x", "R101", (1, 18), "Set the tensor's type"),
         ("data_types: ${x}", "R101", (1, 13), "Fill it in"),
         ("${x}", "R101", (1, 1), "Fill it in"),
         ("\nx: ${x}", "R101", (2, 4), "Fill it in"),
         ('"\n${x}', "R101", (2, 1), "Fill it in"),
-        ('name: "m" x: 1', "R105", (1, 11), "Correct the field's name"),
-        ('name: "m', "R104", (1, 7), "Correct the text"),
+        ('name: "m" x: 1', "R105", (1, 11), "Correct the field name"),
+        ('name: "m', "R104", (1, 7), "Correct the configuration"),
     ],
 )
 def test_text(text: str, code: str, at: tuple[int, int], fix: str, tmp_path: Path) -> None:
@@ -357,7 +358,7 @@ def test_the_report_counts_and_names_the_repository(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     Path("empty").mkdir()
     assert report_text(lint(Path("empty"))).splitlines() == [
-        "empty: warning R207: the repository contains no model; a server starts on it but serves nothing",
+        "empty: warning R207: the repository contains no models; a server would start but serve nothing",
         "    Pass the folder that contains the models' folders.",
         "empty: 0 errors, 1 warning",
     ]

@@ -183,7 +183,9 @@ class FencedOs:
     def _ours(self, pid: int) -> bool:
         with contextlib.suppress(PermissionError):
             try:
-                return self.MARK.encode() in Path(f"/proc/{pid}/environ").read_bytes()
+                for _ in range(1000):  # a process has no environment while it becomes another program
+                    if environment := Path(f"/proc/{pid}/environ").read_bytes():
+                        return self.MARK.encode() in environment
             except FileNotFoundError:
                 raise ProcessLookupError from None
         return False

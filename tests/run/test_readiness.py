@@ -98,7 +98,7 @@ async def test_without_a_place_for_what_was_measured_the_server_is_ready_all_the
     (tmp_path / "w" / "calibration.jsonl").mkdir(parents=True)
     events, error = await events_of(planned())
     assert error is None
-    assert f"Could not save this to {tmp_path / 'w' / 'calibration.jsonl'}: Is a directory" in texts(events)
+    assert f"Could not save the measurements to {tmp_path / 'w' / 'calibration.jsonl'}: Is a directory" in texts(events)
 
 
 async def test_the_server_of_an_older_plan_is_stopped_first(planned: Make) -> None:

@@ -35,9 +35,11 @@ def started(start: Start, server: ServerFolder) -> tuple[str, list[str]]:
         assert find.note(server) == endpoint
         assert find.alive(endpoint)
         assert os.getsid(endpoint.pid) == endpoint.pid, "or it would end with the terminal"
-        assert [row.pid for row in proctable.marked(proctable.SERVER_MARK, str(server.root))] == [endpoint.pid]
         while "error\n" not in (log := Path(endpoint.log).read_text()):
             pass  # the test's own time limit ends it
+        while not (marked := proctable.marked(proctable.SERVER_MARK, str(server.root))):
+            pass  # a process has no environment while it becomes another program
+        assert [row.pid for row in marked] == [endpoint.pid]
         return log, changes
     finally:
         os.killpg(endpoint.pid, signal.SIGKILL)
@@ -53,7 +55,7 @@ def test_a_program_is_started(server: ServerFolder, monkeypatch: pytest.MonkeyPa
         log, changes = started(Start(("sh", "-c", SCRIPT, "sh"), (("GREETING", "hello"),), ports, "m"), server)
     assert log.startswith(f"hello in {server.root}, , --http-address=127.0.0.1 --http-port=")
     assert f"--http-port={port} " not in log
-    assert changes[0].startswith(f"Port {port} is in use; HTTP uses ")
+    assert changes[0].startswith(f"Port {port} is in use; the HTTP port is ")
     endpoint = find.note(server)
     assert endpoint
     assert endpoint.remove == ()

@@ -146,16 +146,16 @@ def test_json_has_codes_values_and_texts() -> None:
         },
         "remedies": [
             {"code": "options", "changes": {"max_len": 1024}, "params": {}, "text": "--max-len 1024"},
-            {"code": "fewer-users", "changes": {}, "params": {}, "text": "fewer --users"},
+            {"code": "fewer-users", "changes": {}, "params": {}, "text": "fewer users (--users)"},
         ],
         "text": "The model was trained for 1,024 tokens of context; you requested 4,096.",
-        "remedy": "--max-len 1024, or fewer --users",
+        "remedy": "--max-len 1024, or fewer users (--users)",
     }
     assert data(Note("split", {"tp": 2, "pp": 1, "gpus": 2, "link": "nvlink"})) == {
         "code": "split",
         "params": {"tp": 2, "pp": 1, "gpus": 2, "link": "nvlink"},
         "source": None,
-        "text": "tp 2 × pp 1: 2 GPUs share the weights, connected by NVLink.",
+        "text": "tp 2 × pp 1: 2 GPUs, connected by NVLink, share the weights.",
     }
 
 

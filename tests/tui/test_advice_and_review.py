@@ -36,8 +36,8 @@ async def test_the_advice_shows_memory_reasons_and_warnings() -> None:
         advice = await to_advice(pilot)
         shown = text_of(advice, "Text", "MemoryBill", "Notes")
         for word in (
-            "llama.cpp serves Q8_0 weights",
-            "140 MiB of 21.0 GiB",
+            "llama.cpp with Q8_0 weights",
+            "140 MiB used of 21.0 GiB",
             "6 KiB × 4,096 tokens",
             "quickest way to serve a GGUF file",
             "knows little beyond its own subject",
@@ -87,7 +87,7 @@ async def test_what_if_changes_bar_and_speed_at_once_and_is_taken_back() -> None
         await pilot.press("plus")
         assert made.constraints[-1] == Constraints(users=made.constraints[0].users, quantization="fp8")
         after = text_of(advice, "Text", "MemoryBill")
-        assert "serves FP8 weights" in after
+        assert "with FP8 weights" in after
         assert "FP8*" in text_of(advice, "WhatIf")
         await pilot.press("right", "plus", "minus", "right", "plus", "right", "minus", "right", "plus")
         constraints = made.constraints[-1]

@@ -45,7 +45,9 @@ async def test_the_log_is_followed_beside_the_chat(tmp_path: Path) -> None:
         await wait_for(pilot, lambda: not chat.query(LogPanel))
 
 
-@pytest.mark.parametrize(("log", "message"), [("", "runs on another machine"), ("/no/such/file.log", "No such file")])
+@pytest.mark.parametrize(
+    ("log", "message"), [("", "log are on another machine"), ("/no/such/file.log", "No such file")]
+)
 async def test_a_log_that_is_not_there_says_so(log: str, message: str) -> None:
     made = FakeJourney(running=(replace(ENDPOINT, log=log),))
     async with chatting(made) as (pilot, chat):
@@ -74,7 +76,7 @@ async def test_probabilities_are_asked_for_and_then_shown() -> None:
     async with chatting(made) as (pilot, chat):
         await pilot.press("f8")
         await pilot.pause()
-        assert "from the next answer on" in notes(pilot)
+        assert "starting with the next answer" in notes(pilot)
         await asked(pilot, "Q", chat)
         assert made.asked[0].sampling.logprobs == 5
         await pilot.press("f8")
@@ -98,7 +100,7 @@ async def test_probabilities_that_are_not_requested_yet_are_not_reported_missing
         await asked(pilot, "Q", chat)
         await pilot.press("f8", "f8")
         await pilot.pause()
-        assert "Available from the next answer on" in notes(pilot)
+        assert "Token probabilities will be available with the next answer" in notes(pilot)
         assert "does not report probabilities" not in notes(pilot)
 
 
@@ -106,7 +108,7 @@ async def test_a_server_that_gives_no_probabilities_is_named_as_such() -> None:
     async with chatting(FakeJourney()) as (pilot, chat):
         await pilot.press("f8", "f8")
         await pilot.pause()
-        assert "from the next answer on" in notes(pilot)
+        assert "starting with the next answer" in notes(pilot)
         await asked(pilot, "Q", chat)
         await pilot.press("f8")
         await pilot.pause()

@@ -123,7 +123,7 @@ async def test_escape_asks_once_and_stops_gracefully_and_r_resumes() -> None:
         await pilot.pause()
         assert "run" in made.closed
         assert "■ Create the model repository  cancelled" in text(build, "#steps")
-        assert "r resumes from there" in text(build, "#outcome")
+        assert "press r to resume" in text(build, "#outcome")
         made.script, made.hold_run = events, False
         await pilot.press("r")
         await wait_for(pilot, lambda: build.view.phase is Phase.READY)

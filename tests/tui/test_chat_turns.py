@@ -233,7 +233,7 @@ def test_the_gauge_warns_near_the_end_and_says_what_is_an_estimate(usage: Usage,
 def test_an_answer_that_comes_is_measured_meanwhile() -> None:
     live = Live(10.5, 12.5, 101, 0.5)
     text = figures(ChatView(Conversation(), busy="answering", live=live)).plain
-    for part in ("50.0 tokens/s", "TTFT 500 ms", "101 tokens", "Esc stops it"):
+    for part in ("50.0 tokens/s", "TTFT 500 ms", "101 tokens", "Esc to stop"):
         assert part in text
     early = figures(ChatView(Conversation(), busy="answering", live=Live(10.5, 10.6, 4))).plain
     assert "tokens/s" not in early

@@ -192,8 +192,8 @@ async def test_find_copy_and_save_mean_the_model_that_was_gone_to() -> None:
         await pilot.press("alt+right")
         await pilot.pause()
         assert words(chat, "#found") == "1 of 1"
-        assert "log: here" in words(chat, "#second .name")
-        assert "log: here" not in words(chat, "#first .name")
+        assert "log apply here" in words(chat, "#second .name")
+        assert "log apply here" not in words(chat, "#first .name")
         await pilot.press("escape", "ctrl+y")
         assert pilot.app.clipboard.startswith("Apples.")
         await pilot.press("ctrl+b")
@@ -246,8 +246,8 @@ async def test_a_model_that_joins_later_is_asked_the_last_question_again_and_its
         await pilot.press("ctrl+r")
         await wait_for(pilot, lambda: len(made.asked) == 3 and not chat.talks.busy)
         assert [[message.content for message in each.messages] for each in made.asked[1:]] == [["First"], ["First"]]
-        assert "find, copy, save, log: here" in words(chat, "#first .name")
-        assert "log: here" not in words(chat, "#second .name")
+        assert "find, copy, save and log apply here" in words(chat, "#first .name")
+        assert "log apply here" not in words(chat, "#second .name")
         await pilot.press("f7")
         await wait_for(pilot, lambda: [*chat.query(LogPanel)] and chat.query_one(LogPanel).is_mounted)
         await pilot.pause()

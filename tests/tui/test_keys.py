@@ -158,8 +158,8 @@ async def test_invalid_keys_of_a_file_are_reported_and_skipped() -> None:
         await wait_for(pilot, lambda: app._notifications)
         messages = sorted(note.message for note in app._notifications)
         assert messages == [
-            "The key enter in the settings for welcome.look is ignored: ⏎ is already used there: Choose (Welcome).",
-            "The key x in the settings for no.such is ignored: unknown ID",
+            "Ignoring the key enter for welcome.look in your settings: ⏎ is already used for Choose (Welcome).",
+            "Ignoring the key x for no.such in your settings: unknown ID",
         ]
         assert "r Refresh" in " ".join(line.plain for line in welcome.query_one(KeyBar).lines(200))
         assert load().keys == {"welcome.look": "enter", "machine.look": "l", "no.such": "x"}
@@ -225,7 +225,7 @@ async def test_a_key_is_changed_by_pressing_another_and_given_back() -> None:
         await screen(pilot, PressScreen)
         await pilot.press("q")
         await screen(pilot, KeysScreen)
-        assert "q is already used there: Quit" in str(window.query_one("#about", Static).render())
+        assert "q is already used for Quit" in str(window.query_one("#about", Static).render())
         assert load().keys == {}
         await pilot.press("enter")
         await screen(pilot, PressScreen)
@@ -258,7 +258,7 @@ async def test_where_a_key_is_asked_for_the_keys_of_everywhere_do_nothing_else(p
         await screen(pilot, PressScreen)
         await pilot.press(press)
         assert await screen(pilot, KeysScreen) is window
-        assert f"is already used there: {taken}" in str(window.query_one("#about", Static).render())
+        assert f"is already used for {taken}" in str(window.query_one("#about", Static).render())
         assert load().keys == {}
 
 

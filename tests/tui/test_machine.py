@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from dataclasses import replace
 
@@ -16,6 +17,8 @@ from wizard.probe.live import GpuReading, MigReading, Reading, Traffic
 from wizard.probe.shorthand import host
 from wizard.tui.screens.machine import MachineScreen, judgement, rows
 from wizard.tui.views.machine import cards, gauge, links_text
+from wizard.tui.widgets.cards import LiveCards
+from wizard.tui.widgets.chrome import KeyBar
 
 
 async def test_the_first_screen_says_that_it_is_looking_until_the_probe_is_done() -> None:
@@ -38,6 +41,28 @@ async def test_quitting_does_not_wait_for_a_probe_that_hangs() -> None:
         await pilot.press("q")
     gate.set()
     assert app.return_value == 0
+
+
+async def test_a_probe_that_ends_while_its_screen_closes_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A screen's widgets are removed before the screen: nothing is left to show the result on."""
+    ended, machine = threading.Event(), MachineScreen(lambda: CPU_HOST if ended.wait(30) else NO_PYTHON, first=False)
+
+    async def unmounted(_bar: KeyBar) -> None:
+        while machine.query(LiveCards):  # noqa: ASYNC110  # Textual has no event for it
+            await asyncio.sleep(0)
+        ended.set()
+        while not all(worker.is_finished for worker in probes):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        await to_machine(pilot)
+        await pilot.app.push_screen(machine)
+        probes = [worker for worker in pilot.app.workers if worker.node is machine]
+        assert probes
+        with monkeypatch.context() as patch:
+            patch.setattr(KeyBar, "on_unmount", unmounted, raising=False)
+            await pilot.app.pop_screen()
+        assert all(worker.is_cancelled for worker in probes)
 
 
 async def test_a_probe_that_fails_is_shown_with_its_code_and_can_be_repeated() -> None:
@@ -234,7 +259,7 @@ async def test_readings_that_fail_half_way_leave_the_last_one_and_are_tried_agai
         await wait_for(pilot, lambda: machine.view.silent)
         await pilot.pause()
         shown = str(machine.query_one("#verdict").render())
-        assert "not current: NVML has [bold]gone[/] (TW-P04)" in shown
+        assert "out of date: NVML has [bold]gone[/] (TW-P04)" in shown
         assert machine.view.reading is not None
         made.reading = at_work(host, 0)
         await wait_for(pilot, lambda: machine.view.silent is None)

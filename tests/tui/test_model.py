@@ -263,7 +263,7 @@ async def test_what_cannot_be_judged_says_why_and_can_be_taken() -> None:
         model = await searched(pilot, "mist")
         await wait_for(pilot, lambda: "org/mist-7b" in model.view.unjudged)
         await pilot.pause()
-        assert "? unknown whether it fits: org/mist-7b is [bold]gated[/]" in shown(model)[0]
+        assert "? could not check whether it fits: org/mist-7b is [bold]gated[/]" in shown(model)[0]
         asked = len(made.judged_refs)
         await pilot.press("down", "up", "enter")  # it is not asked about again
         await screen(pilot, AdviceScreen)

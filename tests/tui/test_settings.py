@@ -88,7 +88,7 @@ async def test_the_language_is_another_from_then_on(monkeypatch: pytest.MonkeyPa
     app = StillApp(FakeJourney())
     async with app.run_test(size=(80, 24)) as pilot:
         window = await to_settings(pilot)
-        assert "same as the system" in row(window, 0)
+        assert "system default" in row(window, 0)
         languages: list[str] = []
         monkeypatch.setattr(WelcomeScreen, "relabel", lambda self: languages.append(language.used()))
         await pilot.press("right", "right")

@@ -19,7 +19,7 @@ WORDS: dict[str, tuple[str, ...]] = {
         "▸ llama.cpp · Q8_0  ★ best",
         "KV cache     24.0 MiB",
     ),
-    "advice_other_way": ("▸ llama.cpp · Q8_0\n", "50 tokens/s per user (17 to 25)", "14.0 GiB of 16.0 GiB"),
+    "advice_other_way": ("▸ llama.cpp · Q8_0\n", "50 tokens/s per user (17 to 25)", "14.0 GiB used of 16.0 GiB"),
     "advice_why": (
         "Explanation of these figures · vLLM · bfloat16",
         "16,060,522,496 bytes (15.0 GiB)",
@@ -28,12 +28,16 @@ WORDS: dict[str, tuple[str, ...]] = {
     "advice_refused": ("Not possible on this machine", "✗ vLLM · NVFP4", "→ FP8, or a newer GPU"),
     "review_cannot_build": ("✗ TW-L05", "→ Take its figures to the image by hand", "Esc Back"),
     "review_other_step": ("▸ 2 Get the model  0.1 s", "The weights are here already.", "$ ln -sfn a b"),
-    "chat": ("Triton serves it on this machine", "What does [bold]dynamic batching[/] do?", "≈ 0 / 1,024 tokens"),
+    "chat": (
+        "Triton serves your own model on this machine",
+        "What does [bold]dynamic batching[/] do?",
+        "≈ 0 / 1,024 tokens",
+    ),
     "chat_questions": ("▸ What is Triton?", "Ask something …", "⏎ Choose"),
     "chat_settings_without_chance": ("Temperature", "Top-p · no effect now", "Seed · no effect now"),
     "chat_save": ("Save the conversation", "demo.md", "⏎ Apply"),
-    "chat_endpoint": ("Use it elsewhere", "HTTP     http://127.0.0.1:8010", "chat demo", "logs/triton.log"),
-    "help": ("You chat with Triton on this machine", "⏎        Send", "^E       Edit"),
+    "chat_endpoint": ("Use this server elsewhere", "HTTP     http://127.0.0.1:8010", "chat demo", "logs/triton.log"),
+    "help": ("You are chatting with a model that Triton serves", "⏎        Send", "^E       Edit"),
     "review_explained": ("What happens", "pip3 install tensorrt-llm==0.10.0", "F3 Stop explaining"),
 }
 

@@ -85,7 +85,7 @@ def test_what_is_being_built_stands_before_what_answers() -> None:
     servers = listed([ENDPOINT], {"other": 0.43, "third": None}, lambda _name: "as predicted")
     assert [(server.name, server.about) for server in servers] == [
         ("other", "being built: 43%"),
-        ("third", "its build has ended; view the reason and try again"),
+        ("third", "the build did not finish; open it to see why and try again"),
         ("demo", f"model demo at {ENDPOINT.http} · as predicted"),
     ]
     assert [server.name for server in servers if server.building] == ["other"]
@@ -195,7 +195,7 @@ async def test_nothing_is_waited_for_and_the_cursor_stays_where_the_user_put_it(
         await wait_for(pilot, lambda: welcome.view.servers)
         await pilot.pause()
         assert "Chat with demo" in text(welcome)
-        assert "looking for the model" in text(welcome)
+        assert "looking for a model" in text(welcome)
         assert under_cursor(welcome) == "server:demo"
         await pilot.press("down", "down")
         assert under_cursor(welcome) == "machine"

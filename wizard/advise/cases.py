@@ -42,7 +42,8 @@ def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise _no_file(
-            path, tr("cannot read it: {error}", error=(getattr(error, "strerror", None) or str(error))[:200])
+            path,
+            tr("it cannot be read or parsed: {error}", error=(getattr(error, "strerror", None) or str(error))[:200]),
         ) from error
     listed = data.get("cases") if isinstance(data, dict) else None
     if not isinstance(listed, list):

@@ -109,8 +109,8 @@ def end(command: str, *others: str) -> str:
     """
     last = tools().engines
     text = tr(
-        "TensorRT-LLM removed engines in {date} (last release: {version}, image {tag}). To serve the same model on "
-        "the same machine without an engine: {way}",
+        "TensorRT-LLM removed engines in {date} (last release with engines: {version}, image {tag}). To serve "
+        "the same model on the same machine without an engine: {way}",
         date=last.removed,
         version=last.last,
         tag=next(release.tag for release in _releases() if obstacle(release) is None),

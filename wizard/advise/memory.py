@@ -113,8 +113,9 @@ def sequence_bytes(anatomy: Anatomy, setup: Setup, tokens: int, step: int) -> in
     """Bytes of KV cache on the fullest rank for a sequence of ``tokens`` tokens. Monotonic in ``tokens``.
 
     Grouped-query attention: key and value × kv heads of the rank × layers; multi-head latent attention: one compressed
-    row per layer, whole on every rank; a sliding window keeps no more than its length plus the tokens of a step (vLLM
-    ``SlidingWindowSpec``). Rounded up to whole blocks.
+    row per layer, whole on every rank, and the keys of an indexer; a sliding window keeps no more than its length plus
+    the tokens of a step (vLLM ``SlidingWindowSpec``). Rounded up to whole blocks. A recurrent state has the same size
+    for any number of tokens and is split over the ranks by its heads (vLLM ``MambaStateShapeCalculator``).
 
     Args:
         anatomy: The model.
@@ -122,9 +123,33 @@ def sequence_bytes(anatomy: Anatomy, setup: Setup, tokens: int, step: int) -> in
         tokens: Prompt and answer.
         step: See `step_tokens`.
     """
-    block = on_gpu(setup.stack).memory.block
     share = per_stage(anatomy.layers, setup.pp)
+    if paged := pages(anatomy, setup, tokens):
+        count, size = paged
+        return round(count * size * share)
+    block = on_gpu(setup.stack).memory.block
     return round(sum(_layers_bytes(attention, setup, tokens, step, block) for attention in anatomy.attention) * share)
+
+
+def pages(anatomy: Anatomy, setup: Setup, tokens: int) -> tuple[int, int] | None:
+    """Number and bytes of a sequence's pages, if the engine keeps recurrent states and KV cache in pages of one size.
+
+    A page is the KV cache of a layer for as many whole blocks of tokens as a state needs. Pages are taken for groups of
+    layers; the last group of a kind is filled up. (vLLM 0.31: ``_get_kv_cache_groups_uniform_page_size`` in
+    ``v1/core/kv_cache_utils.py``, ``platforms/interface.py``.) None for other engines and models.
+    """
+    states = [group for group in anatomy.attention if group.state_bytes]
+    caches = [group for group in anatomy.attention if group.kv_heads]
+    if not on_gpu(setup.stack).memory.equal_pages or len(states) != 1 or len(caches) != 1 or caches[0].window:
+        return None
+    (state,), (cache,) = states, caches
+    block = on_gpu(setup.stack).memory.block
+    token = -(-cache.kv_heads // setup.tp) * (cache.key_dim + cache.value_dim) * setup.kv_bytes
+    fewer, more = sorted((state.layers, cache.layers))
+    group = more if more < 1.5 * fewer else fewer
+    held = -(-state_bytes(state, setup) // (token * block)) * block
+    count = -(-cache.layers // group) * -(-tokens // held) + -(-state.layers // group)
+    return count * group, held * token
 
 
 def _layers_bytes(layers: Attention, setup: Setup, tokens: int, step: int, block: int) -> int:
@@ -132,7 +157,13 @@ def _layers_bytes(layers: Attention, setup: Setup, tokens: int, step: int, block
         row = layers.latent
     else:
         row = -(-layers.kv_heads // setup.tp) * (layers.key_dim + layers.value_dim)
-    return layers.layers * row * setup.kv_bytes * kept_tokens(layers, setup, tokens, step, block)
+    per_token = row * setup.kv_bytes + layers.index_bytes
+    return layers.layers * (per_token * kept_tokens(layers, setup, tokens, step, block) + state_bytes(layers, setup))
+
+
+def state_bytes(layers: Attention, setup: Setup) -> int:
+    """Bytes of a sequence's recurrent state on a rank, in one of ``layers``."""
+    return -(-layers.state_bytes // setup.tp)
 
 
 def kept_tokens(layers: Attention, setup: Setup, tokens: int, step: int, block: int) -> int:

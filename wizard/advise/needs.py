@@ -1,4 +1,4 @@
-"""The engine versions that a model, its format and the GPU need, and which are too old for them. Pure."""
+"""The engine versions that a model, its format and the GPU need, and which are too old or too new. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wizard.advise.devices import Device
 from wizard.advise.reasons import Obstacle, Param, Reason, because, do
 from wizard.advise.rules import instead
 from wizard.advise.setup import Setup
-from wizard.catalog.releases import NONE, Release, architectures, floor, version
+from wizard.catalog.releases import NONE, Release, architectures, ceiling, floor, version
 from wizard.catalog.stacks import facts as stack_facts
 from wizard.catalog.trtllm_tools import tools
 from wizard.model.facts import ModelFacts
@@ -18,28 +18,36 @@ from wizard.model.facts import ModelFacts
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A minimum version of the engine.
+    """A minimum version of the engine, and of a model that a release dropped, the last one.
 
     Attributes:
         code: Code of the obstacle if it is not met.
         subject: What needs it.
         first: The first such version; `NONE` if there is none.
         without: The reason if there is no such version.
+        last: The last such version; None if no release dropped it.
+        read: The newest version known not to be such a one if ``first`` is `NONE`; None if it holds for all.
     """
 
     code: str
     subject: Reason
     first: str
     without: Reason
+    last: str | None = None
+    read: str | None = None
 
 
 def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
-    """All minimum versions of the engine: for the model, its format, and the GPU."""
+    """All versions of the engine that are needed: for the model, its format, and the GPU."""
     table, name, stack = architectures(), facts.architecture, setup.stack
+    listed = because("not-listed", engine=engine(setup), model=name)
+    last, read = ceiling(table.models, name, stack), table.read.get(stack_facts(stack).floors)
+    model = Need(
+        "architecture", because("needs-name", name=name), floor(table.models, name, stack) or "", listed, last, read
+    )
     have = dots(device.compute_capability)
     gpu = next((gpu_needs for gpu_needs in table.gpus if gpu_needs.name == have), None)
     firsts = [
-        ("architecture", because("needs-name", name=name), floor(table.models, name, stack)),
         ("architecture", because("needs-rope", model=name, kind=facts.rope), floor(table.ropes, facts.rope, stack)),
         (
             "format",
@@ -56,8 +64,8 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
     if rules.weight_only(device, setup):
         subject = because("needs-unpacked", name=setup.quantization, capability=device.compute_capability)
         firsts.append(("format", subject, rules.unpacks(device, setup)))
-    listed = because("not-listed", engine=engine(setup), model=name)
-    needs = [Need(code, subject, first, listed) for code, subject, first in firsts if first]
+    needs = [model] if model.first else []
+    needs += [Need(code, subject, first, listed) for code, subject, first in firsts if first]
     if first := _converted(facts, setup):
         made = because("no-conversion", model=name)
         needs.append(Need("architecture", because("needs-conversion", model=name), first, made))
@@ -65,20 +73,28 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
 
 
 def too_old(needs: tuple[Need, ...], setup: Setup, has: str, release: Release | None) -> Iterator[Obstacle]:
-    """Obstacles of the engine's version ``has``, which is in ``release``, or in the environment without one."""
+    """Obstacles of the engine's version ``has``, which is in ``release``, or in the environment without one; also
+    that it is too new.
+    """
     others = instead(setup.stack)
+    numbers = version(has.partition("+")[0])
     for need in needs:
         if need.first == NONE:
-            yield Obstacle(need.code, need.without, others or (do("another-stack"),))
-        elif version(has) < version(need.first):
-            values: dict[str, Param] = {
-                "what": need.subject,
-                "engine": engine(setup),
-                "version": need.first,
-                "has": has,
-            }
-            why = because("release-too-old", release=release.tag, **values) if release else because("too-old", **values)
+            if need.read is None or numbers <= version(need.read):
+                yield Obstacle(need.code, need.without, others or (do("another-stack"),))
+        elif numbers < version(need.first):
+            about = _versions(need, need.first, setup, has)
+            why = because("release-too-old", release=release.tag, **about) if release else because("too-old", **about)
             yield Obstacle(need.code, why, (do("newer-release"), *others))
+        elif need.last and numbers > version(need.last):
+            about = _versions(need, need.last, setup, has)
+            why = because("release-too-new", release=release.tag, **about) if release else because("too-new", **about)
+            yield Obstacle(need.code, why, (do("older-release"), *others))
+
+
+def _versions(need: Need, wanted: str, setup: Setup, has: str) -> dict[str, Param]:
+    """Parameters of the reason that a version does not meet ``need``."""
+    return {"what": need.subject, "engine": engine(setup), "version": wanted, "has": has}
 
 
 def _family(setup: Setup) -> str:

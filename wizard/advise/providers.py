@@ -198,7 +198,7 @@ def ask(host: Host, facts: ModelFacts, setup: Setup, load: Load, provider: str =
                 gpus=setup.gpus,
                 machine=tr(host.source),
             )
-            todo = tr("Choose a machine with enough GPUs, e.g. --hardware 8xH100, or lower --tp and --pp.")
+            todo = tr("Choose a machine with enough GPUs, e.g. --hardware 8xH100, or lower --tp or --pp.")
         raise UsageError("TW-A08", message, todo)
     _possible(facts, groups[0], setup, load)
     estimate = PROVIDERS[provider]().estimate(facts, groups[0], setup, load)
@@ -245,7 +245,7 @@ def text(estimate: Speed, load: Load) -> str:
     if served < load.users:
         lines.append(
             tr(
-                "Only {served:,} of {users:,} users fit in the KV cache at once; the others wait.",
+                "The KV cache holds only {served:,} of {users:,} users at once; the rest wait.",
                 served=served,
                 users=load.users,
             )
@@ -254,7 +254,7 @@ def text(estimate: Speed, load: Load) -> str:
         first = tr("TTFT {time:,.0f} ms for a {tokens:,}-token prompt", time=estimate.ttft_ms, tokens=load.isl)
         if served > 1 and estimate.ttft_low_ms is not None and estimate.ttft_high_ms is not None:
             around = tr(
-                "{low:,.0f} for one user, {high:,.0f} for the last of {users:,} at once",
+                "{low:,.0f} for one user, {high:,.0f} for the last of {users:,} concurrent users",
                 low=estimate.ttft_low_ms,
                 high=estimate.ttft_high_ms,
                 users=served,
@@ -275,9 +275,9 @@ def text(estimate: Speed, load: Load) -> str:
 
 BOUNDS = {
     "memory": mark("Most of the time goes to reading weights and KV cache (memory bandwidth)."),
-    "compute": mark("Most of the time goes to multiplication (tensor cores)."),
+    "compute": mark("Most of the time goes to matrix multiplication (tensor cores)."),
     "launch": mark("Most of the time goes to kernel launches and scheduling."),
-    "interconnect": mark("Most of the time goes to combining results across GPUs (links)."),
+    "interconnect": mark("Most of the time goes to combining results across GPUs (interconnect)."),
 }
 """What takes longest, as a sentence, by `Speed.bound`."""
-CONFIDENCE = {"good": mark("good"), "fair": mark("fair"), "rough": mark("rough")}
+CONFIDENCE = {"good": mark("high"), "fair": mark("medium"), "rough": mark("low")}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from wizard.advise import cpu, engines, gpu, rules, untried
+from wizard.advise import cpu, engines, gpu, not_chat, rules, untried
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.advise.comparison import behind, limit, no_speed, untested
@@ -66,6 +66,10 @@ def _candidates(
         why, split = because("no-stack", stack=constraints.stack), (constraints.tp or 1, constraints.pp or 1)
         remedies = (do("choose", names=tuple(stacks.names())),)
         return [], [Rejection(constraints.stack, constraints.quantization, *split, "stack", why, remedies)]
+    if other := not_chat.obstacle(facts):
+        names = [constraints.stack] if constraints.stack else stacks.names()
+        stored, tp, pp = constraints.quantization or "none", constraints.tp or 1, constraints.pp or 1
+        return [], [Rejection(name, stored, tp, pp, other.code, other.reason, other.remedies) for name in names]
     choices, rejections = cpu.candidates(host, facts, constraints, past)
     of_gguf = any(file.format == "gguf" for file in facts.weights)
     if constraints.stack in stacks.cpu_stacks() or (constraints.stack is None and of_gguf and not host.gpus):

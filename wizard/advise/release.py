@@ -19,7 +19,7 @@ from wizard.advise.rules import instead
 from wizard.advise.setup import Setup
 from wizard.catalog import stacks
 from wizard.catalog.environments import Environment, engines, environment, environment_of
-from wizard.catalog.releases import Images, Release, architectures, drivers, floor, images, version
+from wizard.catalog.releases import NONE, Images, Release, architectures, drivers, floor, images, version
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import EnginePython, Host
 
@@ -300,8 +300,7 @@ def _resolved(
 
 def _serves(facts: ModelFacts, device: Device, setup: Setup) -> Reason:
     first = floor(architectures().models, facts.architecture, setup.stack)
-    supported = first or stacks.facts(setup.stack).serves_unlisted
-    code = "serves" if facts.architecture and supported else "runs-unknown"
+    code = "runs-unknown" if first in (None, NONE) else "serves"  # NONE: of the releases that were read, not this one
     return because(code, model=facts.architecture, capability=device.compute_capability)
 
 
@@ -313,7 +312,8 @@ def _source(known: Images, facts: ModelFacts) -> str:
 def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Reason) -> Resolved | Obstacle:
     """The environments of `profiles/environments`, behind Triton from a wheel."""
     front, have = environment("front"), device.compute_capability
-    engine_env = driver.engine_environment(host, setup.stack, have)
+    needs = needed(facts, device, setup)
+    engine_env = _environment(host, needs, device, setup)
     for env in (front, engine_env or environment_of(setup.stack)):
         if problems := obstacles(host, env):
             first = problems[0]
@@ -321,7 +321,7 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
             return Obstacle(first.code, both, (do("containers-need"), *first.remedies))
     if engine_env is None:
         return _no_environment(host, device, setup)
-    if broken := next(too_old(needed(facts, device, setup), setup, _version(engine_env), None), None):
+    if broken := next(too_old(needs, setup, _version(engine_env), None), None):
         return broken
     reason = because(
         "in-environment",
@@ -345,6 +345,16 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
     release = f"triton {front.triton}, {engine_env.engine_name}"
     note = Note("release", {"why": reason}, "profiles/environments")
     return Resolved("native", release, note, warnings, engine_env.name)
+
+
+def _environment(host: Host, needs: tuple[Need, ...], device: Device, setup: Setup) -> Environment | None:
+    """The newest environment that driver and GPU can run and that serves the model; if none does, the newest that they
+    can run.
+    """
+    have = device.compute_capability
+    usable = [env for env in engines(setup.stack) if driver.environment_obstacle(host, have, env) is None]
+    suiting = (env for env in usable if not any(too_old(needs, setup, _version(env), None)))
+    return next(suiting, usable[0] if usable else None)
 
 
 def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: EnginePython) -> Resolved | Obstacle:

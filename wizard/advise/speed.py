@@ -64,6 +64,7 @@ class Work:
         head_ops: Output projection, per sampled token.
         attention_ops: Attention over a prompt, per token and preceding token.
         cache: KV cache: bytes per token, and number of tokens kept (None: all).
+        state_bytes: Recurrent state of a sequence, read and written by every token.
         layers: Transformer blocks.
         moe_layers: Layers with experts.
         latent_layers: Layers with multi-head latent attention.
@@ -82,6 +83,7 @@ class Work:
     head_ops: float
     attention_ops: float
     cache: tuple[tuple[float, int | None], ...]
+    state_bytes: float
     layers: float
     moe_layers: float
     latent_layers: float
@@ -167,6 +169,8 @@ def certainty(
     known: Fit, anatomy: Anatomy, device: Device, setup: Setup
 ) -> tuple[Literal["good", "fair", "rough"], float]:
     """The confidence in the figure, and its relative error."""
+    if any(group.state_bytes or group.index_bytes for group in anatomy.attention):
+        return "rough", known.rough  # no such model was measured
     near = device.link == "nvlink" or setup.tp == 1
     if device.rates is None or not device.rates.known or setup.pp > 1 or not near or not known.fitted:
         return "rough", known.rough
@@ -199,6 +203,7 @@ def work(facts: ModelFacts, anatomy: Anatomy, rates: Rates, setup: Setup) -> Wor
         / tp
         / pp,
         cache=tuple((_cache_bytes(attention, setup), attention.window) for attention in anatomy.attention),
+        state_bytes=2 * sum(group.layers * memory.state_bytes(group, setup) for group in anatomy.attention) / pp,
         layers=anatomy.layers / pp,
         moe_layers=anatomy.moe_layers / pp,
         latent_layers=sum(attention.layers for attention in anatomy.attention if attention.latent) / pp,
@@ -222,7 +227,7 @@ def _cache_bytes(group: Attention, setup: Setup) -> float:
     else:
         heads = max(1.0, group.kv_heads / setup.tp) if group.kv_heads else 0.0
         elements = heads * (group.key_dim + group.value_dim)
-    return group.layers * elements * setup.kv_bytes / setup.pp
+    return group.layers * (elements * setup.kv_bytes + group.index_bytes) / setup.pp
 
 
 def served(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, load: Load, capacity: int | None) -> int:
@@ -277,7 +282,7 @@ def step(
         reading = min(reading, k.widened_gb * 1e9)
     weights = todo.dense_bytes / (k.weights4 if todo.four_bit else k.weights) / rates.bandwidth
     weights += todo.expert_bytes * touched / reading
-    cache = users * sum(each * min(context, window or context) for each, window in todo.cache)
+    cache = users * (sum(each * min(context, window or context) for each, window in todo.cache) + todo.state_bytes)
     # Before Blackwell, attention kernels widen an 8-bit cache as they read it.
     narrow = todo.eight_bit_cache and device.compute_capability < (10, 0)
     cached = cache / rates.bandwidth / (k.cache8 if narrow else k.cache)

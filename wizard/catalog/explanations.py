@@ -80,7 +80,7 @@ def parts(explanation: Explanation | None, *, why: str = "", model: str = "", ad
     if reason := why or (tr(explanation.why) if explanation else ""):
         texts.append(Part(tr("Why"), one_line(reason)))
     if explanation:
-        texts.append(Part(tr("Look at"), tr(explanation.look)))
+        texts.append(Part(tr("What to look at"), tr(explanation.look)))
     if number := _number(explanation, model):
         typed = explanation.tutorial[number].strip() if explanation else ""
         texts.append(Part(tr("What you type in tutorial {number}", number=number), typed, commands=True))

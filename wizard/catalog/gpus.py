@@ -101,6 +101,7 @@ def gpus() -> Mapping[str, GpuProfile]:
 
 @lru_cache(maxsize=16)
 def _gpus(_folders: tuple[Path, ...]) -> Mapping[str, GpuProfile]:
+    """The profiles; the folders are only the key of the cache."""
     return {name: load(GpuProfile, path) for name, path in files("gpus").items()}
 
 

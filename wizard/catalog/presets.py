@@ -89,7 +89,7 @@ def save(preset: Preset) -> Path:
         temporary.replace(path)
     except (OSError, UnicodeError) as error:
         raise UsageError(
-            "TW-D12", tr("cannot write {path}: {why}", path=path, why=error), tr("Fix the folder's permissions.")
+            "TW-D12", tr("cannot write {path}: {why}", path=path, why=error), tr("Check the folder's permissions.")
         ) from error
     return path
 
@@ -111,7 +111,7 @@ def remove(name: str) -> None:
         path.unlink()
     except OSError as error:
         raise UsageError(
-            "TW-D12", tr("cannot remove {path}: {why}", path=path, why=error), tr("Fix the folder's permissions.")
+            "TW-D12", tr("cannot remove {path}: {why}", path=path, why=error), tr("Check the folder's permissions.")
         ) from error
 
 

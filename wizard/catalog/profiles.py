@@ -69,7 +69,11 @@ def _find(among: tuple[Path, ...], relative: str) -> Path:
     raise UsageError(
         "TW-D01",
         tr("{file} was not found", file=f"profiles/{relative}"),
-        tr("Run `triton-wizard recipes`, or check {variable}.", variable=f"${PROFILES_VARIABLE}"),
+        tr(
+            "Reinstall triton-wizard, and check {variable} if it is set. Run `triton-wizard recipes` to list the "
+            "available recipes.",
+            variable=f"${PROFILES_VARIABLE}",
+        ),
     )
 
 

@@ -70,11 +70,13 @@ class Floors:
         name: The feature: an architecture, a type of rotary embeddings, a format.
         source: Source of the fact.
         first: `wizard.catalog.stack_facts.StackFacts.floors` → the version; unknown ones are missing.
+        last: The same → the last version before a release that dropped it; missing: none did.
     """
 
     name: str
     source: str
     first: dict[str, str] = field(default_factory=dict)
+    last: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +95,14 @@ class GpuFloors:
 
 @dataclass(frozen=True, slots=True)
 class Architectures:
-    """All of ``profiles/releases/architectures.toml``."""
+    """All of ``profiles/releases/architectures.toml``.
+
+    Attributes:
+        read: Column → newest release whose models were read; `NONE` says nothing about newer ones.
+    """
 
     about: str
+    read: dict[str, str]
     models: tuple[Floors, ...]
     ropes: tuple[Floors, ...]
     formats: tuple[Floors, ...]
@@ -191,6 +198,12 @@ def floor(table: tuple[Floors, ...], name: str | None, stack: str) -> str | None
         return known.first.versions.get(name)
     row = next((entry for entry in table if entry.name == name), None)
     return row.first.get(known.floors) if row else None
+
+
+def ceiling(table: tuple[Floors, ...], name: str | None, stack: str) -> str | None:
+    """The last version of the engine of ``stack`` that serves ``name``; None if no release dropped it. See `floor`."""
+    row = next((entry for entry in table if entry.name == name), None)
+    return row.last.get(stacks.facts(stack).floors) if row else None
 
 
 def drivers() -> Drivers:

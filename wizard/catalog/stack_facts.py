@@ -178,6 +178,7 @@ class EngineMemory:
         rotary_table: Whether a table of rotary positions is kept besides the weights.
         repacks_4bit: Whether AWQ and GPTQ are repacked, which uses their scales a second time and the ends of blocks.
         window_keeps_step: Whether a sliding window also keeps the tokens of a step.
+        equal_pages: Whether recurrent states and KV cache share pages of one size, see `memory.pages`.
         measured: Whether the figures were measured with this engine, not assumed from another.
     """
 
@@ -193,6 +194,7 @@ class EngineMemory:
     rotary_table: bool = False
     repacks_4bit: bool = False
     window_keeps_step: bool = False
+    equal_pages: bool = False
     measured: bool = False
 
 
@@ -248,10 +250,9 @@ class StackFacts:
         engine: The engine if its title differs; empty: `title`.
         pytorch_backend: Whether the engine is TensorRT-LLM's PyTorch backend, the second of two.
         builds_engine: Whether an engine is built first, with tools that images had until some release.
-        serves_unlisted: Whether it also serves models that ``profiles/releases/architectures.toml`` does not list.
         instead: Alternatives if this stack cannot serve, the one with the most models first.
         first: First versions of its engine; None: nothing is known, or they are in `floors`.
-        floors: Its column of ``profiles/releases/architectures.toml``, for NVIDIA's images; empty: it has none.
+        floors: Its column of ``profiles/releases/architectures.toml``; empty: it has none.
         speed: Its table of ``profiles/speed.toml``; empty: its speed is unknown.
         aiconfigurator: The engine's name in aiconfigurator-core; empty: not supported there.
         simplicity: Used for ranking.
@@ -267,7 +268,6 @@ class StackFacts:
     engine: str = ""
     pytorch_backend: bool = False
     builds_engine: bool = False
-    serves_unlisted: bool = False
     instead: tuple[str, ...] = ()
     first: First | None = None
     floors: str = ""

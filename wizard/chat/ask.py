@@ -101,7 +101,7 @@ def server_error(text: str, model: str) -> WizardError | PromptTooLong:
     return ServerError(
         "TW-C04",
         tr("the server could not answer: {text}", text=plain(text)),
-        tr("Check `triton-wizard logs` for the cause, then send the question again."),
+        tr("For a local server, run `triton-wizard logs` to find the cause; then send the question again."),
     )
 
 
@@ -118,7 +118,7 @@ def no_model(model: str, detail: str) -> ServerError:
     """The server is running but does not serve ``model``."""
     return ServerError(
         "TW-C02",
-        tr("the server does not serve the model {model}: {detail}", model=repr(model), detail=plain(detail)),
+        tr("the server has no model named {model}: {detail}", model=repr(model), detail=plain(detail)),
         tr("Check the name; if the model failed to load, run `triton-wizard logs` to see why."),
     )
 
@@ -132,7 +132,10 @@ def lost(where: str, cause: object) -> ServerError:
             where=where,
             cause=_ERRNO.sub("", plain(str(cause))),
         ),
-        tr("Check `triton-wizard logs` for the cause; run `triton-wizard status` to see how to start it again."),
+        tr(
+            "For a local server, run `triton-wizard logs` to find the cause and `triton-wizard status` to see how "
+            "to restart the server."
+        ),
     )
 
 
@@ -158,8 +161,8 @@ def model_ended(model: str) -> ServerError:
             model=repr(model),
         ),
         tr(
-            "Restart it: `triton-wizard up {model}`. If this happens again, give it more memory or use a smaller "
-            "model.",
+            "Restart it: `triton-wizard up {model}`. If this happens again, make more memory available or use a "
+            "smaller model.",
             model=model,
         ),
     )
@@ -213,13 +216,13 @@ def key_not_sent(where: str, detail: str) -> ServerError:
     return ServerError(
         "TW-C17",
         tr(
-            "the server at {where} requires an API key, which is not sent unencrypted to another machine: {detail}",
+            "the server at {where} requires an API key, but keys are not sent unencrypted to other machines: {detail}",
             where=where,
             detail=plain(detail),
         ),
         tr(
-            "Use its https:// address, or create a tunnel from this machine (ssh -L 9000:127.0.0.1:9000 HOST) and use "
-            "its local end."
+            "Use its https:// address, or open a tunnel from this machine (ssh -L 9000:127.0.0.1:9000 HOST) and "
+            "use the local address."
         ),
     )
 

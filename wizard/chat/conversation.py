@@ -131,7 +131,7 @@ class Sampling:
                 raise UsageError(
                     "TW-C08",
                     tr("{name} {value} is out of range", name=name, value=value),
-                    tr("Set {name} to a number {range}.", name=name, range=tr(range_text)),
+                    tr("Valid values for {name}: {range}.", name=name, range=tr(range_text)),
                 )
 
 

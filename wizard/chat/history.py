@@ -246,7 +246,7 @@ def _make(store: sqlite3.Connection, path: Path) -> None:
     store.execute("BEGIN IMMEDIATE")
     if store.execute("PRAGMA user_version").fetchone() == (0,):  # no other wizard was faster
         if store.execute("SELECT 1 FROM sqlite_master").fetchone():
-            raise _damaged(path, tr("the file contains something else"))
+            raise _damaged(path, tr("the file is not a conversation history"))
         for statement in _TABLES:
             store.execute(statement)
         store.execute(f"PRAGMA user_version = {VERSION}")
@@ -322,6 +322,6 @@ def _failure(path: Path, error: Exception) -> WorkspaceError:
         return _damaged(path, error)
     return WorkspaceError(
         "TW-C22",
-        tr("cannot save the conversation in {path}: {why}", path=path, why=unreadable(error)),
+        tr("cannot read or write the saved conversations in {path}: {why}", path=path, why=unreadable(error)),
         tr("Free some space or fix the permissions, or chat with --private, which keeps no history."),
     )

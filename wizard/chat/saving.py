@@ -62,7 +62,7 @@ FILE = Question(
     "/save FILE",
     required=True,
     validate=problem,
-    help=mark("NAME.md to read it, or NAME.json for programs; ~ is your home folder."),
+    help=mark("Use NAME.md for reading or NAME.json for programs; ~ is your home folder."),
 )
 """The question for the file, for interfaces with a form."""
 

@@ -42,7 +42,7 @@ MORE = (
         "/set top_k",
         otherwise=mark("the model's default"),
         validate=_between(0, 1_000_000),
-        help=mark("Considers only this many of the most likely tokens; 0 means all."),
+        help=mark("Number of most likely tokens to consider; 0 means all."),
     ),
     Question(
         "min_p",
@@ -51,7 +51,7 @@ MORE = (
         "/set min_p",
         otherwise=mark("the model's default"),
         validate=_between(0, 1),
-        help=mark("Minimum probability, as a share of the most likely token's."),
+        help=mark("Minimum probability, relative to the most likely token."),
     ),
     Question(
         "repetition_penalty",
@@ -66,7 +66,7 @@ MORE = (
     _penalty(
         "frequency_penalty",
         mark("Frequency penalty"),
-        mark("Like the presence penalty, but once for every occurrence of the token."),
+        mark("Like the presence penalty, but applied for each occurrence of the token."),
     ),
     Question(
         "stop",
@@ -177,7 +177,7 @@ def started(history: History, *, go_on: bool = False, preset: str | None = None)
     """
     kept = history.newest() if go_on else Kept(Conversation())
     if kept is None:
-        raise UsageError("TW-C19", tr("no conversation to continue"), tr("Start a new one: omit --continue."))
+        raise UsageError("TW-C19", tr("no conversation to continue"), tr("Omit --continue to start a new one."))
     if preset is not None:
         kept = replace(kept, conversation=with_preset(kept.conversation, find(preset)))
     return kept

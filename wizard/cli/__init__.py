@@ -118,7 +118,8 @@ def _tell(error: WizardError, arguments: Namespace) -> None:
         shown = {name: pasteable(text, arguments.workspace) for name, text in error_data(error).items()}
         print(to_json({"error": shown}), flush=True)
     else:
+        from wizard.kernel.text import plain
         from wizard.prompts.speech import for_stderr, tell
 
-        text = pasteable(str(error), arguments.workspace)
+        text = pasteable(plain(str(error)), arguments.workspace)
         tell(for_stderr(text) if _aloud(arguments) else text)

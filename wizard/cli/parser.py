@@ -34,7 +34,7 @@ EXAMPLES = (
     ("", mark("the full-screen wizard")),
     (" --plain", mark("the same questions as plain prompts; works with screen readers")),
     (" web", mark("the full-screen wizard in a browser")),
-    (" up demo --yes", mark("serve the offline demo model without questions")),
+    (" up demo --yes", mark("serve the offline demo model without prompting")),
     (' chat -m "What is Triton?"', mark("send the served model one question")),
     (" down", mark("stop the server")),
 )
@@ -91,17 +91,17 @@ def _common(parser: argparse.ArgumentParser, *, json: bool = False, default: Any
         "--workspace", metavar="DIR", default=default, help=tr("folder for everything that the wizard creates")
     )
     group.add_argument(
-        "--profiles", metavar="DIR", default=default, help=tr("a folder of profiles that overrides the built-in ones")
+        "--profiles", metavar="DIR", default=default, help=tr("a folder of profiles that override the built-in ones")
     )
     group.add_argument(
         "--hardware", metavar="H", default=default, help=tr("plan for another machine: host.json, 4xA6000, cpu")
     )
-    language = tr("language of all messages (default: the locale's)")
+    language = tr("language for all messages (default: the locale's)")
     group.add_argument("--language", choices=LANGUAGES, default=default, help=language)
     group.add_argument(
-        "--workshop", metavar="W", default=default, help=tr("a facilitator's profile: a file or a name (first-server)")
+        "--workshop", metavar="W", default=default, help=tr("a workshop: a file, or a name such as first-server")
     )
-    group.add_argument("--seat", metavar="N", default=default, help=tr("your seat number in the workshop (0)"))
+    group.add_argument("--seat", metavar="N", default=default, help=tr("your seat number in the workshop (default: 0)"))
     group.add_argument(
         "--offline", action="store_true", default=default or False, help=tr("do not access the Hugging Face Hub")
     )
@@ -122,7 +122,7 @@ def _command(commands: Commands, name: str, help_text: str, example: str) -> arg
 
 
 def _add_constraints(parser: argparse.ArgumentParser, default: Any = None) -> None:
-    group = parser.add_argument_group(tr("constraints (never overridden; an error if one is not possible)"))
+    group = parser.add_argument_group(tr("constraints (never overridden; the command fails if one cannot be met)"))
     for question in (*CONSTRAINTS, *SETUP):
         _add_flag(group, question, default)
 
@@ -139,7 +139,7 @@ def _add_flag(group: Any, question: Question, default: Any = argparse.SUPPRESS, 
 
     def answer(text: str) -> Value | None:
         if not text.strip():
-            raise argparse.ArgumentTypeError(tr("it is empty"))
+            raise argparse.ArgumentTypeError(tr("must not be empty"))
         return question.parse(text.lower() if question is QUANTIZATION else text)
 
     group.add_argument(
@@ -177,7 +177,7 @@ def _answers(parser: argparse.ArgumentParser, default: Any = None) -> None:
 def _add_stages(commands: Commands) -> None:
     probe = _command(commands, "probe", tr("describe this machine"), "probe\nprobe --save host.json\nprobe --watch 10")
     probe.add_argument(
-        "--save", metavar="FILE", help=tr("write the description to FILE, for --hardware on another machine")
+        "--save", metavar="FILE", help=tr("write the description to FILE, for use with --hardware on another machine")
     )
     watch = tr("monitor this machine every S seconds (5) until Ctrl-C")
     probe.add_argument("--watch", metavar="S", nargs="?", type=whole, const=5, help=watch)
@@ -191,9 +191,9 @@ def _add_stages(commands: Commands) -> None:
         "advise demo --users 8 --json\nadvise ./my-model --hardware 2xL40S\nadvise --cases fleet.yaml --json",
     )
     bare = tr(
-        "a recipe (demo), a model ID (org/name), a folder, or a .gguf file; a folder with only a config.json lacks "
-        "hf_quant_config.json and the weights' headers, so quantized weights that config.json does not list may be "
-        "missed"
+        "a recipe (demo), a model ID (org/name), a folder, or a .gguf file; if the folder contains only a "
+        "config.json, quantization that config.json does not declare may go undetected, because it is read from "
+        "hf_quant_config.json and the weight headers"
     )
     advise.add_argument("ref", nargs="?", metavar="MODEL", help=bare)
     advise.add_argument("--top", type=whole, default=None, metavar="N", help=tr("show only the best N choices"))
@@ -211,7 +211,7 @@ def _add_stages(commands: Commands) -> None:
     )
     plan.add_argument("ref", nargs="?", metavar="MODEL", help=tr(BEST))
     plan.add_argument(
-        "--shell", action="store_true", help=tr("print a shell script that does the same without the wizard")
+        "--shell", action="store_true", help=tr("print the plan as a shell script that runs without the wizard")
     )
     plan.add_argument("--full", action="store_true", help=tr("include the full text of generated files"))
     _explain(plan)
@@ -223,7 +223,7 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
     speed = _command(
         commands,
         "speed",
-        tr("estimate how fast one configuration answers, with a range and the source"),
+        tr("estimate the speed of one configuration, with a range and the source"),
         "speed ./my-model --hardware 8xH100 --stack vllm --tp 4 --concurrency 32 --quantization fp8",
     )
     speed.add_argument("ref", metavar="MODEL", help=ref_help)
@@ -239,13 +239,17 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
     speed.add_argument("--isl", type=whole, default=1024, metavar="N", help=tr("tokens per prompt (1024)"))
     speed.add_argument("--osl", type=whole, default=256, metavar="N", help=tr("tokens per answer (256)"))
     speed.add_argument(
-        "--dtype", choices=("bfloat16", "float16"), help=tr("type of the unquantized parts (default: the model's own)")
+        "--dtype",
+        choices=("bfloat16", "float16"),
+        help=tr("data type of the unquantized parts (default: the model's own)"),
     )
     speed.add_argument(
         "--provider",
         choices=("roofline", "aiconfigurator"),
         default="roofline",
-        help=tr("estimator: built in, or NVIDIA's aiconfigurator-core (the extra `perf`; takes seconds)"),
+        help=tr(
+            "estimator: built-in, or NVIDIA's aiconfigurator-core (requires the `perf` extra; takes a few seconds)"
+        ),
     )
 
 
@@ -283,7 +287,7 @@ def _add_server(commands: Commands) -> None:
         "--step", metavar="STEP", help=tr("show the log of a step instead (environment, model, question …)")
     )
     logs.add_argument(
-        "--raw", action="store_true", help=tr("include lines that mean nothing on a machine without a GPU")
+        "--raw", action="store_true", help=tr("include lines that are only noise on a machine without a GPU")
     )
     down = _command(commands, "down", tr("stop a server and free its ports"), "down\ndown demo")
     down.add_argument("name", nargs="?", metavar="NAME", help=which)
@@ -312,14 +316,18 @@ def _add_server(commands: Commands) -> None:
     for question in (TEMPERATURE, TOP_P, MAX_TOKENS, SEED):
         _add_flag(chat, question)
     chat.add_argument(
-        "--preset", metavar="NAME", help=tr("a system prompt with settings; list them with /preset in the chat")
+        "--preset",
+        metavar="NAME",
+        help=tr("a preset (system prompt and settings); run /preset in the chat to list all presets"),
     )
     chat.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help=tr("any other setting (top_k=40, stop=END); list them with /set in the chat; repeatable"),
+        help=tr(
+            "any other setting, such as top_k=40 or stop=END (repeatable); run /set in the chat to list all settings"
+        ),
     )
     chat.add_argument("--continue", dest="go_on", action="store_true", help=tr("continue the last conversation"))
     chat.add_argument("--private", action="store_true", help=tr("keep this conversation out of the history"))
@@ -340,7 +348,7 @@ def _add_rest(commands: Commands) -> None:
     recipes.add_argument("name", nargs="?", metavar="NAME", help=tr("show this recipe and what was fixed in it"))
     _add_prerequisites(commands)
     clean = _command(
-        commands, "clean", tr("list everything the wizard created, with sizes, and remove it"), "clean\nclean --yes"
+        commands, "clean", tr("list everything the wizard created, with sizes, or remove it"), "clean\nclean --yes"
     )
     clean.add_argument("--yes", action="store_true", help=tr("remove everything (default: only list it)"))
 
@@ -348,7 +356,7 @@ def _add_rest(commands: Commands) -> None:
 def _add_web(commands: Commands) -> None:
     about = tr("open the full-screen wizard in a browser on this machine")
     web = _command(commands, "web", about, "web\nweb --port 9000 --no-open")
-    listen = tr("port to listen on at 127.0.0.1 (default: a free one)")
+    listen = tr("port on 127.0.0.1 to listen on (default: any free port)")
     web.add_argument("--port", type=partial(port, last=65535), metavar="P", help=listen)
     web.add_argument("--no-open", action="store_true", help=tr("only print the address"))
     _answers(web, default=argparse.SUPPRESS)
@@ -365,16 +373,16 @@ def _add_prerequisites(commands: Commands) -> None:
     parser.add_argument(
         "--run",
         choices=("driver", "engine", "toolkit"),
-        help=tr("run the commands that install it, after confirmation"),
+        help=tr("run the commands that install this prerequisite, after confirmation"),
     )
-    parser.add_argument("--yes", action="store_true", help=tr("run them without confirmation"))
+    parser.add_argument("--yes", action="store_true", help=tr("run the commands without confirmation"))
 
 
 def _add_lint(commands: Commands) -> None:
     lint = _command(
         commands,
         "lint",
-        tr("find problems in a Triton model repository before you start a server on it"),
+        tr("check a Triton model repository for problems before starting a server"),
         "lint ./model_repository\n"
         "lint ./model_repository --server-version 24.09-trtllm-python-py3 --hardware 1xL4 --json\n"
         "lint ./model_repository --mount /data/engines:/engines",
@@ -387,5 +395,5 @@ def _add_lint(commands: Commands) -> None:
         action="append",
         default=[],
         metavar="HERE:/THERE",
-        help=tr("map a folder of this machine to where the server sees it"),
+        help=tr("map a folder on this machine to the path where the server sees it"),
     )

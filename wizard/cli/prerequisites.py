@@ -50,7 +50,7 @@ def _text(item: Prerequisite, *, here: bool) -> str:
     words = {"what": item.title, "found": one_line(item.found)}
     if not item.needed and not item.met:
         return wrapped(tr("{what}: not needed on a machine without an NVIDIA GPU", **words), "  ", first="")
-    title = tr("{what}: {found}", **words) if item.met else tr("{what}: missing. {found}", **words)
+    title = tr("{what}: {found}", **words) if item.met else tr("{what}: not available ({found})", **words)
     lines = [wrapped(title, "  ", first="")]
     if not item.met:
         lines.append(wrapped(item.why, "  "))
@@ -71,13 +71,13 @@ def _bring(host: Host, item: Prerequisite, *, yes: bool) -> None:
     """
     if not host.is_here:
         message = tr("{host} is not this machine", host=host.source)
-        raise UsageError("TW-U40", message, tr("Omit --hardware to change this machine."))
+        raise UsageError("TW-U40", message, tr("Omit --hardware to install on this machine."))
     if item.met or not item.needed:
         print(_text(item, here=True), file=sys.stderr)
         return
     if not item.commands:
-        message = tr("no commands are known for this system: {found}", found=item.found)
-        raise HostError("TW-U41", message, tr("Follow {source}.", source=item.source))
+        message = tr("the wizard has no installation commands for this system ({found})", found=item.found)
+        raise HostError("TW-U41", message, tr("For instructions, see {source}.", source=item.source))
     mine = [line for line in item.commands if not line.startswith(BY_HAND)]
     print("\n".join([f"{item.title}: {item.found}. {item.why}", *(f"  $ {line}" for line in mine)]), file=sys.stderr)
     if not yes:
@@ -86,7 +86,7 @@ def _bring(host: Host, item: Prerequisite, *, yes: bool) -> None:
         print(f"\n$ {line}", file=sys.stderr, flush=True)
         # In the foreground of this terminal, unlike a plan's steps: sudo prompts for the password there.
         if status := subprocess.run(("sh", "-c", line), check=False).returncode:
-            todo = tr("Fix the problem above and run this again.")
+            todo = tr("Fix the problem above, then rerun the triton-wizard command.")
             raise HostError("TW-U39", tr("`{command}` exited with status {status}", command=line, status=status), todo)
     for line in item.commands:
         if line.startswith(BY_HAND):
@@ -98,7 +98,7 @@ def _ask() -> None:
 
     if not is_terminal(sys.stdin):
         message = tr("confirmation required, but no terminal is attached")
-        raise UsageError("TW-U38", message, tr("Pass --yes to run them."))
+        raise UsageError("TW-U38", message, tr("Pass --yes to run the commands without confirmation."))
     print(f"\n{tr('Run them?')} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise CancelledError(

@@ -214,7 +214,7 @@ def demo(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         folder = workspace.server(plan.name).logs
         print(f"\n{tr('Stopped; nothing is left running. Logs: {folder}', folder=folder)}", file=sys.stderr)
-        print(tr("The full-screen wizard: {command}", command=command_line(arguments)), file=sys.stderr)
+        print(tr("Open the full-screen wizard: {command}", command=command_line(arguments)), file=sys.stderr)
     return status
 
 
@@ -301,7 +301,7 @@ def _at_url(arguments: argparse.Namespace) -> Endpoint:
         raise UsageError(
             "TW-U37",
             tr("NAME and --url cannot be combined: NAME is a server in the workspace, --url is a server elsewhere"),
-            tr("Pass only one of the two; see --model."),
+            tr("Pass only one of them; to choose a model on the --url server, use --model."),
         )
     try:
         return journey.at(arguments.url, arguments.model)
@@ -331,11 +331,12 @@ def clean(arguments: argparse.Namespace) -> int:
     for image in images:
         words = {"image": image.name, "size": size(image.bytes), "command": shlex.join(image.remove)}
         hint = tr(
-            "Kept the image {image} ({size}), which may be in use elsewhere; to remove it, run `{command}`", **words
+            "The image {image} ({size}) is kept, because it may be in use elsewhere; to remove it, run `{command}`",
+            **words,
         )
         print(hint, file=sys.stderr)
     if items:
         total = size(sum(item.bytes for item in items))
-        left = tr("{size} in total; pass --yes to remove it", size=total)
+        left = tr("{size} in total; pass --yes to remove everything", size=total)
         print(tr("removed {size}", size=total) if arguments.yes else left, file=sys.stderr)
     return 0

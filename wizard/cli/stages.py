@@ -67,7 +67,7 @@ def _watch(arguments: argparse.Namespace) -> int:
     from wizard.prompts.speech import say
 
     if arguments.hardware or arguments.save:
-        message = tr("--watch monitors only this machine")
+        message = tr("--watch monitors only this machine and saves nothing")
         raise UsageError("TW-U10", message, tr("Omit --hardware and --save."))
     for reading in readings(journey.monitor(), arguments.watch):
         if arguments.json:

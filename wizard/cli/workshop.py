@@ -41,7 +41,7 @@ def attend(arguments: argparse.Namespace) -> Workshop | None:
             raise UsageError(
                 "TW-U54",
                 tr("--seat requires a workshop"),
-                tr("Choose it with --workshop, or omit --seat."),
+                tr("Choose one with --workshop, or omit --seat."),
             )
         return None
     from wizard.catalog.workshops import workshop

@@ -42,7 +42,7 @@ def _json(plan: Plan) -> str:
 
 
 FORMATS = (
-    Format("shell", mark("A shell script that does the same without the wizard"), ".sh", script, program=True),
+    Format("shell", mark("A shell script that runs the plan without the wizard"), ".sh", script, program=True),
     Format("plan", mark("The plan itself, for `triton-wizard run`"), ".plan.json", _json),
     Format("answers", mark("The answers that lead to this plan, for `--answers`"), ".answers.toml", answers),
 )

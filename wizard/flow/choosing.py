@@ -210,7 +210,9 @@ def advised(state: State, outcome: Outcome) -> Move:
 
 
 def _not_advised(state: State, error: WizardError) -> Move:
-    """Drop a Python that cannot serve; other errors have no different answer here."""
+    """Drop a Python that cannot serve, or a model that does not chat; other errors have no different answer here."""
+    if state.manner == "questions" and there(state.facts).task:
+        return _not_inspected(replace(state, at="model", facts=None), error)
     python = state.given.get(PYTHON) or (state.offered or {}).get(PYTHON)
     if state.manner != "questions" or not python:
         return failed(state, error)

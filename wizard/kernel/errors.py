@@ -102,12 +102,12 @@ class CancelledError(WizardError):
 
 
 EXIT_CODES: dict[int, str] = {
-    0: mark("done"),
+    0: mark("success"),
     1: mark("a bug in the wizard"),
     UsageError.exit_code: mark("invalid flag, answer or input file"),
-    HostError.exit_code: mark("this machine cannot serve the model as requested, or lacks a requirement"),
-    ModelError.exit_code: mark("the model is missing or damaged"),
-    NetworkError.exit_code: mark("a download failed"),
+    HostError.exit_code: mark("this machine cannot serve the model as requested, or a requirement is missing"),
+    ModelError.exit_code: mark("the model is missing, damaged, or not accessible"),
+    NetworkError.exit_code: mark("the Hugging Face Hub did not respond or returned an error"),
     WorkspaceError.exit_code: mark("the workspace is not writable or is in use by another wizard"),
     StepError.exit_code: mark("a step failed"),
     ServerError.exit_code: mark("Triton did not start, crashed, or returned an error"),

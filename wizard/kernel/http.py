@@ -148,4 +148,4 @@ def _words(error: BaseException) -> str:
     cause: BaseException | None = error
     while cause and not (isinstance(cause, OSError) and cause.strerror):
         cause = cause.__cause__ or cause.__context__
-    return str(cause or error) or (tr("no answer") if "Timeout" in type(error).__name__ else repr(error))
+    return str(cause or error) or (tr("no response") if "Timeout" in type(error).__name__ else repr(error))

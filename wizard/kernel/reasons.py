@@ -11,7 +11,7 @@ from wizard.kernel.language import join, mark, tr
 _PLACE = re.compile(r"(?P<what>.*?) ?\(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)", re.DOTALL)
 """The end of `tomllib`'s error messages (Lib/tomllib/_parser.py of Python 3.11 to 3.14, and tomli 2)."""
 _TOML = (
-    (r"Cannot |Duplicate |behind this key", mark("this name or table already exists")),
+    (r"Cannot |Duplicate |behind this key", mark("this key or table is already defined")),
     (r"Unterminated|Unclosed|Expected '\]+' at the end", mark("unclosed quotation mark or bracket")),
     (r"Expected newline", mark("expected the end of the line")),
     (r"Expected '='|Invalid statement|initial character", mark("expected: name = value, or [table]")),
@@ -57,14 +57,14 @@ def misfit(problem: Mapping[str, Any]) -> str:
     kind, value = str(problem["type"]), problem.get("input")
     expected = _KINDS.get(kind.partition("_")[0])
     if kind == "missing" or (expected and value is None):
-        return tr("it is missing")
+        return tr("missing")
     if kind == "unexpected_keyword_argument":
         return tr("unknown field")
     if kind == "literal_error":
         known = str(problem["ctx"]["expected"]).replace(" or ", ", ")
-        return tr("it must be one of {known}, not {value}", known=known, value=_quoted(value))
+        return tr("must be one of {known}, not {value}", known=known, value=_quoted(value))
     if expected is not None:
-        return tr("it must be {kind}, not {value}", kind=tr(expected), value=_quoted(value))
+        return tr("must be {kind}, not {value}", kind=tr(expected), value=_quoted(value))
     return str(problem["msg"])
 
 

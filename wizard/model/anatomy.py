@@ -14,11 +14,11 @@ class Parts:
         head: Output projection; 0 if it is the embedding (tied).
         attention: Query and output projections, and MLA's up-projections: split over tensor-parallel ranks by heads.
         key_value: Key and value projections: split by kv heads, repeated if there are more ranks than kv heads.
-        latent: MLA's down-projections: whole on every rank.
+        latent: MLA's down-projections, and its indexer: whole on every rank.
         mlp: Feed-forward of dense layers: split.
         experts: Routed experts: split.
         shared: Shared experts: split.
-        router: Expert routers and their biases: whole on every rank, 16 bits or more.
+        router: Expert routers, their biases, and projections to latent experts: whole on every rank, 16 bits or more.
         norms: Norms, biases and other small tensors: whole on every rank, 16 bits.
         other: Outside the language model (a vision tower): whole on every rank, 16 bits.
     """
@@ -48,7 +48,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Layers with the same KV cache per token. Elements, not bytes.
+    """Layers with the same KV cache per token, in elements, or with the same recurrent state, in bytes.
 
     Attributes:
         layers: Number of layers.
@@ -58,6 +58,8 @@ class Attention:
         window: Tokens that a sliding window keeps; None keeps all.
         latent: Elements of MLA's compressed row (kv_lora_rank + qk_rope_head_dim), which every rank keeps whole; then
             ``kv_heads``, ``key_dim`` and ``value_dim`` do not describe the cache.
+        index_bytes: Bytes per token of the indexer's keys, which every rank keeps whole.
+        state_bytes: Bytes per sequence of a recurrent state, whatever its length; split over the ranks.
     """
 
     layers: int
@@ -66,6 +68,8 @@ class Attention:
     value_dim: int
     window: int | None = None
     latent: int | None = None
+    index_bytes: int = 0
+    state_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from wizard.kernel.language import tr
-from wizard.model import families, parameters, quantization
+from wizard.model import completion, families, parameters, quantization, task
 from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.attention_layers import attention
 from wizard.model.facts import ModelFacts
-from wizard.model.untrusted import label, whole
+from wizard.model.untrusted import impossible, label, whole
 
 _FIELDS: dict[str, tuple[tuple[str, ...], int]] = {
     "layers": (("num_hidden_layers", "n_layer", "n_layers", "num_layers"), 10_000),
@@ -26,7 +26,10 @@ _FIELDS: dict[str, tuple[tuple[str, ...], int]] = {
     "intermediate_size": (("intermediate_size", "n_inner", "ffn_dim"), 100_000_000),
     "vocabulary": (("vocab_size",), 100_000_000),
     "experts": (("num_local_experts", "num_experts", "n_routed_experts"), 100_000),
-    "experts_per_token": (("num_experts_per_tok", "num_experts_per_token", "experts_per_token"), 100_000),
+    "experts_per_token": (
+        ("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts"),
+        100_000,
+    ),
     "max_context": (("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"), 1_000_000_000),
 }
 """Field of `ModelFacts` → its names in config.json, and its maximum plausible value."""
@@ -50,23 +53,30 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
     architecture = _architecture(config)
     name, family = families.named(text.get("model_type"), architecture), None
     if name:
-        family, text = families.completed(name, text, nested=nested)
+        family, text = completion.completed(name, text, nested=nested)
     numbers, unknown = _numbers(text, where)
+    _check(numbers, family, text, where)
     if architecture is None:
         unknown["architecture"] = tr("config.json does not name an architecture")
-    anatomy = parameters.anatomy(family, numbers, text, where) if family else None
+    anatomy = parameters.anatomy(family or completion.guessed(text), numbers, text, where)
     if anatomy is None:
         unknown["parameters"] = unknown["anatomy"] = (
-            tr("config.json lacks a field needed to count them")
+            tr("config.json lacks a field needed to count the parameters")
             if family
             else tr(
                 "the wizard cannot count the parameters of {architecture} from config.json alone",
                 architecture=architecture or tr("an unnamed architecture"),
             )
         )
+    elif family is None:
+        unknown["anatomy"] = unknown["speed"] = tr(
+            "the wizard does not know {architecture}: it estimates parameters and KV cache from config fields that "
+            "most models have",
+            architecture=architecture or tr("this architecture"),
+        )
     elif nested or isinstance(config.get("vision_config"), dict):
         unknown["vision"] = tr(
-            "config.json does not contain the vision part's parameter count, so those parameters are not counted"
+            "config.json does not contain the vision encoder's parameter count, so the total excludes it"
         )
     return replace(
         facts,
@@ -78,6 +88,7 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
         dtype=_dtype(text) or _dtype(config),
         quantization=quantization.of_config(text) or quantization.of_config(config),
         needs_remote_code=bool(config.get("auto_map")),
+        task=task.of_config(config),
         unknown={**facts.unknown, **unknown},
     )
 
@@ -101,7 +112,7 @@ def anatomy_of_headers(
     if any(n[name] is None for name in parameters.NEEDED):
         return None
     width = whole(text, "moe_intermediate_size", 100_000_000, where) or n["intermediate_size"] or 0
-    unknown = families.Family(latent=bool(text.get("kv_lora_rank")))
+    unknown = completion.guessed(text)
     return Anatomy(
         parts=parts,
         attention=attention(unknown, text, n=n, where=where),
@@ -150,6 +161,37 @@ def _numbers(config: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dic
         if value is None and field not in _OPTIONAL
     }
     return numbers, unknown
+
+
+def _check(numbers: Mapping[str, Any], family: families.Family | None, config: Mapping[str, Any], where: str) -> None:
+    """Check that the numbers do not contradict each other.
+
+    Raises:
+        ModelError: TW-M05 if two of them do.
+    """
+    heads, shared, hidden = numbers["heads"], numbers["kv_heads"], numbers["hidden_size"]
+    listed = any(
+        isinstance(config.get(name), (list, tuple)) for field in ("heads", "kv_heads") for name in _FIELDS[field][0]
+    )
+    latent = family.latent if family else bool(config.get("kv_lora_rank"))
+    if heads and shared and heads % shared and not listed and not latent:
+        raise impossible(where, "num_key_value_heads", _divisor(shared, "num_attention_heads", heads))
+    if (
+        family
+        and not (listed or latent or family.separate or numbers["head_dim"])
+        and heads
+        and hidden
+        and hidden % heads
+    ):
+        raise impossible(where, "num_attention_heads", _divisor(heads, "hidden_size", hidden))
+    experts, active = numbers["experts"], numbers["experts_per_token"]
+    if experts and active and active > experts:
+        text = tr("{number:,}; expected at most {name}, {of:,}", number=active, name="num_experts", of=experts)
+        raise impossible(where, "num_experts_per_tok", text)
+
+
+def _divisor(number: int, name: str, of: int) -> str:
+    return tr("{number:,}; expected a divisor of {name}, {of:,}", number=number, name=name, of=of)
 
 
 def _rope(config: Mapping[str, Any]) -> str | None:

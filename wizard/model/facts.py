@@ -7,6 +7,7 @@ from typing import Literal
 
 from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.chat_format import ChatFormat
+from wizard.model.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,8 @@ class ModelFacts:
     gated: bool | None = None
     needs_remote_code: bool = False
     """Whether the config refers to its own code (``auto_map``); see `wizard.plan.remote_code`."""
+    task: Task | None = None
+    """What it does instead of generating text; None for a model that generates text."""
     chat: ChatFormat | None = None
     questions: tuple[str, ...] = ()
     """Questions that are known to work (such as a demo model's trained ones), offered in the chat."""

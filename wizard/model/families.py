@@ -26,14 +26,20 @@ class Family:
         layer_norms: Norms of a layer over the hidden width.
         norm_bias: Whether norms have a bias (LayerNorm) or not (RMSNorm).
         qk_norm: Norms of queries and keys over the head width.
-        sinks: Whether each head has an attention sink.
+        wide_qk_norm: Whether these norms are over all heads together.
+        output_gate: Whether a gate weighs the output of attention: one as wide as the queries, or one for each head.
+        sinks: Whether each head has an attention sink; ``sliding``: in layers with a window only.
         positions: Whether positions are learned, one vector each.
         latent: Whether attention is DeepSeek's multi-head latent attention.
-        experts: Which layers have experts: none, all, or by Qwen's, DeepSeek's or Llama 4's fields.
+        indexer: Whether an indexer selects the tokens that it reads, as in DeepSeek-V3.2 or MiniMax M3.
+        other_heads: Whether heads of some layers have other sizes: Gemma 4's without a window, MiMo V2's with one.
+        experts: Which layers have experts: none, all, or by Qwen's, DeepSeek's, Llama 4's, Nemotron-H's or MiniMax M3's
+            fields; ``beside``: all, beside a dense feed-forward (Gemma 4).
         expert_bias: Whether experts and their router have biases.
         shared_gate: Whether a gate weighs the shared expert, whose width is a separate field.
         router_bias: Whether the router has a bias, or DeepSeek-V3's correction buffer.
-        window: Which layers slide: none, all, every other, by a pattern, or by Qwen's or Llama 4's fields.
+        separate: Whether a layer is either a mixer or a feed-forward, by ``hybrid_override_pattern`` (Nemotron-H).
+        window: Which layers slide: none, all, every other, by a pattern, or by Qwen's, Llama 4's or MiMo V2's fields.
         defaults: Defaults of missing fields.
         sizes: Defaults of missing sizes in a nested config, where transformers omits the class defaults. At the top
             level it writes them all, and a config without them is damaged.
@@ -47,14 +53,19 @@ class Family:
     layer_norms: int = 2
     norm_bias: bool = False
     qk_norm: bool | str = False
-    sinks: bool = False
+    wide_qk_norm: bool = False
+    output_gate: Literal["none", "wide", "heads"] = "none"
+    sinks: bool | Literal["sliding"] = False
     positions: bool = False
     latent: bool = False
-    experts: Literal["none", "all", "qwen", "deepseek", "llama4"] = "none"
+    indexer: Literal["none", "deepseek", "minimax"] = "none"
+    other_heads: Literal["none", "gemma4", "mimo"] = "none"
+    experts: Literal["none", "all", "qwen", "deepseek", "llama4", "nemotron", "minimax", "beside"] = "none"
     expert_bias: bool = False
     shared_gate: bool = False
     router_bias: bool = False
-    window: Literal["none", "all", "alternate", "pattern", "qwen", "qwen2_moe", "llama4"] = "none"
+    separate: bool = False
+    window: Literal["none", "all", "alternate", "pattern", "qwen", "qwen2_moe", "llama4", "mimo"] = "none"
     defaults: Mapping[str, Any] = field(default_factory=dict)
     sizes: Mapping[str, Any] = field(default_factory=dict)
 
@@ -125,6 +136,24 @@ _GEMMA3 = replace(
     defaults={**_GEMMA2.defaults, "sliding_window_pattern": 6},
     sizes={**_sizes(262_208, 2304, 9216, 26, 8, 4), "max_position_embeddings": 131_072},
 )
+_QWEN3_NEXT = replace(
+    _QWEN3,
+    output_gate="wide",
+    window="none",
+    defaults={**_UNTIED, "head_dim": 256},
+)
+_QWEN3_NEXT_MOE = replace(
+    _QWEN3_NEXT,
+    experts="qwen",
+    shared_gate=True,
+    defaults={**_QWEN3_NEXT.defaults, "decoder_sparse_step": 1},
+)
+_GEMMA4 = replace(
+    _GEMMA3,
+    other_heads="gemma4",
+    defaults={**_TIED, "head_dim": 256, "global_head_dim": 512, "sliding_window_pattern": 6},
+    sizes={},
+)
 _GPT2 = Family(
     qkv_bias=True,
     out_bias=True,
@@ -143,6 +172,7 @@ _DEEPSEEK_V2 = Family(
     sizes={"qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "kv_lora_rank": 512},
 )
 _DEEPSEEK_V3 = replace(_DEEPSEEK_V2, router_bias=True)
+_DEEPSEEK_V32 = replace(_DEEPSEEK_V3, indexer="deepseek")
 
 FAMILIES: dict[str, Family] = {
     "llama": _LLAMA,
@@ -164,6 +194,22 @@ FAMILIES: dict[str, Family] = {
         defaults={**_QWEN2.defaults, "qkv_bias": True, "decoder_sparse_step": 1},
     ),
     "qwen3_moe": _QWEN3_MOE,
+    "qwen3_next": _QWEN3_NEXT_MOE,
+    "qwen3_5_text": _QWEN3_NEXT,
+    "qwen3_5_moe_text": _QWEN3_NEXT_MOE,
+    "minimax_m2": Family(qk_norm=True, wide_qk_norm=True, experts="all", router_bias=True, defaults=_UNTIED),
+    "minimax_m3": Family(qk_norm=True, indexer="minimax", experts="minimax", router_bias=True, defaults=_UNTIED),
+    "mimo_v2_flash": Family(
+        qkv_bias="attention_bias",
+        sinks="sliding",
+        other_heads="mimo",
+        experts="deepseek",
+        router_bias=True,
+        window="mimo",
+        defaults=_UNTIED,
+    ),
+    "nemotron-nas": Family(qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias", defaults=_UNTIED),
+    "step3p7": Family(qk_norm=True, output_gate="heads", experts="deepseek", router_bias=True, defaults=_UNTIED),
     "phi": Family(
         qkv_bias=True,
         out_bias=True,
@@ -189,6 +235,7 @@ FAMILIES: dict[str, Family] = {
     "gemma": _GEMMA,
     "gemma2": _GEMMA2,
     "gemma3_text": _GEMMA3,
+    "gemma4_text": _GEMMA4,
     "falcon": Family(
         qkv_bias="bias",
         out_bias="bias",
@@ -210,6 +257,19 @@ FAMILIES: dict[str, Family] = {
     ),
     "deepseek_v2": _DEEPSEEK_V2,
     "deepseek_v3": _DEEPSEEK_V3,
+    "deepseek_v32": _DEEPSEEK_V32,
+    "glm_moe_dsa": _DEEPSEEK_V32,
+    "nemotron_h": Family(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        mlp_bias="mlp_bias",
+        gated=False,
+        layer_norms=1,
+        experts="nemotron",
+        router_bias=True,
+        separate=True,
+        defaults=_UNTIED,
+    ),
     "gpt_oss": Family(
         qkv_bias="attention_bias",
         out_bias="attention_bias",
@@ -242,13 +302,19 @@ FAMILIES: dict[str, Family] = {
 _ALIASES = {
     "ministral3": "ministral",
     "kimi_k2": "deepseek_v3",
+    "mimo": "qwen2",
+    "minimax_m3_vl": "minimax_m3",
+    "minimax_m3_vl_text": "minimax_m3",
     "qwen2_vl": "qwen2",
     "qwen2_vl_text": "qwen2",
     "qwen2_5_vl": "qwen2",
     "qwen2_5_vl_text": "qwen2",
     "qwen3_vl_text": "qwen3",
     "qwen3_vl_moe_text": "qwen3_moe",
+    "qwen3_5": "qwen3_5_text",
+    "qwen3_5_moe": "qwen3_5_moe_text",
     "gemma3": "gemma3_text",
+    "gemma4": "gemma4_text",
     "llama4": "llama4_text",
     "RefinedWeb": "falcon",
     "RefinedWebModel": "falcon",
@@ -281,6 +347,7 @@ _ARCHITECTURES = {
     "GptOssForCausalLM": "gpt_oss",
     "Llama4ForCausalLM": "llama4_text",
     "Llama4ForConditionalGeneration": "llama4_text",
+    "MiniMaxM3SparseForConditionalGeneration": "minimax_m3",
 }
 """Architecture → ``model_type``, for configs without one."""
 
@@ -297,41 +364,6 @@ def named(model_type: object, architecture: str | None) -> str | None:
     return family if family in FAMILIES else None
 
 
-def completed(name: str, config: Mapping[str, Any], *, nested: bool) -> tuple[Family, dict[str, Any]]:
-    """The family, and ``config`` with defaults for missing fields and with Llama's field names.
-
-    Args:
-        name: A key of `FAMILIES`.
-        config: The language model's fields.
-        nested: Whether they are part of a multimodal config.
-    """
-    family = FAMILIES[name]
-    whole = {**(family.sizes if nested else {}), **family.defaults, **config}
-    if name == "falcon":
-        family = _complete_falcon(family, whole)
-    if name in ("falcon", "gpt2", "gptj") and _first(whole, "n_inner", "intermediate_size") is None:
-        hidden = _first(whole, "hidden_size", "n_embd", "n_embed")
-        if type(hidden) is int:
-            whole["intermediate_size"] = 4 * hidden  # configuration_{gpt2,gptj,falcon}.py
-    if family.latent:  # these files' qk_rope_head_dim, if any, is not the width of a head
-        widths = (whole.get("qk_nope_head_dim"), whole.get("qk_rope_head_dim"))
-        whole["head_dim"] = sum(widths) if all(type(width) is int for width in widths) else None
-    return family, whole
-
-
-def _first(config: Mapping[str, Any], *names: str) -> Any:
-    """The first of these fields that has a value."""
-    return next((config[name] for name in names if config.get(name) is not None), None)
-
-
-def _complete_falcon(family: Family, config: dict[str, Any]) -> Family:
-    """Falcon's own names (modeling_falcon.py, ``FalconAttention``); the first releases had BLOOM's."""
-    heads = _first(config, "num_attention_heads", "n_head")
-    wide = config.get("new_decoder_architecture") or config.get("n_head_kv") is not None
-    several = _first(config, "num_kv_heads", "n_head_kv") or heads
-    config["num_key_value_heads"] = several if wide else 1 if config["multi_query"] else heads
-    config["head_dim"] = None
-    if config.get("ffn_hidden_size") is not None:
-        config["intermediate_size"] = config["ffn_hidden_size"]
-    norms = config.get("num_ln_in_parallel_attn") or (2 if wide else 1)
-    return replace(family, layer_norms=2 if not config["parallel_attn"] or norms == 2 else 1)
+def has(flag: bool | str, config: Mapping[str, Any]) -> bool:
+    """Whether a family's ``flag`` is set: itself, or the config field of that name."""
+    return bool(config.get(flag)) if isinstance(flag, str) else flag

@@ -188,7 +188,7 @@ class _Reader:
 
     def take(self, count: int) -> bytes:
         if count > self.total - self.position:
-            raise _TooShortError(tr("it has {total} bytes, but its header extends beyond them", total=self.total))
+            raise _TooShortError(tr("its header extends beyond the end of the file ({total} bytes)", total=self.total))
         raw = self.file.read(count)
         if len(raw) < count:
             raise _TooShortError(tr("its header extends beyond the available bytes"))
@@ -201,7 +201,7 @@ class _Reader:
     def text(self, limit: int = _MAX_TEXT) -> str:
         length = self.number("Q")
         if length > limit:
-            raise refused(self.where, tr("a string in its header claims a length of {length} bytes", length=length))
+            raise refused(self.where, tr("a string in its header is too long: {length} bytes", length=length))
         return self.take(length).decode("utf-8", "replace")
 
     def value(self, kind: int, *, keep_texts: bool = False) -> Any:
@@ -239,7 +239,7 @@ class _Reader:
     def expect(self, count: int, least_bytes: int) -> None:
         """Reject a count that cannot fit in the rest of the file, or that is implausible."""
         if count > _MAX_ENTRIES:
-            raise refused(self.where, tr("its header claims {count} entries in one list", count=count))
+            raise refused(self.where, tr("its header claims too many entries: {count}", count=count))
         if count * least_bytes > self.total - self.position:
             raise _TooShortError(tr("its header claims {count} entries, more than the file can hold", count=count))
 
@@ -267,7 +267,8 @@ class _Tensors:
             dimensions = reader.number("I")
             if dimensions > 8:  # GGML_MAX_DIMS is 4 today
                 raise refused(
-                    reader.where, tr("tensor {name!r} has {dimensions} dimensions", name=name, dimensions=dimensions)
+                    reader.where,
+                    tr("tensor {name!r} has too many dimensions: {dimensions}", name=name, dimensions=dimensions),
                 )
             shape = struct.unpack(f"<{dimensions}Q", reader.take(8 * dimensions))
             elements = math.prod(shape)
@@ -275,7 +276,8 @@ class _Tensors:
             type_name, block, block_bytes = _TYPES.get(kind, (f"type {kind}", 1, 0))
             if elements % block:
                 raise refused(
-                    reader.where, tr("tensor {name!r} does not fill its {type} blocks", name=name, type=type_name)
+                    reader.where,
+                    tr("tensor {name!r} does not divide evenly into {type} blocks", name=name, type=type_name),
                 )
             weights[type_name] += elements
             spans.append((offset, offset + elements // block * block_bytes))

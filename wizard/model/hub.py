@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from wizard.kernel.errors import ModelError, NetworkError, WizardError
 from wizard.kernel.language import tr
-from wizard.model import cache, chat_format, gguf, local, weights
+from wizard.model import cache, chat_format, gguf, local, task, weights
 from wizard.model.cache import endpoint
 from wizard.model.chat_format import ChatFormat
 from wizard.model.facts import ModelFacts, WeightFile
@@ -111,7 +111,7 @@ def search(text: str, *, offline: bool = False, limit: int = 20) -> list[Hit]:
         raise NetworkError(
             "TW-M13",
             tr("offline mode is on, so the Hub is not contacted"),
-            tr("Go online to search the Hub: omit --offline and unset HF_HUB_OFFLINE."),
+            tr("To search the Hub, go online: omit --offline and unset HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE."),
         )
     return _within(DEADLINE, lambda: _search(text, limit), None)
 
@@ -225,6 +225,8 @@ def _ask(ref: HubRef) -> ModelFacts:
         licence=_licence(info),
         gated=bool(info.gated),
     )
+    if task.PIPELINE in sizes and "config.json" not in sizes and not ref.file:
+        return replace(facts, task="diffusion")
     if (file := _gguf_file(ref, sizes)) is not None:
         return _gguf_facts(facts, ref, file, sizes[file], info)
     return _safetensors_facts(facts, ref, sizes, info, api)
@@ -255,7 +257,7 @@ def _gguf_file(ref: HubRef, sizes: dict[str, int | None]) -> str | None:
 def _nothing(ref: HubRef, message: str, sizes: dict[str, int | None]) -> ModelError:
     names = [name[:80] for name in sorted(sizes) if local.weight_format(name) == "gguf"][:6]
     refs = ", ".join(f"{ref.repo}:{name}" for name in names)
-    todo = tr("Choose one of its files: {names}.", names=refs) if names else tr("Choose another one.")
+    todo = tr("Choose one of its files: {names}.", names=refs) if names else tr("Choose another repository.")
     return ModelError("TW-M16", message, todo)
 
 
@@ -279,7 +281,7 @@ def _safetensors_facts(
     tensors = _headers(api, ref, names)
     if tensors is None:
         why = tr(
-            "the headers of the {count} files did not arrive within {seconds:.0f} s",
+            "the weight file headers ({count}) did not arrive within {seconds:.0f} s",
             count=len(names),
             seconds=HEADER_SECONDS,
         )
@@ -296,7 +298,7 @@ def _fetch_small_files(ref: HubRef, sizes: dict[str, int | None], api: HfApi) ->
     if (sizes["config.json"] or 0) > LARGEST_JSON:
         text = tr("config.json of {ref} is larger than 10 MB", ref=ref)
         raise ModelError("TW-M04", text, tr("Choose another repository."))
-    names = [name for name in chat_format.FILES if name in sizes and (sizes[name] or 0) <= LARGEST_JSON]
+    names = [name for name in (*chat_format.FILES, *task.FILES) if name in sizes and (sizes[name] or 0) <= LARGEST_JSON]
     paths = [
         api.hf_hub_download(
             ref.repo, name, revision=ref.revision, cache_dir=str(cache.hub_cache()), etag_timeout=REQUEST

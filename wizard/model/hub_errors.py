@@ -37,14 +37,14 @@ def translated(error: BaseException, ref: HubRef | None) -> WizardError:
         return silent(str(error) or type(error).__name__)
     return NetworkError(
         "TW-M14",
-        tr("{address} responds, but not like the Hub: {error}", address=endpoint(), error=_short(error)),
+        tr("invalid Hub response from {address}: {error}", address=endpoint(), error=_short(error)),
         _or_offline(tr("Check HF_ENDPOINT and any proxy.")),
     )
 
 
 def silent(why: str) -> NetworkError:
     """The Hub is not reachable or does not respond."""
-    text = tr("the Hub at {address} does not respond: {why}", address=endpoint(), why=_short(why))
+    text = tr("the Hub at {address} is not responding: {why}", address=endpoint(), why=_short(why))
     return NetworkError("TW-M13", text, _or_offline(tr("Check the network.")))
 
 
@@ -93,7 +93,7 @@ def _of_repository(names: set[str], status: int | None, ref: HubRef | None, *, w
                     ref=ref,
                 ),
                 tr(
-                    "Accept it at {page} with the token's account (`hf auth whoami`), or log in with another one.",
+                    "Accept it at {page} with the account shown by `hf auth whoami`, or log in with another account.",
                     page=page,
                 ),
             )
@@ -105,7 +105,7 @@ def _of_repository(names: set[str], status: int | None, ref: HubRef | None, *, w
     if names & {"RepositoryNotFoundError", "RevisionNotFoundError"}:
         return ModelError(
             "TW-M11",
-            tr("the Hub has no {ref}, or it is private", ref=ref),
+            tr("{ref} was not found on the Hub, or it is private", ref=ref),
             tr(
                 "Check the spelling. For a private repository, log in with `hf auth login`; for a local folder, use "
                 "./PATH."
@@ -113,14 +113,14 @@ def _of_repository(names: set[str], status: int | None, ref: HubRef | None, *, w
         )
     if "EntryNotFoundError" in names:
         text = tr("{ref} lists a file that it does not contain", ref=ref)
-        return ModelError("TW-M16", text, tr("Try again, or choose another one."))
+        return ModelError("TW-M16", text, tr("Try again, or choose another repository."))
     if status in (401, 403):
         return ModelError(
             "TW-M12",
-            tr("the Hub denies you access to {ref} (HTTP {status})", ref=ref, status=status),
+            tr("the Hub denied access to {ref} (HTTP {status})", ref=ref, status=status),
             tr(
-                "Your token may be wrong, expired or lack permissions: check `hf auth whoami`, then run `hf auth "
-                "login`."
+                "Your token may be invalid, expired or missing permissions: check it with `hf auth whoami`, then "
+                "run `hf auth login`."
             ),
         )
     return None

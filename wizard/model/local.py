@@ -10,7 +10,7 @@ from typing import Any
 from wizard.kernel.errors import ModelError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.values import from_json
-from wizard.model import chat_format, config, gguf, gguf_anatomy, quantization, safetensors, weights
+from wizard.model import chat_format, config, gguf, gguf_anatomy, quantization, safetensors, task, weights
 from wizard.model.facts import Gate, ModelFacts, Quantization, WeightFile
 from wizard.model.untrusted import label, optional_object, read_bytes, read_object, unreadable, whole
 
@@ -73,7 +73,7 @@ def of_path(path: Path, ref: str) -> ModelFacts:
 
 
 def of_folder(folder: Path, ref: str) -> ModelFacts:
-    """Facts of a folder with ``config.json``, or of the GGUF file in it.
+    """Facts of a folder with ``config.json``, of a diffusers pipeline, or of the GGUF file in it.
 
     Raises:
         ModelError: TW-M03 if it has no model; TW-M04, TW-M05, TW-M07, TW-M08 if its files are damaged;
@@ -84,9 +84,16 @@ def of_folder(folder: Path, ref: str) -> ModelFacts:
     except OSError as error:
         raise unreadable(folder, error) from error
     if "config.json" not in names:
-        return _folder_of_gguf(folder, names, ref)
-    facts = ModelFacts(ref, "folder", str(folder.absolute()), _name(folder), None, None, licence=_licence(folder))
+        if task.PIPELINE not in names:
+            return _folder_of_gguf(folder, names, ref)
+        return replace(_in_folder(folder, ref), task="diffusion")
+    facts = _in_folder(folder, ref)
     return _with_weights(described(facts, folder), folder, names)
+
+
+def _in_folder(folder: Path, ref: str) -> ModelFacts:
+    """The facts of a folder without those in its files."""
+    return ModelFacts(ref, "folder", str(folder.absolute()), _name(folder), None, None, licence=_licence(folder))
 
 
 def described(facts: ModelFacts, folder: Path) -> ModelFacts:
@@ -95,9 +102,11 @@ def described(facts: ModelFacts, folder: Path) -> ModelFacts:
     Raises:
         ModelError: TW-M04 or TW-M05 if one of them is damaged.
     """
-    facts = config.describe(facts, read_object(folder / "config.json"), str(folder / "config.json"))
+    settings = read_object(folder / "config.json")
+    facts = config.describe(facts, settings, str(folder / "config.json"))
+    facts = replace(facts, task=task.of_folder(folder, settings))
     chat = chat_format.of_folder(folder)
-    unknown = {} if chat else {"chat": tr("no chat template next to config.json")}
+    unknown = {} if chat or facts.task else {"chat": tr("no chat template next to config.json")}
     stored_as = facts.quantization or quantization.of_modelopt(optional_object(folder / "hf_quant_config.json"))
     return replace(facts, chat=chat, quantization=stored_as, unknown={**facts.unknown, **unknown})
 
@@ -154,7 +163,9 @@ def describe_gguf(facts: ModelFacts, header: gguf.Header, where: str) -> ModelFa
         unknown["parameters"] = tr("only the start of the file was read")
     anatomy = gguf_anatomy.anatomy(header, numbers, where)
     if anatomy is None:
-        unknown["anatomy"] = unknown.get("parameters") or tr("the file's header lacks a size needed to compute it")
+        unknown["anatomy"] = unknown.get("parameters") or tr(
+            "the file's header lacks a field needed to estimate memory and speed"
+        )
     return replace(
         facts,
         anatomy=anatomy,
@@ -177,7 +188,7 @@ def only_pickle(where: str) -> ModelError:
     return ModelError(
         "TW-M06",
         tr(
-            "the only weights of {where} are pickle files (.bin, .pt), which can run arbitrary code when opened",
+            "{where} contains only pickle weights (.bin, .pt), which can run arbitrary code when loaded",
             where=where,
         ),
         tr("Choose a repository or revision with .safetensors or .gguf files, or convert the weights in a sandbox."),
@@ -199,7 +210,7 @@ def _folder_of_gguf(folder: Path, names: list[str], ref: str) -> ModelFacts:
         return of_gguf(folder / chosen, ref)
     if files:
         text = tr("{folder} contains {count} .gguf files", folder=folder, count=len(files))
-        raise ModelError("TW-M03", text, tr("Choose one of them: {file}", file=folder / files[0]))
+        raise ModelError("TW-M03", text, tr("Choose one of them, for example: {file}", file=folder / files[0]))
     if any(weight_format(name) == "pickle" for name in names):
         raise only_pickle(str(folder))
     raise ModelError(
@@ -215,7 +226,7 @@ def _with_weights(facts: ModelFacts, folder: Path, names: list[str]) -> ModelFac
     if index := next((name for name in names if name.endswith(".safetensors.index.json")), None):
         files = _shards(folder / index)
     if not files:
-        if any(weight_format(name) == "pickle" for name in names):
+        if facts.task is None and any(weight_format(name) == "pickle" for name in names):
             raise only_pickle(str(folder))
         return replace(facts, unknown={**facts.unknown, "weight_bytes": tr(_NO_WEIGHTS)})
     tensors = [tensor for name in files for tensor in safetensors.read(folder / name)]
@@ -241,14 +252,14 @@ def _shards(index: Path) -> list[str]:
     shards = read_object(index, 100_000_000).get("weight_map")
     values = set(shards.values()) if isinstance(shards, dict) and _all_text(shards.values()) else set()
     names = sorted(values)
-    if not names or any(Path(name).name != name for name in names):
-        raise safetensors.damaged(index, tr("its weight_map does not match the files next to it"))
+    if not names or any(Path(name).name != name or not name.isprintable() for name in names):
+        raise safetensors.damaged(index, tr("its weight_map is missing or invalid"))
     missing = [name for name in names if not (index.parent / name).is_file()]
     if missing:
         raise ModelError(
             "TW-M08",
             tr(
-                "{missing} of {all} weight files are missing in {folder}: {names}",
+                "{missing} of {all} weight files are missing from {folder}: {names}",
                 missing=len(missing),
                 all=len(names),
                 folder=index.parent,

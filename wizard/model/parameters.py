@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from wizard.model import mixers
 from wizard.model.anatomy import Anatomy, Parts
-from wizard.model.attention_layers import attention
-from wizard.model.families import Family
-from wizard.model.untrusted import whole
+from wizard.model.attention_layers import NOTHING, STATE, attention, blocks, indexed, kinds, of_kind
+from wizard.model.families import Family, has
+from wizard.model.mixers import Mixer
+from wizard.model.untrusted import per_layer, whole
 
 NEEDED = ("layers", "hidden_size", "heads", "kv_heads", "head_dim", "vocabulary")
 """Fields of `ModelFacts` that are required for counting."""
@@ -30,13 +32,15 @@ class _Experts:
     width: int = 0
     shared: int = 0
     shared_gate: bool = False
+    latent: int = 0
+    """Width that routed experts read and write, after a projection; 0 if they read the residual stream itself."""
 
 
 def anatomy(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Anatomy | None:
     """The anatomy of a model; None if a required size is missing.
 
     Args:
-        family: The family, completed (`wizard.model.families.completed`).
+        family: The family, completed (`wizard.model.completion.completed`).
         n: The sizes among `ModelFacts`' fields.
         config: The config, completed likewise.
         where: The config's name for error messages.
@@ -47,16 +51,23 @@ def anatomy(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], whe
     needed = [field for field in NEEDED if not (family.latent and field in ("kv_heads", "head_dim"))]
     if any(n.get(field) is None for field in needed) or (n.get("experts") and family.experts == "none"):
         return None
+    if family.other_heads == "gemma4" and (
+        config.get("hidden_size_per_layer_input") or config.get("num_kv_shared_layers")
+    ):
+        return None  # Gemma 4's small models: embeddings of each layer, and caches that layers share, are not counted
     experts = _experts(family, n, config, where)
-    if experts is None:
+    each_mixer = _mixers(family, n, config, where)
+    typed = not family.separate or config.get("layer_types") or blocks(family, n["layers"], config, where)
+    if experts is None or each_mixer is None or not typed:
         return None
-    dense_layers = n["layers"] - experts.layers
+    feed_forward = n["layers"] if not family.separate else kinds(family, n["layers"], config, where).count(NOTHING)
+    dense_layers = feed_forward - (0 if family.experts == "beside" else experts.layers)
     inner = n.get("intermediate_size")
-    if family.experts == "llama4":
-        inner = whole(config, "intermediate_size_mlp", 100_000_000, where) or inner
+    if wide := {"llama4": "intermediate_size_mlp", "minimax": "dense_intermediate_size"}.get(family.experts):
+        inner = whole(config, wide, 100_000_000, where) or inner
     if dense_layers and inner is None:
         return None
-    parts = _parts(family, n, config, where, experts, dense_layers, inner or 0)
+    parts = _parts(family, n, config, experts, each_mixer, dense_layers, inner or 0)
     if parts is None:
         return None
     return Anatomy(
@@ -80,78 +91,62 @@ def _parts(
     family: Family,
     n: Mapping[str, Any],
     config: Mapping[str, Any],
-    where: str,
     experts: _Experts,
+    each_mixer: list[Mixer],
     dense_layers: int,
     inner: int,
 ) -> Parts | None:
     hidden, layers, vocabulary = n["hidden_size"], n["layers"], n["vocabulary"]
     matrices = 3 if family.gated else 2
-    heads = _latent(family, n, config, where) if family.latent else _heads(family, n, config)
-    if heads is None:
-        return None
     positions = n.get("max_context") if family.positions else 0
     if positions is None:
         return None
+    widths = config.get("feed_forward_widths") or [inner] * dense_layers
+    norms = layers * family.layer_norms
+    if not family.separate:  # nor has a layer without one of its two halves the norm before it
+        norms -= sum(mixer == Mixer() for mixer in each_mixer) + widths.count(0)
     tied = bool(config.get("tie_word_embeddings"))
-    bias = (vocabulary if _has(family.head_bias, config) else 0) + layers * heads["bias"]
-    if _has(family.mlp_bias, config):
-        bias += dense_layers * ((matrices - 1) * inner + hidden)
+    bias = (vocabulary if has(family.head_bias, config) else 0) + sum(mixer.small for mixer in each_mixer)
+    if has(family.mlp_bias, config):
+        bias += sum((matrices - 1) * width + hidden for width in widths if width)
     if family.expert_bias:
         bias += experts.layers * experts.count * ((matrices - 1) * experts.width + hidden)
+    bias += layers if family.other_heads == "gemma4" else 0  # a scale for the output of each layer
     norm_width = hidden * (2 if family.norm_bias else 1)
     router = hidden * (experts.count + experts.shared_gate) + (experts.count if family.router_bias else 0)
+    router += 2 * hidden * experts.latent
+    if family.experts == "beside":
+        router += hidden + experts.count  # a scale of its input, and one for each expert
     return Parts(
         embedding=(vocabulary + positions) * hidden,
         head=0 if tied else vocabulary * hidden,
-        attention=layers * heads["attention"],
-        key_value=layers * heads["key_value"],
-        latent=layers * heads["latent"],
-        mlp=dense_layers * matrices * hidden * inner,
-        experts=experts.layers * experts.count * matrices * hidden * experts.width,
+        attention=sum(mixer.attention for mixer in each_mixer),
+        key_value=sum(mixer.key_value for mixer in each_mixer),
+        latent=sum(mixer.latent for mixer in each_mixer),
+        mlp=matrices * hidden * sum(widths),
+        experts=experts.layers * experts.count * matrices * (experts.latent or hidden) * experts.width,
         shared=experts.layers * matrices * hidden * experts.shared,
         router=experts.layers * router,
-        norms=bias + (layers * family.layer_norms + 1) * norm_width,
+        norms=bias + (norms + 1) * norm_width,
     )
 
 
-def _has(flag: bool | str, config: Mapping[str, Any]) -> bool:
-    return bool(config.get(flag)) if isinstance(flag, str) else flag
-
-
-def _heads(family: Family, n: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, int]:
-    """Parameters of a layer's attention; ``bias`` includes its biases, head norms and sinks."""
-    hidden, queries, keys = n["hidden_size"], n["heads"] * n["head_dim"], n["kv_heads"] * n["head_dim"]
-    bias = n["heads"] if family.sinks else 0
-    if _has(family.qkv_bias, config):
-        bias += queries + 2 * keys
-    if _has(family.out_bias, config):
-        bias += hidden
-    if _has(family.qk_norm, config):
-        bias += 2 * n["head_dim"] * (2 if family.norm_bias else 1)
-    return {"attention": 2 * hidden * queries, "key_value": 2 * hidden * keys, "latent": 0, "bias": bias}
-
-
-def _latent(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> dict[str, int] | None:
-    """The same for DeepSeek's multi-head latent attention; None if a size is missing."""
-    names = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
-    sizes = [whole(config, name, 1_000_000, where, low=0) for name in names]
-    if None in sizes:
-        return None
-    rank, nope, rope, value = (size or 0 for size in sizes)
-    query_rank = whole(config, "q_lora_rank", 1_000_000, where, low=0)
-    hidden, queries = n["hidden_size"], n["heads"] * (nope + rope)
-    up = rank * n["heads"] * (nope + value) + n["heads"] * value * hidden
-    down, bias = hidden * (rank + rope), rank  # the rank's norm
-    biased = _has(family.qkv_bias, config)
-    bias += rank + rope + hidden if biased else 0
-    if query_rank:
-        up += query_rank * queries
-        down += hidden * query_rank
-        bias += query_rank + (query_rank if biased else 0)
-    else:
-        up += hidden * queries
-    return {"attention": up, "key_value": 0, "latent": down, "bias": bias}
+def _mixers(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> list[Mixer] | None:
+    """The mixer of each layer; None if a size is missing."""
+    of: dict[str, Mixer | None] = {NOTHING: Mixer()}
+    layers = kinds(family, n["layers"], config, where)
+    for kind in {*layers} - {NOTHING}:
+        if kind == STATE:
+            of[kind] = mixers.recurrent(n, config, where)
+        elif family.latent:
+            of[kind] = mixers.latent_attention(family, n, config, where)
+        else:
+            of[kind] = mixers.attention(family, of_kind(kind, family, n, config, where), config)
+    each = [of[kind] for kind in layers]
+    if with_index := sum(indexed(family, n["layers"], config, where)):
+        each += [mixers.indexer(family, n, config, where)] * with_index
+    mixed = [mixer for mixer in each if mixer is not None]
+    return mixed if len(mixed) == len(each) else None
 
 
 def _experts(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> _Experts | None:
@@ -159,40 +154,64 @@ def _experts(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], wh
     count = n.get("experts")
     if family.experts == "none" or not count:
         return _Experts()
-    wide = "moe_intermediate_size" if family.experts in ("qwen", "deepseek") else "intermediate_size"
+    wide = "intermediate_size" if family.experts in ("all", "llama4", "minimax") else "moe_intermediate_size"
     width = whole(config, wide, 100_000_000, where)
     per_token = n.get("experts_per_token")
     if width is None or per_token is None:
         return None
-    shared = 0
+    shared = latent = 0
     if family.shared_gate:
         shared = whole(config, "shared_expert_intermediate_size", 100_000_000, where, low=0) or 0
     elif family.experts == "deepseek":
-        shared = width * (whole(config, "n_shared_experts", 1000, where, low=0) or 0)
+        several = (whole(config, name, 1000, where, low=0) for name in ("n_shared_experts", "num_shared_experts"))
+        shared = width * next(filter(None, several), 0)
     elif family.experts == "llama4":
         shared = width
+    elif family.experts == "minimax":
+        shared = whole(config, "shared_intermediate_size", 100_000_000, where, low=0) or 0
+    elif family.experts == "nemotron":
+        shared = whole(config, "moe_shared_expert_intermediate_size", 100_000_000, where, low=0) or 0
+    for name in ("moe_latent_size", "routed_expert_hidden_size"):
+        latent = latent or whole(config, name, 1_000_000, where, low=0) or 0
     layers = sum(_sparse(family, n["layers"], config, where))
-    return _Experts(layers, count, min(per_token, count), width, shared, family.shared_gate)
+    return _Experts(layers, count, min(per_token, count), width, shared, family.shared_gate, latent)
 
 
 def _sparse(family: Family, layers: int, config: Mapping[str, Any], where: str) -> list[bool]:
     """Whether each layer has experts."""
+    listed = _listed(family, layers, config, where)
+    if listed is not None:
+        return listed
     if family.experts == "qwen":
         step = whole(config, "decoder_sparse_step", 10_000, where) or 1
-        dense = _indices(config.get("mlp_only_layers"))
+        dense = _indices(config, "mlp_only_layers", where)
         return [layer not in dense and (layer + 1) % step == 0 for layer in range(layers)]
-    if family.experts == "deepseek":
+    if family.experts in ("deepseek", "minimax"):
         first = whole(config, "first_k_dense_replace", 10_000, where, low=0) or 0
         step = whole(config, "moe_layer_freq", 10_000, where) or 1
         return [layer >= first and layer % step == 0 for layer in range(layers)]
     if family.experts == "llama4":
-        if isinstance(config.get("moe_layers"), (list, tuple)):
-            sparse = _indices(config["moe_layers"])
-            return [layer in sparse for layer in range(layers)]
         step = whole(config, "interleave_moe_layer_step", 10_000, where) or 1
         return [(layer + 1) % step == 0 for layer in range(layers)]
     return [True] * layers
 
 
-def _indices(value: object) -> set[int]:
-    return {each for each in value if type(each) is int} if isinstance(value, (list, tuple)) else set()
+def _listed(family: Family, layers: int, config: Mapping[str, Any], where: str) -> list[bool] | None:
+    """The same for configs that name the layers; None for others."""
+    if family.experts == "nemotron":
+        return [each == "moe" for each in blocks(family, layers, config, where) or ()]
+    if isinstance(config.get("moe_layer_freq"), (list, tuple)):  # MiMo V2 and MiniMax M3
+        flags = per_layer(config, "moe_layer_freq", layers, where)
+        return [bool(each) for each in flags] if flags else None
+    if family.experts == "llama4" and config.get("moe_layers") is not None:
+        sparse = _indices(config, "moe_layers", where)
+        return [layer in sparse for layer in range(layers)]
+    return None
+
+
+def _indices(config: Mapping[str, Any], name: str, where: str) -> set[int]:
+    """The numbers of layers in a list, which may be empty."""
+    if not (listed := config.get(name)):
+        return set()
+    whole(config, name, 1_000_000, where, low=0)
+    return {int(each) for each in listed} if isinstance(listed, (list, tuple)) else {int(listed)}

@@ -6,6 +6,7 @@ from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import width, wrap
 from wizard.kernel.units import count, size
 from wizard.model.facts import ModelFacts
+from wizard.model.task import TITLES
 
 _LABEL = 14
 _WIDTH = 80
@@ -17,6 +18,7 @@ def text(facts: ModelFacts) -> str:
         (tr("model"), facts.name),
         (tr("from"), _origin(facts)),
         (tr("architecture"), facts.architecture),
+        (tr("task"), facts.task and tr(TITLES[facts.task])),
         (tr("parameters"), _parameters(facts)),
         (tr("weights"), _weights(facts)),
         (tr("quantized"), _quantised(facts)),
@@ -45,7 +47,7 @@ def text(facts: ModelFacts) -> str:
 
 
 FIELDS = {
-    "anatomy": mark("anatomy"),
+    "anatomy": mark("model structure"),
     "architecture": mark("architecture"),
     "chat": mark("chat"),
     "config": mark("config"),
@@ -59,7 +61,7 @@ FIELDS = {
     "max_context": mark("max context"),
     "parameters": mark("parameters"),
     "speed": mark("speed"),
-    "stored": mark("stored"),
+    "stored": mark("stored weights"),
     "vision": mark("vision"),
     "vocabulary": mark("vocabulary"),
     "weight_bytes": mark("weight bytes"),
@@ -90,7 +92,7 @@ SOURCES = {
 
 def _licence(facts: ModelFacts) -> str:
     licence = facts.licence or tr("not stated")
-    return licence + " " + tr("(gated: accept it on the model's page)") if facts.gated else licence
+    return licence + " " + tr("(gated: accept the license on the model's page)") if facts.gated else licence
 
 
 def _parameters(facts: ModelFacts) -> str | None:
@@ -132,7 +134,7 @@ def _quantised(facts: ModelFacts) -> str | None:
     if stored.desc_act:
         words.append(tr("in activation order"))
     if stored.kv_dtype:
-        words.append(tr("scales for a KV cache in {dtype}", dtype=stored.kv_dtype))
+        words.append(tr("{dtype} KV cache scales", dtype=stored.kv_dtype))
     return ", ".join(words)
 
 
@@ -142,7 +144,7 @@ def _attention(facts: ModelFacts) -> str | None:
     if anatomy is None:
         return None
     if latent := _latent(facts):
-        words = [tr("MLA, a latent row of {width} per token", width=latent)]
+        words = [tr("MLA, {width}-element latent vector per token", width=latent)]
     elif not anatomy.kv_heads:
         words = [tr("none")]
     elif anatomy.kv_heads == anatomy.heads:
@@ -162,9 +164,15 @@ def _attention(facts: ModelFacts) -> str | None:
     for group in anatomy.attention:
         if group.window:
             layers = {"some": group.layers, "all": anatomy.layers}
-            words.append(tr("{some} of {all} layers keep {tokens:,} tokens", **layers, tokens=group.window))
+            words.append(
+                tr("{some} of {all} layers keep only the last {tokens:,} tokens", **layers, tokens=group.window)
+            )
+        elif group.state_bytes:
+            layers = {"some": group.layers, "all": anatomy.layers}
+            state = size(group.layers * group.state_bytes)
+            words.append(tr("{some} of {all} layers keep a state of {size} per sequence instead", **layers, size=state))
         elif not group.latent and not group.kv_heads:
-            words.append(tr("{some} of {all} layers keep no per-token state", some=group.layers, all=anatomy.layers))
+            words.append(tr("{some} of {all} layers have no attention", some=group.layers, all=anatomy.layers))
     return "; ".join(words)
 
 
@@ -180,34 +188,37 @@ def _kv_cache(facts: ModelFacts) -> str | None:
         return None
     groups = facts.anatomy.attention
     bytes_of = [
-        2 * group.layers * (group.latent or group.kv_heads * (group.key_dim + group.value_dim)) for group in groups
+        group.layers * (2 * (group.latent or group.kv_heads * (group.key_dim + group.value_dim)) + group.index_bytes)
+        for group in groups
     ]
     windows = sum(each for each, group in zip(bytes_of, groups, strict=True) if group.window)
-    line = tr("{bytes:,} bytes per token in 16 bits", bytes=sum(bytes_of))
+    line = tr("{bytes:,} bytes per token at 16-bit precision", bytes=sum(bytes_of))
     if not windows:
         return line
-    later = tr("{bytes:,} once the windows are full", bytes=sum(bytes_of) - windows)
+    later = tr("{bytes:,} once the sliding windows are full", bytes=sum(bytes_of) - windows)
     return f"{line}, {later}"
 
 
 def _shape(facts: ModelFacts) -> str | None:
     parts = [
         facts.layers and tr("{count} layers", count=facts.layers),
-        facts.hidden_size and tr("{width:,} wide", width=facts.hidden_size),
+        facts.hidden_size and tr("hidden size {width:,}", width=facts.hidden_size),
         facts.heads and tr("{count} heads", count=facts.heads),
-        facts.kv_heads and not _latent(facts) and tr("{count} for keys and values", count=facts.kv_heads),
-        facts.head_dim and tr("{width} each", width=facts.head_dim),
+        facts.kv_heads and not _latent(facts) and tr("{count} KV heads", count=facts.kv_heads),
+        facts.head_dim and tr("head dim {width}", width=facts.head_dim),
         facts.experts and tr("{count} experts", count=facts.experts),
         facts.experts_per_token and tr("{count} per token", count=facts.experts_per_token),
     ]
     return ", ".join(part for part in parts if part) or None
 
 
-def _chat(facts: ModelFacts) -> str:
+def _chat(facts: ModelFacts) -> str | None:
+    if facts.task:
+        return None
     if facts.chat is None:
         known = facts.local or "chat" in facts.unknown
-        return tr("no template: the model continues text") if known else tr("unknown")
+        return tr("no chat template: the model only completes text") if known else tr("unknown")
     ends = " ".join(facts.chat.stop)
     if not ends:
-        return tr("included")
-    return tr("included, answers end at {ends}", ends=ends)
+        return tr("template included")
+    return tr("template included; answers end at {ends}", ends=ends)

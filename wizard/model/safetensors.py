@@ -73,7 +73,11 @@ def read(path: Path) -> tuple[Tensor, ...]:
             if total < 8 or length > min(LARGEST_HEADER, total - 8):
                 raise damaged(
                     path,
-                    tr("its header should have {length} bytes, but the file has {total}", length=length, total=total),
+                    tr(
+                        "its header claims to be {length} bytes long, but the file has {total}",
+                        length=length,
+                        total=total,
+                    ),
                 )
             raw = file.read(length)
     except OSError as error:
@@ -112,7 +116,7 @@ def _check(path: Path, tensors: dict[str, Any], body: int) -> tuple[Tensor, ...]
     if end > body:
         raise damaged(path, tr("{size} of weights are missing at the end", size=size(end - body)))
     if end < body:
-        raise damaged(path, tr("{size} at the end belong to no tensor", size=size(body - end)))
+        raise damaged(path, tr("the last {size} do not belong to any tensor", size=size(body - end)))
     return tuple(checked)
 
 
@@ -121,7 +125,7 @@ def _tensor(path: Path, name: str, tensor: object) -> tuple[str, tuple[int, ...]
     fields = tensor if isinstance(tensor, dict) else {}
     dtype, shape, offsets = fields.get("dtype"), fields.get("shape"), fields.get("data_offsets")
     if not (isinstance(dtype, str) and _naturals(shape) and _naturals(offsets) and len(offsets) == 2):
-        raise damaged(path, tr("tensor {name!r} has no valid dtype, shape and offsets", name=name))
+        raise damaged(path, tr("invalid dtype, shape or offsets in tensor {name!r}", name=name))
     begin, end = offsets
     if begin > end or len(shape) > 32:
         raise damaged(path, tr("tensor {name!r} ends before it starts", name=name))

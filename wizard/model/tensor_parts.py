@@ -28,12 +28,12 @@ _EMBEDDING = (
     r"(?:^|\.)(?:embed_tokens|embed_in|wte|wpe|word_embeddings|tok_embeddings|embeddings|token_embd|position_embd)\."
 )
 _ROUTER = (
-    r"(?:^|\.)(?:router|shared_expert_gate|ffn_gate_inp\w*|exp_probs_b)\.|e_score_correct"
+    r"(?:^|\.)(?:router|shared_expert_gate|ffn_gate_inp\w*|exp_probs_b|fc[12]_latent_proj)\.|e_score_correct"
     r"|(?:mlp|moe|feed_forward|ffn|mixer)\.gate\."
 )
 _NORMS = (
     r"norm\w*\.|(?:^|\.)ln_\w+\.|_?bias$|rope_freqs|attn_sinks"
-    r"|(?:sinks|A_log|dt_bias|\.D)$|conv1d\.|(?:^|\.)ssm_(?:a|d|dt)$"
+    r"|(?:sinks|A_log|dt_bias|layer_scalar|\.D)$|conv1d\.|(?:^|\.)ssm_(?:a|d|dt)$"
 )
 _PARTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("other", _VISION),
@@ -43,10 +43,11 @@ _PARTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("head", re.compile(r"(?:^|\.)(?:lm_head|embed_out)\.|^output\.")),
     ("shared", re.compile(r"(?:^|\.)shared_experts?\.|_shexp\.")),
     ("experts", re.compile(r"(?:^|\.)experts\.|_exps\.")),
-    ("latent", re.compile(r"(?:q_a_proj|kv_a_proj\w*|fused_qkv_a_proj|attn_q_a|attn_kv_a_mqa)\.")),
+    ("latent", re.compile(r"(?:q_a_proj|kv_a_proj\w*|fused_qkv_a_proj|attn_q_a|attn_kv_a_mqa|indexer)\.")),
     ("key_value", re.compile(r"(?:^|\.)(?:k_proj|v_proj|attn_[kv])\.")),
     ("fused", re.compile(r"(?:qkv_proj|query_key_value|c_attn|Wqkv|attn\.qkv|attn_qkv)\.")),
-    ("attention", re.compile(r"(?:^|\.)(?:\w*attn\w*|\w*attention|mixer|indexer|ssm_\w+)\.")),
+    ("mlp", re.compile(r"(?:^|\.)mixer\.(?:up|down)_proj\.")),
+    ("attention", re.compile(r"(?:^|\.)(?:\w*attn\w*|\w*attention|mixer|ssm_\w+)\.")),
     (
         "mlp",
         re.compile(r"(?:^|\.)(?:mlp|feed_forward|ffn\w*)\.|(?:fc1|fc2|fc_in|fc_out|up_proj|down_proj|gate_proj)\."),
@@ -54,6 +55,10 @@ _PARTS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 """Part and its tensor names; the first match counts. ``fused`` is queries, keys and values combined."""
 
+_VOCABULARY = re.compile(
+    r"(?:(?:language_)?model\.|transformer\.|backbone\.|gpt_neox\.)*(?:embed_tokens|wte|embed_in)\.weight"
+)
+"""The embedding of the language model's tokens."""
 _SCALE = re.compile(r"(?:scale\w*|scales|qzeros|g_idx|zero_point|weight_shape|absmax|quant_map|quant_state\S*|SCB)$")
 _CONTAINER_BITS = {"I32": 32, "U32": 32, "U8": 8, "I8": 8}
 
@@ -67,6 +72,25 @@ def loaded(tensors: Iterable[Tensor], layers: int | None, *, tied: bool) -> list
         tied: Whether the head is the embedding.
     """
     return [tensor for tensor in tensors if not _unused(tensor, layers, tied)]
+
+
+def contradiction(tensors: Iterable[Tensor], layers: int | None, hidden: int | None) -> tuple[str, int, int] | None:
+    """A size that the tensors do not have: its field in config.json, the config's value and theirs.
+
+    Args:
+        tensors: All tensors that an engine loads, of a family that the wizard knows.
+        layers: The config's number of layers.
+        hidden: The config's width of the residual stream.
+    """
+    numbers: set[int] = set()
+    for tensor in tensors:
+        if _VISION.search(tensor.name):
+            continue
+        if (layer := _LAYER.search(tensor.name)) is not None:
+            numbers.add(int(layer[1][:9]))
+        if _VOCABULARY.fullmatch(tensor.name) and len(tensor.shape) == 2 and hidden and tensor.shape[1] != hidden:
+            return "hidden_size", hidden, tensor.shape[1]
+    return ("num_hidden_layers", layers, len(numbers)) if layers and numbers and len(numbers) < layers else None
 
 
 def _unused(tensor: Tensor, layers: int | None, tied: bool) -> bool:

@@ -7,7 +7,7 @@ advice computed from it would be wrong.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ from wizard.kernel.text import plain
 
 LARGEST_JSON = 10_000_000
 """Bytes. Real config.json files have some kilobytes, tokenizer_config.json with its template up to a megabyte."""
+
+MORE_LAYERS = 16
+"""Items that a list with an item per layer may have beyond them: for layers that predict several tokens."""
 
 
 class _DuplicateKeyError(ValueError):
@@ -75,7 +78,7 @@ def read_bytes(path: Path, limit: int = LARGEST_JSON) -> bytes:
 def unreadable(path: Path, error: OSError) -> ModelError:
     """The error for a file that the operating system does not let us read."""
     text = tr("cannot read {path}: {error}", path=path, error=error.strerror or error)
-    return ModelError("TW-M17", text, tr("Fix its permissions, then try again."))
+    return ModelError("TW-M17", text, tr("Check the path and its permissions, then try again."))
 
 
 def read_object(path: Path, limit: int = LARGEST_JSON) -> dict[str, Any]:
@@ -102,12 +105,34 @@ def whole(data: Mapping[str, Any], name: str, high: int, where: str, *, low: int
     numbers = [_integer(item) for item in value] if isinstance(value, (list, tuple)) else [_integer(value)]
     sane = [number for number in numbers if number is not None]
     if not sane or len(sane) < len(numbers):
-        raise _impossible(where, name, tr("{what}; expected an integer", what=_kind(value)))
+        raise impossible(where, name, tr("{what}; expected an integer", what=_kind(value)))
     largest = max(sane)
     if min(sane) < min(low, 0 if len(sane) > 1 else low) or not low <= largest <= high:
         digits = _digits(largest if largest > high else min(sane))
-        raise _impossible(where, name, tr("{number}; expected {low:,} to {high:,}", number=digits, low=low, high=high))
+        raise impossible(where, name, tr("{number}; expected {low:,} to {high:,}", number=digits, low=low, high=high))
     return largest
+
+
+def per_layer(data: Mapping[str, Any], name: str, layers: int, where: str) -> Sequence[Any] | None:
+    """The list ``data[name]`` with an item for each of the ``layers``; None if it is absent, null or empty.
+
+    It may have up to `MORE_LAYERS` more.
+
+    Raises:
+        ModelError: TW-M05 if it is not a list, or has another number of items.
+    """
+    value = data.get(name)
+    if value is None or value == []:
+        return None
+    if not isinstance(value, (list, tuple)):
+        raise impossible(where, name, tr("{what}; expected a list", what=_kind(value)))
+    if not layers <= len(value) <= layers + MORE_LAYERS:
+        raise impossible(
+            where,
+            name,
+            tr("a list of {count:,}; expected one item for each of {layers:,} layers", count=len(value), layers=layers),
+        )
+    return value[:layers]
 
 
 def _integer(value: object) -> int | None:
@@ -123,11 +148,12 @@ def _digits(number: int) -> str:
     return str(number) if number.bit_length() <= 128 else tr("a {bits}-bit number", bits=number.bit_length())
 
 
-def _impossible(where: str, name: str, value: str) -> ModelError:
+def impossible(where: str, name: str, value: str) -> ModelError:
+    """The error for the field ``name`` of the file ``where``, whose ``value`` cannot be."""
     return ModelError(
         "TW-M05",
         tr("in {where}, {field} is {what}", where=where, field=name, what=value),
-        tr("The file is damaged or contains made-up values: download the model again, or correct that value."),
+        tr("The file is damaged or contains invalid values: download the model again, or correct that value."),
     )
 
 
@@ -138,7 +164,7 @@ def _kind(value: object) -> str:
         tuple: mark("a list"),
         str: mark("a string"),
         bool: mark("true or false"),
-        float: mark("a fraction"),
+        float: mark("a decimal number"),
     }
     return "null" if value is None else tr(names.get(type(value), mark("a number")))
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from wizard.kernel.errors import ModelError
 from wizard.kernel.language import tr
 from wizard.kernel.units import size
 from wizard.model import config, safetensors, tensor_parts
@@ -34,12 +35,15 @@ def with_tensors(
         where: Its name for error messages.
 
     Raises:
-        ModelError: TW-M05 if a value in the config is invalid.
+        ModelError: TW-M05 if a value in the config is invalid, TW-M19 if the files are those of another model.
     """
     tied = facts.anatomy is not None and not facts.anatomy.parts.head
     kept = tensor_parts.loaded(tensors, facts.layers, tied=tied)
     if not kept:
         return facts
+    if "anatomy" in facts.unknown:  # the files say what the config could only suggest
+        facts = replace(facts, unknown={field: why for field, why in facts.unknown.items() if field != "speed"})
+    _check(facts, kept, where)
     facts = replace(facts, quantization=facts.quantization or tensor_parts.quantization(kept))
     sizes = {"heads": facts.heads, "kv_heads": facts.kv_heads}
     counted = tensor_parts.parameters_by_part(kept, sizes, facts.quantization)
@@ -51,13 +55,32 @@ def with_tensors(
     return _with_counts(_with_unnamed(facts, tensor_parts.unnamed_bytes(kept)), counted, settings, where)
 
 
+def _check(facts: ModelFacts, tensors: Sequence[safetensors.Tensor], where: str) -> None:
+    """Check that the files have the layers and the width that the config states."""
+    if facts.anatomy is None or facts.task or "anatomy" in facts.unknown:  # unknown, or guessed
+        return
+    if differs := tensor_parts.contradiction(tensors, facts.layers, facts.hidden_size):
+        field, promised, actual = differs
+        raise ModelError(
+            "TW-M19",
+            tr(
+                "in {where}, {field} is {promised:,}, but the weight files have {found:,}",
+                where=where,
+                field=field,
+                promised=promised,
+                found=actual,
+            ),
+            tr("Download the model again: config.json and all weight files must be of the same model."),
+        )
+
+
 def _with_unnamed(facts: ModelFacts, unnamed: int) -> ModelFacts:
     """``facts``, with the reason why speed is unknown if too many weights have unknown names."""
     if unnamed <= UNNAMED * (facts.weight_bytes or 0):
         return facts
     why = tr(
-        "{unnamed} of its {total} of weights have names unknown to the wizard, so it cannot determine what each token "
-        "reads",
+        "{unnamed} of the weights ({total} total) are in tensors that the wizard does not recognize, so it "
+        "cannot compute the bytes read per token",
         unnamed=size(unnamed),
         total=size(facts.weight_bytes or 0),
     )
@@ -68,13 +91,13 @@ def _with_counts(facts: ModelFacts, counted: Parts, settings: Mapping[str, Any],
     """Compare the files' count with the config's."""
     unknown = dict(facts.unknown)
     anatomy = facts.anatomy
-    if anatomy is None:
+    if anatomy is None or "anatomy" in unknown:  # unknown, or guessed from the config alone
         anatomy = config.anatomy_of_headers(facts, counted, settings, where)
         unknown.pop("parameters", None)
         if anatomy is not None:
             unknown["anatomy"] = tr(
-                "the wizard does not know {architecture}: it counts the weights from the file headers, and the KV "
-                "cache from the fields that most models have",
+                "the wizard does not know {architecture}: it counts the parameters in the file headers and "
+                "computes the KV cache size from config fields that most models have",
                 architecture=facts.architecture or tr("this architecture"),
             )
         return replace(facts, anatomy=anatomy, parameters=counted.total, unknown=unknown)
@@ -85,8 +108,8 @@ def _with_counts(facts: ModelFacts, counted: Parts, settings: Mapping[str, Any],
         parts = counted
         if abs(total - promised) > TOLERANCE * promised:
             unknown["config"] = tr(
-                "config.json states {promised:,} parameters, but the files contain {found:,}; the files take "
-                "precedence",
+                "config.json implies {promised:,} parameters, but the weight files contain {found:,}; the files "
+                "take precedence",
                 promised=promised,
                 found=total,
             )

@@ -61,7 +61,7 @@ def host_html(host: Host) -> str:
 
 def model_html(facts: ModelFacts) -> str:
     """A model: its line, and the questions that are known to work."""
-    known = _folded(tr("Questions that the model knows"), _list(facts.questions)) if facts.questions else ""
+    known = _folded(tr("Suggested questions"), _list(facts.questions)) if facts.questions else ""
     unknown = _table([(tr("unknown"), f"{name.replace('_', ' ')}: {why}") for name, why in facts.unknown.items()])
     return f"<div><b>{text(facts.name)}</b><br>{text(model_line(facts))}{unknown}{known}</div>"
 

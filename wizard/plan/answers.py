@@ -43,11 +43,11 @@ def checked(given: Mapping[str, object], where: str) -> Answers:
             known = ", ".join(question.name for question in QUESTIONS if not question.secret)
             raise UsageError(
                 "TW-U30",
-                tr("{path} answers {name!r}, which is not a known question", path=where, name=name[:60]),
+                tr("unknown key {name!r} in {path}", path=where, name=name[:60]),
                 todo + tr("Valid: {known}.", known=known),
             )
         if question.secret:
-            todo = tr("Remove it there and use {flag}.", flag=question.flag)
+            todo = tr("Remove it from the file and use {flag}.", flag=question.flag)
             raise UsageError("TW-U34", tr("{path} contains a secret, {name}", path=where, name=name), todo)
         try:
             answers[name] = question.check(value)

@@ -38,8 +38,8 @@ def check_step(
         id="check",
         title=tr("Check {engine}'s arguments", engine=engine),
         why=tr(
-            "A single argument unknown to this {engine} prevents it from loading. The check runs now, before the "
-            "model download.",
+            "A single argument that this {engine} version does not support prevents the model from loading. The "
+            "check runs now, before the model download.",
             engine=engine,
         ),
         actions=(

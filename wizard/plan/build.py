@@ -135,7 +135,7 @@ def _check_token(plan: Plan) -> None:
     if plan.facts.gated and not plan.facts.local and downloads and not has_token():
         raise ModelError(
             "TW-L06",
-            tr("{location} is gated, and no Hub token is set on this machine", location=plan.facts.location),
+            tr("{location} is gated, and no Hugging Face token is set on this machine", location=plan.facts.location),
             tr(
                 "Accept its license at https://huggingface.co/{location}, then log in with `hf auth login` or set "
                 "HF_TOKEN.",
@@ -151,8 +151,8 @@ def _not_built(choice: Choice) -> InfeasibleError:
             "TW-L05",
             tr("no installed package provides the serving stack {stack_title}", stack_title=title),
             tr(
-                "Install the package that has the entry point {stack} ({group}), again if the entry point is new. Or "
-                "choose another stack with --stack: {BUILT}.",
+                "Install the package that provides the entry point {stack} ({group}); reinstall it if you just "
+                "added the entry point. Or choose another stack with --stack: {BUILT}.",
                 stack=choice.stack,
                 group=plugins.GROUP,
                 BUILT=others,
@@ -172,8 +172,8 @@ def _check_weights(facts: ModelFacts) -> None:
             "TW-L07",
             tr("{location} contains a config.json but no weights", location=facts.location),
             tr(
-                "Download its .safetensors files into the folder (`hf download ORG/NAME --local-dir .`), or pass its "
-                "model ID."
+                "Run `hf download ORG/NAME --local-dir .` in that folder to download the .safetensors files, or "
+                "pass the model ID instead."
             ),
         )
 
@@ -187,7 +187,7 @@ def _check_path(workspace: Workspace) -> None:
                 root=workspace.root,
                 odd=" ".join(map(repr, odd)),
             ),
-            tr("Choose a folder without spaces, colons or shell characters with --workspace DIR."),
+            tr("Use --workspace DIR to choose a folder whose path has no spaces, colons or shell metacharacters."),
         )
 
 
@@ -218,7 +218,10 @@ def _check_disks(plan: Plan, folder: Path, runtime: Runtime) -> None:
         images = images_folder(runtime.engine)
         if images and images.stat().st_dev != folder.stat().st_dev:
             _check_disk(
-                images, image, tr("for the image in {images}", images=images), tr("move the engine's image folder.")
+                images,
+                image,
+                tr("for the image in {images}", images=images),
+                tr("move the container engine's image folder."),
             )
             needed -= image
     _check_disk(
@@ -232,11 +235,11 @@ def _check_disk(folder: Path, needed: int, where: str, remedy: str) -> None:
         raise WorkspaceError(
             "TW-L02",
             tr(
-                "{needed} required {where} plus {room} to keep free, but only {free} is free",
+                "not enough disk space {where}: needs {needed} plus {room} of headroom, but only {free} is free",
                 needed=size(needed),
                 where=where,
                 room=size(HEADROOM_BYTES),
                 free=size(free),
             ),
-            tr("Free some space, or {remedy}", remedy=remedy),
+            tr("Free up some space, or {remedy}", remedy=remedy),
         )

@@ -29,14 +29,14 @@ def check(choice: Choice, facts: ModelFacts, while_loading: Container[str] = ())
         raise InfeasibleError(
             "TW-L30",
             tr(
-                "{ref} is stored as {format}; {stack_title} serves it as stored, not as {format_2}",
+                "{ref} is stored as {format}; {stack_title} serves it as is, not as {format_2}",
                 ref=facts.ref,
                 format=_format(stored),
                 stack_title=stack_title(choice.stack),
                 format_2=_format(chosen),
             ),
             tr(
-                "Use --quantization {stored}, or a repository of this model in {format}.",
+                "Use --quantization {stored}, or a repository that stores this model as {format}.",
                 stored=stored,
                 format=_format(chosen),
             ),

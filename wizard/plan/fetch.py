@@ -48,7 +48,7 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
     # After an interrupted download there may be a config.json alone.
     whole = (gguf,) if gguf else ("config.json", *(file.name for file in facts.weights))
     contents = (
-        tr("one GGUF file that includes tokenizer and chat template")
+        tr("one GGUF file that includes the tokenizer and chat template")
         if gguf
         else tr("safetensors, configuration and tokenizer, but no pickle files, which can run code when loaded")
     )

@@ -220,7 +220,7 @@ def details(suggestion: Suggestion) -> list[str]:
     elif suggestion.place == "offered":
         where = tr("works offline")
         if suggestion.needs_network:  # like everything that is downloaded
-            where = "" if suggestion.download_bytes else tr("needs the network")
+            where = "" if suggestion.download_bytes else tr("needs a network connection")
     popular = (
         ""
         if suggestion.downloads is None

@@ -25,7 +25,7 @@ def free(preferred: Ports, host: str = "127.0.0.1") -> tuple[Ports, list[str]]:
         chosen[protocol] = choose(port, host, set(chosen.values()))
         if chosen[protocol] != port:
             text = tr(
-                "Port {port} is in use; {what} uses {chosen} instead.",
+                "Port {port} is in use; the {what} port is {chosen} instead.",
                 port=port,
                 what=tr(protocol),
                 chosen=chosen[protocol],

@@ -69,17 +69,17 @@ def usable_engine(host: Host) -> ContainerEngine | None:
 
 
 def _driver(host: Host, family: DistributionCommands | None) -> Prerequisite:
-    why = tr("The driver is installed on this machine; CUDA and all other libraries are in the image.")
+    why = tr("The driver must be installed on this machine; CUDA and all other libraries are in the image.")
     title = tr("NVIDIA driver")
     if host.driver_version:
         return Prerequisite("driver", title, True, f"driver {host.driver_version}", why)
-    state = host.gpu_problem.what if host.gpu_problem else tr("no driver responds")
+    state = host.gpu_problem.what if host.gpu_problem else tr("no driver detected")
     lines, source = (family.driver, family.driver_source) if family else ((), GUIDE)
     return Prerequisite("driver", title, False, state, why, lines, source)
 
 
 def _engine(engine: ContainerEngine | None, known: Commands, family: DistributionCommands | None) -> Prerequisite:
-    why = tr("Triton's images run in containers, so their versions never conflict with yours.")
+    why = tr("Triton's images run as containers, so the software versions in them never conflict with yours.")
     title = tr("Container engine")
     if engine is None:
         lines, source = (family.docker, family.docker_source) if family else ((), "docs.docker.com/engine/install")
@@ -99,13 +99,13 @@ def _engine(engine: ContainerEngine | None, known: Commands, family: Distributio
 
 
 def _toolkit(engine: ContainerEngine | None, known: Commands, family: DistributionCommands | None) -> Prerequisite:
-    why = tr("It gives containers access to GPUs and the driver's libraries.")
+    why = tr("The NVIDIA Container Toolkit gives containers access to GPUs and driver libraries.")
     title = tr("NVIDIA Container Toolkit")
     if engine and engine.nvidia_runtime:
         return Prerequisite("toolkit", title, True, tr("{name} supports GPUs in containers", name=engine.name), why)
     podman = bool(engine and engine.name == "podman")
     configure = known.common.podman_runtime if podman else known.common.docker_runtime
     lines = (*family.toolkit, *configure) if family else ()
-    name = engine.name if engine else tr("the engine")
+    name = engine.name if engine else tr("the container engine")
     state = tr("{name} has no NVIDIA runtime", name=name)
     return Prerequisite("toolkit", title, False, state, why, lines, known.common.toolkit_source)

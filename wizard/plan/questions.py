@@ -163,7 +163,8 @@ GOAL = Question(
     default="chat",
     choices=("chat", "throughput", "quality", "smallest"),
     help=mark(
-        "chat answers each user quickly, throughput serves the most tokens, quality preserves the most precision."
+        "chat answers each user quickly, throughput serves the most tokens, quality preserves the most "
+        "precision, smallest uses the fewest GPUs and the least memory."
     ),
 )
 USERS = Question(
@@ -192,7 +193,8 @@ QUANTIZATION = Question(
     otherwise=CHOSEN,
     validate=known_format,
     help=mark(
-        "none (16 bits), fp8, int4_awq, int4_gptq, nvfp4 …: fewer bits are smaller and faster, but less precise."
+        "none (16 bits), fp8, int4_awq, int4_gptq, nvfp4 …: fewer bits make the model smaller and faster, but "
+        "less precise."
     ),
 )
 TP = Question(
@@ -247,15 +249,15 @@ GPU_MEMORY_UTILIZATION = Question(
     "--gpu-memory-utilization",
     otherwise=CHOSEN,
     validate=share,
-    help=mark("Above 0 and at most 1, of the GPU's total memory, as in vLLM."),
+    help=mark("Fraction of the GPU's total memory (above 0, at most 1), as in vLLM."),
 )
 AS_PUBLISHED = Question(
     "as_published",
     "confirm",
-    mark("Only exactly these files"),
+    mark("Serve the model as published"),
     "--as-published",
     default=False,
-    help=mark("No other quantization of the model is recommended."),
+    help=mark("Excludes other quantizations of the model from the recommendations."),
 )
 RELEASE = Question(
     "release",
@@ -282,7 +284,10 @@ ENGINE_PYTHON = Question(
     "--engine-python",
     otherwise=mark("a new environment, or the image"),
     validate=python_path,
-    help=mark("An interpreter with vLLM or transformers (/opt/venv/bin/python); none: the wizard installs the engine."),
+    help=mark(
+        "An interpreter with vLLM or transformers (/opt/venv/bin/python), or none to have the wizard "
+        "install the engine."
+    ),
 )
 HF_TOKEN = Question(
     "hf_token",
@@ -353,7 +358,7 @@ SEED = Question(
     "int",
     mark("Seed"),
     "--seed",
-    otherwise=mark("a different answer each time"),
+    otherwise=mark("random, so the answer differs each time"),
     when=samples,
     validate=between(0, 2**63 - 1),
     help=mark("The same seed and question give the same answer."),

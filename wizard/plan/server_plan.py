@@ -89,7 +89,7 @@ def replan(
         question=(ready_made and ready_made.first_question) or FIRST_QUESTION,
         options=from_data(Options, same.options, where=f"profiles/recipes/{same.name}.toml") if same else None,
     )
-    again = tr("The server {name} is running with other settings; it is restarted with these.", name=name)
+    again = tr("The server {name} is running with different settings; the plan restarts it with these.", name=name)
     restarted = (again,) if running and before and before.fingerprint != made.fingerprint else ()
     return replace(made, notes=(*restarted, *made.notes, *_recipe_notes(same)))
 
@@ -102,8 +102,7 @@ def _check_model(before: Plan, facts: ModelFacts) -> None:
             "TW-L04",
             tr("the server {name} is already running and serves {ref}", name=name, ref=before.facts.ref),
             tr(
-                "Use another name: --name {name}-2. To replace the model of this server on purpose, pass --name "
-                "{name}.",
+                "Use another name: --name {name}-2. To replace this server's model instead, pass --name {name}.",
                 name=name,
             ),
         )
@@ -120,6 +119,6 @@ def _recipe_notes(recipe: Recipe | None) -> tuple[str, ...]:
     if recipe is None:
         return ()
     return (
-        *(tr("Fixed: {one}", one=tr(text)) for text in recipe.repaired),
+        *(tr("Differs from the tutorial: {one}", one=tr(text)) for text in recipe.repaired),
         *(tr("Not supported yet: {one}", one=tr(text)) for text in recipe.later),
     )

@@ -60,9 +60,9 @@ def sums(plan: Plan) -> str:
 
 def takes(plan: Plan) -> tuple[str, ...]:
     """The total cost of the plan and its location; and another line if it is for another machine."""
-    where = tr("{sums} · everything in {folder}", sums=sums(plan), folder=plan.workspace)
+    where = tr("{sums} · files in {folder}", sums=sums(plan), folder=plan.workspace)
     if plan.is_for_here:
         return (where,)
     return where, tr(
-        "Made for {host}, not for this machine: you can view it, but not run it.", host=one_line(plan.host)
+        "This plan is for {host}, not this machine: you can view it but not run it.", host=one_line(plan.host)
     )

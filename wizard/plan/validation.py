@@ -50,7 +50,7 @@ def share(value: float) -> str:
 def reference(value: str) -> str:
     """A text on a single line."""
     if not value.strip():
-        return tr("it is empty")
+        return tr("it must not be empty")
     return "" if value.isprintable() else tr("it contains a line break or a control character")
 
 

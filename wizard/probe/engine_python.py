@@ -174,5 +174,5 @@ def _why(answer: Answer) -> str:
         return answer.err
     lines = [one_line(line) for line in answer.err.splitlines() if line.strip()]
     if not lines:
-        return tr("it does not respond as Python (exit status {status})", status=answer.status)
+        return tr("it returned no readable response (exit status {status})", status=answer.status)
     return lines[-1 if any(line.startswith("Traceback") for line in lines) else 0][:200]

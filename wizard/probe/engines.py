@@ -146,8 +146,8 @@ def _docker_problem(errors: str) -> str:
     where = f" (DOCKER_HOST={redact(os.environ['DOCKER_HOST'])})" if os.environ.get("DOCKER_HOST") else ""
     if "permission denied" in errors.lower():
         return tr(
-            "no permission for Docker's socket{where}: run `sudo usermod -aG docker $USER` and log in again, or use "
-            "podman",
+            "no permission to access the Docker socket{where}: run `sudo usermod -aG docker $USER` and log in "
+            "again, or use podman",
             where=where,
         )
     if "cannot connect" in errors.lower() or "is the docker daemon running" in errors.lower():
@@ -205,4 +205,4 @@ def _json(text: str) -> dict[str, Any]:
 
 def _last_line(output: str) -> str:
     lines = [line.strip() for line in plain(redact(output)).splitlines() if line.strip()]
-    return lines[-1][:200] if lines else tr("it returned no readable response")
+    return lines[-1][:200] if lines else tr("the container engine returned no readable response")

@@ -210,7 +210,7 @@ def _holders(answer: list[dict[str, Any]]) -> list[tuple[int, int | None]]:
     """(process ID, bytes). nvidia-ml-py 12.535.77 has a longer structure than NVML since driver 535.98."""
     _at_most(_MAX_PROCESSES, len(answer))
     if any("usedGpuCcProtectedMemory" in each for each in answer):
-        raise ValueError(tr("nvidia-ml-py 12.535.77 misreads it: install a newer version"))
+        raise ValueError(tr("nvidia-ml-py 12.535.77 misreads process data: install a newer version"))
     return [(int(each["pid"]), each["usedGpuMemory"]) for each in answer]
 
 

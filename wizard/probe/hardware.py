@@ -79,7 +79,7 @@ def _recorded(name: str) -> Host:
     host = dataclasses.replace(from_json(Host, data, where=name), source=path.name)
     fault = _impossible(to_data(host), "host") or _inconsistent(host)
     if fault:
-        message = tr("{name} is not a valid machine description: {fault}", name=name, fault=fault)
+        message = tr("{name} is not a valid recorded host: {fault}", name=name, fault=fault)
         raise UsageError("TW-P07", message, tr("Fix that field, or record the machine again."))
     return host
 
@@ -100,7 +100,12 @@ def _inconsistent(host: Host) -> str | None:
         return tr("host.gpus contains a duplicate index")
     for position, link in enumerate(host.gpu_links):
         if link.a >= link.b or not {link.a, link.b} <= set(indices):
-            return tr("{field} connects {a} and {b}", field=f"host.gpu_links.{position}", a=link.a, b=link.b)
+            return tr(
+                "{field} connects {a} and {b}, which is not a valid GPU pair",
+                field=f"host.gpu_links.{position}",
+                a=link.a,
+                b=link.b,
+            )
         if not _LINK.fullmatch(link.kind):
             return tr("{field} is {value}", field=f"host.gpu_links.{position}.kind", value=repr(link.kind[:20]))
     return None

@@ -106,7 +106,7 @@ def _why_not(short: tuple[int, int], version: str, prefix: str, libpython: str |
     elif "pyenv" in prefix:
         remedy = f"`PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install --force {version}`"
     else:
-        remedy = tr("{command} installs one that has it", command=f"`uv python install {short[0]}.{short[1]}`")
+        remedy = tr("{command} installs a Python that has it", command=f"`uv python install {short[0]}.{short[1]}`")
     library = f"libpython{short[0]}.{short[1]}.so.1.0"
     return tr("it lacks {library}, which Triton's Python stub loads: {remedy}", library=library, remedy=remedy)
 

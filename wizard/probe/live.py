@@ -210,7 +210,7 @@ class Monitor:
             if now > then and counter >= before:
                 rates[name] = (counter - before) * unit / (now - then)
             else:
-                unknown.setdefault(path, tr("it needs a second reading"))
+                unknown.setdefault(path, tr("a second reading is needed"))
         return {
             path: Traffic(rates[f"{path}_sent"], rates[f"{path}_received"])
             for path in ("nvlink", "pcie")

@@ -75,7 +75,7 @@ def reading(before: CpuTime | None, after: CpuTime | None, root: Path = Path("/"
     if after is None:
         unknown["utilisation"] = tr("cannot read /proc/stat")
     elif before is None or after.possible <= before.possible:
-        unknown["utilisation"] = tr("it needs a second reading")
+        unknown["utilisation"] = tr("a second reading is needed")
     else:
         share = max(0.0, min(1.0, (after.busy - before.busy) / (after.possible - before.possible)))
     temperature = _temperature(root)

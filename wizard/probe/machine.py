@@ -30,7 +30,7 @@ def describe(workspace: Path) -> Host:
         container_engines = engines.read({key: question.answer() for key, question in asked_engines.items()})
     unknown = dict(part.unknown)
     if cpu.model is None:
-        unknown["cpu.model"] = tr("/proc/cpuinfo does not name it")
+        unknown["cpu.model"] = tr("/proc/cpuinfo contains no model name")
     if None in memory:
         unknown["memory_total_bytes"] = unknown["memory_available_bytes"] = tr("cannot read /proc/meminfo")
     if silent:

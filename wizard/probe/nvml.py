@@ -98,10 +98,12 @@ class Nvml:
         """
         count = self.query("nvmlDeviceGetCount")
         if not isinstance(count, Unknown) and count > MOST_DEVICES:
-            count = Unknown(tr("it reports {count} GPUs", count=count))
+            count = Unknown(tr("it reports an implausible number of GPUs ({count})", count=count))
         if isinstance(count, Unknown):
             message = tr("NVIDIA's driver library does not list the GPUs: {error}", error=count.because)
-            raise HostError("TW-P04", message, tr("`nvidia-smi` should report the same."))
+            raise HostError(
+                "TW-P04", message, tr("Run `nvidia-smi`. If it fails too, reboot or reinstall NVIDIA's driver.")
+            )
         devices = (self._handle("nvmlDeviceGetHandleByIndex", Device(index)) for index in range(count))
         return list(devices)
 
@@ -191,8 +193,8 @@ class Nvml:
         why = {
             "AttributeError": tr("this version of nvidia-ml-py has no {function}", function=function),
             # Not an NVMLError, and not in old bindings: the driver is older than the function's version.
-            "NVMLLibraryMismatchError": tr("the driver is too old to support it ({function})", function=function),
-            "UnicodeDecodeError": tr("unreadable text ({function})", function=function),
+            "NVMLLibraryMismatchError": tr("the driver is too old to support {function}", function=function),
+            "UnicodeDecodeError": tr("{function} returned invalid text", function=function),
         }
         return Unknown(why.get(answer["raised"]) or f"{answer['raised']}: {answer['said']} ({function})")
 

@@ -56,7 +56,7 @@ class Process:
         except EOFError:
             failure = FailedError(self._last_words(), crashed=True)
         except ValueError:
-            failure = FailedError(tr("its response is not JSON"), crashed=True)
+            failure = FailedError(tr("the response is not JSON"), crashed=True)
         else:
             return answer
         self.end()
@@ -100,7 +100,7 @@ class Process:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 status = self._process.wait(_KILL_TIMEOUT_S)
         name = next((each.name for each in signal.Signals if status == -each), status)
-        return tr("it crashed ({status})", status=name)
+        return tr("the query process crashed ({status})", status=name)
 
 
 def _received(ours: socket.socket, patience: float) -> bytes:

@@ -48,10 +48,10 @@ def unusable(code: int | None, error: str) -> HostError:
         )
     return HostError(
         "TW-P04",
-        tr("NVIDIA's driver library does not start: {error}", error=error),
+        tr("NVIDIA's driver library failed to initialize: {error}", error=error),
         tr(
-            "`nvidia-smi` should report the same error. If a container lost its GPU (for example, after "
-            "`systemctl daemon-reload`), restart it."
+            "Run `nvidia-smi`: it should report the same error. If a container lost its GPU (for example, after "
+            "`systemctl daemon-reload`), restart the container; otherwise, reboot or reinstall NVIDIA's driver."
         ),
     )
 
@@ -81,8 +81,8 @@ def not_loaded(error: str, root: Path = Path("/")) -> HostError:
     if nvidia_on_pci(root):
         return HostError(
             "TW-P01",
-            tr("an NVIDIA GPU is on the PCI bus, but there is no driver library (libnvidia-ml.so.1)"),
-            tr("Install NVIDIA's driver; in a container, start it with the GPU (docker run --gpus all …)."),
+            tr("an NVIDIA GPU was found on the PCI bus, but the driver library (libnvidia-ml.so.1) was not"),
+            tr("Install NVIDIA's driver. If this is a container, start it with GPU access (docker run --gpus all …)."),
         )
     return HostError(
         "TW-P14",
@@ -95,7 +95,10 @@ def _damaged(error: str) -> HostError:
     return HostError(
         "TW-P12",
         tr("NVIDIA's driver library (libnvidia-ml.so.1) cannot be loaded: {error}", error=error),
-        tr("Reinstall NVIDIA's driver; if LD_LIBRARY_PATH contains a folder with another copy, remove that folder."),
+        tr(
+            "Reinstall NVIDIA's driver. If a folder in LD_LIBRARY_PATH contains another copy of the library, "
+            "remove that folder from the variable."
+        ),
     )
 
 

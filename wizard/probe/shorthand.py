@@ -49,7 +49,7 @@ def _parse(text: str) -> tuple[int, GpuProfile]:
         return int((count or "1")[:9]), profile
     shown = {plain_name(alias): alias for each in gpus().values() for alias in each.aliases}
     near = [shown[key] for key in difflib.get_close_matches(plain_name(name), shown, n=4, cutoff=0.4)]
-    todo = tr("Use a number, an x and a GPU (4xA6000), `cpu`, or the path of a recorded host (host.json).")
+    todo = tr("Use a count and a GPU name (4xA6000), `cpu`, or the path of a recorded host (host.json).")
     if near:
         todo = join(" ", tr("Did you mean {names}?", names=", ".join(near)), todo)
     raise UsageError("TW-P05", tr("unknown GPU: {name!r}", name=name[:60]), todo)
@@ -97,7 +97,7 @@ def _around(
         source=source,
         unknown={
             mark("everything except the GPUs"): tr(
-                "assumed: a typical server, because the machine was given as {name!r}", name=source
+                "assumed from a typical server, because the machine was given as {name!r}", name=source
             )
         },
     )

@@ -29,4 +29,4 @@ def power(gpu: GpuReading) -> str:
 def silence(gpu: GpuReading) -> str:
     """Why a GPU does not even report its memory."""
     why = gpu.unknown.get("memory") or gpu.unknown.get("memory_total_bytes") or tr("no reason given")
-    return tr("It does not respond: {why}", why=why)
+    return tr("No readings: {why}", why=why)

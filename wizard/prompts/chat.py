@@ -170,7 +170,7 @@ def _do(talk: ChatSession, ask: _Asker, question: str, *, must: bool = False) ->
         if error.code != NO_SERVER or not talk.moved():
             raise
     name, address = one_line(talk.endpoint.name), talk.endpoint.http
-    tell(tr("{name} was restarted elsewhere; its address is now {address}.", name=name, address=address))
+    tell(tr("{name} was restarted at a new address: {address}.", name=name, address=address))
     return _once(talk, ask, question, must=must)
 
 

@@ -30,7 +30,7 @@ def command(talk: ChatSession, line: str) -> Outcome:
     name = OTHER_NAMES.get(name, name)
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, [*COMMANDS, *OTHER_NAMES], 1)
-        todo = tr("Type /help to list them; to start a question with '/', put a space before it.")
+        todo = tr("Type /help to list the commands; to start a question with '/', put a space before it.")
         raise UsageError(
             "TW-U23",
             tr("unknown command: {name}", name=plain(name)[:40]),
@@ -88,7 +88,7 @@ def _edit(talk: ChatSession, argument: str) -> Outcome:
 def _questions(talk: ChatSession, argument: str) -> Outcome:
     questions = talk.served().questions
     if not questions:
-        return Outcome(tr("No suggested questions are known for this model; ask it anything."))
+        return Outcome(tr("This model has no suggested questions; ask it anything."))
     if not argument:
         rows = [(str(number), question) for number, question in enumerate(questions, 1)]
         return Outcome(f"{listed(rows)}\n{tr('Ask one of them with /questions NUMBER.')}")
@@ -118,20 +118,20 @@ def _bye(talk: ChatSession, argument: str) -> Outcome:
 
 COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
     "/help": ("/help", _help, mark("show this list")),
-    "/new": ("/new", history_commands.new, mark("start a new conversation; the system prompt stays")),
+    "/new": ("/new", history_commands.new, mark("start a new conversation with the same system prompt")),
     "/again": ("/again", _again, mark("get another answer to the last question; see /versions")),
     "/edit": ("/edit [TEXT]", _edit, mark("rephrase the last question and send it again")),
     "/versions": (
         "/versions [N]",
         history_commands.versions,
-        mark("list the answers of the last turn; continue with number N"),
+        mark("list all versions of the last turn; continue with version N"),
     ),
     "/system": ("/system TEXT", _system, mark("set the system prompt; without text, remove it")),
     "/set": ("/set NAME VALUE", _set, mark("set how the model answers; without arguments, show all settings")),
     "/preset": (
         "/preset [NAME]",
         inspect_commands.preset,
-        mark("use a system prompt with settings; or: save NAME, remove NAME"),
+        mark("use a preset (system prompt and settings); to manage your own: save NAME, remove NAME"),
     ),
     "/questions": ("/questions [N]", _questions, mark("list questions that the model was trained on; ask number N")),
     "/history": (
@@ -139,7 +139,7 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
         history_commands.history,
         mark("list the last N saved conversations"),
     ),
-    "/search": ("/search TEXT", history_commands.search, mark("search the conversation history")),
+    "/search": ("/search TEXT", history_commands.search, mark("search saved conversations")),
     "/open": ("/open N", history_commands.open_one, mark("continue conversation N")),
     "/rename": ("/rename TITLE", history_commands.rename, mark("rename this conversation")),
     "/delete": ("/delete [N]", history_commands.delete, mark("permanently delete conversation N, or this one")),
@@ -147,20 +147,24 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
     "/compare": (
         "/compare [NAME]",
         compare,
-        mark("have a second server answer too: NAME, or URL and MODEL; with no arguments, stop comparing"),
+        mark("compare with a second server: NAME, or URL and MODEL; without arguments, stop comparing"),
     ),
     "/context": ("/context", inspect_commands.context, mark("show how much of the model's context is used")),
     "/logprobs": (
         "/logprobs [N]",
         inspect_commands.logprobs,
-        mark("show how confident the model was in each token, with N alternatives; off stops it"),
+        mark("show how confident the model was in each token, with N alternatives; /logprobs off turns it off"),
     ),
     "/snippet": (
         "/snippet [KIND]",
         inspect_commands.snippet,
-        mark("show the last request for use elsewhere: curl, python or urllib"),
+        mark("show the last request as a curl command or Python code: curl, python or urllib"),
     ),
-    "/copy": ("/copy [code]", inspect_commands.copy, mark("copy the last answer, or its last code, to the clipboard")),
+    "/copy": (
+        "/copy [code]",
+        inspect_commands.copy,
+        mark("copy the last answer, or its last code block, to the clipboard"),
+    ),
     "/save": ("/save FILE", _save, mark("save the conversation to FILE.md or FILE.json")),
     "/load": ("/load FILE", _load, mark("continue a conversation saved to FILE.json")),
     "/bye": ("/bye", _bye, mark("exit")),

@@ -15,8 +15,8 @@ def compare(talk: ChatSession, argument: str) -> Outcome:
     name, _, model = argument.partition(" ")
     if not name:
         if talk.rival is None:
-            todo = tr("Run `triton-wizard status` to list them; for example: {example}", example="/compare demo")
-            raise UsageError("TW-U24", tr("no other server was given"), todo)
+            todo = tr("Choose a server from `triton-wizard status`, for example: {example}", example="/compare demo")
+            raise UsageError("TW-U24", tr("no server to compare with"), todo)
         talk.rival = None
         return Outcome(tr("Only {name} answers from now on.", name=one_line(talk.endpoint.name)))
     rival = talk.other(name, model.strip() or None)
@@ -24,7 +24,10 @@ def compare(talk: ChatSession, argument: str) -> Outcome:
         todo = tr("Choose another server; run `triton-wizard status` to list them.")
         raise UsageError("TW-U24", tr("{name} already answers in this chat", name=one_line(name)), todo)
     talk.rival = rival
-    lines = [tr("Both get the same questions from now on."), tr("Type /compare without a name to end the comparison.")]
+    lines = [
+        tr("Both models get the same questions from now on."),
+        tr("Type /compare without a name to end the comparison."),
+    ]
     if talk.keeps:
         own = tr("The answers of {name} are saved as a separate conversation.", name=one_line(rival.endpoint.name))
         lines.insert(1, own)

@@ -175,7 +175,7 @@ class Flow:
             (tr("Chat with {name}, running at {where}", name=server.name, where=server.http), Talk(server))
             for server in ask.options
         ]
-        options.append((tr("Set up another model; running servers keep running"), Serve()))
+        options.append((tr("Set up another model (running servers are not affected)"), Serve()))
         return Answer(self.ask.choose(tr("What do you want to do?"), options))
 
     def _model(self, ask: Ask) -> Answer:
@@ -261,7 +261,7 @@ class Flow:
         stop = self._again("down", endpoint.name)
         if measured := self.journey.calibration(self.workspace).latest_of(endpoint.name):
             say(f"\n{value_text.measured_text(measured)}\n")
-        say_command(tr("Chat with it again:"), self._again("chat", endpoint.name))
+        say_command(tr("To chat with this server again:"), self._again("chat", endpoint.name))
         say_command(tr("Stop it:"), stop)
         self._explain("chat")
         run_chat(

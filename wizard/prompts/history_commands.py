@@ -72,7 +72,9 @@ def delete(talk: ChatSession, argument: str) -> Outcome:
     _history(talk).delete(number)
     if number == talk.kept.id:
         new(talk, "")
-    return Outcome(tr("Conversation {number} was deleted, and its text was overwritten in the file.", number=number))
+    return Outcome(
+        tr("Conversation {number} was deleted, and its text was overwritten in the history file.", number=number)
+    )
 
 
 def private(talk: ChatSession, argument: str) -> Outcome:
@@ -140,7 +142,7 @@ def number(text: str, greatest: int, wrong: str, least: int = 1) -> int:
 
 def _id(text: str) -> int:
     if not text:
-        todo = tr("Run /history to list them; for example: {example}", example="/open 1")
+        todo = tr("Pass a number from /history, for example: {example}", example="/open 1")
         raise UsageError("TW-U24", tr("no conversation was given"), todo)
     return number(text.removeprefix("#"), 10**9 - 1, tr("no saved conversation {number}", number=text[:20]))
 
@@ -150,7 +152,7 @@ def _history(talk: ChatSession) -> History:
         raise UsageError(
             "TW-U26",
             tr("conversations are not saved in this chat"),
-            tr("Start one with `triton-wizard chat`."),
+            tr("To save conversations, start the chat with `triton-wizard chat`."),
         )
     return talk.history
 

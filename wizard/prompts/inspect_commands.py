@@ -37,7 +37,7 @@ def preset(talk: ChatSession, argument: str) -> Outcome:
         return Outcome(tr("The preset was removed."))
     if argument:
         talk.conversation = with_preset(talk.conversation, presets.preset(argument))
-        return Outcome(tr("The preset is active; view and change it with /set and /system."))
+        return Outcome(tr("The preset is active; use /set and /system to view or change its settings."))
     rows = [(preset.name, tr(preset.about) if preset.about else tr("your own")) for preset in presets.presets()]
     return Outcome(
         f"{listed(rows)}\n{tr('Use one with /preset NAME; save the current settings with /preset save NAME.')}"
@@ -55,7 +55,7 @@ def context(talk: ChatSession, argument: str) -> Outcome:
         text = ntr("{count:,} token", "{count:,} tokens", usage.tokens, count=usage.tokens)
     else:
         text = tr("{tokens:,} of {context:,} tokens{share}", tokens=usage.tokens, context=usage.context, share=share)
-    how = tr("counted by the model's tokenizer") if usage.counted else tr("an estimate; no tokenizer on this machine")
+    how = tr("counted by the model's tokenizer") if usage.counted else tr("estimated; no tokenizer on this machine")
     return Outcome(f"{text}: {how}")
 
 
@@ -63,21 +63,21 @@ def logprobs(talk: ChatSession, argument: str) -> Outcome:
     """Turn log probabilities on or off, or show those of the last answer."""
     if argument == "off":
         talk.conversation = with_answers(talk.conversation, {"logprobs": None})
-        return Outcome(tr("Log probabilities are no longer requested."))
+        return Outcome(tr("Token probabilities are no longer requested."))
     if argument or talk.conversation.sampling.logprobs is None:
         most = talk.served().logprobs
         if most is None:
             raise UsageError(
                 "TW-U24",
-                tr("this model does not provide log probabilities"),
-                tr("vLLM, llama.cpp and OpenAI's interface do."),
+                tr("this model does not provide token probabilities"),
+                tr("Use a model served by vLLM, llama.cpp or an OpenAI-compatible API."),
             )
         wrong = tr("invalid value: {text}", text=argument[:20])
         count = number(argument or "3", MOST_ALTERNATIVES, wrong, least=0)
         talk.conversation = with_answers(talk.conversation, {"logprobs": min(count, most)})
-        return Outcome(tr("From the next answer on, each token comes with its probability; /logprobs shows them."))
+        return Outcome(tr("From the next answer on, token probabilities are included; type /logprobs to show them."))
     if not talk.logprobs:
-        return Outcome(tr("No answer with log probabilities yet; ask something, or type /again."))
+        return Outcome(tr("No answer with token probabilities yet; ask something, or type /again."))
     rows = [
         (
             _percent(logprob.logprob),
@@ -98,7 +98,7 @@ def snippet(talk: ChatSession, argument: str) -> Outcome:
         raise UsageError(
             "TW-U24",
             tr("unknown snippet: {text}", text=argument[:20]),
-            tr("Use {kinds}.", kinds=", ".join(snippets.KINDS)),
+            tr("Use one of: {kinds}.", kinds=", ".join(snippets.KINDS)),
         )
     if talk.request is None:
         raise UsageError("TW-U24", tr("no question yet"), tr("Ask a question first."))
@@ -125,8 +125,8 @@ def copy(talk: ChatSession, argument: str) -> Outcome:
         return Outcome(taken)
     raw = f"\x1b]52;c;{base64.b64encode(text.encode(errors='replace')).decode()}\x07"
     sent = ntr(
-        "{count:,} character sent; terminals without OSC 52 support ignore it.",
-        "{count:,} characters sent; terminals without OSC 52 support ignore them.",
+        "{count:,} character sent to the clipboard (requires a terminal with OSC 52 support).",
+        "{count:,} characters sent to the clipboard (requires a terminal with OSC 52 support).",
         len(text),
         count=len(text),
     )

@@ -27,7 +27,7 @@ def which(ask: Ask, journey: JourneyPort, models: Iterable[Suggestion], kept: Va
     for line in unavailable(model for model in models if not model.usable):
         say(line)
     options: list[tuple[str, str | None]] = [(suggestion(model), model.ref) for model in usable]
-    another = tr("Another: a model ID, a path, or a search term for the Hub; you can type it here too")
+    another = tr("Another model: its ID, its path, or a Hub search term (you can also type it here)")
     options += [
         (another, None),
         (tr("A ready-made recipe: one of the tutorials, or a shorter modern equivalent"), READY),

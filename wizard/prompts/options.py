@@ -28,7 +28,7 @@ def setup_options(advice: Advice, top: int, *, pinned: bool = False) -> list[tup
     if choices:
         options[0] = (tr("{way} (recommended)", way=options[0][0]), options[0][1])
     if (count := len(choices)) > top:
-        options.append((ntr("Show {count} alternative", "Show all {count} alternatives", count, count=count), "all"))
+        options.append((ntr("Show {count} setup", "Show all {count} setups", count, count=count), "all"))
     nearest = advice.rejections[0].remedies if not choices and advice.rejections else ()
     if refusals.changes(nearest):
         remedy = remedies.text(nearest, flags=False)
@@ -58,9 +58,9 @@ def unavailable(suggestions: Iterable[Any]) -> list[str]:
     for offer in suggestions:
         titles[one_line(reasons.text(offer.why_not or ""))].append(one_line(offer.title))
     return [
-        tr("Not possible with {model}: {why}", model=models[0], why=why)
+        tr("{model} is not available: {why}", model=models[0], why=why)
         if len(models) == 1
-        else tr("Not possible with {count} models: {why}", count=len(models), why=why)
+        else tr("{count} models are not available: {why}", count=len(models), why=why)
         for why, models in titles.items()
     ]
 

@@ -90,7 +90,7 @@ def advice_text(
                 parts.append(fit(second, "  ", first=""))
         else:
             parts += [""] * (number == 2) + [
-                fit(tr("Or {number}: {way}", number=number, way=_row(choice)), "  ", first="")
+                fit(tr("Option {number}: {way}", number=number, way=_row(choice)), "  ", first="")
             ]
     interactive = fit is aloud  # flags are not useful where questions are asked, and the menu offers the rest
     if (more := len(advice.choices) - len(shown)) and top != 1 and not interactive:
@@ -243,7 +243,7 @@ def statuses_text(statuses: list[Status], start: str) -> str:
         return tr("No servers yet. Start one: {command}", command=start)
     return table(
         [
-            (tr("SERVER"), tr("STATE"), tr("WHERE")),
+            (tr("SERVER"), tr("STATE"), tr("DETAILS")),
             *((each.name, tr(STATES.get(each.state, each.state)), each.detail) for each in statuses),
         ]
     )

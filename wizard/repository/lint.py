@@ -62,9 +62,9 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
         each.config and each.name not in broken and each.backend == "python" for each in models.values()
     ):
         message = tr("the repository's path contains a space, which Triton's Python backend does not support")
-        findings.append(Finding("R209", "error", "", "", message, tr("Move the repository.")))
+        findings.append(Finding("R209", "error", "", "", message, tr("Move the repository to a path without spaces.")))
     if not models:
-        message = tr("the repository contains no model; a server starts on it but serves nothing")
+        message = tr("the repository contains no models; a server would start but serve nothing")
         findings.append(
             Finding("R207", "warning", "", "", message, tr("Pass the folder that contains the models' folders."))
         )
@@ -130,14 +130,14 @@ def server(
         raise UsageError(
             "TW-L63",
             tr("unknown Triton image: {version!r}", version=version),
-            tr("Use its tag, such as {newest} …", newest=newest),
+            tr("Use an image tag, such as {newest}.", newest=newest),
         )
     backends_of = values.backends()
     if suffix and suffix not in backends_of:
         raise UsageError(
             "TW-L63",
             tr("unknown Triton image: {version!r}", version=version),
-            tr("It ends in {endings}.", endings=", ".join(backends_of)),
+            tr("Use a tag that ends in one of: {endings}.", endings=", ".join(backends_of)),
         )
     return Server(
         names or (backends_of[suffix] if suffix else None),

@@ -136,7 +136,7 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
             raise UsageError(
                 "TW-R05",
                 tr("still running: {names}", names=", ".join(alive)),
-                tr("Stop it first: `triton-wizard down {name}`; then clean again.", name=alive[0]),
+                tr("Stop running servers first (`triton-wizard down {name}`), then run `clean` again.", name=alive[0]),
             )
         for item in sorted(chosen, key=lambda item: not item.remove):  # a container may still use the files
             if item.remove:
@@ -152,7 +152,7 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
                 raise WorkspaceError(
                     "TW-R06",
                     tr("cannot remove {path}: {why}", path=path, why=error.strerror),
-                    tr("Fix its permissions and clean again."),
+                    tr("Fix its permissions and run `clean` again."),
                 ) from error
 
 
@@ -168,5 +168,5 @@ def _remove(item: Item) -> None:
                 name=item.name,
                 why=redact(plain(answer.err)).strip(),
             ),
-            tr("Start the container engine and clean again."),
+            tr("Start the container engine and run `clean` again."),
         )

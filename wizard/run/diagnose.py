@@ -33,31 +33,33 @@ _INDEX = mark(
     "Check that this machine can reach the package index: DNS, proxy, firewall, and the index configured for pip or uv"
 )
 _REMEDIES = {
-    **dict.fromkeys(_FULL, mark("Free some space on the full disk; partial results are created again")),
+    **dict.fromkeys(_FULL, mark("Free some space on the full disk; incomplete files are recreated")),
     _GPU_FULL: mark(
-        "Free GPU memory (run nvidia-smi to see what uses it), or choose a smaller model, fewer concurrent users "
-        "(--users), or a shorter context (--max-len)"
+        "Free GPU memory (run nvidia-smi to see what is using it), or choose a smaller model, fewer concurrent "
+        "users (--users), or a shorter context (--max-len)"
     ),
     "manifest unknown": mark(
         "The registry has no image with this tag: choose another with --release, such as the previous one"
     ),
     "no matching manifest for": mark(
-        "The registry has this image only for other processors: choose another with --release, or use an x86_64 machine"
+        "This image is only available for other CPU architectures: choose another with --release, or use an "
+        "x86_64 machine"
     ),
     "toomanyrequests": mark("The registry's rate limit was reached: wait, or log in to raise the limit"),
     "unauthorized": _LOGIN,
     "pull access denied": _LOGIN,
     "response from daemon: denied": _LOGIN,
     "access to the resource is denied": _LOGIN,
-    "unexpected http status: 5": mark("The registry has a problem: try again in a few minutes"),
+    "unexpected http status: 5": mark("The registry returned a server error: try again in a few minutes"),
     _PIP_WARNING: _INDEX,
     r"(?:no matching distribution found for|no version of) torch==[\d.]+\+cu": mark(
-        "PyTorch's own package index has the build for this CUDA: set PIP_EXTRA_INDEX_URL (for uv: UV_INDEX) to the "
-        "address listed for this version at https://pytorch.org/get-started/previous-versions"
+        "The build for this CUDA version is in PyTorch's own package index: set PIP_EXTRA_INDEX_URL (for uv: "
+        "UV_INDEX) to the URL listed for this PyTorch version at "
+        "https://pytorch.org/get-started/previous-versions"
     ),
     _NOT_FOUND: mark(
-        "The package index has no such file for this machine: check which index pip uses (`pip config list`), and "
-        "whether it has everything that the public index has"
+        "The package index has no matching distribution for this machine: check which index pip uses (`pip "
+        "config list`), and whether it is a complete mirror of the public index"
     ),
     "error: failed to fetch: ": _INDEX,
     "no such host": _UNREACHABLE,
@@ -69,7 +71,7 @@ _REMEDIES = {
     "connection refused": _UNREACHABLE,
     "cannot connect to the docker daemon": mark("Start the container engine (`sudo systemctl start docker`)"),
     "requires approval": mark("Accept the model's license on its page with the account that the token belongs to"),
-    "invalid user token": mark("Log in with a valid token: `hf auth login`, or HF_TOKEN"),
+    "invalid user token": mark("Use a valid token: run `hf auth login`, or set HF_TOKEN"),
 }
 """Pattern in a lowercase line → remedy; the first match counts."""
 _KILLED = mark(

@@ -210,7 +210,7 @@ class _Run:
         try:
             child = await Child.start(command.argv, env=environment, cwd=command.cwd or str(self.server.root))
         except OSError as error:
-            cause = Cause(tr("it cannot start"), str(error.strerror), tr(FIX_THE_CAUSE))
+            cause = Cause(tr("could not start the command"), str(error.strerror), tr(FIX_THE_CAUSE))
             raise self._failed(step, command, cause) from error
         kept: list[str] = []
         status: int | None = None
@@ -282,7 +282,11 @@ class _Run:
             calibration.keep(self.workspace, measurement)
         except OSError as error:  # the server works; only later advice is less exact
             report.append(
-                tr("Could not save this to {path}: {why}", path=self.workspace.calibration, why=error.strerror)
+                tr(
+                    "Could not save the measurements to {path}: {why}",
+                    path=self.workspace.calibration,
+                    why=error.strerror,
+                )
             )
         return report
 

@@ -60,19 +60,19 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
         raise ServerError(
             "TW-S04",
             tr("Triton exited before the model was ready: {why}", why=why),
-            tr("Check the full log, {log}, fix the cause and rerun `up`.", log=endpoint.log),
+            tr("Check the full log ({log}), fix the cause and rerun `up`.", log=endpoint.log),
         )
     if stuck:
         raise ServerError(
             "TW-S05",
             tr("the model process cannot start: {why}", why=why),
-            tr("A library is missing: install Python's shared library (libpython3.X) and rerun `up`."),
+            tr("If a library is missing, install it (for libpython3.X: Python's shared library), then rerun `up`."),
         )
     raise ServerError(
         "TW-S06",
         tr("the model was not ready within {seconds}", seconds=duration(seconds)),
         tr(
-            "Check {log}. If a large model loaded too slowly from disk, try again: it is in the cache now.",
+            "Check {log}. If a large model was loading too slowly from disk, try again: it is now cached in memory.",
             log=endpoint.log,
         ),
     )
@@ -81,4 +81,4 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
 def _last(seen: list[str]) -> str:
     """The last line of a log without a known cause."""
     line = next((line for line in reversed(seen) if line.strip()), None)
-    return tr("its log contains no cause and ends with: {line}", line=line) if line else tr("its log is empty")
+    return tr("its log does not show why; the last line is: {line}", line=line) if line else tr("its log is empty")

@@ -47,7 +47,7 @@ def status(server: ServerFolder) -> Status:
     """The current status of a server."""
     endpoint = find.note(server)
     if endpoint is None:
-        return Status(server.name, "stopped", None, tr("start it: {command}", command=_up(server)))
+        return Status(server.name, "stopped", None, tr("start it with {command}", command=_up(server)))
     if not find.alive(endpoint):
         return _dead(server, endpoint, tr("its process {pid} exited", pid=endpoint.pid))
     if not health.is_ready(endpoint):

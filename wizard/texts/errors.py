@@ -10,12 +10,12 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.texts import reasons, remedies
 
-TODO = {
+REMEDY = {
     **dict.fromkeys(("TW-A01", "TW-A10", "TW-L01"), "{remedy}"),
     "TW-A11": mark("Try: {remedy}."),
     "TW-L47": mark("Use {remedy}."),
 }
-"""The remedy by the error's code; for others the remedy as a sentence."""
+"""Error code → how its remedy is worded; the remedies of other codes are sentences already."""
 
 
 @contextmanager
@@ -30,8 +30,8 @@ def user_errors() -> Iterator[None]:
 def error(refused: Refused) -> WizardError:
     """The error, with its reason and its remedies as texts."""
     why, remedy = reasons.text(refused.why.reason), remedies.text(refused.why.remedies)
-    if refused.code in TODO:
-        todo = tr(TODO[refused.code], remedy=remedy)
+    if refused.code in REMEDY:
+        todo = tr(REMEDY[refused.code], remedy=remedy)
     else:
         todo = f"{remedy[:1].upper()}{remedy[1:].rstrip('.')}."
     return refused.kind(refused.code, why.rstrip(".") if refused.code == "TW-A11" else why, todo)

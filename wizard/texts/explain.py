@@ -27,7 +27,7 @@ from wizard.texts.figure import Figure
 
 __all__ = ["Figure", "figures"]
 
-CONFIG = mark("the model's config.json, by the formulas of its architecture")
+CONFIG = mark("the model's config.json, with the formulas for its architecture")
 HEADERS = mark("the headers of the safetensors files")
 MEASURED = mark("measured with vLLM 0.26.0 on an H200: wizard/advise/memory.py")
 ALIKE = mark("measured with vLLM 0.26.0 and adjusted for this stack: wizard/advise/memory.py")
@@ -35,7 +35,7 @@ ALIKE = mark("measured with vLLM 0.26.0 and adjusted for this stack: wizard/advi
 
 PARTS = {
     "embedding": mark("{amount} embedding"),
-    "head": mark("{amount} head"),
+    "head": mark("{amount} LM head"),
     "attention": mark("{amount} attention"),
     "key_value": mark("{amount} key and value"),
     "latent": mark("{amount} latent"),
@@ -117,9 +117,9 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
     both = tr("{amount} key and value", amount=f"{parts.key_value:,}{_over(min(tp, anatomy.kv_heads or 1))}")
     layers = " + ".join((tr("{amount} split", amount=f"{split:,}{_over(tp)}"), both))
     if whole := parts.latent + parts.router + parts.norms:
-        layers += " + " + tr("{amount} whole", amount=f"{whole:,}")
+        layers += " + " + tr("{amount} replicated", amount=f"{whole:,}")
     ends = tr("{amount} embedding", amount=f"{parts.embedding:,}{pad}{_over(tp)}")
-    head = tr("{amount} head", amount=f"{parts.head or parts.embedding:,}{pad}{_over(tp)}")
+    head = tr("{amount} LM head", amount=f"{parts.head or parts.embedding:,}{pad}{_over(tp)}")
     if setup.pp > 1:
         layers, ends = f"({layers}){_stage(anatomy, setup)}", f"max({ends}; {head})"
     elif parts.head:
@@ -129,7 +129,7 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
     if engine.repacks_4bit and setup.quantization in ("int4_awq", "int4_gptq"):
         group = (facts.quantization and facts.quantization.group_size) or 128
         scales = f"{anatomy.parts.linears:,} × 20 ÷ {group} ÷ 8{_over(setup.gpus)}"
-        more.append(tr("{amount} of duplicated scales", amount=scales))
+        more.append(tr("{amount} duplicated scales", amount=scales))
         if rest := memory.block_ends(anatomy, setup):
             more.append(tr("{amount} block rounding", amount=f"{rest:,}"))
     if engine.rotary_table:
@@ -161,13 +161,25 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
     step = memory.step_tokens(device)
     sequence = memory.sequence_bytes(anatomy, setup, length, step)
     stage = _stage(anatomy, setup)
-    groups = [_group(group, setup, length, step, engine.block) for group in anatomy.attention]
-    formula = " + ".join(tr("{row} × {tokens:,} tokens", row=row, tokens=tokens) for row, tokens in groups)
+    keeps = [group for group in anatomy.attention if group.latent or group.kv_heads]
+    groups = [_group(group, setup, length, step, engine.block) for group in keeps]
+    states = [
+        tr("{layers} layers × {bytes:,} bytes of state", layers=group.layers, bytes=memory.state_bytes(group, setup))
+        for group in anatomy.attention
+        if group.state_bytes
+    ]
+    terms = [tr("{row} × {tokens:,} tokens", row=row, tokens=tokens) for row, tokens in groups]
+    paged = memory.pages(anatomy, setup, length)
+    formula = (
+        tr("{count} pages × {bytes:,} bytes", count=paged[0], bytes=paged[1])
+        if paged
+        else " + ".join((*terms, *states))
+    )
     formula = f"({formula}){stage}" if stage else formula
     blocks = tr("KV cache {dtype}, blocks of {tokens} tokens", dtype=choice.kv_cache_dtype, tokens=engine.block)
     source = f"{tr(CONFIG)}; {blocks}"
     yield Figure(tr("KV cache per user"), sequence, "bytes", formula, source)
-    if all(tokens == length for _, tokens in groups):
+    if not states and all(tokens == length for _, tokens in groups):
         rows = " + ".join(row for row, _ in groups)
         formula = f"⌈({rows}){stage}⌉" if stage else rows
     else:
@@ -185,12 +197,12 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
     )
     taken = f"{bill.weights_bytes:,} − {bill.activation_bytes:,} − {bill.overhead_bytes:,}"
     room = f"({bill.budget_bytes:,} − {taken})"
-    source = tr("the rest of the budget")
+    source = tr("the rest of the usable memory")
     if engine.cache_of_free is not None:
         free = tr("{bytes:,} free", bytes=device.free_bytes)
         room = f"min({room}; ⌊{engine.cache_of_free} × ({free} − {taken})⌋)"
         source = tr(
-            "the rest of the budget, at most {share} of the memory free after loading",
+            "the rest of the usable memory, at most {share} of the memory free after loading",
             share=engine.cache_of_free,
         )
     formula = f"⌊{room} ÷ {bill.kv_bytes_per_token:,} ÷ {engine.block}⌋ × {engine.block}"
@@ -209,9 +221,11 @@ def _group(group: Attention, setup: Setup, length: int, step: int, block: int) -
             row = "2 × " + tr(
                 "{layers} layers × {heads} KV heads × {width}", layers=group.layers, heads=heads, width=group.key_dim
             )
-    return tr("{row} × {bytes} bytes", row=row, bytes=setup.kv_bytes), memory.kept_tokens(
-        group, setup, length, step, block
-    )
+    row = tr("{row} × {bytes} bytes", row=row, bytes=setup.kv_bytes)
+    if group.index_bytes:
+        index = tr("{layers} layers × {bytes:,} bytes of index keys", layers=group.layers, bytes=group.index_bytes)
+        row = f"({row} + {index})"
+    return row, memory.kept_tokens(group, setup, length, step, block)
 
 
 # -- the rest of the memory --------------------------------------------------------------------------------------------
@@ -249,7 +263,7 @@ def _beside(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> I
     share = choice.gpu_memory_utilization or 0.0
     outside = bill.budget_bytes - int(share * device.total_bytes)
     formula = tr(
-        "⌊{share:g} × {total:,}⌋ + {outside:,} not counted in it",
+        "⌊{share:g} × {total:,}⌋ + {outside:,} outside this share",
         share=share,
         total=device.total_bytes,
         outside=outside,
@@ -315,7 +329,7 @@ def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
         vocabulary=facts.vocabulary or 0,
     )
     source = tr(
-        "llama.cpp's n_ubatch; feed-forward and residual stream, attention mask, logits: from its log, measured"
+        "llama.cpp's n_ubatch, feed-forward and residual stream, attention mask and logits, measured from its log"
     )
     yield Figure(tr("Activations"), bill.activation_bytes, "bytes", formula, source)
     server = environment_of(choice.stack).server_bytes

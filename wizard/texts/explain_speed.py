@@ -70,7 +70,7 @@ def _step(empty: speed.Step, plain: speed.Step) -> str:
         return tr("{ms:.3f} ms to launch each kernel separately", ms=plain.launch * 1e3)
     weights, linear = empty.memory * 1e3, plain.compute * 1e3
     parts = [
-        tr("max({weights:.3f} weights; {linear:.3f} multiplications)", weights=weights, linear=linear),
+        tr("max({weights:.3f} weights, {linear:.3f} multiplications)", weights=weights, linear=linear),
         tr("{ms:.3f} KV cache", ms=plain.memory * 1e3 - weights),
         tr("{ms:.3f} kernel launches", ms=plain.launch * 1e3),
     ]
@@ -85,10 +85,22 @@ def _rates(choice: Choice, users: int, spread: float, source: str) -> Iterator[F
         return
     tpot = f"{estimate.tpot_ms:.3f} ms"
     if estimate.low and estimate.high:
-        between = tr("90% fall in this range") + f"; {source}"
+        between = tr("90% of measurements fall in this range") + f"; {source}"
         yield Figure(tr("… at best"), estimate.low, "ms", f"{tpot} ÷ (1 + {spread:g})", between)
         yield Figure(tr("… at worst"), estimate.high, "ms", f"{tpot} × (1 + {spread:g})", between)
-    yield Figure(tr("Tokens per user"), 1000 / estimate.tpot_ms, "tokens/s", f"1,000 ÷ {tpot}", tr("the time above"))
+    yield Figure(
+        tr("Tokens per user"),
+        1000 / estimate.tpot_ms,
+        "tokens/s",
+        f"1,000 ÷ {tpot}",
+        tr("the inter-token latency above"),
+    )
     if estimate.throughput_tokens_per_s:
         formula = tr("{users} × 1,000 ÷ {time}", users=units.users(users), time=tpot)
-        yield Figure(tr("Tokens in total"), estimate.throughput_tokens_per_s, "tokens/s", formula, tr("the time above"))
+        yield Figure(
+            tr("Tokens in total"),
+            estimate.throughput_tokens_per_s,
+            "tokens/s",
+            formula,
+            tr("the inter-token latency above"),
+        )

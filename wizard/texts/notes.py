@@ -10,7 +10,7 @@ from wizard.advise.reasons import Param, Reason
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.units import count, size
 from wizard.texts.table import Fields, Text
-from wizard.texts.units import gpus, rate, users
+from wizard.texts.units import gpus, rate, room, users
 
 LINKS = {"nvlink": "NVLink", "bridge": mark("NVLink bridges between pairs"), "pcie": "PCIe"}
 """Display name of the link between GPUs, by `Device.link`."""
@@ -21,7 +21,9 @@ def _weights(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     stored = mark(
         "{format} ({flag}), as stored in the checkpoint: {size} of weights per GPU for {parameters} parameters."
     )
-    other = mark("{format} ({flag}), another checkpoint: {size} of weights per GPU for {parameters} parameters.")
+    other = mark(
+        "{format} ({flag}), from a different checkpoint: {size} of weights per GPU for {parameters} parameters."
+    )
     return (tr(stored if params["stored"] else other, **values),)
 
 
@@ -40,8 +42,8 @@ def _memory(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 
 def _few_users(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     text = ntr(
-        "Only one user at a time, with {tokens:,} tokens each: no more KV cache fits.",
-        "Only {count:,} users at a time, with {tokens:,} tokens each: no more KV cache fits.",
+        "Only one user at a time, with {tokens:,} tokens: there is no room for more KV cache.",
+        "Only {count:,} users at a time, with {tokens:,} tokens each: there is no room for more KV cache.",
         _whole(params["users"]),
         count=params["users"],
         **fields,
@@ -57,8 +59,8 @@ def _requantize(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 
 
 _SEARCH = mark(
-    "This requires another checkpoint of the model, in {format}: search the Hub for the model's name and {word}, or "
-    "quantize it here first."
+    "This needs the weights in {format}: search the Hub for the model's name and {word}, unless the plan "
+    "quantizes them."
 )
 
 
@@ -70,29 +72,29 @@ def _calibrated(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 
 _CALIBRATED = {
     1: mark(
-        "Measured on this machine when {server} was started on {date}: working memory and server used {size} more "
-        "than the formulas predict. The memory breakdown includes this."
+        "Measured on this machine when {server} was started on {date}: working memory and server overhead were "
+        "{size} higher than predicted. The memory breakdown includes this."
     ),
     -1: mark(
-        "Measured on this machine when {server} was started on {date}: working memory and server used {size} less "
-        "than the formulas predict. The memory breakdown includes this."
+        "Measured on this machine when {server} was started on {date}: working memory and server overhead were "
+        "{size} lower than predicted. The memory breakdown includes this."
     ),
     0: mark(
-        "Measured on this machine when {server} was started on {date}: working memory and server match the formulas. "
-        "The memory breakdown includes this."
+        "Measured on this machine when {server} was started on {date}: working memory and server overhead were "
+        "as predicted."
     ),
 }
 
 
 def _untried_engine(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     bare = mark(
-        "Without containers, {stack} was tested only with a stand-in made from the sources of {versions}; the real "
-        "package was not run on a GPU."
+        "Without containers, {stack} was tested only with a stand-in made from the source code of versions "
+        "{versions}; the real package was not run on a GPU."
     )
     checked = mark(
-        "Without containers, {stack} was tested only with a stand-in made from the sources of {versions}; the real "
-        "package was not run on a GPU. Its environment needs more than the wizard installs, such as the CUDA toolkit: "
-        "the plan checks for it before it downloads anything."
+        "Without containers, {stack} was tested only with a stand-in made from the source code of versions "
+        "{versions}; the real package was not run on a GPU. Its environment needs software that the wizard does "
+        "not install, such as the CUDA toolkit; the plan checks for it before downloading anything."
     )
     return (tr(checked if params["needs_more"] else bare, **fields),)
 
@@ -104,12 +106,12 @@ def _untried(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 
 
 _EMULATED = mark(
-    "All packages of the environment exist for {machine}, but they were tested there only under emulation: memory and "
-    "speed figures are from {tried}."
+    "All packages of the environment are available for {machine} but were tested on it only under emulation. "
+    "Memory and speed figures are from {tried}."
 )
 _NO_IMAGE = mark(
-    "Not every Triton image is available for {machine}, and none was tested there. Run `{command}` to list the "
-    "processors that this image supports."
+    "Not every Triton image is available for {machine}, and none was tested on it. Run `{command}` to list the "
+    "architectures that this image supports."
 )
 
 
@@ -132,11 +134,10 @@ _PCIE = mark(
 
 def _cpu(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
     only = mark(
-        "llama.cpp loads GGUF files, so the model runs on the CPU: {cores} for llama.cpp behind Triton's Python "
-        "backend."
+        "llama.cpp loads GGUF files, so the model runs on the CPU with {cores}, behind Triton's Python backend."
     )
     none = mark(
-        "No NVIDIA GPU was detected, so the model runs on the CPU: {cores} for llama.cpp behind Triton's Python "
+        "No NVIDIA GPU was detected, so the model runs on the CPU: llama.cpp uses {cores} behind Triton's Python "
         "backend."
     )
     cores = ntr("{count} core", "{count} cores", _whole(params["cores"]), count=params["cores"])
@@ -163,18 +164,18 @@ NOTES: dict[str, Text] = {
     "memory": _memory,
     "split": lambda params, fields: (
         tr(
-            "tp {tp} × pp {pp}: {gpus} GPUs share the weights, connected by {link}.",
+            "tp {tp} × pp {pp}: {gpus} GPUs, connected by {link}, share the weights.",
             **{**fields, "link": tr(LINKS[str(params["link"])])},
         ),
     ),
     "context": mark(
-        "{users:,} × {length:,} tokens need {need} of KV cache and {cache} is available: {tokens:,} tokens, "
-        "{longest:,} per user."
+        "{users:,} × {length:,} tokens need {need} of KV cache; {cache} is available, enough for {tokens:,} "
+        "tokens ({longest:,} per user)."
     ),
     "cpu": _cpu,
     "format": lambda params, _: (
         tr(
-            "The file is GGUF ({stored}, {parameters} parameters) and is loaded directly.",
+            "The GGUF file ({stored}, {parameters} parameters) is loaded directly.",
             stored=params["stored"],
             parameters=count(params["parameters"] if isinstance(params["parameters"], int) else None),
         ),
@@ -193,8 +194,8 @@ NOTES: dict[str, Text] = {
     "speed": mark("Speed unknown: {why}."),
     "few-users": _few_users,
     "one-machine": mark(
-        "{count} × {gpu} exceed one machine: this recommendation is for a machine with {here} of them. The others can "
-        "serve the same."
+        "{count} × {gpu} do not fit in one machine. This recommendation is for a machine with {here} of them; "
+        "identical machines can run the same setup."
     ),
     "busy": mark("Other processes use GPU memory: {holders}. The plan uses only free memory."),
     "requantize": _requantize,
@@ -212,21 +213,25 @@ NOTES: dict[str, Text] = {
     "engine-end": _ended,
     rules.PCIE: _pcie,
     rules.WEIGHT_ONLY: mark(
-        "Weight-only: the {gpu} cannot multiply {format}, so vLLM unpacks the weights to 16 bits. This saves memory "
-        "and reads less per token, but long prompts are no faster than with 16 bits."
+        "Weight-only: the {gpu} has no native {format} support, so vLLM unpacks the weights to 16 bits. The "
+        "format still saves memory and bandwidth, but long prompts are no faster than with 16 bits."
     ),
-    "desc-act": mark("GPTQ with desc_act: when split, every GPU keeps all scales, which takes slightly more memory."),
-    "float16": mark("The weights are bfloat16, which this GPU does not support: they run as float16 (dtype half)."),
+    "desc-act": mark(
+        "GPTQ with desc_act: when the model is split, every GPU keeps all scales, which takes slightly more memory."
+    ),
+    "float16": mark(
+        "The weights are bfloat16, which this GPU does not support, so the model runs in float16 (dtype half)."
+    ),
 }
 """Reasons and warnings by code."""
 
 SOURCES = {
-    "behind": mark("order for --goal {goal}"),
+    "behind": mark("ranking for --goal {goal}"),
     "weights": mark("parameters × bits ÷ 8 ÷ ranks"),
     "context": mark("2 × layers × KV heads × head dimension × bytes, per token"),
     "format": "https://github.com/ggml-org/ggml/blob/master/docs/gguf.md",
     rules.PCIE: mark(
-        "aiconfigurator-core 0.12: all-reduce on PCIe 4 falls from 19 to 2 GB/s between 2 and 8 GPUs; vLLM "
+        "aiconfigurator-core 0.12: all-reduce on PCIe 4 drops from 19 GB/s with 2 GPUs to 2 GB/s with 8; vLLM "
         "docs/serving/parallelism_scaling.md: pipeline stages without NVLink"
     ),
     rules.WEIGHT_ONLY: mark("vLLM docs, FP8 W8A8: W8A16 through Marlin; its log: weight-only FP8 (FP4) compression"),
@@ -254,25 +259,29 @@ def _in_image(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
         runs = tr("The driver is unknown; assuming it supports {what}", what=serving)
     has = tr("includes {engine}", engine=f"{fields['engine']} {fields['version']}")
     if params["environment"]:
-        has = tr("gets {engine}", engine=params["environment"])
+        has = tr("runs {engine} in its own environment", engine=params["environment"])
     return (tr("{runs}, which {has} and {serves}.", runs=runs, has=has, serves=fields["serves"]),)
 
 
 def _driver(params: Mapping[str, Param]) -> str:
     if params["driver"]:
-        return tr("driver {driver} supports its CUDA", driver=params["driver"])
+        return tr("driver {driver} supports its CUDA version", driver=params["driver"])
     return tr("the driver is unknown")
 
 
 def _in_environment(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     why = str(fields["why"])
     values = {**fields, "why": f"{why[0].upper()}{why[1:]}", "driver": _driver(params)}
-    text = mark("{why}, so {engine} runs in its own environment behind Triton {version}: {driver}, and it {serves}.")
+    text = mark(
+        "{why}, so {engine} runs in its own environment behind Triton {version}: {driver}, and the engine {serves}."
+    )
     return (tr(text, **values),)
 
 
 def _in_own(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
-    text = mark("You chose the engine in {path}: {engine} runs behind Triton {version}, {driver}, and it {serves}.")
+    text = mark(
+        "You chose the engine in {path}: {engine} runs behind Triton {version}, {driver}, and the engine {serves}."
+    )
     return (tr(text, **{**fields, "driver": _driver(params)}),)
 
 
@@ -281,7 +290,7 @@ def _paces(params: Mapping[str, Param]) -> str:
         rate(1000 / ms) if isinstance(ms := params[name], (int, float)) and ms else tr("unknown")
         for name in ("mine_ms", "theirs_ms")
     )
-    return tr("{mine} instead of {theirs} tokens/s per user", mine=mine, theirs=theirs)
+    return tr("{mine} vs. {theirs} tokens/s per user", mine=mine, theirs=theirs)
 
 
 def _tokens(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
@@ -320,9 +329,10 @@ REASONS: dict[str, Text] = {
     # -- what limits it
     "limit-room": lambda params, fields: (
         ntr(
-            "Memory is the limit: next to {weights} of weights, there is room for {tokens:,} tokens of conversation.",
-            "Memory is the limit: next to {weights} of weights, there is room for {tokens:,} tokens of conversation, "
-            "{each:,} for each of {users:,} users.",
+            "Memory is the limit: with {weights} of weights loaded, there is room for {tokens:,} tokens of "
+            "conversation.",
+            "Memory is the limit: with {weights} of weights loaded, there is room for {tokens:,} tokens of "
+            "conversation, {each:,} for each of {users:,} users.",
             _whole(params["users"]),
             **fields,
         ),
@@ -335,7 +345,7 @@ REASONS: dict[str, Text] = {
         "Bottleneck: kernel launches. Each layer does so little work that launching its kernels takes the longest."
     ),
     "limit-interconnect": mark(
-        "Bottleneck: the links between the GPUs. They combine their results twice in every layer."
+        "Bottleneck: the links between the GPUs. The GPUs combine their results twice in every layer."
     ),
     "limit-model": mark("The model is the limit: it was trained for {tokens:,} tokens of context."),
     "no-limit": lambda params, fields: (
@@ -350,9 +360,7 @@ REASONS: dict[str, Text] = {
     "equal": mark("It is equal in every comparison"),
     "not-tested": mark("Not tested with the real engine"),
     "pace-unknown": mark("Its speed is unknown"),
-    "less-room": lambda _, fields: (
-        tr("It has room for only {room}", room=tr("{users:,} at a time, {tokens:,} tokens each", **fields)),
-    ),
+    "less-room": lambda params, _: (tr("It has room for only {room}", room=room(params["users"], params["tokens"])),),
     "slower": lambda params, _: (tr("It is slower: {paces}", paces=_paces(params)),),
     "less-simple": mark("It is harder to set up than {stack}"),
     "less-precise": mark("It is less precise than {format}"),
@@ -360,13 +368,13 @@ REASONS: dict[str, Text] = {
     "more-gpus": lambda params, _: (
         tr("It uses {mine} instead of {theirs}", mine=gpus(params["mine"]), theirs=gpus(params["theirs"])),
     ),
-    "over-pcie": mark("Its GPUs wait for each other over PCIe"),
-    "fewer-tokens": mark("It has lower throughput: {mine} instead of {theirs}"),
+    "over-pcie": mark("Its GPUs exchange data over PCIe in every layer"),
+    "fewer-tokens": mark("It has lower throughput: {mine} vs. {theirs}"),
     "tokens": _tokens,
     "more-bytes": mark("Its weights take {mine} instead of {theirs}"),
     "faster": lambda params, _: (tr("it is faster: {paces}", paces=_paces(params)),),
     "fewer-gpus": lambda params, _: (tr("it uses only {gpus}", gpus=gpus(params["count"])),),
-    "more-room": mark("it has room for {tokens:,} tokens each"),
+    "more-room": mark("it has room for {tokens:,} tokens per user"),
     # -- whether a model fits
     "served": _served,
     "only-as": mark("only as {format}: another, less precise checkpoint"),

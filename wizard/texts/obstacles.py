@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from wizard.advise.reasons import Param
 from wizard.kernel.language import mark, tr
+from wizard.model.task import TITLES
 from wizard.texts import units
 from wizard.texts.table import Fields, Text
 
@@ -61,9 +62,14 @@ def _wanted(params: Mapping[str, Param]) -> str:
     return tr(" or ").join(map(str, values)) if isinstance(values, tuple) else str(values)
 
 
+def _task(params: Mapping[str, Param]) -> str:
+    """What a model that does not chat is."""
+    return next(title for task, title in TITLES.items() if task == params["task"])
+
+
 _BUSY = mark(
-    "{share:.2f} of {total} requested, but only {free} is free{holders}; the CUDA context and CUDA "
-    "graphs take {context} of that."
+    "You requested {share:.2f} of {total}, but only {free} is free{holders}, of which the CUDA context and CUDA "
+    "graphs take {context}."
 )
 _GPU_MEMORY = mark(
     "{weights} of weights, {working} of working memory and {cache} of KV cache for {users:,} × {length:,} tokens "
@@ -71,7 +77,7 @@ _GPU_MEMORY = mark(
 )
 _NO_GPU = mark("An NVIDIA GPU is required, and none was detected: {why}.")
 _NEEDS = mark("{what} needs compute capability {wanted}; the {gpu} has {capability}.")
-_MULTIPLY = mark("Tensor cores support {format} from compute capability {wanted}; the {gpu} has {capability}.")
+_MULTIPLY = mark("Tensor cores support {format} on compute capability {wanted} or higher; the {gpu} has {capability}.")
 
 TEXTS: dict[str, Text] = {
     # -- the machine
@@ -83,13 +89,15 @@ TEXTS: dict[str, Text] = {
     ),
     "no-python": _no_python,
     "python-why-not": lambda _, fields: (f"{fields['path']} ({fields['version']}): {fields['why']}",),
-    "gpu-unknown": mark("NVML does not report the memory and compute capability of the {gpu}."),
+    "gpu-unknown": mark("NVML does not report the memory or the compute capability of the {gpu}."),
     "no-gpu": _no_gpu,
     "unknown-free-memory": mark("The amount of free memory is unknown: {why}."),
     "silent-system": mark("the system does not report it"),
     "old-driver": mark("{what} needs NVIDIA driver {branch} or newer; found {driver}."),
     "engine": lambda _, fields: (str(fields["engine"]),),
-    "this-release": lambda params, fields: (tr("Release {release}", **fields) if params["release"] else tr("This"),),
+    "this-release": lambda params, fields: (
+        tr("Release {release}", **fields) if params["release"] else tr("This setup"),
+    ),
     # -- container engines and runtimes
     "runtime-asked": lambda *_: (tr("you requested {runtime}", runtime="--runtime native"),),
     "engine-not-installed": mark("{engine} is not installed"),
@@ -98,21 +106,21 @@ TEXTS: dict[str, Text] = {
     "engine-problem": lambda _, fields: (f"{fields['engine']}: {fields['problem']}",),
     "no-nvidia-runtime": mark("{engine} has no NVIDIA runtime"),
     "no-runtime": mark("{runtime} cannot be used: {why}."),
-    "no-native": mark("{stack} is served only from NVIDIA's images, but {why}."),
+    "no-native": mark("{stack} runs only in NVIDIA's images, but {why}."),
     "no-stack-image": mark("NVIDIA has no Triton image with {stack}"),
-    "is-image": mark("{release} is a container image, but {why}."),
+    "is-image": mark("Release {release} is a container image, but {why}."),
     "and": mark("{problem} Also, {why}."),
     "cpu-runtime": mark("{stack} runs only natively; --runtime {runtime} is not supported."),
     # -- releases
     "no-image-will-do": lambda _, fields: (
         tr("no image is compatible. {problem}", problem=str(fields["problem"]).rstrip(".")),
     ),
-    "older-vllm": mark("{release} has an older vLLM"),
+    "older-vllm": mark("release {release} has an older version of vLLM"),
     "unknown-release": mark("No Triton image with {engine} is known for {release}."),
     "no-llm-api": mark("Release {release} (TensorRT-LLM {engine}) has no Triton model for the LLM API."),
     "no-image": lambda _, fields: (
         tr(
-            "No Triton image has {stack} for compute capability {capability} and {format}.",
+            "No Triton image with {stack} supports compute capability {capability} and {format}.",
             **fields,
             format=fields["name"],
         ),
@@ -124,7 +132,8 @@ TEXTS: dict[str, Text] = {
         tr("{what} needs compute capability {wanted}; this GPU has {capability}.", what=fields["engine"], **fields),
     ),
     "no-engines": mark(
-        "Release {release} (TensorRT-LLM {engine}) has no engines; TensorRT-LLM {last} is the last version with them."
+        "Release {release} (TensorRT-LLM {engine}) does not support engines; TensorRT-LLM {last} was the last "
+        "version that did."
     ),
     "builds-no-engine": mark(
         "The image of release {release} can serve engines but not build them: it lacks TensorRT-LLM's Python package "
@@ -148,8 +157,18 @@ TEXTS: dict[str, Text] = {
         ),
     ),
     "too-old": lambda _, fields: (tr("{what} needs {wanted}; found {has}.", wanted=_version(fields), **fields),),
+    "release-too-new": lambda _, fields: (
+        tr(
+            "{what} needs {wanted} or older; release {release} has {has}.",
+            wanted=_version(fields),
+            **fields,
+        ),
+    ),
+    "too-new": lambda _, fields: (
+        tr("{what} needs {wanted} or older; found {has}.", wanted=_version(fields), **fields),
+    ),
     # -- a Python of the user's
-    "own-missing": mark("{path} has no {package}."),
+    "own-missing": mark("{package} is not installed in {path}."),
     "own-old": mark("{path} has {package} {has}; the wizard needs {oldest} or newer."),
     "own-without-cuda": mark("{torch} in {path} was built without CUDA."),
     "own-cuda": mark("{torch} in {path} was built for CUDA {cuda}, which driver {driver} does not support."),
@@ -160,7 +179,7 @@ TEXTS: dict[str, Text] = {
     "own-and-runtime": mark("--engine-python requires the native runtime; {runtime} uses the image's engine."),
     "own-and-release": mark("--engine-python requires the native runtime; --release {release} selects an image."),
     "own-stack": mark("{stack} does not support --engine-python."),
-    "own-unknown": mark("The engine in {path} on that machine is unknown."),
+    "own-unknown": mark("The machine description does not include the engine in {path}."),
     # -- the model
     "gguf": mark("llama.cpp serves GGUF files on the CPU; GPU stacks load safetensors repositories."),
     "no-gguf": mark("{model} is not a GGUF file, which {stack} requires."),
@@ -168,9 +187,10 @@ TEXTS: dict[str, Text] = {
     "unknown-memory": lambda _, fields: (
         tr("The memory needed for {model} is unknown: {why}.", why=fields["whys"], **fields),
     ),
-    "silent-header": mark("its header lacks the model's shape"),
-    "silent-config": mark("its config lacks the model's shape"),
+    "silent-header": mark("its header does not specify the model's dimensions"),
+    "silent-config": mark("its config does not specify the model's dimensions"),
     "trained-context": mark("The model was trained for {most:,} tokens of context; you requested {asked:,}."),
+    "not-chat": lambda params, fields: (tr("{model} is {task}.", **{**fields, "task": tr(_task(params))}),),
     # -- formats
     "stack-capability": lambda _, fields: (tr(_NEEDS, what=fields["stack"], **fields),),
     "no-bfloat16": lambda _, fields: (tr(_NEEDS, what="bfloat16", **fields),),
@@ -178,15 +198,15 @@ TEXTS: dict[str, Text] = {
     "not-multiplied": _MULTIPLY,
     "sixteen-only": mark("The transformers baseline runs 16-bit weights, not {format}."),
     "no-kernels": mark("vLLM has no kernels for {format}."),
-    "vllm-format": mark("vLLM supports {format} from compute capability {wanted}; the {gpu} has {capability}."),
+    "vllm-format": mark("vLLM supports {format} on compute capability {wanted} or higher; the {gpu} has {capability}."),
     "modelopt-format": mark(
-        "vLLM loads ModelOpt's {format} only from compute capability {wanted}. The {gpu} has {capability}."
+        "vLLM loads ModelOpt's {format} only on compute capability {wanted} or higher. The {gpu} has {capability}."
     ),
-    "unlisted-format": mark("{stack} does not list {format} for compute capability {capability} ({gpu})."),
+    "unlisted-format": mark("{stack} does not list {format} as supported on compute capability {capability} ({gpu})."),
     "mixtral-format": mark("TensorRT-LLM's support table does not list {format} for Mixtral."),
     "phi-format": mark("TensorRT-LLM's support table lists Phi in 16 bits only, not {format}."),
     "sixteen-bit-cache": mark("The transformers baseline keeps its KV cache in 16 bits."),
-    "fp8-cache": mark("An FP8 KV cache in {stack} needs a GPU newer than compute capability {capability}."),
+    "fp8-cache": mark("An FP8 KV cache in {stack} needs a GPU with a compute capability above {capability}."),
     "gptq-float16": mark("GPTQ checkpoints are made for float16."),
     "checkpoint-stored": lambda _, fields: (
         tr("The checkpoint is stored as {stored}, not {asked}.", stored=fields["format"], **fields),
@@ -206,11 +226,14 @@ TEXTS: dict[str, Text] = {
     "heads": mark("{heads} attention heads are not divisible by tp {tp}."),
     "kv-heads": mark("{heads} KV heads and tp {tp}: neither is divisible by the other."),
     "width": lambda params, fields: (
-        tr("The {part}'s width {width} is not divisible by tp {tp}.", **{**fields, "part": tr(str(params["part"]))}),
+        tr(
+            "The width of the {part} ({width}) is not divisible by tp {tp}.",
+            **{**fields, "part": tr(str(params["part"]))},
+        ),
     ),
     "group": lambda params, fields: (
         tr(
-            "{format}: {width} ÷ tp {tp} = {each} of the {part} is not a multiple of {unit}.",
+            "{format}: {part} width {width} ÷ tp {tp} = {each}, which is not a multiple of {unit}.",
             **{**fields, "part": tr(str(params["part"]))},
         ),
     ),

@@ -8,6 +8,7 @@ from wizard.advise.reasons import OPTIONS, Remedy, Setting
 from wizard.advise.titles import format_title, stack_title
 from wizard.kernel.language import mark, tr
 from wizard.texts.reasons import fields
+from wizard.texts.units import users
 
 REMEDIES = {
     "other-processor": mark("Use a Linux machine with one of these processors: {machines}."),
@@ -18,8 +19,8 @@ REMEDIES = {
         "Use a machine with an Intel processor from 2013 (Haswell) or later, or an AMD processor from 2017 (Zen) or "
         "later."
     ),
-    "install-python": mark("Install one: `uv python install {version}`."),
-    "install-python-by": mark("Install one: {ways}."),
+    "install-python": mark("Install Python: `uv python install {version}`."),
+    "install-python-by": mark("Install Python: {ways}."),
     "install-package": mark("install {what} in that environment"),
     "torch-with-cuda": mark("install PyTorch with CUDA"),
     "torch-for-cuda": mark("PyTorch for CUDA {cuda}"),
@@ -28,12 +29,12 @@ REMEDIES = {
     "any-newer-driver": mark("a newer driver"),
     "update-driver": mark("Update the driver; run `triton-wizard probe` to see what is missing."),
     "newer-gpu": mark("a newer GPU"),
-    "gpu-capability": mark("a GPU with compute capability {capability} or newer"),
+    "gpu-capability": mark("a GPU with compute capability {capability} or higher"),
     "larger-gpu": mark("a GPU with at least {size:,} GB"),
     "more-gpus": "{count} × {gpu} (tp {count})",
     "larger-slice": mark("a larger slice"),
-    "prerequisites": mark("`triton-wizard prerequisites` shows what to install"),
-    "containers-need": mark("`triton-wizard prerequisites` shows what to install"),
+    "prerequisites": mark("run `triton-wizard prerequisites` to see what to install"),
+    "containers-need": mark("run `triton-wizard prerequisites` to see what to install"),
     "older-release": mark("an older release"),
     "newer-release": mark("a newer release"),
     "another-release": mark("another release ({oldest} or newer)"),
@@ -42,22 +43,45 @@ REMEDIES = {
     "sixteen-bits": mark("the model's 16-bit repository"),
     "another-stack": mark("another stack"),
     "another-checkpoint": mark("another checkpoint of the model"),
-    "other-repository": mark("another repository of this model"),
+    "other-repository": mark("another repository for this model"),
     "per-tensor-fp8": mark("a per-tensor FP8 repository"),
     "padded-repository": mark("a repository whose weights are padded for this split"),
-    "own-repository": mark("Use the model's own repository instead of the GGUF file to serve on the GPU."),
-    "whole-repository": mark("Use the whole repository: the headers of its safetensors files are counted."),
+    "own-repository": mark("To serve on the GPU, use the model's original repository instead of the GGUF file."),
+    "whole-repository": mark(
+        "Use the whole repository: the wizard computes the memory from the headers of its safetensors files."
+    ),
     "give-unquantized": mark("Use the model's unquantized repository, or an AWQ or FP8 one."),
-    "give-gguf": mark("Use a GGUF of this model, e.g. a Hub repository whose name ends in -GGUF, or a .gguf file."),
+    "give-gguf": mark(
+        "Use a GGUF version of this model, e.g. a Hub repository whose name ends in -GGUF, or a .gguf file."
+    ),
     "gguf-or-driver": mark(
-        "Use a GGUF file of this model (llama.cpp serves it on the CPU), or fix the driver if there is a GPU."
+        "Use a GGUF file of this model (llama.cpp serves it on the CPU) or, if this machine has a GPU, fix its driver."
     ),
     "other-gguf": mark("Use another GGUF file."),
     "other-file": mark("Use the {asked} file of this model instead."),
     "as-reason-says": mark("Fix the problem described above."),
     "free-memory": mark("Free {size} of memory, or choose a smaller model or quantization."),
-    "fewer-users": mark("fewer --users"),
+    "fewer-users": mark("fewer users (--users)"),
     "choose": mark("Use one of {names}."),
+    "serve-pooling": mark(
+        "The wizard serves models that generate text. Serve this one with vLLM (`vllm serve MODEL --runner pooling`) "
+        "or, if it supports the architecture, with Hugging Face's Text Embeddings Inference."
+    ),
+    "serve-reward": mark(
+        "The wizard serves models that generate text. Serve this one with vLLM (`vllm serve MODEL --runner pooling`)."
+    ),
+    "use-encoder": mark("The wizard serves models that generate text. Run this one with transformers."),
+    "serve-encoder-decoder": mark(
+        "The wizard serves decoder-only models. TensorRT-LLM's LLM API serves T5, BART and mBART; run others with "
+        "transformers."
+    ),
+    "serve-speech": mark(
+        "The wizard serves models that read and write text. vLLM (`vllm serve MODEL`) and TensorRT-LLM serve Whisper."
+    ),
+    "serve-diffusion": mark(
+        "The wizard serves models that generate text. Serve this one with vLLM-Omni (`vllm serve MODEL --omni`) or see "
+        "Triton's Stable Diffusion tutorial."
+    ),
     "try-another": mark("Try another --stack, --hardware or model."),
     "try-roofline": mark("Try --provider roofline."),
 }
@@ -70,13 +94,12 @@ INSIDE = ("give-unquantized", "give-gguf")
 """Codes of sentences that follow other alternatives."""
 _WORDS = {
     "max_len": mark("context {value}"),
-    "users": mark("{value} users"),
     "max_gpus": mark("{value} GPUs"),
     "kv_dtype": mark("KV cache {value}"),
     "gpu_memory_utilization": mark("{value} of GPU memory"),
 }
 _REMOVED = {
-    "release": mark("the newest release"),
+    "release": mark("a setup without a fixed release"),
     "runtime": mark("the runtime chosen by the wizard"),
     "engine_python": mark("an engine installed by the wizard"),
 }
@@ -92,7 +115,7 @@ def text(remedies: Sequence[Remedy], *, flags: bool = True) -> str:
     """
     if remedies and remedies[0].code == CONTAINERS:
         rest = text(remedies[1:], flags=flags)
-        return tr("`triton-wizard prerequisites` shows what containers need, or: {remedy}", remedy=rest)
+        return tr("Run `triton-wizard prerequisites` to see what to install for containers, or: {remedy}", remedy=rest)
     each = [remedy(item, flags=flags) for item in remedies]
     for at, item in enumerate(remedies):
         if at and item.code in INSIDE:
@@ -142,4 +165,6 @@ def _word(name: str, value: Setting) -> str:
     number = f"{value:.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
     if name == "runtime":
         return number
+    if name == "users":
+        return users(value)
     return tr(_WORDS[name], value=number) if name in _WORDS else f"{name.replace('_', '-')} {number}"

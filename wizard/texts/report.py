@@ -15,13 +15,13 @@ from wizard.kernel.text import one_line
 from wizard.kernel.units import duration, size
 from wizard.texts import advise
 from wizard.texts.units import gpus as gpus_words
-from wizard.texts.units import rate
+from wizard.texts.units import rate, room
 
-PROVIDERS = {"roofline": mark("the wizard's roofline")}
+PROVIDERS = {"roofline": mark("the wizard's roofline model")}
 CONFIDENCE = {
-    "good": mark("good (this kind of GPU was measured)"),
-    "fair": mark("fair (close to what was measured)"),
-    "rough": mark("rough (nothing similar was measured)"),
+    "good": mark("high (this type of GPU was measured)"),
+    "fair": mark("medium (close to what was measured)"),
+    "rough": mark("low (nothing similar was measured)"),
 }
 Kind = Literal["weights", "cache", "activations", "overhead", "left", "excess"]
 
@@ -54,7 +54,7 @@ def choice_title(choice: Choice) -> str:
 
 def choice_room(choice: Choice) -> str:
     """The number of concurrent users, and the length of their conversations."""
-    return tr("{users:,} at a time, {tokens:,} tokens each", users=choice.max_batch_size, tokens=choice.max_seq_len)
+    return room(choice.max_batch_size, choice.max_seq_len)
 
 
 def ordered(choices: Sequence[Choice]) -> tuple[Choice, ...]:
@@ -91,10 +91,10 @@ def bill_title(choice: Choice) -> str:
     gpus = len(choice.devices)
     used, budget = size(choice.memory.total_bytes), size(choice.memory.budget_bytes)
     if not gpus:
-        return tr("Memory: {used} of {budget} usable", used=used, budget=budget)
+        return tr("Memory: {used} used of {budget} usable", used=used, budget=budget)
     return ntr(
-        "The GPU: {used} of {budget} usable",
-        "Each of {count} GPUs: {used} of {budget} usable",
+        "GPU memory: {used} used of {budget} usable",
+        "Each of {count} GPUs: {used} used of {budget} usable",
         gpus,
         count=gpus,
         used=used,

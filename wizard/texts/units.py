@@ -20,3 +20,14 @@ def users(count: Param) -> str:
     """``2 users``."""
     number = count if isinstance(count, int) else 0
     return ntr("{count:,} user", "{count:,} users", number, count=number)
+
+
+def room(users: Param, tokens: Param) -> str:
+    """``4 users at a time, 8,192 tokens each``."""
+    return ntr(
+        "{users:,} user, {tokens:,} tokens",
+        "{users:,} users at a time, {tokens:,} tokens each",
+        users if isinstance(users, int) else 0,
+        users=users,
+        tokens=tokens,
+    )

@@ -158,7 +158,7 @@ class WizardApp(App[int]):
             self.report_error(error)
         else:
             if aside is not None:
-                text = tr("Could not read your settings. The file was kept as {path}.", path=aside)
+                text = tr("Could not read your settings. The old file was renamed to {path}.", path=aside)
                 self.notify(text, severity="warning", markup=False)
         self.guide.shown = changes.get("explain", self.guide.shown)
         if "language" in changes:
@@ -181,7 +181,7 @@ class WizardApp(App[int]):
         known = self.settings.theme in self.available_themes
         self.theme = self.settings.theme if known else THEME
         if not known:
-            text = tr("Unknown theme: {name}. Using the wizard's own.", name=self.settings.theme)
+            text = tr("Unknown theme: {name}. Using the default theme.", name=self.settings.theme)
             self.notify(text, severity="warning", markup=False)
 
     def _take_keys(self) -> list[str]:
@@ -224,7 +224,7 @@ class WizardApp(App[int]):
 
         if event.name == PICTURE:
             reason = unreadable(event.exception) if isinstance(event.exception, Exception) else event.exception
-            self.notify(tr("Cannot save it: {reason}", reason=reason), severity="error", markup=False)
+            self.notify(tr("Cannot save the screenshot: {reason}", reason=reason), severity="error", markup=False)
 
     async def on_event(self, event: events.Event) -> None:
         """Text typed before a key is processed before it, however fast it was typed."""

@@ -76,7 +76,7 @@ class Builds:
         name = one_line(run.plan.name)
         if run.view.phase is Phase.READY:
             self._app.runs.pop(run.plan.name, None)  # it is in the list of servers now
-            self._app.notify(tr("Its server is responding."), title=tr("{name} is ready", name=name), markup=False)
+            self._app.notify(tr("The server is responding."), title=tr("{name} is ready", name=name), markup=False)
         elif run.view.error is not None:
             title = tr("Could not build {name}", name=name)
             self._app.notify(plain(run.view.error.what), title=title, severity="error", markup=False)

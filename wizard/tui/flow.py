@@ -203,7 +203,7 @@ class Flow:
         endpoint, before = there(state.endpoint), state.conversation
         if self._restarted not in (None, endpoint):
             name, at = one_line(endpoint.name), endpoint.http
-            text = tr("{name} was restarted elsewhere; its address is now {address}.", name=name, address=at)
+            text = tr("{name} was restarted at a new address: {address}.", name=name, address=at)
             self._app.notify(text, markup=False)
         private = self._kept is None if before else not self._app.settings.keep_chats
         calls = replace(

@@ -144,20 +144,18 @@ def refusal(target: Key, key: str, changed: Mapping[str, str]) -> str:
             continue
         if key in other.keys(changed):
             action = tr(other.binding.description)
-            return tr(
-                "{key} is already used there: {what} ({where}).", key=shown([key]), what=action, where=other.where
-            )
+            return tr("{key} is already used for {what} ({where}).", key=shown([key]), what=action, where=other.where)
     return ""
 
 
 def _unfit(target: Key, key: str) -> str:
     """Why only its default key, or not this one, can be assigned to it; empty if ``key`` can."""
     if not known(key):
-        return tr("unknown key {key!r}. Key names look like f5, ctrl+r or question_mark.", key=key)
+        return tr("unknown key {key!r}: key names look like f5, ctrl+r, or question_mark.", key=key)
     if _shared(target):
-        return tr("{key} has several functions there and cannot be changed.", key=shown(target.keys({})))
+        return tr("{key} has several functions and cannot be reassigned.", key=shown(target.keys({})))
     if key in RESERVED:
-        return tr("{key} moves between the parts of a screen and out of it.", key=shown([key]))
+        return tr("{key} is reserved for navigation.", key=shown([key]))
     if len(format_key(key)) == 1 and _typed(target):
         return tr("{key} is needed for typing. Use a function key or a Ctrl combination.", key=shown([key]))
     return ""
@@ -200,9 +198,7 @@ def usable(chosen: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
             why = next((problem for word in keys.split(",") if (problem := refusal(binding, normal(word), good))), "")
         if why:
             del good[name]
-            problems.append(
-                tr("The key {keys} in the settings for {id} is ignored: {why}", keys=keys, id=name, why=why)
-            )
+            problems.append(tr("Ignoring the key {keys} for {id} in your settings: {why}", keys=keys, id=name, why=why))
     return good, problems
 
 

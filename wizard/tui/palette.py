@@ -33,7 +33,7 @@ def commands(app: WizardApp, screen: Screen[Any]) -> Iterator[SystemCommand]:
     for row in key_rows(screen):
         if row.binding.key not in ARROWS and row.binding.action != "command_palette":
             yield SystemCommand(row.about, row.keys, partial(_do, app, row.binding, row.node))
-    about = tr("Change the colors (now {theme})", theme=app.settings.theme)
+    about = tr("Change the colors (current: {theme})", theme=app.settings.theme)
     yield SystemCommand(tr("Theme"), about, partial(_themes, app))
     for name in app.available_themes:
         yield SystemCommand(name, about, partial(app.change_settings, theme=name), discover=False)
@@ -42,7 +42,9 @@ def commands(app: WizardApp, screen: Screen[Any]) -> Iterator[SystemCommand]:
         yield SystemCommand(tr("Language: {name}", name=name), about, partial(app.change_settings, language=code))
     if screen_lines(screen) is not None:
         yield SystemCommand(
-            tr("Copy the screen"), tr("Copy all its text to the clipboard"), partial(app.call_after_refresh, _copy, app)
+            tr("Copy the screen"),
+            tr("Copy all visible text to the clipboard"),
+            partial(app.call_after_refresh, _copy, app),
         )
     yield SystemCommand(
         tr("Save a screenshot"),

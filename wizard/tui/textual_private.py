@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import textual.screen
+from textual.dom import DOMNode
 from textual.widget import Widget
 
 if TYPE_CHECKING:
@@ -61,6 +62,18 @@ def set_virtual_size(widget: Widget, size: Size) -> None:
     else:
         widget.set_reactive(Widget.virtual_size, size)
         update(size)
+
+
+class DropsWork(DOMNode):
+    """A node whose workers end before its widgets are removed; without it, a result that arrives while the node closes
+    has no widgets to be shown on, and the wizard crashes.
+
+    Textual (8.2) sends ``Prune`` first, then removes the widgets, then cancels the workers (``Widget._on_unmount``).
+    """
+
+    def _on_prune(self) -> None:
+        """Cancel the workers."""
+        self.workers.cancel_node(self)
 
 
 def replace_file(driver: Driver, make: Callable[[int], object]) -> None:

@@ -118,7 +118,7 @@ def test_the_parameters_are_those_of_the_choice() -> None:
 
 @pytest.mark.parametrize("release", ["0.6.1", "1.3.0", "26.07", "", "x.y", "main"])
 def test_no_such_release(release: str) -> None:
-    with pytest.raises(UsageError, match="no repository for TensorRT-LLM") as error:
+    with pytest.raises(UsageError, match="cannot generate a repository for TensorRT-LLM") as error:
         version_of(release)
     assert error.value.code == "TW-L60"
 

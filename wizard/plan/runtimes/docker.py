@@ -86,8 +86,8 @@ class Docker:
         size = self.image_bytes or 0
         counted = (
             tr(
-                " NVIDIA states its size but not whether it is compressed, so that size counts as both the "
-                "download and the disk space."
+                " NVIDIA publishes the image size but not whether it is compressed, so the estimate uses it for "
+                "both download and disk space."
             )
             if size
             else ""

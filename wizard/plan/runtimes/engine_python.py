@@ -45,8 +45,8 @@ def check_step(folder: Path, engine: Environment, python: EnginePython, *, gpus:
         id="engine-environment",
         title=tr("Check the engine's environment"),
         why=tr(
-            "{path} already contains the engine, so none is installed. Importing it now shows what is missing before "
-            "the model is downloaded.",
+            "{path} already has the engine, so nothing is installed. The check imports it now, before the model "
+            "download, to find problems early.",
             path=python.path,
         ),
         actions=(

@@ -95,7 +95,11 @@ class Native:
         """Remarks for the user before accepting the plan."""
         version = ".".join(map(str, self.interpreter.version))
         return (
-            tr("Python {version} at {path} runs the server's models.", version=version, path=self.interpreter.path),
+            tr(
+                "The server runs its models with Python {version} at {path}.",
+                version=version,
+                path=self.interpreter.path,
+            ),
             *self._about_own(),
         )
 
@@ -126,10 +130,10 @@ class Native:
             title=tr("Create the server environment"),
             why=(
                 tr(
-                    "Triton and the engine get their own virtual environment, so their pinned versions never conflict "
-                    "with yours. The wheel contains NVIDIA's real tritonserver. Its Python backend talks to your "
-                    "model through a small program, the stub, built for one Python version; backend and stub must be "
-                    "in the same folder."
+                    "Triton gets its own virtual environment, so its pinned versions never conflict with yours. "
+                    "The nvidia-pytriton wheel contains NVIDIA's tritonserver. Its Python backend talks to your "
+                    "model through the stub, a small program built for one Python version; the backend and the "
+                    "stub must be in the same folder."
                 )
             ),
             actions=(

@@ -100,7 +100,7 @@ def _engine(host: Host, preferred: str, *, gpus: bool) -> str:
 def _remedy(missing: Prerequisite) -> str:
     commands = f": `{' && '.join(missing.commands)}`" if missing.commands else ""
     return tr(
-        "{why} Run `triton-wizard prerequisites --run {name}`; source: {source}{commands}.",
+        "{why} Run `triton-wizard prerequisites --run {name}`, or see {source}{commands}.",
         why=missing.why,
         name=missing.name,
         source=missing.source,
@@ -113,9 +113,7 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
     if native is None:
         raise InfeasibleError(
             "TW-L23",
-            tr(
-                "{stack_title} is served only from NVIDIA's images, not natively", stack_title=stack_title(choice.stack)
-            ),
+            tr("{stack_title} runs only in NVIDIA's images, not natively", stack_title=stack_title(choice.stack)),
             tr("Use a machine with docker or podman, or --stack vllm."),
         )
     server_environment, engine = environment(native.environment), None

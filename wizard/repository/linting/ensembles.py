@@ -21,11 +21,11 @@ def ensemble(model: Model, models: Mapping[str, Model]) -> list[Finding]:
     config = model.config
     if config.HasField("ensemble_scheduling") and (not model.is_ensemble or config.backend):
         fix = tr('Use platform: "ensemble" and no backend, or remove ensemble_scheduling.')
-        return [model.finding("R501", tr('ensemble_scheduling belongs to platform "ensemble"'), fix)]
+        return [model.finding("R501", tr('ensemble_scheduling requires platform: "ensemble" and no backend'), fix)]
     if not model.is_ensemble:
         return []
     if config.backend:
-        return [model.finding("R501", tr("an ensemble has no backend"), tr("Remove backend."), at="backend")]
+        return [model.finding("R501", tr("an ensemble cannot have a backend"), tr("Remove backend."), at="backend")]
     if not config.ensemble_scheduling.step:
         return [model.finding("R501", tr("the ensemble has no steps"), tr("Add them to ensemble_scheduling."))]
     findings = []
@@ -49,11 +49,11 @@ def _step(model: Model, number: int, step: Any, models: Mapping[str, Model]) -> 
     if member is None:
         message = tr("{where}: no such model in the repository", where=where)
         there = ", ".join(sorted(set(models) - {model.name})) or "none"
-        yield model.finding("R502", message, tr("Use an existing one: {there}.", there=there), at=at)
+        yield model.finding("R502", message, tr("Available models: {there}.", there=there), at=at)
         return
     if step.model_version > 0 and step.model_version not in member.versions:
         message = tr("{where}: no version {model_version}", where=where, model_version=step.model_version)
-        yield model.finding("R502", message, tr("Use -1 for the newest."), at="model_version")
+        yield model.finding("R502", message, tr("Use -1 for the latest version."), at="model_version")
     if member.config is None:
         return
     yield from _names(model, where, step, member)

@@ -22,7 +22,11 @@ def names(model: Model) -> list[Finding]:
         message = tr(
             "the name {name!r} contains a space, which Triton's Python backend does not support", name=model.name
         )
-        findings.append(model.finding("R202", message, tr("Rename the folder and the model in it."), file=""))
+        findings.append(
+            model.finding(
+                "R202", message, tr("Rename the folder, and change the name in its config.pbtxt to match."), file=""
+            )
+        )
     elif not URL_SAFE.fullmatch(model.name):
         message = tr("the name {name!r} must be escaped in every URL", name=model.name)
         fix = tr("Use letters, digits, dots, hyphens and underscores.")
@@ -32,7 +36,7 @@ def names(model: Model) -> list[Finding]:
 
 def configuration(model: Model) -> list[Finding]:
     """What is wrong with a model that has no configuration."""
-    fix = tr("Create one; `triton-wizard plan` shows examples from the wizard's own stacks.")
+    fix = tr("Create one; for an example, run `triton-wizard plan` with --full.")
     complete = {MODEL_FILES[name] for name in ("onnxruntime", "tensorrt", "openvino")}
     if any(model.file(version, file).exists() for version in model.versions for file in complete):
         message = tr("no config.pbtxt; a server started with --disable-auto-complete-config rejects the model")
@@ -46,7 +50,7 @@ def versions(model: Model) -> list[Finding]:
     numbers = {str(number) for number in model.versions}
     for name in model.subfolders:
         if name not in numbers and re.fullmatch(r"-?\d+", name):
-            message = tr("{name!r} is not a version: use a number without a sign or leading zeros", name=name)
+            message = tr("{name!r} is not a valid version: use a number without a sign or leading zeros", name=name)
             negative = name.startswith("-")  # Triton 2.51.0 reads it as 2**64 - 1 and never becomes ready
             fix = tr("Name the folder 1, 2, …")
             findings.append(

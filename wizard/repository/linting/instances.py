@@ -35,5 +35,5 @@ def instances(model: Model, server: Server) -> list[Finding]:
                 missing=missing[0],
                 gpus=server.gpus,
             )
-            findings.append(model.finding("R402", message, tr("Use existing GPUs."), at="gpus"))
+            findings.append(model.finding("R402", message, tr("Use only GPUs that exist."), at="gpus"))
     return findings

@@ -32,15 +32,13 @@ def _check(model: Model, version: int, name: str) -> list[Finding]:
     except SyntaxError as error:
         at = (error.lineno, error.offset or 1) if error.lineno else None
         fix = tr(
-            "Correct it. (Parsed as Python {major}.{minor}; never run.)",
+            "Fix the syntax error. (The file was parsed as Python {major}.{minor}, not run.)",
             major=sys.version_info[0],
             minor=sys.version_info[1],
         )
         return [model.finding("R601", tr("not valid Python: {msg}", msg=error.msg), fix, file=where, at=at)]
     except (OSError, ValueError, RecursionError, MemoryError) as error:
-        return [
-            model.finding("R601", tr("not valid Python: {error}", error=error), tr("Correct the file."), file=where)
-        ]
+        return [model.finding("R601", tr("not valid Python: {error}", error=error), tr("Fix the file."), file=where)]
     names = {
         getattr(node, "asname", None) or getattr(node, "name", None) or getattr(node, "id", None)
         for node in ast.walk(tree)
@@ -52,7 +50,7 @@ def _check(model: Model, version: int, name: str) -> list[Finding]:
     return [
         model.finding(
             "R602",
-            tr("it has no class {name}", name=CLASS),
+            tr("class {name} is missing", name=CLASS),
             tr("Name the model's class {name}.", name=CLASS),
             file=where,
         )

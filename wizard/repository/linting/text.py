@@ -17,8 +17,8 @@ FILL = mark(
 )
 
 FILL_TYPE = mark(
-    "Replace it with the tensor's type, such as TYPE_FP16, with tools/fill_template.py from the TensorRT-LLM backend, "
-    "or generate the file with the wizard."
+    "Set the tensor's type, such as TYPE_FP16, with tools/fill_template.py from the TensorRT-LLM backend, or "
+    "generate the file with the wizard."
 )
 
 
@@ -51,8 +51,8 @@ def read(folder: Path) -> Model:
 
 def unreadable(model: Model, error: Exception, file: str = CONFIG) -> Finding:
     """The finding for an unreadable file of a model."""
-    fix = tr("Use readable UTF-8 text, and make its folders readable by the user that runs the server.")
-    return model.finding("R107", tr("cannot read this: {error}", error=error), fix, file=file)
+    fix = tr("Save the file as UTF-8 text, and make it and its folders readable by the user that runs the server.")
+    return model.finding("R107", tr("not readable: {error}", error=error), fix, file=file)
 
 
 def _parsed(shell: Model, text: str) -> Model:
@@ -68,9 +68,9 @@ def _parsed(shell: Model, text: str) -> Model:
         finding = shell.finding(
             "R105" if unknown else "R104",
             tr("not a valid Triton configuration: {said}", said=message),
-            tr("Correct the field's name; the schema is model_config.proto of triton-inference-server/common.")
+            tr("Correct the field name; the schema is model_config.proto in triton-inference-server/common.")
             if unknown
-            else tr("Correct the text; the schema is model_config.proto of triton-inference-server/common."),
+            else tr("Correct the configuration; the schema is model_config.proto in triton-inference-server/common."),
             at=(line, column) if line else None,
         )
         return Model(shell.folder, text, None, shell.subfolders, (finding,))

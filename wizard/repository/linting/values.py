@@ -45,7 +45,11 @@ def backend(model: Model, server: Server) -> list[Finding]:
         return []
     name = model.backend
     if not name:
-        return [model.finding("R301", tr("no backend is set to run the model"), tr('Set it: backend: "python".'))]
+        return [
+            model.finding(
+                "R301", tr("no backend is set to run the model"), tr('Set one, for example backend: "python".')
+            )
+        ]
     known = server.backends if server.backends is not None else frozenset().union(*backends().values())
     if name in known or model.file(1, "libtriton_" + name + ".so").exists():
         return []
@@ -70,7 +74,7 @@ def values(model: Model) -> list[Finding]:
     too_large = [size for size in config.dynamic_batching.preferred_batch_size if size > config.max_batch_size]
     if any(size < 1 for size in config.dynamic_batching.preferred_batch_size):
         findings.append(
-            _refused(model, tr("a preferred_batch_size is less than 1"), tr("Raise it."), "preferred_batch_size")
+            _refused(model, tr("a preferred_batch_size is less than 1"), tr("Use 1 or more."), "preferred_batch_size")
         )
     if too_large:
         message = tr(
@@ -78,7 +82,9 @@ def values(model: Model) -> list[Finding]:
             too_large=too_large[0],
             max_batch_size=config.max_batch_size,
         )
-        findings.append(_refused(model, message, tr("Lower it."), "preferred_batch_size"))
+        findings.append(
+            _refused(model, message, tr("Lower preferred_batch_size, or raise max_batch_size."), "preferred_batch_size")
+        )
     if config.response_cache.enable and config.model_transaction_policy.decoupled:
         message = tr("responses of a decoupled model cannot be cached")
         findings.append(_refused(model, message, tr("Remove response_cache."), "response_cache"))
@@ -105,7 +111,7 @@ def _tensors(model: Model, kind: str, tensors: Any) -> list[Finding]:
                 _refused(
                     model,
                     tr("the {kind} {name!r} has no data_type", kind=kind, name=name),
-                    tr("Set it: TYPE_FP32 …"),
+                    tr("Set it, for example TYPE_FP32."),
                     at,
                 )
             )

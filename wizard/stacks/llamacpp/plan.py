@@ -32,8 +32,8 @@ def steps(
         runtime,
         made,
         tr(
-            "The wizard's repository contains model.py, which streams tokens from llama.cpp. 'decoupled' means that "
-            "one request can have many responses, one per piece of text."
+            "This repository contains model.py, which streams tokens from llama.cpp. 'decoupled' means that one "
+            "request can have many responses, one per piece of text."
         ),
     )
     prepared = (*runtime.prepare(), get.step, write)

@@ -43,9 +43,9 @@ if wrong := sorted(set(json.loads(sys.argv[1])) - set(inspect.signature(ServerAr
 print("this SGLang supports all arguments")
 """
 WHY = mark(
-    "The wizard's repository contains model.py, a thin engine proxy that starts SGLang in its own environment and "
-    "forwards questions, answer pieces and cancellations. 'decoupled' means that one request can have many responses, "
-    "one per piece of text."
+    "This repository contains model.py, a thin engine proxy that starts SGLang in its own environment and "
+    "forwards requests, streamed text and cancellations. 'decoupled' means that one request can have many "
+    "responses, one per piece of text."
 )
 
 

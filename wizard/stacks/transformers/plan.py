@@ -84,9 +84,9 @@ def steps(
 
 
 WHY = mark(
-    "The wizard's repository contains model.py, a thin engine proxy that starts transformers in its own process and "
-    "forwards questions, answer pieces and cancellations. 'decoupled' means that one request can have many responses, "
-    "one per piece of text."
+    "This repository contains model.py, a thin engine proxy that starts transformers in its own process and "
+    "forwards requests, streamed text and cancellations. 'decoupled' means that one request can have many "
+    "responses, one per piece of text."
 )
 
 
@@ -185,8 +185,8 @@ def _in_image(choice: Choice, runtime: Runtime, env: Environment) -> Engine:
         title=tr("Install the engine's packages"),
         why=(
             tr(
-                "{engine} is installed into its own folder with the image's Python: the image's packages stay as the "
-                "server needs them, and the engine gets the versions it requires.",
+                "{engine} is installed into its own folder with the image's Python. The image's packages stay "
+                "unchanged for the server, and the engine gets the versions it requires.",
                 engine=env.engine,
             )
         ),

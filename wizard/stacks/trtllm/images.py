@@ -20,7 +20,7 @@ def image(choice: Choice) -> Release:
             return release
     raise InfeasibleError(
         "TW-L40",
-        tr("no image with TensorRT-LLM is known for {release!r}", release=choice.release),
+        tr("no known TensorRT-LLM image has the tag {release!r}", release=choice.release),
         tr(
             "Use --release to choose one from {oldest} to {newest}.",
             oldest=known.releases[-1].tag,

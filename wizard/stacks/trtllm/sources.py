@@ -37,14 +37,19 @@ def step(runtime: Runtime, version: str, parts: Mapping[str, str], *more: Action
     sources = tools().sources_of(version)
     root = folder(runtime)
     bring = _copied(runtime, sources, root, [*parts]) if sources.in_image else _cloned(sources, root, version, [*parts])
-    origin = tr("the image itself") if sources.in_image else tr("its two repositories at tag v{tag}", tag=_tag(version))
+    origin = (
+        tr("the image itself")
+        if sources.in_image
+        else tr("the TensorRT-LLM repositories at tag v{tag}", tag=_tag(version))
+    )
     return Step(
         id="sources",
         title=tr("Get TensorRT-LLM's scripts"),
         why=(
             tr(
-                "Conversion, quantization, the engine test and the Python models around the engine are NVIDIA scripts "
-                "that change with every release. They come from {origin} and match what the image serves with.",
+                "The scripts for conversion, quantization and the engine test, and the Python models around the "
+                "engine, come from NVIDIA and change with every release. They are taken from {origin}, so they "
+                "match the image's TensorRT-LLM version.",
                 origin=origin,
             )
         ),

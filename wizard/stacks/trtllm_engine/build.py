@@ -55,9 +55,9 @@ def step(job: Job, host: Host) -> Step:
     """Build the engine, and record its GPUs: for other GPUs it is a different step, which runs again."""
     prompt, answer = lengths(job)
     limits = (
-        tr("prompt and answer of {max_seq_len:,} tokens together", max_seq_len=job.choice.max_seq_len)
+        tr("prompt and answer of up to {max_seq_len:,} tokens combined", max_seq_len=job.choice.max_seq_len)
         if "max_seq_len" in job.names("trtllm-build")
-        else tr("prompts of {prompt:,} tokens, answers of {answer:,}", prompt=prompt, answer=answer)
+        else tr("prompts of up to {prompt:,} tokens, answers of up to {answer:,}", prompt=prompt, answer=answer)
     )
     batch = job.choice.max_batch_size
     requests = ntr("one request", "{count} requests", batch, count=batch)

@@ -108,7 +108,7 @@ def _format(job: Job) -> None:
         raise _no_format(
             job,
             tr("TensorRT-LLM {version} cannot produce {name}", version=job.version, name=name),
-            tr("choose {since} or later", since=made.since),
+            tr("choose an image with TensorRT-LLM {since} or later", since=made.since),
         )
     if made and made.precision and not job.calibrated and "precision" not in job.names(convert.TOOL):
         text = tr(
@@ -126,7 +126,7 @@ def _no_format(job: Job, text: str, remedy: str) -> InfeasibleError:
         "TW-L42",
         text,
         tr(
-            "Use another --quantization or --kv-dtype, or {remedy} ({release}).",
+            "Use another --quantization or --kv-dtype, or {remedy} (image: {release}).",
             remedy=remedy,
             release=job.choice.release,
         ),
@@ -149,7 +149,7 @@ def _split(job: Job) -> None:
                     meaning=meaning,
                     wanted=degree,
                 ),
-                tr("Use --{meaning} 1, or choose an image with a newer TensorRT-LLM with --release.", meaning=meaning)
+                tr("Use --{meaning} 1, or use --release to choose an image with a newer TensorRT-LLM.", meaning=meaning)
                 if meaning in job.tools.names(tool, images("trtllm").releases[0].engine, job.family.name)
                 else tr("Use --{meaning} 1, or --stack trtllm-llmapi, which needs no conversion.", meaning=meaning),
             )
@@ -182,7 +182,7 @@ def _published(job: Job, stored: Quantization) -> None:
         raise _refused(
             job,
             tr(
-                "is quantized with {method}, from which TensorRT-LLM cannot build an engine before {since}",
+                "is quantized with {method}; building an engine from it requires TensorRT-LLM {since} or later",
                 method=stored.method,
                 since=known[0].since,
             )
@@ -190,14 +190,14 @@ def _published(job: Job, stored: Quantization) -> None:
             else tr("is quantized with {method}, from which TensorRT-LLM cannot build an engine", method=stored.method),
         )
     if job.fp8_cache:
-        raise _refused(job, tr("is already quantized: an FP8 KV cache would need a calibration"))
+        raise _refused(job, tr("is already quantized, so it cannot be calibrated for an FP8 KV cache"))
 
 
 def _refused(job: Job, text: str) -> InfeasibleError:
     return InfeasibleError(
         "TW-L45",
         tr(
-            "{ref} {what} (the image {release} has {version})",
+            "{ref} {what} (the image {release} has TensorRT-LLM {version})",
             ref=job.facts.ref,
             what=text,
             release=job.choice.release,

@@ -21,7 +21,7 @@ STRATEGIES = ("v1", "V1", "inflight_batching", "inflight_fused_batching")
 """Values of gpt_model_type (tensorrtllm_backend, docs/model_config.md); the third is an old name of the last."""
 
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+|[\w.-]+")
-SEEN = mark("If the server's folders differ from this machine's, map them with --mount HERE:THERE.")
+SEEN = mark("If the server's folders differ from this machine's, map them with --mount HERE:/THERE.")
 
 
 def paths(model: Model, server: Server) -> list[Finding]:
@@ -39,7 +39,7 @@ def paths(model: Model, server: Server) -> list[Finding]:
     if model.name == "tensorrt_llm" or model.backend == "tensorrtllm":
         strategy = model.parameter("gpt_model_type")
         if strategy is not None and "${" not in strategy and strategy not in STRATEGIES:
-            message = tr("gpt_model_type (batching_strategy) is {strategy!r}", strategy=strategy)
+            message = tr("unknown gpt_model_type (batching_strategy): {strategy!r}", strategy=strategy)
             findings.append(
                 model.finding("R707", message, tr("Use one of: {known}.", known=", ".join(STRATEGIES)), at=strategy)
             )
@@ -84,7 +84,7 @@ def _engine(model: Model, path: str, server: Server) -> list[Finding]:
             model.finding(
                 "R702",
                 tr("the engine's folder {path} does not exist", path=path),
-                tr("Correct it. {mount}", mount=tr(SEEN)),
+                tr("Fix the path. {mount}", mount=tr(SEEN)),
                 at=path,
             )
         ]
@@ -92,7 +92,7 @@ def _engine(model: Model, path: str, server: Server) -> list[Finding]:
         config = json.loads(contents(folder / "config.json"))
         tp, pp, version, batch = _facts(config)
     except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-        message = tr("{path}/config.json is not an engine description: {error}", path=path, error=error)
+        message = tr("{path}/config.json is not a valid engine configuration: {error}", path=path, error=error)
         return [model.finding("R703", message, tr("Use the folder written by trtllm-build (or build.py)."), at=path)]
     return [
         *_files(model, path, folder, (tp, pp)),
@@ -107,7 +107,8 @@ def _files(model: Model, path: str, folder: Path, split: tuple[int, int]) -> Ite
     tp, pp = split
     if len(ranks) != tp * pp:
         message = tr(
-            "{path} has {count} engine files, but config.json states tensor parallel {tp} × pipeline parallel {pp}",
+            "the number of engine files in {path} is {count}, but config.json specifies tensor parallel {tp} × "
+            "pipeline parallel {pp}",
             path=path,
             count=len(ranks),
             tp=tp,
@@ -182,7 +183,8 @@ def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
         ]
         through = tr(" (also through {set})", set=", ".join(sorted(set(users)))) if users else ""
         message = tr(
-            "the model accepts streaming requests{through} but is not decoupled, so it rejects them", through=through
+            "the model has a streaming input{through} but is not decoupled, so it rejects streaming requests",
+            through=through,
         )
         return [model.finding("R901", message, fix, severity="warning")]
     for version in model.versions:
@@ -193,7 +195,8 @@ def streaming(model: Model, models: Mapping[str, Model]) -> list[Finding]:
             return [unreadable(model, error, f"{version}/model.yaml")]
         if re.search(rb"^\s*decoupled:\s*[Tt]rue", text, re.MULTILINE):
             message = tr(
-                "model.yaml sets decoupled, but config.pbtxt does not; launch_triton_server.py reads only the latter"
+                "model.yaml sets decoupled, but config.pbtxt does not; with launch_triton_server.py, only the "
+                "latter takes effect"
             )
             return [model.finding("R901", message, fix, severity="warning")]
     return []

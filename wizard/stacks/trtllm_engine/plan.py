@@ -139,13 +139,14 @@ def _repository(job: Job, second: Repository | None) -> Step:
         job.runtime,
         made,
         tr(
-            "Text goes to the ensemble: preprocessing turns it into token IDs, tensorrt_llm (the C++ backend with the "
-            "engine) continues them, and postprocessing turns them back into text. The Python models come with the "
-            "backend. The configurations are generated in full. To do this by hand, you fill in each one from the "
-            "backend's templates, as in `python3 tools/fill_template.py -i preprocessing/config.pbtxt "
-            "tokenizer_dir:{model},triton_max_batch_size:{max_batch_size},preprocessing_instance_count:1`, and any "
-            "variable you forget stays in the file. 'decoupled' lets one request have many responses, so that answers "
-            "stream.",
+            "Text goes to the ensemble: preprocessing turns it into token IDs, tensorrt_llm (the C++ backend "
+            "with the engine) generates new ones, and postprocessing turns those into text. The Python models "
+            "come with the backend. The wizard generates complete configurations. To do this by hand, you would "
+            "fill in each of the backend's templates, as in `python3 tools/fill_template.py -i "
+            "preprocessing/config.pbtxt "
+            "tokenizer_dir:{model},triton_max_batch_size:{max_batch_size},preprocessing_instance_count:1`, and "
+            "any variable you forgot would stay unfilled. 'decoupled' lets one request have many responses, so "
+            "that answers can be streamed.",
             model=job.model,
             max_batch_size=job.choice.max_batch_size,
         ),

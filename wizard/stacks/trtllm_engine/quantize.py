@@ -17,7 +17,8 @@ _WHY = {
     "fp8": mark("FP8 stores weights and activations in 8-bit floating point, which Ada and Hopper multiply directly."),
     "int8_sq": mark("SmoothQuant moves activation outliers into the weights, so that both fit into 8-bit integers."),
     "int4_awq": mark(
-        "AWQ scales up the weights that matter most to the activations before it rounds all weights to 4 bits."
+        "AWQ uses the activations to find the most important weights, and scales them up before it rounds all "
+        "weights to 4 bits."
     ),
     "w4a8_awq": mark("W4A8 uses AWQ's 4-bit weights and computes with FP8 activations."),
     "nvfp4": mark("NVFP4 stores weights and activations in 4-bit floating point, which Blackwell multiplies directly."),
@@ -48,9 +49,9 @@ def step(job: Job) -> Step:
         title=tr("Quantize the model"),
         why=(
             tr(
-                "{why}{cache} The scales are measured on 512 CNN/DailyMail articles, which quantize.py downloads from "
-                "the Hugging Face Hub. It runs the whole model on the GPU and writes TensorRT-LLM's own checkpoint, "
-                "so no conversion is needed.",
+                "{why}{cache} The scales are calibrated on 512 CNN/DailyMail articles, which quantize.py "
+                "downloads from the Hugging Face Hub. The script runs the whole model on the GPU and writes a "
+                "TensorRT-LLM checkpoint, so no conversion is needed.",
                 why=tr(_WHY.get(job.quantization, mark("The weights keep their format."))),
                 cache=cache,
             )

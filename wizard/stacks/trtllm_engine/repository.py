@@ -83,8 +83,11 @@ def version_of(release: str) -> tensors.Version:
             return version
     raise UsageError(
         "TW-L60",
-        tr("no repository for TensorRT-LLM {release!r}", release=release),
-        tr("Use a release of its Triton backend from 0.7 to 1.2, such as 0.13.0; later ones serve only the LLM API."),
+        tr("cannot generate a repository for TensorRT-LLM {release!r}", release=release),
+        tr(
+            "Use a release of TensorRT-LLM's Triton backend from 0.7 to 1.2, such as 0.13.0; later ones support "
+            "only the LLM API."
+        ),
     )
 
 

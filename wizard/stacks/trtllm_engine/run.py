@@ -26,7 +26,7 @@ def call(job: Job, question: str) -> Call:
 def step(job: Job, question: str) -> Step:
     """The step that sends a question to the engine, without a server."""
     ranks = ("mpirun", "--allow-run-as-root", "-n", str(job.world)) if job.world > 1 else ()
-    how = tr(" MPI starts {world} ranks of it, one per GPU.", world=job.world) if ranks else ""
+    how = tr(" MPI starts {world} ranks, one per GPU.", world=job.world) if ranks else ""
     return Step(
         id="engine-test",
         title=tr("Test the engine"),

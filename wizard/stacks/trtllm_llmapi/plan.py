@@ -91,9 +91,9 @@ def steps(
 
 
 WHY_PROXY = mark(
-    "The wizard's repository contains model.py, a thin engine proxy that starts TensorRT-LLM's LLM class in its own "
-    "environment and forwards questions, answer pieces and cancellations. 'decoupled' means that one request can have "
-    "many responses, one per piece of text."
+    "The wizard's repository contains model.py, a thin engine proxy that starts TensorRT-LLM's LLM class in its "
+    "own environment and forwards requests, streamed text and cancellations. 'decoupled' means that one request "
+    "can have many responses, one per piece of text."
 )
 
 
@@ -147,9 +147,9 @@ def check(choice: Choice, facts: ModelFacts, version: str) -> None:
         raise InfeasibleError(
             "TW-L47",
             tr(
-                "the LLM API of TensorRT-LLM {version} does not accept an FP8 KV cache under this name", version=version
+                "the LLM API of TensorRT-LLM {version} does not accept the setting for an FP8 KV cache", version=version
             ),
-            tr("Use --kv-dtype auto, or choose an image with TensorRT-LLM 1.0 or later with --release."),
+            tr("Use --kv-dtype auto, or use --release to choose an image with TensorRT-LLM 1.0 or later."),
         )
     stored, chosen = facts.quantization, choice.quantization or "none"
     if stored and stored.method not in LOADED:
@@ -173,7 +173,10 @@ def check(choice: Choice, facts: ModelFacts, version: str) -> None:
                 ref=facts.ref,
                 wanted=chosen,
             ),
-            tr("Use a repository that is, or use --quantization none; --stack trtllm-engine quantizes."),
+            tr(
+                "Use a repository in that format, or --quantization none. To quantize the model here, use --stack "
+                "trtllm-engine."
+            ),
         )
 
 

@@ -61,10 +61,14 @@ def _arguments(model: Model, version: int) -> list[Finding]:
         engine: Any = json.loads(contents(model.file(version, FILE)))
     except (OSError, ValueError, RecursionError) as error:
         at = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else None
-        return [model.finding("R801", tr("not valid JSON: {error}", error=error), tr("Correct it."), file=where, at=at)]
+        return [
+            model.finding(
+                "R801", tr("not valid JSON: {error}", error=error), tr("Correct the JSON syntax."), file=where, at=at
+            )
+        ]
     if not isinstance(engine, dict):
         message = tr("the engine's arguments are not a single JSON object")
-        return [model.finding("R801", message, tr('Add {"model": "…"}.'), file=where)]
+        return [model.finding("R801", message, tr('Use a single object such as {"model": "…"}.'), file=where)]
     findings = _several_gpus(model, engine)
     if not isinstance(engine.get("model"), str):
         message = tr("no model is set; vLLM would use its default")
@@ -89,7 +93,8 @@ def _several_gpus(model: Model, engine: dict[str, Any]) -> list[Finding]:
     if world == 1 or not any(group.kind == GPU for group in model.config.instance_group):
         return []
     message = tr(
-        "vLLM runs on {world} GPUs (tensor × pipeline parallel), but the instance group is KIND_GPU, one GPU each",
+        "vLLM runs on {world} GPUs (tensor × pipeline parallel), but the instance group is KIND_GPU, which gives "
+        "each instance one GPU",
         world=world,
     )
     at = "KIND_GPU" if re.search("KIND_GPU", model.text or "") else None

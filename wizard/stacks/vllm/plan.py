@@ -106,8 +106,8 @@ def _more(options: Options, choice: Choice) -> str:
     if options.max_num_seqs is None:
         return ""
     return tr(
-        " Up to {most} sequences run concurrently (max_num_seqs). The KV cache has room for {users} of {length:,} "
-        "tokens each, or more if they are shorter; the others wait.",
+        " Up to {most} sequences run concurrently (max_num_seqs). The KV cache has room for {users} of them at "
+        "{length:,} tokens each, or for more if they are shorter; the rest wait.",
         most=options.max_num_seqs,
         users=choice.max_batch_size,
         length=choice.max_seq_len,
@@ -115,14 +115,15 @@ def _more(options: Options, choice: Choice) -> str:
 
 
 WHY_BACKEND = mark(
-    "For this stack, the folder contains config.pbtxt, which names the backend vllm, and model.json, the arguments of "
-    "vLLM's AsyncEngineArgs: the model's folder, how many GPUs share it, how much of their memory it can use. The "
-    "backend adds inputs and outputs automatically. KIND_MODEL means that the model chooses its GPUs."
+    "For this stack, the folder contains config.pbtxt, which selects the vllm backend, and model.json, with the "
+    "arguments of vLLM's AsyncEngineArgs: the model's folder, the number of GPUs that share it, and how much of "
+    "their memory it can use. The backend adds inputs and outputs automatically. KIND_MODEL means that the model "
+    "chooses its GPUs."
 )
 WHY_PROXY = mark(
     "The wizard's repository contains model.py, a thin engine proxy that starts vLLM in its own environment and "
-    "forwards questions, answer pieces and cancellations. 'decoupled' means that one request can have many responses, "
-    "one per piece of text."
+    "forwards requests, streamed text and cancellations. 'decoupled' means that one request can have many "
+    "responses, one per piece of text."
 )
 
 Made = tuple[Repository, Mapping[str, Any]]
@@ -192,7 +193,7 @@ def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
                 "two of the LoRA adapters {lora} have names that differ only in case or punctuation",
                 lora=", ".join(options.lora),
             ),
-            tr("Give each adapter a different name."),
+            tr("Give the adapters names that differ in more than case or punctuation."),
         )
     steps: list[Step] = []
     paths: dict[str, str] = {}
@@ -215,7 +216,7 @@ def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
                     name=name,
                     place=place[:200],
                 ),
-                tr("Pass the adapter's folder, or its Hub repository, such as owner/name."),
+                tr("Pass the adapter's folder, or its Hub repository in the form owner/name."),
             )
     return _Adapters(tuple(steps), paths, tuple(reads), _rank(reads))
 
@@ -227,7 +228,7 @@ def _rank(folders: Sequence[Path]) -> int | None:
         raise InfeasibleError(
             "TW-L34",
             tr(
-                "a LoRA adapter has rank {largest}, but vLLM serves ranks only up to {ranks}",
+                "a LoRA adapter has rank {largest}, but vLLM supports ranks only up to {ranks}",
                 largest=largest,
                 ranks=RANKS[-1],
             ),
@@ -256,9 +257,9 @@ def _fetch_adapter(name: str, repo: str, folder: Path) -> Step:
         title=tr("Get the LoRA adapter {name}", name=name),
         why=(
             tr(
-                "An adapter is a small change to the model's weights; vLLM applies it to the requests that select it. "
-                "Its rank is not known in advance: vLLM rejects ranks above {ranks} unless you pass a local folder "
-                "instead.",
+                "An adapter is a small change to the model's weights; vLLM applies it to the requests that "
+                "select it. The rank of an adapter on the Hub is not known in advance, so vLLM accepts ranks "
+                "only up to {ranks}. For a higher rank, pass a local folder.",
                 ranks=RANKS[0],
             )
         ),

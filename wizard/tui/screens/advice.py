@@ -58,14 +58,13 @@ class AdviceScreen(StageScreen[Choice]):
 
     STAGE = 2
     HELP = mark(
-        "Several engines can serve a model, with weights of several sizes. The wizard computes what fits into this "
-        "machine's memory and lists the recommendation first, then the best of each engine and format, then the "
-        "rest.\n"
-        "What if: choose a constraint with ← and → (format, tensor parallel size, KV cache, context, users) and "
-        "change it with + and -; everything is recomputed. A star marks the constraints that you set. They are never "
-        "overridden; if they are not possible, t applies the smallest fix and r resets everything.\n"
-        "TensorRT-LLM no longer has engines: when one is shown, press s to see what serves the same model without an "
-        "engine."
+        "Several engines can serve a model, with weights of several sizes. The wizard computes what fits into "
+        "this machine's memory and lists the recommendation first, then the best of each engine and format, then "
+        "the rest.\nWhat if: choose a constraint with ← and → (format, tensor parallel size, KV cache, context, "
+        "users) and change it with + and -; everything is recomputed. A star marks the constraints that you set. "
+        "They are never overridden; if they are not possible, t applies the smallest fix and r resets "
+        "everything.\nTensorRT-LLM no longer supports compiled engines: when the selected setup uses one, press "
+        "s to see how to serve the same model without it."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Use this setup"), priority=True, key_display="⏎", id="advice.accept"),
@@ -229,7 +228,7 @@ class AdviceScreen(StageScreen[Choice]):
                 for each in figures
             )
             title = tr("Explanation of these figures · {way}", way=report.choice_title(self.view.choice))
-            self.app.push_screen(ReaderScreen(title, text or tr("These figures have no formula.")))
+            self.app.push_screen(ReaderScreen(title, text or tr("There are no formulas for these figures.")))
 
     def action_refused(self) -> None:
         """Everything that is not possible here, with remedies."""
@@ -304,7 +303,7 @@ def _row(choice: Choice, recommended: bool) -> Content:
 
 def _headline(choice: Choice) -> Content:
     title = tr(
-        "{stack} serves {format} weights, {room}.",
+        "{stack} with {format} weights: {room}.",
         stack=stack_title(choice.stack),
         format=report.weights(choice),
         room=report.choice_room(choice),

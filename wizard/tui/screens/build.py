@@ -45,13 +45,12 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     STAGE = 4
     HELP = mark(
-        "The steps of the plan run one after another. You can stop at any time: completed steps are kept, "
-        "and the next run resumes from there. b keeps it running in the background; its row on the first "
-        "screen brings you back.\nThe output scrolls along until you scroll up; press f or End to follow "
-        "it again. / searches it, n and N go to the next and previous match, w wraps long lines, c copies "
-        "the visible or selected text. The full output is in the files that l shows.\nTab moves to the "
-        "steps: R reruns the selected one and every step that uses its results; s skips it, unless the "
-        "server requires it."
+        "The steps of the plan run one after another. You can stop at any time: completed steps are kept, and "
+        "the next run resumes from there. b continues the build in the background; to return, select its row on "
+        "the first screen.\nThe output scrolls along until you scroll up; press f or End to follow it again. / "
+        "searches it, n and N go to the next and previous match, w wraps long lines, c copies the visible or "
+        "selected text. The full output is in the files that l shows.\nTab moves to the steps: R reruns the "
+        "selected one and every step that uses its results; s skips it, unless the server requires it."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Chat with it"), priority=True, key_display="⏎", id="build.accept"),
@@ -178,14 +177,14 @@ class BuildScreen(StageScreen["Endpoint | str"]):
 
     def action_background(self) -> None:
         """Continue in the background."""
-        self.notify(tr("It continues in the background; you get a notification when it ends."), timeout=4)
+        self.notify(tr("The build continues in the background. You get a notification when it ends."), timeout=4)
         self.dismiss("background")
 
     @work(exclusive=True, group="ask")
     async def action_redo(self) -> None:
         """Rerun the selected step."""
         step = self._pointed()
-        question = tr("Rerun '{title}'? It takes {cost}.", title=step.title, cost=cost(step.estimate))
+        question = tr("Rerun '{title}'? Estimate: {cost}.", title=step.title, cost=cost(step.estimate))
         if others := self._others(step):
             question += "\n" + tr("These steps use its results and are rerun too: {titles}", titles=others)
         answers = [("redo", tr("Rerun")), ("no", tr("Cancel"))]
@@ -201,7 +200,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
             message = tr("'{title}' cannot be skipped: the server requires it.", title=one_line(step.title))
             self.notify(message, severity="warning", markup=False)
             return
-        question = tr("Skip '{title}'? What it creates or checks will be missing.", title=step.title)
+        question = tr("Skip '{title}'? Its output will be missing, and its checks will not run.", title=step.title)
         if others := self._others(step):
             question += " " + tr("These steps use its results and may fail: {titles}", titles=others)
         question += "\n" + tr("The skip is recorded; press R to run the step later.")
@@ -240,7 +239,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
     def _copy(self, text: str) -> None:
         count = len(text.splitlines())
         message = ntr("{count} line copied", "{count} lines copied", count, count=count)
-        copy(self.app, text, message, instead=tr("Press l to see the files that contain it."))
+        copy(self.app, text, message, instead=tr("Press l to see the log files."))
 
     # -- the output ----------------------------------------------------------------------------------------------------
 
@@ -365,6 +364,6 @@ def _outcome(view: BuildView, measured: str) -> Content:
         rest = f"\n{took}" + tr("Press Enter to chat with your model.")
         return Content.assemble(("✓ ", "bold $success"), (line, "bold"), rest)
     if view.phase is Phase.CANCELLED:
-        line = tr("Completed steps are kept; r resumes from there.")
+        line = tr("Completed steps are kept; press r to resume.")
         return Content.assemble((tr("■ Stopped."), "bold $warning"), f" {line}")
     return Content("")

@@ -51,8 +51,8 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     STAGE = 5
     HELP = mark(
-        "You chat with Triton on this machine; nothing leaves it. Enter sends, Esc stops an answer, and the settings "
-        "control how the model answers. Tokens per second and time to first token (TTFT) are measured here."
+        "You are chatting with a model that Triton serves on this machine. Enter sends, Esc stops an answer, and "
+        "the settings control how it answers. Speed and time to first token (TTFT) are measured here."
     )
     BINDINGS = KEYS
 
@@ -247,7 +247,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         """Show how other programs can use this server: the last request as commands."""
         here = self.talks.here
         text = elsewhere(here.endpoint, self.calls.chat_command(here.endpoint), here.request)
-        self.app.push_screen(ReaderScreen(tr("Use it elsewhere"), text))
+        self.app.push_screen(ReaderScreen(tr("Use this server elsewhere"), text))
 
     async def action_log(self) -> None:
         """Show the server's log next to the chat, or hide it."""
@@ -383,7 +383,7 @@ class ChatScreen(StageScreen[ChatEnd]):
     def relabel(self) -> None:
         """Update all text to the current language."""
         super().relabel()
-        text = tr("This is your own model: Triton serves it on this machine, and nothing you write leaves it.")
+        text = tr("Triton serves your own model on this machine. Nothing you write leaves it.")
         self.query_one("#welcome", Static).update(text)
         self.show_state()
 

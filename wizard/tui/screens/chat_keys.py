@@ -8,7 +8,7 @@ from wizard.kernel.language import mark
 
 KEYS: list[BindingType] = [
     Binding("escape", "stop", mark("Stop"), priority=True, id="chat.stop"),
-    Binding("escape", "write", mark("Write"), id="chat.write"),
+    Binding("escape", "write", mark("Type"), id="chat.write"),
     Binding("escape", "unedit", mark("Cancel"), id="chat.unedit"),
     Binding("escape", "back", mark("Back"), id="chat.back"),
     Binding("ctrl+r", "again", mark("Retry"), priority=True, id="chat.again"),

@@ -30,7 +30,12 @@ from wizard.tui.widgets.model_chat import ModelChat
 NAME = Question("name", "text", mark("Name"), "", required=True, help=mark("Letters, digits, '_' and '-'."))
 URL = Question("url", "text", mark("Address"), "", required=True, help=mark("For example: http://127.0.0.1:9000/v1"))
 MODEL = Question(
-    "model", "text", mark("Model"), "", otherwise=mark("the server's only model"), help=mark("Its name on that server.")
+    "model",
+    "text",
+    mark("Model"),
+    "",
+    otherwise=mark("the server's only model"),
+    help=mark("The model's name on that server."),
 )
 ALTERNATIVES = 5
 """Number of alternatives per token to request."""
@@ -38,7 +43,7 @@ GROUPS = (
     (mark("Role"), ("system",)),
     (mark("Token sampling"), ("temperature", "top_p", "top_k", "min_p", "seed")),
     (mark("Repetition"), ("repetition_penalty", "presence_penalty", "frequency_penalty")),
-    (mark("Stopping"), ("max_tokens", "stop")),
+    (mark("Stop conditions"), ("max_tokens", "stop")),
 )
 """All settings, in groups."""
 
@@ -88,7 +93,7 @@ async def ask_preset(app: App[Any], presets: Callable[[], list[Preset]], present
             preset = preset_of(str(answers["name"]), present, one_line(present.system)[:60])
             path = await background.call(partial(keep_preset, preset))
             app.notify(tr("Saved to {path}", path=plain(str(path))), markup=False)
-    elif (name := await app.push_screen_wait(AskScreen(tr("Which one?"), own))) is not None:
+    elif (name := await app.push_screen_wait(AskScreen(tr("Which preset do you want to remove?"), own))) is not None:
         await background.call(partial(remove, name))
     return None
 
@@ -128,7 +133,7 @@ async def ask_second(app: App[Any], calls: ChatPort, first: Endpoint) -> Endpoin
         return others.get(answer or "")
     given: dict[str, object] | None = {}
     while given is not None:
-        given = await app.push_screen_wait(FormScreen(tr("A server elsewhere"), [URL, MODEL], given))
+        given = await app.push_screen_wait(FormScreen(tr("Another server"), [URL, MODEL], given))
         if given:
             model = given.get("model")
             with errors_shown(app):
@@ -170,10 +175,10 @@ def show_probabilities(app: App[Any], talk: ModelChat, present: Conversation) ->
     if talk.logprobs:
         app.push_screen(LogprobsScreen(talk.logprobs))
     elif present.sampling.logprobs is None:
-        app.notify(tr("Token probabilities are requested from the next answer on"))
+        app.notify(tr("Token probabilities will be requested starting with the next answer"))
         return replace(present, sampling=replace(present.sampling, logprobs=ALTERNATIVES))
     elif talk.view.stats is None or not talk.weighed:
-        app.notify(tr("Available from the next answer on"))
+        app.notify(tr("Token probabilities will be available with the next answer"))
     else:
         app.notify(tr("This server does not report probabilities"), severity="warning")
     return None

@@ -69,7 +69,7 @@ class KeysScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Assign a key"), id="keys.accept", priority=True, key_display="⏎"),
         Binding("r", "reset", mark("Use default"), id="keys.reset"),
-        Binding("R", "reset_all", mark("All defaults"), id="keys.reset_all", key_display="R"),
+        Binding("R", "reset_all", mark("Reset all"), id="keys.reset_all", key_display="R"),
         Binding("escape,q", "close", mark("Close"), id="keys.close", key_display="Esc"),
     ]
 

@@ -58,8 +58,8 @@ class MachineScreen(StageScreen[Host]):
         "The wizard checks the GPUs, the processor, memory, disk, container engines and Python interpreters. It "
         "changes nothing. The results decide which models fit and how they are served. GPU memory, utilization, "
         "temperature, power and the processes that use GPU memory are updated every second; memory that other "
-        "processes release while you watch counts when you continue. A model's weights, and the cache for everything "
-        "in a chat, must fit into the free memory."
+        "processes free up in the meantime is taken into account when you continue. A model's weights and the KV "
+        "cache for the whole conversation must fit in the free memory."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Choose a model"), priority=True, key_display="⏎", id="machine.accept"),
@@ -173,7 +173,7 @@ def verdict_text(view: MachineView) -> Content:
     verdict = judgement(view.host, view.reading)
     if view.silent is None:
         return verdict
-    old = tr("These values are not current: {why}", why=plain(view.silent.what))
+    old = tr("These values are out of date: {why}", why=plain(view.silent.what))
     return Content.assemble(verdict, "\n", ("! ", "bold $warning"), f"{old} ({view.silent.code})")
 
 

@@ -55,10 +55,10 @@ class ModelScreen(StageScreen[ModelFacts]):
     """Seconds without a key, or on a row, before the Hub is queried about it."""
     HELP = mark(
         "Choose one of the models that suit this machine, or type any other: a Hugging Face model ID such as "
-        "Qwen/Qwen2.5-0.5B-Instruct-GGUF, a folder with a config.json, or a .gguf file. Typing filters the list and "
-        "searches the Hub; for paths, press Tab to complete. ✓ fits: it can be served on this machine as published, "
-        "to four users at once. ◐ tight: with less context, for fewer users, or only in another format. Only "
-        "descriptions are read now; weights are downloaded later, after you have seen the plan."
+        "Qwen/Qwen2.5-0.5B-Instruct-GGUF, a folder with a config.json, or a .gguf file. Typing filters the list "
+        "and searches the Hub; for paths, press Tab to complete. ✓ fits: it can be served on this machine as "
+        "published, to four users at once. ◐ tight: with less context, for fewer users, or only in another "
+        "format. Only metadata is read now; weights are downloaded later, after you have seen the plan."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Use this model"), priority=True, key_display="⏎", id="model.accept"),
@@ -292,7 +292,7 @@ class ModelScreen(StageScreen[ModelFacts]):
             self._read(row.ref)
         else:
             why = reasons.text(row.why_not or tr("not possible here"))
-            self.view = replace(self.view, notice=tr("cannot use {model}: {why}", model=row.title, why=why))
+            self.view = replace(self.view, notice=tr("Cannot use {model}: {why}", model=row.title, why=why))
 
     def dismiss(self, result: ModelFacts | None = None) -> AwaitComplete:
         """Leave; pending searches must not finish without a screen."""

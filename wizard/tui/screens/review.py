@@ -56,10 +56,11 @@ class ReviewScreen(StageScreen[Plan]):
 
     STAGE = 3
     HELP = mark(
-        "This is the whole plan: each step with its reason and the exact commands, which you could also run manually. "
-        "c copies the commands of the selected step for use in a shell.\n"
-        "x saves the plan to a file: as a shell script, as the plan for `run`, or as the answers that lead to it.\n"
-        "Nothing has been downloaded or changed yet. Everything is created inside the workspace folder."
+        "This is the whole plan: each step with its reason and the exact commands, which you could also run "
+        "manually. c copies the commands of the selected step for use in a shell.\nx saves the plan to a file: "
+        "as a shell script, as the plan for `run`, or as the answers that lead to it.\nNothing is downloaded or "
+        "changed until you run the plan. Everything except container images is created inside the workspace "
+        "folder."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Run it"), priority=True, key_display="⏎", id="review.accept"),
@@ -232,7 +233,7 @@ def _details(step: Step) -> Content:
 
 
 def _overview(plan: Plan) -> Content:
-    notes = (*plan.notes, tr("Everything is created in {path}.", path=plan.workspace))
+    notes = (*plan.notes, tr("Everything except container images is created in {path}.", path=plan.workspace))
     lines = [Content.assemble(("• ", "$accent"), plain(note)) for note in notes]
     if not plan.is_for_here:
         text = tr("This plan is for {host}. You can view it here and run it there.", host=one_line(plan.host))

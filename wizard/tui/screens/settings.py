@@ -41,13 +41,13 @@ def settings(themes: Sequence[str]) -> tuple[Setting, ...]:
         Setting(
             "language",
             mark("Language"),
-            mark("Language of all messages from now on, and of the current screen."),
-            ((None, mark("same as the system")), *LANGUAGES.items()),
+            mark("Language of the current screen and of all new messages."),
+            ((None, mark("system default")), *LANGUAGES.items()),
         ),
         Setting(
             "theme",
             mark("Colors"),
-            mark("The wizard's own themes are dark, light and high contrast; the others come with Textual."),
+            mark("The wizard's own themes are dark, light, and high contrast; the others come with Textual."),
             tuple((name, name) for name in names),
         ),
         Setting(

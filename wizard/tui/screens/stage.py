@@ -15,6 +15,7 @@ from wizard.catalog import explanations
 from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.tui.guide import Guide
+from wizard.tui.textual_private import DropsWork
 from wizard.tui.widgets.chrome import JourneyBar, KeyBar
 from wizard.tui.widgets.explanation import ExplanationPanel, Pinned, roomy
 from wizard.tui.widgets.pane import Pane
@@ -22,7 +23,7 @@ from wizard.tui.widgets.pane import Pane
 R = TypeVar("R")
 
 
-class StageScreen(Screen["R | None"], Generic[R]):
+class StageScreen(DropsWork, Screen["R | None"], Generic[R]):
     """A stage of the workflow. It is dismissed with the decision, or with None to go back.
 
     A screen gets its content and the functions that it may call; it knows neither the other screens nor their order.

@@ -55,9 +55,9 @@ class WelcomeScreen(StageScreen[Selection]):
     EVERY: ClassVar[float] = 1.0
     """Seconds between checks of the servers, which are built here, and started and stopped elsewhere."""
     HELP = mark(
-        "From here, everything is one or two keys away. You can chat with a running server right away; otherwise, the "
-        "first row serves the model that suits this machine, and you can change or go back from every step on the "
-        "way. Nothing is downloaded or started before you have seen the plan."
+        "From here, everything is one or two keys away. If a server is running, you can chat with it right away; "
+        "otherwise, the first row serves a model that suits this machine. At every step, you can change your "
+        "choices or go back. Nothing is downloaded or started before you have seen the plan."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Choose"), id="welcome.accept", priority=True, key_display="⏎"),

@@ -89,7 +89,7 @@ def figures(view: ChatView, *, beside: bool = False) -> Content:
     It applies to the first model, or to the one ``beside`` it.
     """
     if view.busy == "answering":
-        parts = [tr("◌ answering …"), *_live(view.live), tr("Esc stops it")]
+        parts = [tr("◌ answering …"), *_live(view.live), tr("Esc to stop")]
         return Content(" · ".join(parts)).stylize("$warning", 0, len(parts[0]))
     if view.busy == "stopping":
         return Content.assemble((tr("◌ stopping the server …"), "$warning"))
@@ -186,7 +186,7 @@ def gauge(usage: Usage, width: int) -> Content:
 
 def joined(name: str, *, kept: bool) -> str:
     """The message when the model of the server ``name`` joins the comparison, and may be saved (``kept``)."""
-    text = tr("Both get the same questions from now on.")
+    text = tr("Both models get the same questions from now on.")
     if not kept:
         return text
     return f"{text} {tr('The answers of {name} are saved as a separate conversation.', name=one_line(name))}"
@@ -196,7 +196,7 @@ def comparison(left: tuple[str, ChatView], right: tuple[str, ChatView]) -> Conte
     """A comparison of two completed answers in a line: which was faster, and which began earlier."""
     named = [(one_line(name), view) for name, view in (left, right)]
     if any(view.busy or not view.texts("user") for _name, view in named):
-        text = tr("Both get the same question; their measurements are compared here.")
+        text = tr("Both models get the same question; their measurements are compared here.")
         return Content.assemble((text, "$text-muted"))
     measured = [(name, view.stats) for name, view in named if view.stats is not None]
     if len(measured) < len(named):

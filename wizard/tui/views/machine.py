@@ -242,7 +242,7 @@ def _table(gpus: Sequence[GpuReading], width: int) -> list[Content]:
                 reasons.setdefault(why, []).append(str(gpu.index))
                 break
     for why, which in reasons.items():
-        lines += _noted(tr("GPU {which} does not report all values: {why}", which=", ".join(which), why=why), width)
+        lines += _noted(tr("Some values are missing for GPU {which}: {why}", which=", ".join(which), why=why), width)
     return [*lines, Content("")]
 
 

@@ -165,9 +165,10 @@ def _verdict(row: Suggestion, view: ModelView) -> Content:
     if row.verdict is not None:
         return _judged(row.verdict)
     if row.ref == view.judging:
-        return Content.assemble((f"  ◌ {tr('fits?')}", "$text-muted"))
+        return Content.assemble((f"  ◌ {tr('checking whether it fits')}", "$text-muted"))
     if why := view.unjudged.get(row.ref):
-        return Content.assemble((f"  ? {tr('unknown whether it fits: {why}', why=one_line(why))}", "$text-muted"))
+        reason = tr("could not check whether it fits: {why}", why=one_line(why))
+        return Content.assemble((f"  ? {reason}", "$text-muted"))
     return Content("")
 
 

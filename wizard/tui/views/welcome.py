@@ -119,7 +119,7 @@ def listed(
         before: The plan of the last server, if it is stopped.
     """
     answering = {endpoint.name: endpoint for endpoint in ready}
-    over = tr("its build has ended; view the reason and try again")
+    over = tr("the build did not finish; open it to see why and try again")
     servers = [
         Server(name, over, None)
         if share is None
@@ -152,7 +152,7 @@ def _serve(view: WelcomeView) -> Row:
         title = tr("Serve {model}", model=one_line(offer.title))
         return Row("serve", title, " · ".join(facts), recommended=True)
     waits = view.suggestions is None and view.error is None
-    about = tr("◌ looking for the model that suits this machine …") if waits else tr("of your choice")
+    about = tr("◌ looking for a model that suits this machine …") if waits else tr("of your choice")
     return Row("serve", tr("Serve a model"), about)
 
 

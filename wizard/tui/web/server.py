@@ -219,10 +219,12 @@ class WebWizard(Server):  # type: ignore[misc]
             "language": language.used(),
             "title": self.title,
             "websocket": f"ws://{request.host}/ws",
-            "noscript": tr("This page requires JavaScript. Without it, run in a terminal: triton-wizard --plain."),
+            "noscript": tr(
+                "This page requires JavaScript. Without JavaScript, run triton-wizard --plain in a terminal."
+            ),
             "waiting": tr("Starting the wizard."),
-            "ended": tr("The wizard has exited. Running models keep running."),
-            "again": tr("Start it again"),
+            "ended": tr("The wizard has exited. Models that were running are still up."),
+            "again": tr("Restart the wizard"),
         }
         page = Template(PAGE.read_text(encoding="utf-8"))
         return web.Response(
@@ -298,7 +300,7 @@ def listen(port: int | None) -> socket.socket:
     raise UsageError(
         "TW-U61",
         tr("cannot use port {port} of 127.0.0.1: {reason}", port=ports[-1], reason=reason),
-        tr("Choose another with --port, or omit it to use a free one."),
+        tr("Choose another port with --port, or omit --port to use a free one."),
     )
 
 

@@ -58,7 +58,9 @@ class Asking(Vertical):
         offered = len(view.served.questions) if view.served else 0
         questions, prompt = self.query_one(Picker), self.query_one(Prompt)
         questions.display = view.questions and bool(offered)
-        questions.border_title = ntr("{count} known question", "{count} known questions", offered, count=offered)
+        questions.border_title = ntr(
+            "{count} suggested question", "{count} suggested questions", offered, count=offered
+        )
         prompt.set_arrows(back=bool(view.texts("user")), offered=bool(offered))
         prompt.waits = waits
         titles = [Content(tr("Edit the last question"))] * self.edits

@@ -61,7 +61,7 @@ class Comparison(Container):
     def relabel(self) -> None:
         """Show in the current language which one is selected."""
         for talk in self.chats:
-            talk.say_name(tr("find, copy, save, log: here") if talk is self.here else "")
+            talk.say_name(tr("find, copy, save and log apply here") if talk is self.here else "")
 
     # The answering models
 

@@ -21,13 +21,14 @@ from wizard.plan.questions import Question
 from wizard.tui.autosave import Autosave
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
+from wizard.tui.textual_private import DropsWork
 from wizard.tui.widgets.error import errors_shown
 from wizard.tui.widgets.picker import Picker
 
 TITLE = Question("title", "text", mark("Title"), "", required=True)
 
 
-class Conversations(Vertical):
+class Conversations(DropsWork, Vertical):
     """A search field and the list; the arrows move in the list while the user types."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -148,7 +148,7 @@ class LiveLog(ScrollView, can_focus=True):
     def relabel(self) -> None:
         """Render the title in the current language."""
         follows = self.follows
-        self.border_title = tr("Output · following the end") if follows else tr("Output · paused, press f to follow")
+        self.border_title = tr("Output · following") if follows else tr("Output · paused (press End to follow)")
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Update whether the end is visible."""

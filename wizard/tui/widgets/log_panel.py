@@ -14,13 +14,14 @@ from textual.widgets import Static
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.tui import background
+from wizard.tui.textual_private import DropsWork
 from wizard.tui.widgets.live_log import LiveLog
 
 LOOK_S = 0.25
 """Seconds between reads of the file."""
 
 
-class LogPanel(Vertical):
+class LogPanel(DropsWork, Vertical):
     """Reads only while it is visible.
 
     Args:
@@ -54,7 +55,7 @@ class LogPanel(Vertical):
     async def _follow(self) -> None:
         log, wrong = self.query_one(LiveLog), ""
         if not self._path:
-            log.write_line(tr("This server runs on another machine, and its log is there, too."))
+            log.write_line(tr("This server and its log are on another machine."))
             return
         while True:
             try:

@@ -22,6 +22,7 @@ from wizard.chat.snippet import Request
 from wizard.kernel.errors import WizardError
 from wizard.kernel.text import plain
 from wizard.serve.endpoint import Endpoint
+from wizard.tui.textual_private import DropsWork
 from wizard.tui.views.chat import ChatView, Live, figures
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.lines import Text
@@ -37,7 +38,7 @@ class Figures(Text):
     """The line below the turns; updated ten times a second without a new layout."""
 
 
-class ModelChat(Vertical):
+class ModelChat(DropsWork, Vertical):
     """Asks, shows, measures. Its public state is its ``view``."""
 
     view: reactive[ChatView] = reactive(ChatView(Conversation()), init=False)

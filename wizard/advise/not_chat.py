@@ -1,0 +1,46 @@
+"""Models that do not generate text, which no stack here serves. Pure.
+
+Sources of what serves them: vLLM documentation, "Pooling Models" (``--runner pooling``: embedding, scoring,
+classification, reward) and "Speech-to-Text (Transcription/Translation) Support"; Text Embeddings Inference, "Supported
+models and hardware" (embedding, reranking, sequence classification); TensorRT-LLM, "Use encoder-decoder models with the
+PyTorch backend" (T5, BART, mBART, Whisper); vLLM-Omni, "Image Generation API" (``--omni``); Triton, "Deploying Stable
+Diffusion Models with Triton and TensorRT".
+"""
+
+from __future__ import annotations
+
+from wizard.advise.reasons import Obstacle, Refused, Remedy, because, do
+from wizard.kernel.errors import InfeasibleError
+from wizard.model.facts import ModelFacts
+from wizard.model.task import Task
+
+NOT_CHAT = "not-chat"
+SERVERS: dict[Task, Remedy] = {
+    "embedding": do("serve-pooling"),
+    "reranker": do("serve-pooling"),
+    "score": do("serve-pooling"),
+    "classification": do("serve-pooling"),
+    "reward": do("serve-reward"),
+    "encoder": do("use-encoder"),
+    "encoder-decoder": do("serve-encoder-decoder"),
+    "speech": do("serve-speech"),
+    "diffusion": do("serve-diffusion"),
+}
+"""Task → the remedy that names what serves it."""
+
+
+def obstacle(facts: ModelFacts) -> Obstacle | None:
+    """Why no stack serves ``facts``; None for a model that generates text."""
+    if facts.task is None:
+        return None
+    return Obstacle(NOT_CHAT, because(NOT_CHAT, model=facts.name, task=facts.task), (SERVERS[facts.task],))
+
+
+def check(facts: ModelFacts) -> None:
+    """Check that ``facts`` is a model that generates text.
+
+    Raises:
+        Refused: TW-A24 if it is not.
+    """
+    if why := obstacle(facts):
+        raise Refused("TW-A24", InfeasibleError, why)

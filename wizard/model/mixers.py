@@ -1,0 +1,155 @@
+"""Parameters, and memory per sequence, of the part of a layer that mixes tokens: attention or a recurrent state. Pure.
+
+Module shapes: ``models/FAMILY/modeling_FAMILY.py`` of ``transformers`` 5.23. Recurrent states: vLLM 0.31,
+``model_executor/layers/mamba/mamba_utils.py``, which keeps one column less of the convolution than its kernel has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wizard.model.families import Family, has
+from wizard.model.untrusted import label, whole
+
+_DIM = 10_000_000
+_STATE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+_CONVOLUTION_BYTES = 2
+"""The convolution's columns have the model's dtype."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mixer:
+    """One layer's mixer. Parameters, as in `wizard.model.anatomy.Parts`; ``small`` are its biases, norms and sinks."""
+
+    attention: int = 0
+    key_value: int = 0
+    latent: int = 0
+    small: int = 0
+    state_bytes: int = 0
+    """Bytes of a sequence's recurrent state."""
+
+
+def attention(family: Family, n: Mapping[str, Any], config: Mapping[str, Any]) -> Mixer:
+    """Grouped-query attention with heads of ``n``'s sizes."""
+    hidden, queries, keys = n["hidden_size"], n["heads"] * n["head_dim"], n["kv_heads"] * n["head_dim"]
+    values, out = n["kv_heads"] * value_dim(n), n["heads"] * value_dim(n)
+    small = n["heads"] if family.sinks is True or (family.sinks == "sliding" and n.get("slides")) else 0
+    if has(family.qkv_bias, config):
+        small += queries + keys + values
+    if has(family.out_bias, config):
+        small += hidden
+    if has(family.qk_norm, config):
+        normed = queries + keys if family.wide_qk_norm else 2 * n["head_dim"]
+        small += normed * (2 if family.norm_bias else 1)
+    gate = {"none": 0, "wide": queries, "heads": n["heads"]}[family.output_gate]
+    values = 0 if n.get("keys_are_values") else values
+    return Mixer(hidden * (queries + out + gate), hidden * (keys + values), small=small)
+
+
+def value_dim(n: Mapping[str, Any]) -> int:
+    """Width of a value head: that of a key head, unless stated."""
+    return int(n.get("value_dim") or n["head_dim"])
+
+
+def latent_attention(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixer | None:
+    """DeepSeek's multi-head latent attention; None if a size is missing.
+
+    Raises:
+        ModelError: TW-M05 if a size is invalid.
+    """
+    sizes = _sizes(config, where, "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", low=0)
+    if sizes is None:
+        return None
+    rank, nope, rope, value = sizes
+    query_rank = whole(config, "q_lora_rank", _DIM, where, low=0)
+    hidden, queries = n["hidden_size"], n["heads"] * (nope + rope)
+    up = rank * n["heads"] * (nope + value) + n["heads"] * value * hidden
+    down, small = hidden * (rank + rope), rank  # the rank's norm
+    biased = has(family.qkv_bias, config)
+    small += rank + rope + hidden if biased else 0
+    if query_rank:
+        up += query_rank * queries
+        down += hidden * query_rank
+        small += query_rank + (query_rank if biased else 0)
+    else:
+        up += hidden * queries
+    return Mixer(up, latent=down, small=small)
+
+
+def indexer(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixer | None:
+    """An indexer, which selects the tokens that a query reads; vLLM keeps it whole on every rank. None if a size is
+    missing.
+
+    Raises:
+        ModelError: TW-M05 if a size is invalid.
+    """
+    if family.indexer == "minimax":
+        sparse = _sizes(config, where, "sparse_num_index_heads", "sparse_index_dim")
+        if sparse is None:
+            return None
+        return Mixer(latent=n["hidden_size"] * (sparse[0] + 1) * sparse[1], small=2 * sparse[1])
+    sizes = _sizes(config, where, "index_n_heads", "index_head_dim", "q_lora_rank")
+    if sizes is None:
+        return None
+    heads, width, query_rank = sizes
+    return Mixer(latent=query_rank * heads * width + n["hidden_size"] * (width + heads), small=2 * width)
+
+
+def recurrent(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixer | None:
+    """The layer with a recurrent state that the config describes; None if it describes none that the wizard knows.
+
+    Raises:
+        ModelError: TW-M05 if a size is invalid.
+    """
+    return _gated_delta_net(n, config, where) or _mamba2(n, config, where)
+
+
+def _gated_delta_net(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixer | None:
+    """The linear attention of Qwen3-Next and Qwen3.5 (``GatedDeltaNet``); None if a size is missing."""
+    names = ("num_key_heads", "key_head_dim", "num_value_heads", "value_head_dim", "conv_kernel_dim")
+    sizes = _sizes(config, where, *(f"linear_{name}" for name in names))
+    if sizes is None:
+        return None
+    key_heads, key_dim, value_heads, value_dim, kernel = sizes
+    hidden, values = n["hidden_size"], value_heads * value_dim
+    channels = 2 * key_heads * key_dim + values
+    projections = hidden * (channels + values + 2 * value_heads) + values * hidden
+    state = value_heads * value_dim * key_dim * _state_bytes(config, "mamba_ssm_dtype")
+    return Mixer(
+        projections,
+        small=channels * kernel + value_dim + 2 * value_heads,
+        state_bytes=state + (kernel - 1) * channels * _CONVOLUTION_BYTES,
+    )
+
+
+def _mamba2(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixer | None:
+    """Mamba-2 as in Nemotron-H (``NemotronHMamba2Mixer``); None if a size is missing."""
+    sizes = _sizes(config, where, "mamba_num_heads", "mamba_head_dim", "n_groups", "ssm_state_size", "conv_kernel")
+    if sizes is None:
+        return None
+    heads, width, groups, state, kernel = sizes
+    hidden, inner = n["hidden_size"], heads * width
+    channels = inner + 2 * groups * state
+    small = channels * kernel + inner + 3 * heads  # convolution, norm, and A, D and the step's bias
+    small += channels if config.get("use_conv_bias", True) else 0
+    projected = inner + channels + heads
+    small += projected + hidden if config.get("use_bias") else 0
+    return Mixer(
+        hidden * (projected + inner),
+        small=small,
+        state_bytes=inner * state * _state_bytes(config, "mamba_ssm_cache_dtype")
+        + (kernel - 1) * channels * _CONVOLUTION_BYTES,
+    )
+
+
+def _sizes(config: Mapping[str, Any], where: str, *names: str, low: int = 1) -> list[int] | None:
+    """These fields; None if one is missing."""
+    values = [whole(config, name, _DIM, where, low=low) for name in names]
+    return None if None in values else [value or 0 for value in values]
+
+
+def _state_bytes(config: Mapping[str, Any], name: str) -> int:
+    """Bytes of an element of a recurrent state: float32 unless the config says else (vLLM, ``models/config.py``)."""
+    return _STATE_BYTES.get(label(config.get(name)) or "", 4)
