@@ -44,6 +44,7 @@ def test_leaving_the_plain_prompts_names_the_command_that_resumes_them(tmp_path:
     words = ["-m", "wizard", "--workspace", str(tmp_path), "--offline"]
     with pexpect.spawn(sys.executable, words, env=environment(TERM="dumb"), encoding="utf-8", timeout=60) as child:
         child.expect("Which model")
+        child.expect("press Enter for 1: ")  # before Python's `input` reads, it keeps a Ctrl-C until Enter
         child.sendintr()
         child.expect("--offline --plain\r\n")
         child.expect(pexpect.EOF)
