@@ -15,11 +15,23 @@ class Constraints:
     """The user's constraints. None means "the wizard chooses"; a given value is never overridden, only rejected."""
 
     goal: str = "chat"
-    """``chat``, ``throughput``, ``quality``, ``smallest``."""
+    """One of `wizard.catalog.goals.GOALS`; it stands for a load and a pace."""
     users: int | None = None
     """Concurrent users; None lets the wizard lower `DEFAULT_USERS` if they do not fit."""
     max_len: int | None = None
     """Tokens of prompt plus answer for each user."""
+    isl: int | None = None
+    """Tokens of a prompt."""
+    osl: int | None = None
+    """Tokens of an answer."""
+    ttft: float | None = None
+    """Most milliseconds to the first token."""
+    tpot: float | None = None
+    """Most milliseconds between two tokens of an answer."""
+    p99: bool = False
+    """Whether ``ttft`` and ``tpot`` hold for the slow end of the estimate instead of its middle."""
+    replicas: int | None = None
+    """Copies of the model, each on its own GPUs."""
     max_gpus: int | None = None
     gpu_memory_utilization: float | None = None
     stack: str | None = None
@@ -73,6 +85,9 @@ class Speed:
         ttft_low_ms: The same as ``ttft_ms`` for a single prompt.
         ttft_high_ms: The same for the last of all users' simultaneous prompts.
         served: Users that the KV cache holds at once, which the figures are for; None if unknown.
+        users: Concurrent users of the load that the figures are for; None if unknown.
+        isl: Input tokens of each.
+        osl: Output tokens of each.
     """
 
     tpot_ms: float | None
@@ -86,6 +101,9 @@ class Speed:
     ttft_low_ms: float | None = None
     ttft_high_ms: float | None = None
     served: int | None = None
+    users: int | None = None
+    isl: int | None = None
+    osl: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +119,7 @@ class Choice:
     tp: int
     pp: int
     max_batch_size: int
-    """Requests that are processed at the same time."""
+    """Requests that a replica processes at the same time."""
     max_seq_len: int
     """Tokens of prompt plus answer for each request."""
     release: str
@@ -110,9 +128,9 @@ class Choice:
     """
     memory: Memory
     devices: tuple[int, ...] = ()
-    """Indices of the GPUs of one replica; empty if the CPU serves."""
+    """Indices of the GPUs of all replicas, one after the other; empty if the CPU serves."""
     replicas: int = 1
-    """Replicas that fit on the machine, each on its own ``tp`` × ``pp`` GPUs; one is started."""
+    """Copies of the model that are started, each on its own ``tp`` × ``pp`` GPUs; they share the requests."""
     gpu_memory_utilization: float | None = None
     """Share of a GPU's total memory that the server may use (as in vLLM); None if the CPU serves."""
     kv_cache_fraction: float | None = None
@@ -130,6 +148,21 @@ class Choice:
     """Name of the engine's environment (``profiles/environments``); empty if it has none, and in plans from when each
     stack had only one.
     """
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of one replica."""
+        return self.tp * self.pp
+
+    @property
+    def users(self) -> int:
+        """Requests that all replicas process at the same time."""
+        return self.max_batch_size * self.replicas
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """Indices of each replica's GPUs."""
+        return tuple(self.devices[at : at + self.gpus] for at in range(0, len(self.devices), self.gpus))
 
 
 @dataclass(frozen=True, slots=True)

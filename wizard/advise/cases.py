@@ -14,6 +14,7 @@ from typing import Any
 
 from wizard.advise.advice import Constraints
 from wizard.catalog import profiles
+from wizard.catalog.goals import GOALS
 from wizard.catalog.gpus import match
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
@@ -311,7 +312,6 @@ def _parts(shape: _Shape, mla: dict[str, Any], *, tied: bool) -> Parts:
 
 LATENT = ("kv_lora_rank", "qk_rope_head_dim", "q_lora_rank")
 RUNTIMES = ("native", "docker", "podman")
-GOALS = ("chat", "throughput", "quality", "smallest")
 
 
 def constraints(request: dict[str, Any]) -> Constraints:
@@ -323,6 +323,12 @@ def constraints(request: dict[str, Any]) -> Constraints:
 
     def text(name: str) -> str | None:
         return None if request.get(name) is None else str(request[name])
+
+    def limit(name: str) -> float | None:
+        value = request.get(name)
+        if value is not None and not (type(value) in (int, float) and value > 0):
+            raise ValueError(tr("`{name}` must be a number above 0, not {value}", name=name, value=_shown(value)))
+        return None if value is None else float(value)
 
     goal, share = request.get("goal", "chat"), request.get("gpu_memory_utilization")
     if goal not in GOALS:
@@ -338,6 +344,12 @@ def constraints(request: dict[str, Any]) -> Constraints:
         goal=goal,
         users=number("max_batch_size", "users"),
         max_len=number("max_model_len", "max_len"),
+        isl=number("isl"),
+        osl=number("osl"),
+        ttft=limit("ttft"),
+        tpot=limit("tpot"),
+        p99=bool(request.get("p99")),
+        replicas=number("replicas"),
         max_gpus=number("max_gpus"),
         gpu_memory_utilization=None if share is None else float(share),
         stack=text("stack"),

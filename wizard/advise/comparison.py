@@ -30,7 +30,7 @@ def no_speed(choice: Choice) -> bool:
 
 def limit(choice: Choice, facts: ModelFacts) -> Note:
     """The binding constraint of ``choice``."""
-    memory, users = choice.memory, choice.max_batch_size
+    memory, users = choice.memory, choice.max_batch_size  # of one replica
     tokens = memory.kv_capacity_tokens
     if not choice.devices:  # the CPU's cache is as large as requested, and could use the rest
         tokens += max(0, memory.budget_bytes - memory.total_bytes) // max(1, memory.kv_bytes_per_token)
@@ -69,12 +69,12 @@ WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
     "measured": lambda choice, first: because(
         "not-tested" if untested(choice) and not untested(first) else "pace-unknown"
     ),
-    "room": lambda choice, _: because("less-room", users=choice.max_batch_size, tokens=choice.max_seq_len),
+    "room": lambda choice, _: because("less-room", users=choice.users, tokens=choice.max_seq_len),
     "pace": _slower,
     "speed": _slower,
     "simplicity": lambda _, first: because("less-simple", stack=first.stack),
     "precision": _precision,
-    "gpus": lambda choice, first: because("more-gpus", mine=choice.tp * choice.pp, theirs=first.tp * first.pp),
+    "gpus": lambda choice, first: because("more-gpus", mine=len(choice.devices), theirs=len(first.devices)),
     "links": lambda _choice, _first: because("over-pcie"),
     "tokens": lambda choice, first: because("fewer-tokens", mine=_tokens(choice), theirs=_tokens(first)),
     "size": lambda choice, first: because("more-bytes", mine_bytes=_stored(choice), theirs_bytes=_stored(first)),
@@ -87,8 +87,8 @@ def _advantage(criterion: str | None, choice: Choice, first: Choice) -> Reason |
     mine, theirs = _tpot(choice), _tpot(first)
     if criterion not in ("pace", "speed") and mine and theirs and mine * 1.05 < theirs:
         return because("faster", mine_ms=mine, theirs_ms=theirs)
-    if criterion != "gpus" and choice.tp * choice.pp < first.tp * first.pp:
-        return because("fewer-gpus", count=choice.tp * choice.pp)
+    if criterion != "gpus" and len(choice.devices) < len(first.devices):
+        return because("fewer-gpus", count=len(choice.devices))
     if criterion != "room" and choice.max_seq_len > first.max_seq_len:
         return because("more-room", tokens=choice.max_seq_len)
     return None

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from wizard.advise import memory
-from wizard.advise.advice import DEFAULT_USERS, Constraints, Memory
+from wizard.advise.advice import Constraints, Memory
 from wizard.advise.devices import Device
 from wizard.advise.reasons import Obstacle, Remedy, because, change, do
+from wizard.advise.service import default_users, request_tokens
 from wizard.advise.setup import Setup
 from wizard.catalog.stacks import on_gpu
 from wizard.kernel.units import GIB, MIB
@@ -48,17 +49,14 @@ class Fit:
     cut: bool = False
 
 
-def default_users(constraints: Constraints) -> int:
-    """Default number of concurrent users: a few, or many if throughput is the goal."""
-    return constraints.users or (16 * DEFAULT_USERS if constraints.goal == "throughput" else DEFAULT_USERS)
-
-
 def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, constraints: Constraints) -> Fit | Obstacle:
-    """The longest context for the requested users, or why not even the minimum fits, with the smallest remedy.
+    """The longest context for a replica's users, or why not even the minimum fits, with the smallest remedy.
 
     Explicit values are kept or rejected; other values are reduced, first the context, then the users.
     """
-    users = default_users(constraints)
+    users = default_users(constraints, setup.replicas)
+    constraints = replace(constraints, users=users if constraints.users else None)
+    asked = users
     share = _utilization(anatomy, device, setup, users, constraints)
     if isinstance(share, Obstacle):
         return share
@@ -74,16 +72,17 @@ def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, const
     def need(tokens: int) -> int:
         return memory.sequence_bytes(anatomy, setup, tokens, step)
 
-    least = constraints.max_len or min(limit, LEAST)
+    least = constraints.max_len or max(min(limit, LEAST), request_tokens(constraints) or 0)
     if need(least) * (constraints.users or 1) > room(constraints.users or 1):
         return _too_large(facts, anatomy, device, setup, constraints, budget, least)
     free = room(users)
     if need(least) * users > free:  # the default number of users: fewer then
         users = max(1, free // need(least))
-    length = constraints.max_len or _longest([*_STEPS, limit], min(limit, LONGEST), lambda n: need(n) * users <= free)
+    most = min(limit, max(LONGEST, least))
+    length = constraints.max_len or _longest([*_STEPS, limit, least], most, lambda n: need(n) * users <= free)
     bill = memory.bill(facts, anatomy, device, setup, users, length, budget)
     longest = max(length, min(limit, bill.kv_capacity_tokens // users))
-    return Fit(bill, users, length, longest, share, cut=users < default_users(constraints))
+    return Fit(bill, users, length, longest, share, cut=users < asked)
 
 
 _STEPS = tuple(1 << power for power in range(11, 24))
@@ -157,7 +156,7 @@ def _too_large(
         return Obstacle("context", why, (change(max_len=max(fits)),))
     if constraints.users and memory.sequence_bytes(anatomy, setup, length, step) <= room:
         most = room // memory.sequence_bytes(anatomy, setup, length, step)
-        return Obstacle("users", why, (change(users=most),))
+        return Obstacle("users", why, (change(users=most * setup.replicas),))
     return Obstacle("memory", why, _more(facts, anatomy, device, setup, constraints, fixed + cache, length))
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise import calibration, cpu, engine_python, memory, rules
+from wizard.advise import calibration, cpu, engine_python, memory, rules, service
 from wizard.advise.advice import GATED, NO_TEMPLATE, Choice, Constraints, Memory, Rejection
 from wizard.advise.devices import Device, devices
-from wizard.advise.fit import Fit, fit
+from wizard.advise.fit import LONGEST, Fit, fit
 from wizard.advise.formats import FORMATS
 from wizard.advise.reasons import Note, Obstacle, Param, Remedy, because, change, do
 from wizard.advise.release import Resolved, resolve
 from wizard.advise.setup import Setup
-from wizard.advise.speed import estimate, load_of, why_unknown
+from wizard.advise.speed import estimate, why_unknown
 from wizard.catalog.checkpoints import ready
 from wizard.catalog.stacks import gpu_stacks, on_gpu
 from wizard.model.anatomy import Anatomy
@@ -24,6 +24,8 @@ from wizard.probe.host import EnginePython, Host
 TRIED = ("none", "fp8", "nvfp4", "int4_awq")
 """Formats to try for an unquantized checkpoint: those that ready-made repositories use."""
 SPLITS = (1, 2, 4, 8, 16)
+SIZES = ("memory", "context", "users")
+"""Codes of obstacles that fewer bytes for each request can resolve."""
 WIDEST = 4
 """Tensor-parallel ranks over PCIe beyond which stages or replicas are better, even if the speed model disagrees: Llama
 70B in FP8 on L40S serves 1,549 tokens/s with tp 4 and 1,498 with tp 8, on twice the GPUs (128 tokens in and out;
@@ -52,20 +54,45 @@ def candidates(
                 releases[kind] = _python_conflict(constraints, setup, python) or resolve(
                     host, facts, device, setup, constraints.release, constraints.runtime, python
                 )
-            made = _choice(facts, device, setup, constraints, past, releases[kind])
-            if isinstance(made, Obstacle) and made.code in ("memory", "context", "users") and not constraints.kv_dtype:
-                other = replace(setup, kv_cache_dtype="fp8")
-                smaller = _choice(facts, device, other, constraints, past, releases[kind])
-                # With half the bytes per token more fits, so its rejection has the better figures.
-                made = smaller if isinstance(smaller, Choice) or smaller.code == made.code else made
-            if isinstance(made, Choice):
-                choices.append(made)
-            else:
-                key = (setup.stack, setup.quantization, made.code)
-                rejection = Rejection(*key[:2], setup.tp, setup.pp, made.code, made.reason, made.remedies)
-                if key not in rejected or made.code in ("memory", "context", "users"):  # the widest split came nearest
+            made, why = _replicated(facts, device, setup, constraints, past, releases[kind])
+            choices += made
+            if why and not made:
+                key = (setup.stack, setup.quantization, why.code)
+                rejection = Rejection(*key[:2], setup.tp, setup.pp, why.code, why.reason, why.remedies)
+                if key not in rejected or why.code in SIZES:  # the widest split came nearest
                     rejected[key] = rejection
     return _worthwhile(choices, constraints), list(rejected.values())
+
+
+def _replicated(
+    facts: ModelFacts,
+    device: Device,
+    setup: Setup,
+    constraints: Constraints,
+    past: calibration.Calibration,
+    release: Resolved | Obstacle,
+) -> tuple[list[Choice], Obstacle | None]:
+    """``setup`` with more and more replicas while they give users something; and the last obstacle."""
+    choices: list[Choice] = []
+    why = None
+    runtime = release.runtime if isinstance(release, Resolved) else ""
+    for count in service.replicas(constraints, device, setup, runtime):
+        several = replace(setup, replicas=count)
+        made = _choice(facts, device, several, constraints, past, release)
+        if isinstance(made, Obstacle) and made.code in SIZES and not constraints.kv_dtype:
+            smaller = _choice(facts, device, replace(several, kv_cache_dtype="fp8"), constraints, past, release)
+            # With half the bytes per token more fits, so its rejection has the better figures.
+            made = smaller if isinstance(smaller, Choice) or smaller.code == made.code else made
+        if isinstance(made, Choice):
+            choices.append(made)
+            most = constraints.max_len or min(facts.max_context or LONGEST, LONGEST)
+            if service.enough(made, constraints, most):
+                break
+        else:
+            why = made
+            if made.code not in (*SIZES, "ttft", "tpot"):
+                break
+    return choices, why
 
 
 def _python_conflict(constraints: Constraints, setup: Setup, python: EnginePython | None) -> Obstacle | None:
@@ -173,14 +200,16 @@ def _choice(
     anatomy = facts.anatomy
     if anatomy is None:
         raise AssertionError("checked before")
-    if why := _against_constraints(facts, setup, constraints) or next(
-        rules.obstacles(facts, anatomy, device, setup), None
+    if why := (
+        _against_constraints(facts, setup, constraints) or next(rules.obstacles(facts, anatomy, device, setup), None)
     ):
         return why
     if facts.quantization is None and not constraints.quantization and rules.weight_only(device, setup):
         return rules.not_multiplied(device, setup)
     if isinstance(release, Obstacle):
         return release
+    if why := service.too_many(constraints, device, setup, release.runtime):
+        return why
     setup = replace(setup, triton_bytes=memory.triton(setup.stack, release.runtime))
     engine = calibration.engine(setup.stack, release.release)
     measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
@@ -188,10 +217,13 @@ def _choice(
     best = fit(facts, anatomy, device, setup, constraints)
     if isinstance(best, Obstacle):
         return best
-    there = len(device.indices) if constraints.max_gpus is None else min(constraints.max_gpus, len(device.indices))
     of_free = on_gpu(setup.stack).cache.counts_of == "free"
-    speed = estimate(facts, device, setup, load_of(best.users, best.length), best.memory.kv_capacity_tokens)
+    load = service.load_of(constraints, best.users, best.length)
+    speed = estimate(facts, device, setup, load, best.memory.kv_capacity_tokens)
+    if why := service.too_slow(speed, constraints):
+        return why
     unknown = () if speed else (_no_speed(facts, device, setup),)
+    used = filter(None, (service.idle(constraints, device, setup, release.runtime),))
     choice = Choice(
         stack=setup.stack,
         runtime=release.runtime,
@@ -204,13 +236,13 @@ def _choice(
         max_seq_len=best.length,
         release=release.release,
         memory=best.memory,
-        devices=device.indices[: setup.gpus],
-        replicas=max(1, there // setup.gpus),
+        devices=device.indices[: setup.gpus * setup.replicas],
+        replicas=setup.replicas,
         gpu_memory_utilization=best.utilization,
         kv_cache_fraction=memory.kv_fraction(device, setup, best.memory) if of_free else None,
         speed=speed,
         warnings=(*unknown, *_warnings(facts, device, setup, best), *release.warnings),
-        reasons=(*_reasons(facts, anatomy, device, setup, best), release.reason),
+        reasons=(*_reasons(facts, anatomy, device, setup, best), *used, release.reason),
         engine_python=constraints.engine_python and absolute(constraints.engine_python),
         environment=release.environment,
     )
@@ -235,6 +267,11 @@ def _against_constraints(facts: ModelFacts, setup: Setup, constraints: Constrain
     if constraints.max_len and facts.max_context and constraints.max_len > facts.max_context:
         why = cpu.beyond_training(facts.max_context, constraints.max_len)
         return Obstacle("trained-context", why, (change(max_len=facts.max_context),))
+    if constraints.max_len and (need := service.request_tokens(constraints) or 0) > constraints.max_len:
+        why = because("short-context", asked=constraints.max_len, need=need)
+        return Obstacle("context", why, (change(max_len=need),))
+    if facts.max_context and (need := service.request_tokens(constraints) or 0) > facts.max_context:
+        return Obstacle("trained-context", cpu.beyond_training(facts.max_context, need), (do("shorter-requests"),))
     if constraints.max_gpus and setup.gpus > constraints.max_gpus:
         why = because("over-max-gpus", tp=setup.tp, pp=setup.pp, gpus=setup.gpus, most=constraints.max_gpus)
         return Obstacle("max-gpus", why, (change(max_gpus=setup.gpus),))
@@ -296,6 +333,8 @@ def _memory_note(device: Device, setup: Setup, best: Fit) -> Note:
 def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, best: Fit) -> Iterator[Note]:
     bill = best.memory
     yield _weights_note(facts, anatomy, setup, bill)
+    if setup.replicas > 1:
+        yield Note("replicas", {"replicas": setup.replicas, "gpus": setup.gpus, "users": best.users})
     if setup.gpus > 1:
         yield Note("split", {"tp": setup.tp, "pp": setup.pp, "gpus": setup.gpus, "link": device.link})
     values: dict[str, Param] = {

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import log
 from typing import Any
 
-from wizard.advise import cpu, engines, gpu, not_chat, rules, untried
+from wizard.advise import cpu, engines, gpu, not_chat, rules, service, untried
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.advise.comparison import behind, limit, no_speed, untested
+from wizard.advise.fit import LONGEST
 from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
 from wizard.catalog import stacks
 from wizard.kernel.errors import InfeasibleError
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
-FLUENT_MS = 50.0
-"""Milliseconds per token (20 tokens/s) below which text arrives faster than it is read."""
 CRAMPED = 2048
 """Tokens of prompt and answer below which a chat soon drops messages."""
+COMFORTABLE = 8192
+"""The same for a long conversation; more room counts less than precision."""
+NOTICED = 1.25
+"""Ratio of two estimates of a pace from which on they differ: about twice the error of the best (docs/advice.md)."""
 FEW = 2
 """Minimum number of concurrent users for a full solution if no number was given."""
 LARGE = 20_000_000_000
@@ -100,10 +104,13 @@ def _explained(ranked: list[Choice], facts: ModelFacts, constraints: Constraints
 Key = Callable[[Choice], tuple[Any, ...]]
 
 
+READING = (
+    *("measured", "room", "links", "pace", "pace", "room", "simplicity", "precision", "room", "pace", "gpus", "speed"),
+)
 CRITERIA = {
-    "chat": ("measured", "room", "links", "pace", "pace", "simplicity", "precision", "gpus", "speed"),
+    **dict.fromkeys(("chat", "documents", "code"), READING),
     "throughput": ("measured", "room", "links", "tokens", "simplicity", "gpus"),
-    "quality": ("measured", "room", "precision", "links", "pace", "simplicity", "gpus", "speed"),
+    "quality": ("measured", "room", "precision", "links", "pace", "room", "simplicity", "pace", "gpus", "speed"),
     "smallest": ("measured", "gpus", "links", "size", "simplicity", "speed"),
 }
 """The criteria that `_key` compares, by goal."""
@@ -116,34 +123,47 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
     def tpot(choice: Choice) -> float:
         return choice.speed.tpot_ms if choice.speed and choice.speed.tpot_ms else 1000.0
 
+    want = service.wanted(constraints)
+    most = min(facts.max_context or LONGEST, constraints.max_len or LONGEST)
+
     def cramped(choice: Choice) -> bool:
-        tokens = constraints.max_len or min(CRAMPED, facts.max_context or CRAMPED)
-        return choice.max_seq_len < tokens or choice.max_batch_size < (constraints.users or FEW)
+        tokens = constraints.max_len or min(max(CRAMPED, want.isl + want.osl), facts.max_context or CRAMPED)
+        return choice.max_seq_len < tokens or choice.users < (constraints.users or FEW)
+
+    def room(choice: Choice) -> int:
+        return -(min(choice.max_seq_len, most).bit_length())
+
+    def pace(choice: Choice) -> int:  # no finer than the estimate
+        return round(log(max(tpot(choice), service.FELT_MS), NOTICED))
 
     def quality(choice: Choice) -> int:
         return PRECISION.get(choice.quantization or "none", 5)
 
     def chat(choice: Choice) -> tuple[Any, ...]:
-        slow = tpot(choice) > FLUENT_MS
+        slow = service.misses(choice, constraints)
         format_rank = -quality(choice) if large and _native(choice) else quality(choice)
-        reading = round(tpot(choice), -1) if slow else 0  # no finer than the estimate
-        key = (_steps(choice), format_rank, choice.tp * choice.pp, tpot(choice))
-        return (cramped(choice), gpu.wide(choice), slow, reading, *key)
+        comfortable = choice.max_seq_len >= min(COMFORTABLE, most)
+        need = (cramped(choice), gpu.wide(choice), slow, pace(choice) if slow else 0, not comfortable)
+        return (*need, _steps(choice), format_rank, room(choice), pace(choice), _gpus(choice), tpot(choice))
 
     def throughput(choice: Choice) -> tuple[Any, ...]:
         tokens = (choice.speed.throughput_tokens_per_s or 0) * choice.replicas if choice.speed else 0
-        return (cramped(choice), gpu.wide(choice), -round(tokens), _steps(choice), choice.tp * choice.pp)
+        return (cramped(choice), gpu.wide(choice), -round(tokens), _steps(choice), _gpus(choice))
 
     def best(choice: Choice) -> tuple[Any, ...]:
-        pace = (tpot(choice) > FLUENT_MS, _steps(choice), choice.tp * choice.pp, tpot(choice))
-        return (cramped(choice), quality(choice), gpu.wide(choice), *pace)
+        rest = (room(choice), _steps(choice), pace(choice), _gpus(choice), tpot(choice))
+        return (cramped(choice), quality(choice), gpu.wide(choice), service.misses(choice, constraints), *rest)
 
     def smallest(choice: Choice) -> tuple[Any, ...]:
         used = choice.memory.weights_bytes * choice.tp * choice.pp
-        return (choice.tp * choice.pp, gpu.wide(choice), used, _steps(choice), tpot(choice))
+        return (_gpus(choice), gpu.wide(choice), used, _steps(choice), tpot(choice))
 
-    by_goal = {"chat": chat, "throughput": throughput, "quality": best, "smallest": smallest}[constraints.goal]
+    by_goal = {"throughput": throughput, "quality": best, "smallest": smallest}.get(constraints.goal, chat)
     return lambda choice: ((untested(choice), no_speed(choice)), *by_goal(choice))
+
+
+def _gpus(choice: Choice) -> int:
+    return choice.gpus * choice.replicas
 
 
 def _steps(choice: Choice) -> int:
@@ -189,7 +209,8 @@ def _within(remedy: Remedy, made: dict[str, Setting], tp: int) -> bool:
 
 
 RELAX_ORDER = (
-    *("release", "runtime", "engine_python", "max_len", "users", "tp", "pp", "quantization", "kv_dtype"),
+    *("release", "runtime", "engine_python", "max_len", "isl", "osl", "p99", "ttft", "tpot", "users", "replicas"),
+    *("tp", "pp", "quantization", "kv_dtype"),
     *("gpu_memory_utilization", "max_gpus", "as_published", "stack"),
 )
 """Constraints in the order of what costs the user least to give up."""
@@ -197,7 +218,13 @@ RELAX_ORDER = (
 
 CAUSES = {
     "max_len": ("context", "trained-context", "memory"),
-    "users": ("users", "memory"),
+    "users": ("users", "memory", "ttft", "tpot"),
+    "isl": ("context", "trained-context", "memory", "ttft"),
+    "osl": ("context", "trained-context", "memory"),
+    "p99": ("ttft", "tpot"),
+    "ttft": ("ttft",),
+    "tpot": ("tpot",),
+    "replicas": ("replicas",),
     "tp": ("gpus", "max-gpus", "split", "group", "mig", "tp", "memory"),
     "pp": ("gpus", "max-gpus", "split", "mig", "pp"),
     "quantization": ("quantization", "format", "model", "dtype", "memory", "image"),
@@ -262,24 +289,26 @@ def _instead(
 ) -> Remedy:
     """The value of the constraint ``name`` that works and is nearest to the requested one."""
     key = _key(facts, others)
-    if name in ("tp", "pp"):
+    if name in ("tp", "pp", "replicas"):
         value: int = getattr(constraints, name)
         best = min(choices, key=lambda choice: (abs(getattr(choice, name) - value), key(choice)))
     elif name == "max_gpus":
-        best = min(choices, key=lambda choice: (choice.tp * choice.pp, key(choice)))
+        best = min(choices, key=lambda choice: (_gpus(choice), key(choice)))
     else:
         best = min(choices, key=key)
     if name in ("max_len", "users"):
-        own = best.max_seq_len if name == "max_len" else best.max_batch_size
+        own = best.max_seq_len if name == "max_len" else best.users
         # The requested value may be far beyond what is offered by default: the rejections contain the maximum.
         return change(**{name: max([own, *_alone(name, rejections)])})
     if name == "release":
         return without(name) if best.runtime == "native" else change(release=best.release.partition("-")[0])
-    if name == "engine_python":
+    if name in ("engine_python", "isl", "osl", "p99"):
         return without(name)
+    if name in ("ttft", "tpot"):
+        return change(**{name: max(1.0, min(service.limit_met(name, each, constraints) for each in choices))})
     if name == "as_published":
         return change(quantization=best.quantization, as_published=False)
-    values: dict[str, Setting] = {"max_gpus": best.tp * best.pp, "kv_dtype": best.kv_cache_dtype}
+    values: dict[str, Setting] = {"max_gpus": _gpus(best), "kv_dtype": best.kv_cache_dtype}
     return change(**{name: values.get(name) or getattr(best, name)})
 
 

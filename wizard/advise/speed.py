@@ -46,11 +46,6 @@ class Load:
     osl: int = 256
 
 
-def load_of(users: int, length: int) -> Load:
-    """The assumed load of ``users`` with ``length`` tokens each: 1,024 in and 256 out, less if ``length`` is short."""
-    return Load(users, max(1, min(1024, length * 3 // 4)), max(1, min(256, length // 4)))
-
-
 @dataclass(frozen=True, slots=True)
 class Work:
     """The work of one rank of a pipeline stage. Bytes, and operations as in `Rates`.
@@ -149,6 +144,9 @@ def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capaci
         ttft_low_ms=None if waiting else first[0] * 1e3,
         ttft_high_ms=None if waiting else first[2] * 1e3,
         served=users,
+        users=load.users,
+        isl=load.isl,
+        osl=load.osl,
     )
 
 

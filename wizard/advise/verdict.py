@@ -40,8 +40,8 @@ def verdict(host: Host, facts: ModelFacts, advice: Advice) -> Verdict:
         return Verdict("fits", _pace(good))
     if not published:
         return Verdict("tight", because("only-as", format=advice.choices[0].quantization))
-    most = max(published, key=lambda choice: (choice.max_batch_size, choice.max_seq_len))
-    return Verdict("tight", because("at-most", users=most.max_batch_size, tokens=most.max_seq_len))
+    most = max(published, key=lambda choice: (choice.users, choice.max_seq_len))
+    return Verdict("tight", because("at-most", users=most.users, tokens=most.max_seq_len))
 
 
 def _as_published(choice: Choice, facts: ModelFacts) -> bool:
@@ -51,12 +51,12 @@ def _as_published(choice: Choice, facts: ModelFacts) -> bool:
 
 def _roomy(choice: Choice, facts: ModelFacts) -> bool:
     tokens = min(COMFORTABLE, facts.max_context or COMFORTABLE)
-    return choice.max_batch_size >= DEFAULT_USERS and choice.max_seq_len >= tokens
+    return choice.users >= DEFAULT_USERS and choice.max_seq_len >= tokens
 
 
 def _pace(choice: Choice) -> Reason:
     tpot = choice.speed.tpot_ms if choice.speed else None
-    return because("served", gpus=choice.tp * choice.pp if choice.devices else None, tpot_ms=tpot)
+    return because("served", gpus=len(choice.devices) or None, tpot_ms=tpot)
 
 
 def _refused(host: Host, facts: ModelFacts, why: Rejection) -> Reason:

@@ -136,11 +136,13 @@ class Splits:
     Attributes:
         ranks: Tensor parallel.
         stages: Pipeline parallel: none, ``any`` split of the layers, or only into equal stages (``even``).
+        replicas: Runtimes in which the wizard starts several replicas behind one address.
     """
 
     source: str
     ranks: bool = False
     stages: Literal["none", "any", "even"] = "none"
+    replicas: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

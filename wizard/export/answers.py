@@ -16,7 +16,8 @@ def answers(plan: Plan) -> str:
     choice = plan.choice
     given: dict[str, object] = {
         "model": model_origin(plan.facts),
-        "users": choice.max_batch_size,
+        "users": choice.users,
+        "replicas": choice.replicas,
         "max_len": choice.max_seq_len,
         "stack": choice.stack,
         "quantization": choice.quantization,

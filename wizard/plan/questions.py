@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from wizard.catalog import stacks
+from wizard.catalog import goals, stacks
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.plan.validation import between, known_format, known_release, python_path, reference, samples, server, share
@@ -161,10 +161,10 @@ GOAL = Question(
     mark("What matters most?"),
     "--goal",
     default="chat",
-    choices=("chat", "throughput", "quality", "smallest"),
+    choices=goals.GOALS,
     help=mark(
-        "chat answers each user quickly, throughput serves the most tokens, quality preserves the most "
-        "precision, smallest uses the fewest GPUs and the least memory."
+        "chat, documents (long prompts) and code answer each user quickly, throughput (batch work) serves the most "
+        "tokens, quality preserves the most precision, smallest uses the fewest GPUs and the least memory."
     ),
 )
 USERS = Question(
@@ -184,6 +184,59 @@ MAX_LEN = Question(
     otherwise=CHOSEN,
     validate=between(1, 10_000_000),
     help=mark("A token is about three quarters of a word; the KV cache grows with the length."),
+)
+ISL = Question(
+    "isl",
+    "int",
+    mark("Tokens of a prompt"),
+    "--isl",
+    otherwise=mark("typical of the goal"),
+    validate=between(1, 10_000_000),
+    help=mark("The input sequence length that estimates are for; such requests then have to fit."),
+)
+OSL = Question(
+    "osl",
+    "int",
+    mark("Tokens of an answer"),
+    "--osl",
+    otherwise=mark("typical of the goal"),
+    validate=between(1, 1_000_000),
+    help=mark("The output sequence length that estimates are for; such requests then have to fit."),
+)
+TTFT = Question(
+    "ttft",
+    "float",
+    mark("Most milliseconds to the first token"),
+    "--ttft",
+    otherwise=mark("typical of the goal, and no limit"),
+    validate=between(1, 86_400_000),
+    help=mark("Setups with a slower estimate are rejected."),
+)
+TPOT = Question(
+    "tpot",
+    "float",
+    mark("Most milliseconds between two tokens"),
+    "--tpot",
+    otherwise=mark("typical of the goal, and no limit"),
+    validate=between(0.1, 60_000),
+    help=mark("20 tokens a second are 50 ms. Setups with a slower estimate are rejected."),
+)
+P99 = Question(
+    "p99",
+    "confirm",
+    mark("Limits for the slowest requests"),
+    "--p99",
+    default=False,
+    help=mark("Compares --ttft and --tpot with the slow end of the estimate instead of its middle."),
+)
+REPLICAS = Question(
+    "replicas",
+    "int",
+    mark("Replicas"),
+    "--replicas",
+    otherwise=CHOSEN,
+    validate=between(1, 1024),
+    help=mark("Copies of the model on GPUs of their own, behind one address: more users, not a faster answer for one."),
 )
 QUANTIZATION = Question(
     "quantization",
@@ -367,8 +420,8 @@ SEED = Question(
 CONSTRAINTS = (GOAL, USERS, MAX_LEN)
 """Constraints for all users."""
 SETUP = (
-    *(QUANTIZATION, TP, PP, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION, AS_PUBLISHED, RELEASE),
-    *(RUNTIME, ENGINE_PYTHON),
+    *(ISL, OSL, TTFT, TPOT, P99, QUANTIZATION, TP, PP, REPLICAS, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION),
+    *(AS_PUBLISHED, RELEASE, RUNTIME, ENGINE_PYTHON),
 )
 """Constraints for experts. A given value is never changed, only rejected."""
 SERVER = (NAME, HTTP_PORT)

@@ -28,7 +28,7 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
     ):
         return
     k, todo = known.coefficients, speed.work(facts, anatomy, rates, setup)
-    load = speed.load_of(choice.max_batch_size, choice.max_seq_len)
+    load = speed.Load(estimate.users or choice.max_batch_size, estimate.isl or 0, estimate.osl or 0)
     users = estimate.served or load.users
     fitted = tr("coefficients from profiles/speed.toml: {source}", source=known.source)
 

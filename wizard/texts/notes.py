@@ -168,6 +168,16 @@ NOTES: dict[str, Text] = {
             **{**fields, "link": tr(LINKS[str(params["link"])])},
         ),
     ),
+    "replicas": mark(
+        "{replicas} replicas, each on {gpus} of the GPUs and with room for {users} users, share the requests; all have "
+        "the same address."
+    ),
+    "idle": mark("{count} of {gpus} × {gpu} stay free: {why}."),
+    "idle-enough": mark(
+        "more replicas would not make answers noticeably faster or conversations longer (up to --replicas {most})"
+    ),
+    "idle-alone": mark("{stack} ({runtime}) starts one replica"),
+    "idle-rest": mark("a replica needs {gpus} of them"),
     "context": mark(
         "{users:,} × {length:,} tokens need {need} of KV cache; {cache} is available, enough for {tokens:,} "
         "tokens ({longest:,} per user)."

@@ -220,6 +220,19 @@ TEXTS: dict[str, Text] = {
     "mig": mark("MIG slices have neither NVLink nor peer-to-peer access, so a model cannot be split across them."),
     "few-gpus": lambda params, fields: (_stage(params, fields),),
     "over-max-gpus": mark("tp {tp} × pp {pp} needs {gpus} GPUs, but --max-gpus is {most}."),
+    "replicas": mark("{asked} replicas are not possible: {stack} ({runtime}) can start {most} here."),
+    "short-context": mark("A request has {need:,} tokens (--isl and --osl), but --max-len is {asked:,}."),
+    # -- pace
+    "slow-tokens": mark(
+        "With {users} users, an estimated {estimate_ms:.1f} ms pass between two tokens; you allow {asked_ms:g} ms."
+    ),
+    "slow-start": mark(
+        "With {users} users and prompts of {isl:,} tokens, the first token takes an estimated {estimate_ms:,.0f} ms; "
+        "you allow {asked_ms:g} ms."
+    ),
+    "waiting-users": mark(
+        "The KV cache holds {served} of {users} users at once; the others wait, so no time to the first token holds."
+    ),
     "one-gpu": mark("The transformers baseline runs on one GPU only."),
     "stages": mark("{layers} layers cannot be split into {stages} stages."),
     "like-stages": mark("Engines need stages of equal size: {layers} layers are not divisible by pp {pp}."),

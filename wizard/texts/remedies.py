@@ -61,6 +61,7 @@ REMEDIES = {
     "other-file": mark("Use the {asked} file of this model instead."),
     "as-reason-says": mark("Fix the problem described above."),
     "free-memory": mark("Free {size} of memory, or choose a smaller model or quantization."),
+    "shorter-requests": mark("Use a smaller --isl or --osl."),
     "fewer-users": mark("fewer users (--users)"),
     "choose": mark("Use one of {names}."),
     "serve-pooling": mark(
@@ -95,6 +96,9 @@ INSIDE = ("give-unquantized", "give-gguf")
 _WORDS = {
     "max_len": mark("context {value}"),
     "max_gpus": mark("{value} GPUs"),
+    "replicas": mark("{value} replicas"),
+    "ttft": mark("first token within {value} ms"),
+    "tpot": mark("{value} ms per token"),
     "kv_dtype": mark("KV cache {value}"),
     "gpu_memory_utilization": mark("{value} of GPU memory"),
 }

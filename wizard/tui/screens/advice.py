@@ -44,6 +44,7 @@ from wizard.tui.widgets.picker import Picker
 
 GROUPS = {
     "goal": mark("Use case"),
+    "isl": mark("Load and pace"),
     "quantization": mark("Setup (never overridden; an error if not possible)"),
     "max_gpus": mark("Resources"),
     "as_published": mark("Files and versions"),
@@ -293,7 +294,7 @@ class AdviceScreen(StageScreen[Choice]):
 
 def _row(choice: Choice, recommended: bool) -> Content:
     star = ("  " + tr("★ best") if recommended else "", "$accent")
-    rest = f" {choice.max_batch_size:,} × {choice.max_seq_len:,}"
+    rest = f" {choice.users:,} × {choice.max_seq_len:,}"
     rate = report.pace(choice.speed, each=False)
     figures = f" {rate} ·{rest}" if rate else tr("{rest} tokens", rest=rest)
     return Content.assemble(

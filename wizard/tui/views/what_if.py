@@ -72,7 +72,7 @@ def fields(facts: ModelFacts) -> Sequence[Field]:
             (*(context for context in CONTEXTS if context < longest), longest),
             lambda choice: choice.max_seq_len,
         ),
-        Field("users", mark("users"), USERS, lambda choice: choice.max_batch_size),
+        Field("users", mark("users"), USERS, lambda choice: choice.users),
     )
 
 

@@ -1,0 +1,151 @@
+"""What people expect of a server: the load, the pace, and how many replicas share the users. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import ceil, inf
+
+from wizard.advise.advice import Choice, Constraints, Speed
+from wizard.advise.devices import Device
+from wizard.advise.reasons import Note, Obstacle, because, change
+from wizard.advise.setup import Setup
+from wizard.advise.speed import Load
+from wizard.catalog.goals import Goal, goal
+from wizard.catalog.stacks import on_gpu
+
+FELT_MS = 10.0
+"""Milliseconds per token (100 tokens/s) below which more GPUs are not felt: an answer of a page takes five seconds."""
+
+
+def wanted(constraints: Constraints) -> Goal:
+    """The load and pace of the goal, with the user's own values."""
+    known = goal(constraints.goal)
+    return replace(
+        known,
+        isl=constraints.isl or known.isl,
+        osl=constraints.osl or known.osl,
+        ttft_ms=constraints.ttft or known.ttft_ms,
+        tpot_ms=constraints.tpot or known.tpot_ms,
+    )
+
+
+def default_users(constraints: Constraints, replicas: int = 1) -> int:
+    """Concurrent users of each of ``replicas``; by default a few, or many for each one if throughput is the goal."""
+    known = goal(constraints.goal)
+    if constraints.users is None and known.tpot_ms is None:
+        return known.users
+    return -(-(constraints.users or known.users) // replicas)
+
+
+def request_tokens(constraints: Constraints) -> int | None:
+    """Tokens of a request whose prompt or answer the user gave; None if neither was."""
+    if constraints.isl is None and constraints.osl is None:
+        return None
+    want = wanted(constraints)
+    return want.isl + want.osl
+
+
+def load_of(constraints: Constraints, users: int, length: int) -> Load:
+    """The load of ``users``: the goal's or the user's lengths, or less if requests of ``length`` tokens are shorter."""
+    want = wanted(constraints)
+    isl = max(1, min(want.isl, length - want.osl if length > 2 * want.osl else length * 3 // 4))
+    return Load(users, isl, max(1, min(want.osl, length - isl)))
+
+
+def paces(speed: Speed, constraints: Constraints) -> tuple[float | None, float | None]:
+    """Milliseconds to the first token and between two tokens that count: with ``p99`` the slow ends of both."""
+    if constraints.p99:
+        return speed.ttft_high_ms, speed.high
+    return speed.ttft_ms, speed.tpot_ms
+
+
+def misses(choice: Choice, constraints: Constraints) -> bool:
+    """Whether the estimate is slower than people expect; False if it is unknown."""
+    want = wanted(constraints)
+    if choice.speed is None or choice.speed.tpot_ms is None:
+        return False
+    ttft, tpot = paces(choice.speed, constraints)
+    late = want.ttft_ms is not None and (ttft is None or ttft > want.ttft_ms)
+    return late or (want.tpot_ms is not None and tpot is not None and tpot > want.tpot_ms)
+
+
+def too_slow(speed: Speed | None, constraints: Constraints) -> Obstacle | None:
+    """The obstacle if the estimate misses a limit that the user gave."""
+    if speed is None or speed.tpot_ms is None:
+        return None
+    ttft, tpot = paces(speed, constraints)
+    if constraints.tpot and tpot and tpot > constraints.tpot:
+        why = because("slow-tokens", estimate_ms=tpot, asked_ms=constraints.tpot, users=speed.users)
+        return Obstacle("tpot", why, (change(tpot=_above(tpot)),))
+    if constraints.ttft and ttft is None:
+        why = because("waiting-users", users=speed.users, served=speed.served)
+        return Obstacle("ttft", why, (change(users=speed.served),))
+    if constraints.ttft and ttft and ttft > constraints.ttft:
+        why = because("slow-start", estimate_ms=ttft, asked_ms=constraints.ttft, users=speed.users, isl=speed.isl)
+        return Obstacle("ttft", why, (change(ttft=_above(ttft)),))
+    return None
+
+
+def limit_met(name: str, choice: Choice, constraints: Constraints) -> float:
+    """The value of the limit ``name``, ``ttft`` or ``tpot``, that ``choice`` meets; infinite if it is unknown."""
+    known = paces(choice.speed, constraints)[name == "tpot"] if choice.speed else None
+    return inf if known is None else _above(known)
+
+
+def _above(ms: float) -> float:
+    """The next whole number of milliseconds."""
+    return float(ceil(ms))
+
+
+def replicas(constraints: Constraints, device: Device, setup: Setup, runtime: str) -> Iterator[int]:
+    """The numbers of replicas to try, the fewest first: powers of two, up to one for each user or group of GPUs."""
+    most = most_replicas(constraints, device, setup, runtime)
+    if constraints.replicas:
+        yield constraints.replicas
+        return
+    alone = goal(constraints.goal).tpot_ms is None
+    if not alone or constraints.users:
+        most = min(most, constraints.users or goal(constraints.goal).users)
+    yield from [] if alone else (count for count in (1, 2, 4, 8) if count < most)
+    yield most
+
+
+def most_replicas(constraints: Constraints, device: Device, setup: Setup, runtime: str) -> int:
+    """How many replicas of ``setup`` the stack can start on these GPUs with ``runtime``."""
+    if runtime not in on_gpu(setup.stack).splits.replicas:
+        return 1
+    there = len(device.indices) if constraints.max_gpus is None else min(constraints.max_gpus, len(device.indices))
+    return max(1, there // setup.gpus)
+
+
+def too_many(constraints: Constraints, device: Device, setup: Setup, runtime: str) -> Obstacle | None:
+    """The obstacle if more replicas are asked for than the stack can start here."""
+    most = most_replicas(constraints, device, setup, runtime)
+    if (constraints.replicas or 1) <= most:
+        return None
+    why = because("replicas", asked=constraints.replicas, most=most, stack=setup.stack, runtime=runtime)
+    return Obstacle("replicas", why, (change(replicas=most),))
+
+
+def enough(choice: Choice, constraints: Constraints, length: int) -> bool:
+    """Whether a further replica would give its users nothing: no longer conversations, and no pace that is felt."""
+    if choice.max_seq_len < length or choice.max_batch_size < default_users(constraints, choice.replicas):
+        return False
+    tpot = choice.speed.tpot_ms if choice.speed else None
+    return tpot is None or (tpot <= FELT_MS and not misses(choice, constraints))
+
+
+def idle(constraints: Constraints, device: Device, setup: Setup, runtime: str) -> Note | None:
+    """Why GPUs of the group stay free; None if none do, or if the user said how many to use."""
+    left = len(device.indices) - setup.gpus * setup.replicas
+    if not left or constraints.max_gpus or constraints.replicas:
+        return None
+    most = most_replicas(constraints, device, setup, runtime)
+    if most > setup.replicas:
+        why = because("idle-enough", most=most)
+    elif left >= setup.gpus:
+        why = because("idle-alone", stack=setup.stack, runtime=runtime)
+    else:
+        why = because("idle-rest", gpus=setup.gpus)
+    return Note("idle", {"count": left, "gpus": len(device.indices), "gpu": device.name, "why": why})
