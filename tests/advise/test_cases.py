@@ -133,7 +133,7 @@ def changed(part: str, **fields: Any) -> dict[str, Any]:
         ),
         (
             changed("request", goal="fun"),
-            "error in case a: `goal` must be one of chat, throughput, quality, smallest, not 'fun'",
+            "error in case a: `goal` must be one of chat, documents, code, throughput, quality, smallest, not 'fun'",
         ),
         (
             changed("request", gpu_memory_utilization="all"),

@@ -128,14 +128,25 @@ def test_an_fp8_cache_is_tried_where_16_bits_do_not_fit() -> None:
     assert not choices("1xL4", max_len=131_072, users=1, stack="vllm", quantization="fp8", kv_dtype="auto")
 
 
-def test_copies_fill_the_machine_and_max_gpus_bounds_all() -> None:
-    by_tp = {choice.tp: choice.replicas for choice in choices("8xH100", stack="vllm", quantization="none")}
-    assert by_tp == {1: 8, 2: 4, 4: 2, 8: 1}
-    bounded = {
-        choice.tp: choice.replicas for choice in choices("8xH100", stack="vllm", quantization="none", max_gpus=3)
-    }
-    assert bounded == {1: 3, 2: 1}
-    assert all(len(choice.devices) == choice.tp * choice.pp for choice in choices("8xH100"))
+def test_replicas_fill_the_machine_for_many_users_and_max_gpus_bounds_all() -> None:
+    many: dict[str, Any] = {"stack": "vllm", "quantization": "none", "goal": "throughput"}
+    assert {choice.tp: choice.replicas for choice in choices("8xH100", **many)} == {1: 8, 2: 4, 4: 2, 8: 1}
+    assert {choice.tp: choice.replicas for choice in choices("8xH100", max_gpus=3, **many)} == {1: 3, 2: 1}
+    assert {choice.users for choice in choices("8xH100", users=64, **many)} == {64}
+
+
+def test_each_replica_has_gpus_of_its_own() -> None:
+    (choice,) = choices("8xH100", stack="vllm", quantization="none", tp=2, replicas=3)
+    assert choice.groups == ((0, 1), (2, 3), (4, 5))
+    assert choice.devices == (0, 1, 2, 3, 4, 5)
+
+
+def test_a_stack_that_starts_one_replica_counts_one_and_says_why_gpus_are_idle() -> None:
+    for choice in choices("8xH100", stack="trtllm-engine"):
+        assert choice.replicas == 1
+        assert any(note.code == "idle" for note in choice.reasons) == (choice.tp < 8)
+    refused = candidates(machine("8xH100"), facts_of(LLAMA_8B), Constraints(stack="trtllm-engine", replicas=2))[1]
+    assert {each.code for each in refused} >= {"replicas"}
 
 
 def splits(gpus: str, **constraints: Any) -> set[tuple[int, int]]:

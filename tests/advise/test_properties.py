@@ -44,7 +44,7 @@ def kept(constraints: Constraints, choice: Choice) -> bool:
     """Whether the choice is what was asked for, where something was asked for."""
     cpu = stacks.facts(choice.stack).cpu is not None
     asked: dict[str, tuple[Any, Any]] = {
-        "users": (constraints.users, choice.max_batch_size),
+        "replicas": (constraints.replicas, choice.replicas),
         "max_len": (constraints.max_len, choice.max_seq_len),
         "stack": (constraints.stack, choice.stack),
         "tp": (constraints.tp, choice.tp),
@@ -58,8 +58,9 @@ def kept(constraints: Constraints, choice: Choice) -> bool:
         asked["quantization"] = (f"gguf_{constraints.quantization.removeprefix('gguf_')}", choice.quantization)
     if not cpu:
         asked["utilization"] = (constraints.gpu_memory_utilization, choice.gpu_memory_utilization)
-    few = constraints.max_gpus is None or choice.tp * choice.pp <= constraints.max_gpus
-    return few and all(value is None or value == got for value, got in asked.values())
+    few = constraints.max_gpus is None or len(choice.devices) <= constraints.max_gpus
+    room = constraints.users is None or constraints.users <= choice.users < constraints.users + choice.replicas
+    return few and room and all(value is None or value == got for value, got in asked.values())
 
 
 def sound(advice: Advice, constraints: Constraints) -> None:
@@ -81,7 +82,9 @@ def sound(advice: Advice, constraints: Constraints) -> None:
         assert breakdown.total_bytes <= breakdown.budget_bytes
         assert choice.max_batch_size >= 1
         assert choice.max_seq_len >= 1
-        assert len(choice.devices) in (0, choice.tp * choice.pp)
+        assert len(choice.devices) in (0, choice.gpus * choice.replicas)
+        assert [len(group) for group in choice.groups] == [choice.gpus] * (choice.replicas if choice.devices else 0)
+        assert len({*choice.devices}) == len(choice.devices)
         assert all(text_of(note).strip() for note in (*choice.reasons, *choice.warnings))
 
 

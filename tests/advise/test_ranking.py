@@ -35,7 +35,7 @@ def first(
         ("8xH100", LLAMA_8B, "chat", ("vllm", "none", 1)),
         ("8xH100", LLAMA_8B, "quality", ("vllm", "none", 1)),
         ("8xH100", LLAMA_8B, "smallest", ("trtllm-llmapi", "int4_awq", 1)),
-        ("8xH100", LLAMA_70B, "quality", ("vllm", "none", 2)),
+        ("8xH100", LLAMA_70B, "quality", ("vllm", "none", 8)),
         ("8xH100", LLAMA_70B, "smallest", ("trtllm-llmapi", "int4_awq", 1)),
         ("8xB200", LLAMA_70B, "chat", ("vllm", "nvfp4", 1)),
         ("1xL4", LLAMA_8B, "quality", ("vllm", "none", 1)),
@@ -76,7 +76,7 @@ def test_an_engine_is_not_built_for_a_first_answer() -> None:
 
 def test_no_user_waits_for_pcie_without_need() -> None:
     choice = recommended(ask("8xL40S", LLAMA_8B))
-    assert (choice.tp, choice.replicas) == (1, 8)
+    assert (choice.tp, choice.replicas) == (1, 4)  # of four users, each has a GPU
 
 
 def placed(advice: Advice, tp: int, pp: int) -> int:

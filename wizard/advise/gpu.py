@@ -86,7 +86,7 @@ def _replicated(
         if isinstance(made, Choice):
             choices.append(made)
             most = constraints.max_len or min(facts.max_context or LONGEST, LONGEST)
-            if service.enough(made, constraints, most):
+            if setup.gpus > 1 and service.enough(made, constraints, most):
                 break
         else:
             why = made
@@ -124,6 +124,11 @@ def _worthwhile(choices: list[Choice], constraints: Constraints) -> list[Choice]
         for choice in choices
         if constraints.pp or choice.pp == 1 or not any(better(each, choice) for each in choices)
     ]
+
+
+def waits(choice: Choice) -> bool:
+    """Whether its ranks wait for one another without NVLink in every layer."""
+    return choice.tp > 1 and any(note.params.get("link") not in (None, "nvlink") for note in choice.reasons)
 
 
 def wide(choice: Choice) -> bool:

@@ -20,8 +20,6 @@ from wizard.probe.host import Host
 
 CRAMPED = 2048
 """Tokens of prompt and answer below which a chat soon drops messages."""
-COMFORTABLE = 8192
-"""The same for a long conversation; more room counts less than precision."""
 NOTICED = 1.25
 """Ratio of two estimates of a pace from which on they differ: about twice the error of the best (docs/advice.md)."""
 FEW = 2
@@ -105,12 +103,16 @@ Key = Callable[[Choice], tuple[Any, ...]]
 
 
 READING = (
-    *("measured", "room", "links", "pace", "pace", "room", "simplicity", "precision", "room", "pace", "gpus", "speed"),
+    *("measured", "room", "links", "pace", "pace", "simplicity", "precision"),
+    *("room", "links", "pace", "gpus", "room", "speed"),
 )
 CRITERIA = {
     **dict.fromkeys(("chat", "documents", "code"), READING),
     "throughput": ("measured", "room", "links", "tokens", "simplicity", "gpus"),
-    "quality": ("measured", "room", "precision", "links", "pace", "room", "simplicity", "pace", "gpus", "speed"),
+    "quality": (
+        *("measured", "room", "precision", "links", "pace", "simplicity"),
+        *("room", "links", "pace", "gpus", "room", "speed"),
+    ),
     "smallest": ("measured", "gpus", "links", "size", "simplicity", "speed"),
 }
 """The criteria that `_key` compares, by goal."""
@@ -134,25 +136,30 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
         return -(min(choice.max_seq_len, most).bit_length())
 
     def pace(choice: Choice) -> int:  # no finer than the estimate
-        return round(log(max(tpot(choice), service.FELT_MS), NOTICED))
+        return int(log(max(1.0, tpot(choice) / service.FELT_MS), NOTICED))
 
     def quality(choice: Choice) -> int:
         return PRECISION.get(choice.quantization or "none", 5)
 
+    def last(choice: Choice) -> tuple[Any, ...]:
+        # Replicas on a GPU each use those that would be idle. Wider ones do not pool their caches: the fewest GPUs then.
+        used = (1, -choice.replicas) if choice.gpus == 1 else (_gpus(choice), choice.replicas)
+        return (room(choice), gpu.waits(choice), pace(choice), *used, tpot(choice))
+
     def chat(choice: Choice) -> tuple[Any, ...]:
         slow = service.misses(choice, constraints)
         format_rank = -quality(choice) if large and _native(choice) else quality(choice)
-        comfortable = choice.max_seq_len >= min(COMFORTABLE, most)
-        need = (cramped(choice), gpu.wide(choice), slow, pace(choice) if slow else 0, not comfortable)
-        return (*need, _steps(choice), format_rank, room(choice), pace(choice), _gpus(choice), tpot(choice))
+        reading = round(tpot(choice), -1) if slow else 0
+        need = (cramped(choice), gpu.wide(choice), slow, reading, _steps(choice), format_rank)
+        return (*need, *last(choice))
 
     def throughput(choice: Choice) -> tuple[Any, ...]:
         tokens = (choice.speed.throughput_tokens_per_s or 0) * choice.replicas if choice.speed else 0
         return (cramped(choice), gpu.wide(choice), -round(tokens), _steps(choice), _gpus(choice))
 
     def best(choice: Choice) -> tuple[Any, ...]:
-        rest = (room(choice), _steps(choice), pace(choice), _gpus(choice), tpot(choice))
-        return (cramped(choice), quality(choice), gpu.wide(choice), service.misses(choice, constraints), *rest)
+        slow = service.misses(choice, constraints)
+        return (cramped(choice), quality(choice), gpu.wide(choice), slow, _steps(choice), *last(choice))
 
     def smallest(choice: Choice) -> tuple[Any, ...]:
         used = choice.memory.weights_bytes * choice.tp * choice.pp

@@ -99,7 +99,10 @@ def _above(ms: float) -> float:
 
 
 def replicas(constraints: Constraints, device: Device, setup: Setup, runtime: str) -> Iterator[int]:
-    """The numbers of replicas to try, the fewest first: powers of two, up to one for each user or group of GPUs."""
+    """The numbers of replicas to try, the fewest first, up to one for each user or group of GPUs.
+
+    For groups of several GPUs these are powers of two, because the smallest number that people notice is preferred.
+    """
     most = most_replicas(constraints, device, setup, runtime)
     if constraints.replicas:
         yield constraints.replicas
@@ -107,7 +110,7 @@ def replicas(constraints: Constraints, device: Device, setup: Setup, runtime: st
     alone = goal(constraints.goal).tpot_ms is None
     if not alone or constraints.users:
         most = min(most, constraints.users or goal(constraints.goal).users)
-    yield from [] if alone else (count for count in (1, 2, 4, 8) if count < most)
+    yield from [] if alone else (count for count in ((1,) if setup.gpus == 1 else (1, 2, 4, 8)) if count < most)
     yield most
 
 

@@ -48,13 +48,9 @@ def choice_title(choice: Choice) -> str:
     """A setup, for lists."""
     gpus = choice.tp * choice.pp
     split = f"tp {choice.tp} × pp {choice.pp}" if choice.pp > 1 else gpus_words(gpus) if gpus > 1 else ""
-    split = (
-        tr("{count} replicas", count=choice.replicas) + (f" × {split}" if split else "")
-        if choice.replicas > 1
-        else split
-    )
+    copies = tr("{count} replicas", count=choice.replicas) if choice.replicas > 1 else ""
     cache = tr("FP8 KV cache") if choice.kv_cache_dtype == "fp8" else ""
-    return " · ".join(part for part in (stack_title(choice.stack), weights(choice), split, cache) if part)
+    return " · ".join(part for part in (stack_title(choice.stack), weights(choice), copies, split, cache) if part)
 
 
 def choice_room(choice: Choice) -> str:
