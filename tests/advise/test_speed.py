@@ -22,7 +22,7 @@ from wizard.advise.interconnect import all_reduce
 from wizard.advise.providers import Roofline
 from wizard.advise.ranking import advise
 from wizard.advise.setup import Setup
-from wizard.advise.speed import Load, Step, estimate, load_of, step, work
+from wizard.advise.speed import Load, Step, estimate, step, work
 from wizard.catalog import stacks
 from wizard.catalog.speed import fit
 from wizard.model.anatomy import Parts
@@ -313,11 +313,3 @@ def test_of_weights_with_unknown_names_no_speed_is_invented(machine: str) -> Non
     assert measured
     assert all(choice.speed and "speed" not in {note.code for note in choice.warnings} for choice in measured)
     assert all(choice.speed is None for choice in with_speed if choice not in measured)
-
-
-@pytest.mark.parametrize(
-    ("length", "isl", "osl"),
-    [(1, 1, 1), (4, 3, 1), (8, 6, 2), (1365, 1023, 256), (1366, 1024, 256), (10**6, 1024, 256)],
-)
-def test_the_assumed_load_is_three_quarters_prompt_up_to_1024_tokens(length: int, isl: int, osl: int) -> None:
-    assert load_of(3, length) == Load(3, isl, osl)

@@ -23,12 +23,13 @@ def loaded(model: ModuleType, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """``TritonPythonModel`` as the stub makes it, with an engine that runs a program."""
     models = []
 
-    def load_model(program: str, command: list[str] | None = None) -> Any:
+    def load_model(program: str, command: list[str] | None = None, replicas: list[dict[str, str]] | None = None) -> Any:
         (tmp_path / "3").mkdir()
         given = {
             **CONFIG,
             "engine_argv": json.dumps(command or peer(program)),
             "engine_env": json.dumps({FencedOs.MARK: "1"}),
+            **({"engine_replicas": json.dumps(replicas)} if replicas else {}),
         }
         config = {"parameters": {name: {"string_value": value} for name, value in given.items()}}
         arguments = {"model_name": "demo", "model_repository": str(tmp_path), "model_version": "3"}
@@ -38,9 +39,9 @@ def loaded(model: ModuleType, tmp_path: Path) -> Iterator[Callable[..., Any]]:
 
     yield load_model
     for each in models:
-        if hasattr(each, "_engine"):
-            each._engine._process.kill()
-            each._engine._process.wait()
+        for engine in getattr(each, "_engines", ()):
+            engine._process.kill()
+            engine._process.wait()
     assert model.os.strays == []
 
 
@@ -116,7 +117,66 @@ def test_finalizing_fails_running_requests_and_ends_the_engine(loaded: Callable[
     running.sender.reply()
     served.finalize()
     assert running.sender.reply() == (("the server is stopping", FakeError.UNAVAILABLE), True)
-    assert served._engine.end() == "the engine process has ended (exit status 7)"
+    assert served._engines[0].end() == "the engine process has ended (exit status 7)"
+
+
+HELD = """
+send({"ready": True})
+waiting = []
+while True:
+    message = receive()
+    if "cancel" in message: continue
+    number, text = message["ask"]["id"], message["ask"]["text"]
+    if text == "exit":
+        sys.exit(3)
+    if text == "release":
+        send({"deltas": [[each, "", 1, "stop"] for each in (*waiting, number)]})
+        waiting = []
+    else:
+        waiting.append(number)
+        send({"deltas": [[number, os.environ["CUDA_VISIBLE_DEVICES"], 1, ""]]})
+"""
+REPLICAS = [{"CUDA_VISIBLE_DEVICES": "0,1"}, {"CUDA_VISIBLE_DEVICES": "2,3"}]
+
+
+def held(served: Any) -> tuple[FakeRequest, str]:
+    """A request that its engine does not finish yet, and the GPUs that the engine sees."""
+    asked = request("hold", stream=np.array([True]))
+    served.execute([asked])
+    reply, last = asked.sender.reply()
+    assert not last
+    return asked, reply["text_output"].decode()
+
+
+def test_each_replica_sees_its_gpus_and_gets_a_request_when_it_has_the_fewest(
+    loaded: Callable[..., Any], triton: FakeTritonUtils
+) -> None:
+    served = loaded(HELD, replicas=REPLICAS)
+    assert triton.Logger.line() == ("info", "demo: 2 engines are ready")
+    where = [held(served)[1] for _ in range(4)]
+    assert where == ["0,1", "2,3", "0,1", "2,3"]
+    release = request("release")
+    served.execute([release])  # the first engine ends all of its requests
+    assert release.sender.reply()[1]
+    assert [held(served)[1] for _ in range(3)] == ["0,1", "0,1", "0,1"]
+
+
+def test_a_replica_that_ends_fails_its_requests_and_the_other_serves_on(loaded: Callable[..., Any]) -> None:
+    served = loaded(HELD, replicas=REPLICAS)
+    (first, _), (second, _) = held(served), held(served)
+    served.execute([request("exit")])
+    end = "the engine process has ended (exit status 3)"
+    assert first.sender.reply() == ((end, FakeError.UNAVAILABLE), True)
+    served._engines[0].end()
+    assert [held(served)[1] for _ in range(3)] == ["2,3"] * 3
+    served.execute([request("release")])
+    assert second.sender.reply()[1]
+
+
+def test_if_one_replica_cannot_start_none_is_left(loaded: Callable[..., Any], triton: FakeTritonUtils) -> None:
+    program = 'sys.exit(4) if os.environ["CUDA_VISIBLE_DEVICES"] == "2,3" else None\n' + HELD
+    with pytest.raises(triton.TritonModelException, match="exit status 4"):
+        loaded(program, replicas=REPLICAS)
 
 
 def test_an_engine_that_ends_before_it_is_ready_is_no_model(

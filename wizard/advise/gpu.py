@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise import calibration, cpu, engine_python, memory, rules, service
+from wizard.advise import calibration, engine_python, memory, rules, service
 from wizard.advise.advice import GATED, NO_TEMPLATE, Choice, Constraints, Memory, Rejection
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LONGEST, Fit, fit
@@ -205,21 +205,16 @@ def _choice(
     anatomy = facts.anatomy
     if anatomy is None:
         raise AssertionError("checked before")
-    if why := (
-        _against_constraints(facts, setup, constraints) or next(rules.obstacles(facts, anatomy, device, setup), None)
-    ):
+    if why := _prevented(facts, anatomy, device, setup, constraints):
         return why
-    if facts.quantization is None and not constraints.quantization and rules.weight_only(device, setup):
-        return rules.not_multiplied(device, setup)
     if isinstance(release, Obstacle):
         return release
-    if why := service.too_many(constraints, device, setup, release.runtime):
-        return why
     setup = replace(setup, triton_bytes=memory.triton(setup.stack, release.runtime))
     engine = calibration.engine(setup.stack, release.release)
     measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
     plain, setup = setup, replace(setup, correction_bytes=calibration.difference(measured) if measured else 0)
-    best = fit(facts, anatomy, device, setup, constraints)
+    many = service.too_many(constraints, device, setup, release.runtime)
+    best = many or fit(facts, anatomy, device, setup, constraints)
     if isinstance(best, Obstacle):
         return best
     of_free = on_gpu(setup.stack).cache.counts_of == "free"
@@ -258,6 +253,18 @@ def _choice(
     return calibration.corrected(choice, measured, counted)
 
 
+def _prevented(
+    facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, constraints: Constraints
+) -> Obstacle | None:
+    """What prevents ``setup``, whatever the release and the memory."""
+    barred = _against_constraints(facts, setup, constraints) or service.too_long(facts, constraints)
+    if why := barred or next(rules.obstacles(facts, anatomy, device, setup), None):
+        return why
+    if facts.quantization is None and not constraints.quantization and rules.weight_only(device, setup):
+        return rules.not_multiplied(device, setup)
+    return None
+
+
 def _against_constraints(facts: ModelFacts, setup: Setup, constraints: Constraints) -> Obstacle | None:
     stored = facts.quantization.format if facts.quantization else "none" if constraints.as_published else None
     if stored and constraints.quantization and constraints.quantization != stored:
@@ -269,14 +276,6 @@ def _against_constraints(facts: ModelFacts, setup: Setup, constraints: Constrain
     if constraints.kv_dtype not in (None, "auto", "fp8", "bfloat16", "float16"):
         auto, fp8 = change(kv_dtype="auto"), Remedy("fp8-cache", {"kv_dtype": "fp8"})
         return Obstacle("kv-dtype", because("no-cache", dtype=constraints.kv_dtype), (auto, fp8))
-    if constraints.max_len and facts.max_context and constraints.max_len > facts.max_context:
-        why = cpu.beyond_training(facts.max_context, constraints.max_len)
-        return Obstacle("trained-context", why, (change(max_len=facts.max_context),))
-    if constraints.max_len and (need := service.request_tokens(constraints) or 0) > constraints.max_len:
-        why = because("short-context", asked=constraints.max_len, need=need)
-        return Obstacle("context", why, (change(max_len=need),))
-    if facts.max_context and (need := service.request_tokens(constraints) or 0) > facts.max_context:
-        return Obstacle("trained-context", cpu.beyond_training(facts.max_context, need), (do("shorter-requests"),))
     if constraints.max_gpus and setup.gpus > constraints.max_gpus:
         why = because("over-max-gpus", tp=setup.tp, pp=setup.pp, gpus=setup.gpus, most=constraints.max_gpus)
         return Obstacle("max-gpus", why, (change(max_gpus=setup.gpus),))

@@ -122,9 +122,7 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
     """The sort key, the most important criterion first; less is better."""
     large = (facts.parameters or 0) >= LARGE
 
-    def tpot(choice: Choice) -> float:
-        return choice.speed.tpot_ms if choice.speed and choice.speed.tpot_ms else 1000.0
-
+    tpot = _tpot
     want = service.wanted(constraints)
     most = min(facts.max_context or LONGEST, constraints.max_len or LONGEST)
 
@@ -135,16 +133,11 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
     def room(choice: Choice) -> int:
         return -(min(choice.max_seq_len, most).bit_length())
 
-    def pace(choice: Choice) -> int:  # no finer than the estimate
-        return int(log(max(1.0, tpot(choice) / service.FELT_MS), NOTICED))
-
     def quality(choice: Choice) -> int:
         return PRECISION.get(choice.quantization or "none", 5)
 
     def last(choice: Choice) -> tuple[Any, ...]:
-        # Replicas on a GPU each use those that would be idle. Wider ones do not pool their caches: the fewest GPUs then.
-        used = (1, -choice.replicas) if choice.gpus == 1 else (_gpus(choice), choice.replicas)
-        return (room(choice), gpu.waits(choice), pace(choice), *used, tpot(choice))
+        return (room(choice), gpu.waits(choice), _pace(choice), *_used(choice), tpot(choice))
 
     def chat(choice: Choice) -> tuple[Any, ...]:
         slow = service.misses(choice, constraints)
@@ -167,6 +160,20 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
 
     by_goal = {"throughput": throughput, "quality": best, "smallest": smallest}.get(constraints.goal, chat)
     return lambda choice: ((untested(choice), no_speed(choice)), *by_goal(choice))
+
+
+def _tpot(choice: Choice) -> float:
+    return choice.speed.tpot_ms if choice.speed and choice.speed.tpot_ms else 1000.0
+
+
+def _pace(choice: Choice) -> int:
+    """Steps of `NOTICED` that it is slower than what is felt: no finer than the estimate."""
+    return int(log(max(1.0, _tpot(choice) / service.FELT_MS), NOTICED))
+
+
+def _used(choice: Choice) -> tuple[int, int]:
+    """Replicas on a GPU each use those that would be idle. Wider ones do not pool their caches: the fewest GPUs then."""
+    return (1, -choice.replicas) if choice.gpus == 1 else (_gpus(choice), choice.replicas)
 
 
 def _gpus(choice: Choice) -> int:

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil, inf
 
+from wizard.advise import cpu
 from wizard.advise.advice import Choice, Constraints, Speed
 from wizard.advise.devices import Device
-from wizard.advise.reasons import Note, Obstacle, because, change
+from wizard.advise.reasons import Note, Obstacle, because, change, do
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
 from wizard.catalog.goals import Goal, goal
 from wizard.catalog.stacks import on_gpu
+from wizard.model.facts import ModelFacts
 
 FELT_MS = 10.0
 """Milliseconds per token (100 tokens/s) below which more GPUs are not felt: an answer of a page takes five seconds."""
@@ -44,6 +46,18 @@ def request_tokens(constraints: Constraints) -> int | None:
         return None
     want = wanted(constraints)
     return want.isl + want.osl
+
+
+def too_long(facts: ModelFacts, constraints: Constraints) -> Obstacle | None:
+    """The obstacle if the model was not trained for such requests, or if they do not fit into the context asked for."""
+    need, most, asked = request_tokens(constraints) or 0, facts.max_context, constraints.max_len
+    if asked and most and asked > most:
+        return Obstacle("trained-context", cpu.beyond_training(most, asked), (change(max_len=most),))
+    if asked and need > asked:
+        return Obstacle("context", because("short-context", asked=asked, need=need), (change(max_len=need),))
+    if most and need > most:
+        return Obstacle("trained-context", cpu.beyond_training(most, need), (do("shorter-requests"),))
+    return None
 
 
 def load_of(constraints: Constraints, users: int, length: int) -> Load:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ def repository(
     env: Mapping[str, str | None],
     facts: ModelFacts,
     choice: Choice,
+    replicas: Sequence[Mapping[str, str]] = ({},),
 ) -> Repository:
     """The repository that serves ``facts`` as ``choice`` under ``model_name``; the engine's program is in it.
 
@@ -63,10 +64,12 @@ def repository(
             ``LD_LIBRARY_PATH`` and ``PATH`` are meant for the stub's own interpreter.
         facts: The model: chat format and questions.
         choice: The choice: context of each request.
+        replicas: For each engine that is started, what else is different in its environment: its GPUs.
     """
     parameters = {
         "engine_argv": json.dumps(engine.argv(python, settings), ensure_ascii=False),
         "engine_env": json.dumps(dict(env), ensure_ascii=False),
+        **({"engine_replicas": json.dumps([dict(own) for own in replicas])} if len(replicas) > 1 else {}),
         **described(facts, choice),
     }
     config = config_pbtxt(

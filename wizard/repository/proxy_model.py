@@ -1,10 +1,10 @@
-"""The engine proxy: a model of Triton's Python backend in front of an engine with a separate process and environment.
+"""The engine proxy: a model of Triton's Python backend in front of engines with separate processes and environments.
 
 The wizard copies this file to ``REPOSITORY/MODEL/1/model.py``, and beside it ``text_requests.py``, which describes its
 inputs and outputs, and the engine programs as ``engines/``. It runs in Triton's Python stub (3.9 or newer, numpy < 2)
 and never imports the wizard. Code that cannot run in the stub's interpreter (vLLM and PyTorch require numpy 2) runs in
 the engine, which this model starts, waits for, and stops. Responses of a streamed answer are merged if the engine is
-fast.
+fast. If it starts replicas of the engine, a request goes to the one with the fewest unfinished requests.
 
 The engine's standard input is one end of a Unix socket pair, so each notices when the other exits. A message is its
 length (4 bytes, big-endian) and JSON. To the engine: ``{"ask": {...}}`` and ``{"cancel": ID}``. From it:
@@ -58,6 +58,8 @@ class Engine:
         with theirs:
             streams: dict[str, Any] = {"stdin": theirs, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
             self._process = subprocess.Popen(argv, cwd=folder, env=environment, start_new_session=True, **streams)
+        self.requests = 0
+        """Requests that it has not finished; see `Delivery`."""
         self._messages = self._socket.makefile("rb")
         self._sending = threading.Lock()
         self._lines: collections.deque[str] = collections.deque([""], LOG_LINES)
@@ -99,6 +101,11 @@ class Engine:
             status = self._process.wait()
         how = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
         return f"the engine process has ended ({how})"
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has exited."""
+        return self._process.poll() is not None
 
     def last_lines(self) -> str:
         """The last lines of its output."""
@@ -142,8 +149,8 @@ class Answer:
     Only the delivery thread uses the sender, and never after the last response: that crashes the whole server.
     """
 
-    def __init__(self, sender: Any) -> None:
-        self.sender = sender
+    def __init__(self, sender: Any, engine: Engine) -> None:
+        self.sender, self.engine = sender, engine
         self.stream = False
         self.pieces: list[str] = []
         self.logprobs: list[Any] | None = None  # not sent yet; None if not requested
@@ -164,8 +171,7 @@ class Delivery:
     never waits.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self) -> None:
         self._changed = threading.Condition()
         self._answers: dict[int, Answer] = {}
         self._due: dict[int, Answer] = {}  # those with something to send
@@ -177,6 +183,7 @@ class Delivery:
         """Register a request, before the engine gets it."""
         with self._changed:
             self._answers[number] = answer
+            answer.engine.requests += 1
             self._changed.notify()  # it may be cancelled before the engine sends anything
 
     def add(self, deltas: list[Any]) -> None:
@@ -203,9 +210,11 @@ class Delivery:
                 self._due[number] = answer
             self._changed.notify()
 
-    def fail_all(self, text: str) -> None:
-        """End every request with an error."""
-        for number in tuple(self._answers):
+    def fail_all(self, text: str, engine: Engine | None = None) -> None:
+        """End every request, or those of ``engine``, with an error."""
+        with self._changed:
+            ended = [number for number, answer in self._answers.items() if engine in (None, answer.engine)]
+        for number in ended:
             self.fail(number, text, pb_utils.TritonError.UNAVAILABLE)
 
     def close(self) -> None:
@@ -237,7 +246,7 @@ class Delivery:
             answer.pieces.clear()
             self._due.pop(number, None)
             if answer.over:
-                del self._answers[number]
+                self._forget(number)
         if error:
             reply = pb_utils.InferenceResponse(error=pb_utils.TritonError(*error))
         else:
@@ -255,12 +264,15 @@ class Delivery:
             if not answer.sender.is_cancelled():
                 continue
             with self._changed:
-                del self._answers[number]
+                self._forget(number)
                 self._due.pop(number, None)
             answer.sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
             pb_utils.Logger.log_info(f"cancelled after {answer.tokens} tokens")
             with contextlib.suppress(EngineEnded):
-                self._engine.send({"cancel": number})
+                answer.engine.send({"cancel": number})
+
+    def _forget(self, number: int) -> None:
+        self._answers.pop(number).engine.requests -= 1
 
 
 def _ask(number: int, question: Question) -> dict[str, Any]:
@@ -273,54 +285,74 @@ class TritonPythonModel:
     """The class that Triton calls."""
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Start the engine and wait until it is ready, as long as it lives.
+        """Start the engine, or its replicas, and wait until all are ready, as long as they live.
 
         Raises:
-            pb_utils.TritonModelException: It exited instead; the text has the last lines of its output.
+            pb_utils.TritonModelException: One exited instead; the text has the last lines of its output.
         """
         given = parameters(args["model_config"])
         self._questions = Questions(given)
         self._numbers = itertools.count()
         argv, changes = json.loads(given["engine_argv"]), json.loads(given["engine_env"])
+        folder = Path(args["model_repository"], args["model_version"])
+        self._engines: list[Engine] = []
         try:
-            self._engine = Engine(argv, changes, Path(args["model_repository"], args["model_version"]))
-        except OSError as error:
-            raise pb_utils.TritonModelException(f"{args['model_name']}: cannot start {argv[0]}: {error}") from error
-        if self._engine.receive() is None:
-            end = f"{self._engine.end()}; its last lines:\n{self._engine.last_lines()}"
-            raise pb_utils.TritonModelException(f"{args['model_name']}: {end}")
-        self._delivery = Delivery(self._engine)
-        threading.Thread(target=self._listen, daemon=True).start()
-        pb_utils.Logger.log_info(f"{args['model_name']}: the engine is ready")
+            for own in json.loads(given.get("engine_replicas", "[{}]")):
+                self._engines.append(Engine(argv, {**changes, **own}, folder))
+            self._await_engines()
+        except (OSError, EngineEnded) as error:
+            for engine in self._engines:
+                engine.kill()
+            why = f"cannot start {argv[0]}: {error}" if isinstance(error, OSError) else str(error)
+            raise pb_utils.TritonModelException(f"{args['model_name']}: {why}") from error
+        self._delivery = Delivery()
+        several = len(self._engines) > 1
+        ready = f"{len(self._engines)} engines are ready" if several else "the engine is ready"
+        for engine in self._engines:
+            threading.Thread(target=self._listen, args=(engine,), daemon=True).start()
+        pb_utils.Logger.log_info(f"{args['model_name']}: {ready}")
+
+    def _await_engines(self) -> None:
+        for engine in self._engines:
+            if engine.receive() is None:
+                raise EngineEnded(f"{engine.end()}; its last lines:\n{engine.last_lines()}")
 
     def execute(self, requests: list[Any]) -> None:
         """Pass requests to the engine; the answers go through their senders."""
         for request in requests:
-            number, answer = next(self._numbers), Answer(request.get_response_sender())
+            engine = min(self._alive() or self._engines, key=lambda each: each.requests)
+            number, answer = next(self._numbers), Answer(request.get_response_sender(), engine)
             self._delivery.begin(number, answer)
             try:
                 question = self._questions.read(request)
                 answer.stream = question.stream
                 answer.logprobs = [] if "logprobs" in question.options else None
-                self._engine.send(_ask(number, question))
+                engine.send(_ask(number, question))
             except Refused as error:
                 self._delivery.fail(number, str(error), pb_utils.TritonError.INVALID_ARG)
             except EngineEnded as error:
                 self._delivery.fail(number, str(error), pb_utils.TritonError.UNAVAILABLE)
 
     def finalize(self) -> None:
-        """Stop the engine."""
+        """Stop the engines."""
         self._delivery.fail_all("the server is stopping")
         self._delivery.close()
-        self._engine.stop()
+        stopping = [threading.Thread(target=engine.stop) for engine in self._engines]
+        for each in stopping:
+            each.start()
+        for each in stopping:
+            each.join()
 
-    def _listen(self) -> None:
-        """Process the engine's messages until it exits."""
+    def _alive(self) -> list[Engine]:
+        return [engine for engine in self._engines if not engine.ended]
+
+    def _listen(self, engine: Engine) -> None:
+        """Process an engine's messages until it exits; others go on."""
         status = {"client": pb_utils.TritonError.INVALID_ARG, "engine": pb_utils.TritonError.INTERNAL}
-        while message := self._engine.receive():
+        while message := engine.receive():
             self._delivery.add(message.get("deltas", ()))
             for number, text, who in message.get("errors", ()):
                 self._delivery.fail(number, text, status[who])
-        end = self._engine.end()
+        end = engine.end()
         pb_utils.Logger.log_error(end)
-        self._delivery.fail_all(end)
+        self._delivery.fail_all(end, engine)

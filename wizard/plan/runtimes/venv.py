@@ -115,6 +115,13 @@ def visible(devices: Sequence[int]) -> dict[str, str]:
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, devices))}
 
 
+def replicas(choice: Choice) -> tuple[dict[str, str], ...]:
+    """For each replica of ``choice``, what makes only its GPUs visible; in a container GPUs are numbered from 0."""
+    numbers = choice.devices if choice.runtime == "native" else range(len(choice.devices))
+    groups = (numbers[at : at + choice.gpus] for at in range(0, len(choice.devices), choice.gpus))
+    return tuple(visible(group) for group in groups) if choice.replicas > 1 else ({},)
+
+
 def environment_changes(python: str, choice: Choice) -> dict[str, str | None]:
     """The differences between the environment of the engine process for ``choice`` and that of the server that starts
     it.

@@ -20,7 +20,7 @@ from wizard.plan.options import Options
 from wizard.plan.plan import Estimate, Step
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
-from wizard.plan.runtimes.venv import environment_changes
+from wizard.plan.runtimes.venv import environment_changes, replicas
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import StackPlan
 from wizard.probe.host import Host
@@ -102,6 +102,7 @@ def steps(
         env={**environment_changes(runtime.python, choice), **NATIVELY},
         facts=facts,
         choice=choice,
+        replicas=replicas(choice),
     )
     check = check_step("SGLang", runtime, CHECK, settings, Estimate(0, unknown=True), gpus=len(choice.devices))
     prepared = (*runtime.prepare(), check, get.step, repository_step(runtime, repository, tr(WHY)))

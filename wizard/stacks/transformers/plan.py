@@ -23,7 +23,7 @@ from wizard.plan.options import Options
 from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step, Write
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
-from wizard.plan.runtimes.venv import check_driver, environment_changes
+from wizard.plan.runtimes.venv import check_driver, environment_changes, replicas
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import Second, StackPlan
 from wizard.probe.host import Host
@@ -106,7 +106,9 @@ def beside(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, opti
             both.
         HostError: TW-L01 if the driver is too old.
     """
-    second = replace(choice, stack="transformers", quantization="none", environment=_environment(choice, host))
+    second = replace(
+        choice, stack="transformers", quantization="none", replicas=1, environment=_environment(choice, host)
+    )
     checkpoint.check(second, facts)
     _check_room(choice, host, facts, options)
     engine = _engine(second, host, runtime)
@@ -153,6 +155,7 @@ def _repository(
         env=engine.env,
         facts=facts,
         choice=choice,
+        replicas=replicas(choice),
     )
 
 

@@ -23,7 +23,7 @@ from wizard.plan.options import Options
 from wizard.plan.plan import Command, Estimate, Step
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
-from wizard.plan.runtimes.venv import SYSTEM_PATH, environment_changes
+from wizard.plan.runtimes.venv import SYSTEM_PATH, environment_changes, replicas
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import StackPlan
 from wizard.probe.host import Host
@@ -110,6 +110,7 @@ def _native(
         env={**environment_changes(runtime.python, choice), **_with_mpi(runtime.python, choice), **NATIVELY},
         facts=facts,
         choice=choice,
+        replicas=replicas(choice),
     )
     asked = check_step("TensorRT-LLM", runtime, CHECK, settings, Estimate(0, unknown=True), gpus=len(choice.devices))
     prepared = (*runtime.prepare(), asked, get.step, repository_step(runtime, made, tr(WHY_PROXY)))

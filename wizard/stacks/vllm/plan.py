@@ -24,7 +24,7 @@ from wizard.plan.options import Options
 from wizard.plan.plan import Command, Done, Estimate, Step
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
-from wizard.plan.runtimes.venv import environment_changes
+from wizard.plan.runtimes.venv import environment_changes, replicas
 from wizard.plan.serving import question_step, repository_step, serve_steps
 from wizard.plan.stack import StackPlan
 from wizard.probe.host import Host
@@ -71,21 +71,22 @@ def steps(
 ) -> tuple[Step, ...]:
     """All steps from nothing to a first answer; see `wizard.plan.stack.Steps`.
 
-    Of the options, ``lora`` and ``max_num_seqs`` are used. ``runtime`` decides between Triton's backend and our proxy.
+    Of the options, ``lora`` and ``max_num_seqs`` are used. Natively, and with several replicas, our proxy starts vLLM.
 
     Raises:
         InfeasibleError: TW-L30 to TW-L33 for a checkpoint that is not supported, TW-L34 for an adapter.
     """
     checkpoint.check(choice, facts, WHILE_LOADING)
     native = choice.runtime == "native"
+    behind_proxy = native or choice.replicas > 1
     adapters = _adapters(choice, runtime, options)
     get = fetch(facts, runtime.workspace)
     served = replace(choice, max_batch_size=options.max_num_seqs or choice.max_batch_size)
-    if native:
-        made, arguments = _native(served, host, facts, runtime, get.path)
+    if behind_proxy:
+        made, arguments = _behind_proxy(served, host, facts, runtime, get.path)
     else:
         made, arguments = _backend(served, facts, runtime, get.path, adapters)
-    why = tr(WHY_PROXY if native else WHY_BACKEND) + _more(options, choice)
+    why = tr(WHY_PROXY if behind_proxy else WHY_BACKEND) + _more(options, choice)
     write = repository_step(runtime, made, why)
     settings = SETTINGS if native else (*SETTINGS, *IN_A_CONTAINER)
     check = check_step("vLLM", runtime, CHECK, arguments, Estimate(15), env=settings, gpus=len(choice.devices))
@@ -96,7 +97,7 @@ def steps(
         fingerprint([step.fingerprint for step in prepared]),
         env=WITHOUT_GPUS if native else settings,
         reads=(*get.reads, *adapters.reads),
-        auto_complete=not native,  # the backend itself declares its inputs and outputs
+        auto_complete=not behind_proxy,  # the backend itself declares its inputs and outputs
     )
     reads = (*runtime.server_needs, MODEL, REPOSITORY, *adapters.needs)
     return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
@@ -139,19 +140,22 @@ def _backend(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, a
     return made, json.loads(settings)
 
 
-def _native(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, model: Path) -> Made:
+def _behind_proxy(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, model: Path) -> Made:
     settings = repository.engine_args(str(model), facts, choice)
     device = next((group for group in devices(host) if {*choice.devices} & {*group.indices}), None)
     if choice.environment and device and device.compute_capability < AMPERE:
         settings["attention_backend"] = READY_MADE
+    inside = dict(IN_A_CONTAINER)  # the image has all that vLLM needs
+    around = environment_changes(runtime.python, choice) if choice.runtime == "native" else inside
     made = proxy.repository(
         runtime.server.name,
         engine=repository.ENGINE,
         python=runtime.python,
         settings=settings,
-        env={**environment_changes(runtime.python, choice), **dict(SETTINGS), **NATIVELY},
+        env={**around, **dict(SETTINGS), **NATIVELY},
         facts=facts,
         choice=choice,
+        replicas=replicas(choice),
     )
     return made, settings
 
@@ -180,11 +184,11 @@ def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
     """
     if not options.lora:
         return _Adapters()
-    if choice.runtime == "native":
+    if choice.runtime == "native" or choice.replicas > 1:
         raise InfeasibleError(
             "TW-L34",
-            tr("LoRA adapters are served by Triton's own vLLM backend, which is not available natively"),
-            tr("Serve from NVIDIA's image, or merge the adapter into the model."),
+            tr("LoRA adapters are served by Triton's own vLLM backend, which runs one replica in NVIDIA's image"),
+            tr("Serve from NVIDIA's image with --replicas 1, or merge the adapter into the model."),
         )
     if len({suggest_name(name) for name in options.lora}) < len(options.lora):
         raise InfeasibleError(
