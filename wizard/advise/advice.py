@@ -137,6 +137,8 @@ class Choice:
     """The same as TensorRT-LLM defines it: share of the memory free after loading, for the KV cache; None for other
     stacks.
     """
+    step_tokens: int | None = None
+    """Most tokens of an engine step, for which the activations are counted; None: the engine's default."""
     speed: Speed | None = None
     correction_bytes: int = 0
     """Part of the overhead: the correction because servers on this machine used more than predicted (< 0: less)."""

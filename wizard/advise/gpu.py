@@ -240,6 +240,7 @@ def _choice(
         replicas=setup.replicas,
         gpu_memory_utilization=best.utilization,
         kv_cache_fraction=memory.kv_fraction(device, setup, best.memory) if of_free else None,
+        step_tokens=memory.step_tokens(device),
         speed=speed,
         warnings=(*unknown, *_warnings(facts, device, setup, best), *release.warnings),
         reasons=(*_reasons(facts, anatomy, device, setup, best), *used, release.reason),

@@ -172,7 +172,7 @@ def _pace(choice: Choice) -> int:
 
 
 def _used(choice: Choice) -> tuple[int, int]:
-    """Replicas on a GPU each use those that would be idle. Wider ones do not pool their caches: the fewest GPUs then."""
+    """Replicas on a GPU each use those that would be idle; wider ones do not pool their caches: few GPUs then."""
     return (1, -choice.replicas) if choice.gpus == 1 else (_gpus(choice), choice.replicas)
 
 

@@ -72,6 +72,8 @@ def arguments(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]:
     }
     if choice.memory.kv_capacity_tokens:
         settings["max_total_tokens"] = choice.memory.kv_capacity_tokens
+    if choice.step_tokens:
+        settings["chunked_prefill_size"] = choice.step_tokens
     if choice.tp > 1:
         settings["tp_size"] = choice.tp
     if choice.pp > 1:
