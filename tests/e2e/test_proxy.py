@@ -12,7 +12,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,9 @@ ENGINE = Engine(HERE / "fake_engine.py", every_setting=False)
 
 
 @contextlib.contextmanager
-def serving(scratch: Path, *, ready: bool = True, **settings: Any) -> Iterator[Served]:
+def serving(
+    scratch: Path, *, ready: bool = True, replicas: Sequence[dict[str, str]] = ({},), **settings: Any
+) -> Iterator[Served]:
     log = scratch / "engine.log"
     made = repository(
         "demo",
@@ -108,6 +110,7 @@ def serving(scratch: Path, *, ready: bool = True, **settings: Any) -> Iterator[S
         env={"LD_LIBRARY_PATH": None, "OF_THE_ENGINE": "yes"},
         facts=replace(GGUF, chat=ChatFormat("Say {{ messages[0].content }}", stop=("<|im_end|>",))),
         choice=CHOICE,
+        replicas=replicas,
     )
     with running_triton(write(made, scratch / "models"), scratch, ready=ready) as triton:
         yield Served(triton, log)
@@ -313,6 +316,40 @@ def test_a_dead_engine_ends_running_requests_and_is_reported_from_then_on(tmp_pa
         assert served.triton.process.poll() is None
         served.triton.process.send_signal(signal.SIGTERM)
         assert served.triton.process.wait(60) in ENDED
+
+
+def test_replicas_share_the_requests_and_the_rest_serves_on_when_one_dies(tmp_path: Path) -> None:
+    with serving(tmp_path, replicas=[{"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"}]) as served:
+
+        async def main() -> None:
+            async with grpc_aio.InferenceServerClient(served.grpc) as client:
+                hanging = [asyncio.create_task(ask(client, text_input="hang", max_tokens=9)) for _ in range(2)]
+                await asyncio.to_thread(wait_until, lambda: len(asked(served)) == 2)
+                first, second = engines(served).values()
+                os.kill(first, signal.SIGKILL)
+                done, waiting = await asyncio.wait(hanging, return_when=asyncio.FIRST_COMPLETED)
+                assert isinstance(done.pop().exception(), InferenceServerException)
+                answers = await asyncio.gather(*(ask(client, text_input="hi", max_tokens=3) for _ in range(8)))
+                assert [answer[-1][2] for answer in answers] == [3] * 8
+                assert proctable.group_members(second)
+                waiting.pop().cancel()
+
+        assert sorted(engines(served)) == ["0", "1"]
+        asyncio.run(main())
+        left = list(engines(served).values())
+        served.triton.process.send_signal(signal.SIGTERM)
+        assert served.triton.process.wait(60) in ENDED
+        wait_until(lambda: not any(proctable.group_members(pid) for pid in left))
+
+
+def engines(served: Served) -> dict[str, int]:
+    """The GPUs that each engine sees, and its process id."""
+    begun = [message for message in served.messages() if "pid" in message]
+    return {message["env"]["CUDA_VISIBLE_DEVICES"]: message["pid"] for message in begun}
+
+
+def asked(served: Served) -> list[dict[str, Any]]:
+    return [message for message in served.messages() if "ask" in message]
 
 
 def test_a_server_that_is_stopped_ends_the_engine_and_its_children(tmp_path: Path) -> None:
