@@ -285,8 +285,7 @@ def step(
     tokens = users + prompt
     touched = 1 - (1 - todo.expert_share) ** (tokens**k.skew) if todo.expert_share else 0.0
     native = todo.four_bit_experts and todo.gain > 1
-    older = k.older if device.compute_capability < OLDER else 1.0
-    bandwidth, fp16 = rates.bandwidth * older, rates.fp16 * older
+    bandwidth, fp16 = rates.bandwidth * older(k, device), rates.fp16 * older(k, device)
     reading = bandwidth * (k.experts4 if todo.four_bit_experts else k.experts)
     if todo.four_bit_experts and not native:
         reading = min(reading, k.widened_gb * 1e9)
@@ -311,6 +310,11 @@ def step(
     python = k.eager_us and k.eager_us + (k.packed_us if todo.packed else 0.0)
     eager = todo.layers * python * 1e-6
     return Step(weights + cached, linear + attention, max(launch, eager), reduce, max(seconds, eager))
+
+
+def older(k: Coefficients, device: Device) -> float:
+    """Share of the other GPUs' efficiency that this one reaches."""
+    return k.older if device.compute_capability < OLDER else 1.0
 
 
 def decode(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Setup, load: Load) -> tuple[float, Step]:

@@ -15,7 +15,7 @@ from wizard.kernel.text import one_line
 from wizard.kernel.units import duration, size
 from wizard.texts import advise
 from wizard.texts.units import gpus as gpus_words
-from wizard.texts.units import rate, room
+from wizard.texts.units import rate, room, users
 
 PROVIDERS = {"roofline": mark("the wizard's roofline model")}
 CONFIDENCE = {
@@ -163,6 +163,10 @@ def speed_sentence(speed: Speed | None) -> str:
         parts.append(tr("TTFT {time}", time=_seconds(first)))
         if speed.ttft_high_ms and speed.served != 1:
             parts.append(tr("{time} with all users at once", time=_seconds(speed.ttft_high_ms)))
+    if speed.users and speed.isl and speed.osl:
+        parts.append(
+            tr("with {users}, {isl:,} tokens in and {osl:,} out", users=users(speed.users), isl=speed.isl, osl=speed.osl)
+        )
     who = tr(PROVIDERS.get(speed.provider) or one_line(speed.provider))
     sure = tr(CONFIDENCE.get(speed.confidence, speed.confidence))
     return tr("{speed}. Confidence: {confidence}; source: {who}.", speed=", ".join(parts), confidence=sure, who=who)
