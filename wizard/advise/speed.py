@@ -301,7 +301,9 @@ def step(
     linear += todo.expert_ops * tokens / (peak * k.expert_compute)
     attention = todo.attention_ops * prompt * before / (fp16 * k.attention)
     moe = k.moe_us + (0.0 if native else k.unfused_us)
-    layer = k.layer_us + (k.older_us if device.compute_capability < OLDER else 0.0) + (k.packed_us if todo.packed else 0.0)
+    layer = (
+        k.layer_us + (k.older_us if device.compute_capability < OLDER else 0.0) + (k.packed_us if todo.packed else 0.0)
+    )
     layers = todo.layers * layer + todo.moe_layers * moe + todo.latent_layers * k.latent_us
     launch = (layers + k.step_us + k.request_us * users) * 1e-6
     added = all_reduce(tokens * todo.row_bytes, ranks, device, latency=k.link_us * 1e-6, share=k.link)

@@ -165,7 +165,12 @@ def speed_sentence(speed: Speed | None) -> str:
             parts.append(tr("{time} with all users at once", time=_seconds(speed.ttft_high_ms)))
     if speed.users and speed.isl and speed.osl:
         parts.append(
-            tr("with {users}, {isl:,} tokens in and {osl:,} out", users=users(speed.users), isl=speed.isl, osl=speed.osl)
+            tr(
+                "with {users}, {isl:,} tokens in and {osl:,} out",
+                users=users(speed.users),
+                isl=speed.isl,
+                osl=speed.osl,
+            )
         )
     who = tr(PROVIDERS.get(speed.provider) or one_line(speed.provider))
     sure = tr(CONFIDENCE.get(speed.confidence, speed.confidence))
