@@ -39,6 +39,8 @@ FREE = {
     "transformers": ("weights", "cache", "packed", "packed_us", "eager_us"),
 }
 # Kernels that widen weights read them no faster than those that multiply 4 bits (`weights4`).
+BEGIN = {"older": 1.0, "older_us": 50.0, "packed": 0.6, "packed_us": 10.0, "eager_us": 1_000.0}
+"""Where terms begin that the silicon sample does not have: a run does not depend on the run before."""
 BOUNDS = {"older": (0.5, 1.0), "weights": (0.4, 0.95), "packed": (0.2, 0.71), "compute": (0.3, 0.9)}
 SHARED = {"cache": (0.3, 0.95), "cache8": (0.3, 0.95)}
 SPREAD, FOLDS = 0.9, 5
@@ -65,7 +67,7 @@ def solve(points: list[Point], begin: Coefficients, names: tuple[str, ...]) -> C
     """``begin`` with ``names`` fitted to ``points``."""
     limits = [{**BOUNDS, **SHARED}.get(name, (0.01, 5_000.0)) for name in names]
     low, high = (np.log(np.array(column)) for column in zip(*limits, strict=True))
-    start = np.clip(np.log([getattr(begin, name) or 1.0 for name in names]), low + 1e-3, high - 1e-3)
+    start = np.clip(np.log([BEGIN.get(name) or getattr(begin, name) or 1.0 for name in names]), low + 1e-3, high - 1e-3)
 
     def made(values: np.ndarray) -> Coefficients:
         return replace(begin, **{name: math.exp(value) for name, value in zip(names, values, strict=True)})
@@ -115,20 +117,26 @@ def main() -> None:
         part, rest_text = _split(tail)
         for name in names:
             part = re.sub(rf"(?m)^{name} = .*$", f"{name} = {getattr(k, name):.4g}", part)
-        for grade, spread in spreads.items():
-            floor = max(spread, MEASURED.get(stack, {}).get(grade, 0.1))
-            part = re.sub(rf"(?m)^{grade} = .*$", f"{grade} = {floor:.2f}", part, count=1)
-        for narrow, wide in (("good", "fair"), ("fair", "rough")):
-            least = float(re.search(rf"(?m)^{narrow} = (.*)$", part)[1])  # type: ignore[index]
-            part = re.sub(rf"(?m)^{wide} = (.*)$", lambda m: f"{wide} = {max(least, float(m[1])):.2f}", part, count=1)
+        part = _with_ranges(part, spreads, MEASURED.get(stack, {}))
         text = head + mark + part + rest_text
     # The kernels of the API are those of an engine; too few of its points are of an older GPU.
-    for name in ("older", "older_us"):
-        value = re.search(rf"(?m)^{name} = .*$", text.partition("[stacks.trtllm-engine]")[2])
+    for term in ("older", "older_us"):
+        value = re.search(rf"(?m)^{term} = .*$", text.partition("[stacks.trtllm-engine]")[2])
         head, mark, tail = text.partition("[stacks.trtllm-llmapi]\n")
-        part, rest = _split(tail)
-        text = head + mark + re.sub(rf"(?m)^{name} = .*$", value[0] if value else "", part) + rest
+        part, rest_text = _split(tail)
+        text = head + mark + re.sub(rf"(?m)^{term} = .*$", value[0] if value else "", part) + rest_text
     OUT.write_text(text)
+
+
+def _with_ranges(part: str, spreads: dict[str, float], least: dict[str, float]) -> str:
+    """``part`` with the ranges of its grades, each at least as wide as that of the better grade."""
+    wide = 0.1
+    for grade in ("good", "fair", "rough"):
+        match = re.search(rf"(?m)^{grade} = (.*)$", part)
+        known = spreads.get(grade, float(match[1]) if match else wide)
+        wide = max(wide, known, least.get(grade, 0.0))
+        part = re.sub(rf"(?m)^{grade} = .*$", f"{grade} = {wide:.2f}", part, count=1)
+    return part
 
 
 def _split(tail: str) -> tuple[str, str]:

@@ -163,18 +163,13 @@ def speed_sentence(speed: Speed | None) -> str:
         parts.append(tr("TTFT {time}", time=_seconds(first)))
         if speed.ttft_high_ms and speed.served != 1:
             parts.append(tr("{time} with all users at once", time=_seconds(speed.ttft_high_ms)))
+    expected = ", ".join(parts)
     if speed.users and speed.isl and speed.osl:
-        parts.append(
-            tr(
-                "with {users}, {isl:,} tokens in and {osl:,} out",
-                users=users(speed.users),
-                isl=speed.isl,
-                osl=speed.osl,
-            )
-        )
+        load = {"users": users(speed.users), "isl": speed.isl, "osl": speed.osl}
+        expected = tr("{speed} (load: {users}, {isl:,} tokens in, {osl:,} out)", speed=expected, **load)
     who = tr(PROVIDERS.get(speed.provider) or one_line(speed.provider))
     sure = tr(CONFIDENCE.get(speed.confidence, speed.confidence))
-    return tr("{speed}. Confidence: {confidence}; source: {who}.", speed=", ".join(parts), confidence=sure, who=who)
+    return tr("{speed}. Confidence: {confidence}; source: {who}.", speed=expected, confidence=sure, who=who)
 
 
 def _seconds(ms: float) -> str:
