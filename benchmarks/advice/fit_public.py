@@ -40,8 +40,8 @@ FREE = {
 }
 # Kernels that widen weights read them no faster than those that multiply 4 bits (`weights4`).
 BEGIN = {
-    "weights": 0.91, "cache": 0.95, "cache8": 0.8, "compute": 0.7, "layer_us": 50.0, "step_us": 15.0, "request_us": 12.0,
-    "older": 1.0, "older_us": 50.0, "packed": 0.7, "packed_us": 1.0, "eager_us": 1_600.0,
+    "weights": 0.91, "cache": 0.95, "cache8": 0.8, "compute": 0.7, "layer_us": 50.0, "step_us": 15.0,
+    "request_us": 12.0, "older": 1.0, "older_us": 50.0, "packed": 0.7, "packed_us": 1.0, "eager_us": 1_600.0,
 }  # fmt: skip
 """Where the terms begin: a run does not depend on the run before."""
 BOUNDS = {"older": (0.5, 1.0), "weights": (0.4, 0.95), "packed": (0.2, 0.71), "compute": (0.3, 0.9)}
