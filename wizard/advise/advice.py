@@ -62,7 +62,7 @@ class Speed:
 
     Attributes:
         tpot_ms: Milliseconds between two tokens of a user.
-        throughput_tokens_per_s: Tokens of all users together.
+        throughput_tokens_per_s: Output tokens of all users together, the time to the first token included.
         ttft_ms: Milliseconds from a request to its first token, as measured by a benchmark that starts with all users
             at once; None if users wait for one another.
         low: Lower end of the range of ``tpot_ms``.
@@ -73,6 +73,9 @@ class Speed:
         ttft_low_ms: The same as ``ttft_ms`` for a single prompt.
         ttft_high_ms: The same for the last of all users' simultaneous prompts.
         served: Users that the KV cache holds at once, which the figures are for; None if unknown.
+        users: Concurrent users of the load that the figures are for; None if unknown.
+        isl: Input tokens of each.
+        osl: Output tokens of each.
     """
 
     tpot_ms: float | None
@@ -86,6 +89,9 @@ class Speed:
     ttft_low_ms: float | None = None
     ttft_high_ms: float | None = None
     served: int | None = None
+    users: int | None = None
+    isl: int | None = None
+    osl: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,6 +117,9 @@ class Aiconfigurator:
             high=tpot * (1 + SPREAD),
             provider=data,
             confidence="fair",
+            users=load.users,
+            isl=load.isl,
+            osl=load.osl,
         )
 
 
