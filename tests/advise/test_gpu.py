@@ -387,8 +387,8 @@ def test_a_model_that_overflows_in_float16_runs_in_float32_where_there_is_no_bfl
 
 
 def test_such_a_model_is_not_served_quantised_where_there_is_no_bfloat16() -> None:
-    told = [text_of(each) for each in rejections("1xT4", facts_of(GEMMA, quantization_config=AWQ), stack="vllm")]
-    assert any("In float32, INT4 AWQ is not supported" in each or "int4_awq" in each for each in told)
+    reasons = [text_of(each) for each in rejections("1xT4", facts_of(GEMMA, quantization_config=AWQ), stack="vllm")]
+    assert any("In float32, INT4 AWQ is not supported" in each or "int4_awq" in each for each in reasons)
 
 
 def test_a_gptq_checkpoint_of_such_a_model_runs_in_bfloat16() -> None:
@@ -408,8 +408,8 @@ def test_gptq_runs_on_volta_unless_compressed_tensors_packed_it() -> None:
     weights = {"num_bits": 4, "type": "int", "group_size": 128, "symmetric": True, "strategy": "group"}
     groups = {"group_0": {"weights": weights}}
     packed = {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": groups}
-    told = [text_of(each) for each in rejections("2xV100", facts_of(LLAMA_8B, quantization_config=packed), **asked)]
-    assert any("compressed-tensors" in each and "7.5" in each for each in told)
+    reasons = [text_of(each) for each in rejections("2xV100", facts_of(LLAMA_8B, quantization_config=packed), **asked)]
+    assert any("compressed-tensors" in each and "7.5" in each for each in reasons)
     accepted = choices("1xL4", facts_of(LLAMA_8B, quantization_config=packed), **asked)
     assert {choice.dtype for choice in accepted} == {"bfloat16"}
 
