@@ -368,3 +368,52 @@ def test_the_budget_is_in_the_terms_of_the_stack_and_in_no_others(stack: str, ph
     shown = text_of(note)
     assert [term for term in terms if term in shown] == [term for term in terms if phrase and term.strip() in phrase]
     assert ("TensorRT-LLM" in (source(note) or "")) == stack.startswith("trtllm")
+
+
+GEMMA = "google/gemma-3-1b-it"
+
+
+def test_a_model_that_overflows_in_float16_runs_in_float32_where_there_is_no_bfloat16() -> None:
+    (accepted, rejected), normal = ask("1xT4", GEMMA, quantization="none", max_len=2048), choices("1xL4", GEMMA)
+    assert {choice.dtype for choice in accepted} == {"float32"}
+    assert {choice.stack for choice in accepted} <= {"vllm", "transformers"}
+    assert all("float32" in {note.code for note in choice.warnings} and choice.speed is None for choice in accepted)
+    vllm = next(choice for choice in accepted if choice.stack == "vllm")
+    half = next(choice for choice in normal if (choice.stack, choice.quantization) == ("vllm", "none"))
+    assert vllm.memory.weights_bytes == 2 * half.memory.weights_bytes
+    assert vllm.memory.kv_bytes_per_token > half.memory.kv_bytes_per_token
+    sglang = next(rejection for rejection in rejected if rejection.stack == "sglang")
+    assert "overflows in float16" in text_of(sglang)
+
+
+def test_such_a_model_is_not_served_quantised_where_there_is_no_bfloat16() -> None:
+    reasons = [text_of(each) for each in rejections("1xT4", facts_of(GEMMA, quantization_config=AWQ), stack="vllm")]
+    assert any("In float32, INT4 AWQ is not supported" in each or "int4_awq" in each for each in reasons)
+
+
+def test_a_gptq_checkpoint_of_such_a_model_runs_in_bfloat16() -> None:
+    accepted = choices("1xL4", facts_of(GEMMA, quantization_config=GPTQ), stack="vllm")
+    assert {choice.dtype for choice in accepted} == {"bfloat16"}
+
+
+def test_every_choice_names_the_version_of_its_engine() -> None:
+    made = [*choices("8xH100"), *choices("1xT4", GEMMA)]
+    assert all(choice.engine_version[:1].isdigit() for choice in made)
+    assert all(choice.engine_version in choice.release for choice in made if choice.runtime == "native")
+
+
+def test_gptq_runs_on_volta_unless_compressed_tensors_packed_it() -> None:
+    asked = {"stack": "vllm", "max_len": 2048}
+    assert choices("2xV100", facts_of(LLAMA_8B, quantization_config={**GPTQ, "desc_act": False}), **asked)
+    weights = {"num_bits": 4, "type": "int", "group_size": 128, "symmetric": True, "strategy": "group"}
+    groups = {"group_0": {"weights": weights}}
+    packed = {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": groups}
+    reasons = [text_of(each) for each in rejections("2xV100", facts_of(LLAMA_8B, quantization_config=packed), **asked)]
+    assert any("compressed-tensors" in each and "7.5" in each for each in reasons)
+    accepted = choices("1xL4", facts_of(LLAMA_8B, quantization_config=packed), **asked)
+    assert {choice.dtype for choice in accepted} == {"bfloat16"}
+
+
+def test_gpt_oss_runs_on_hopper_with_tensorrt_llm() -> None:
+    facts = facts_of("openai/gpt-oss-20b", quantization_config=MXFP4)
+    assert "trtllm-llmapi" in {choice.stack for choice in choices("8xH100", facts)}

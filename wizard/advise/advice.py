@@ -136,6 +136,10 @@ class Choice:
     """Name of the engine's environment (``profiles/environments``); empty if it has none, and in plans from when each
     stack had only one.
     """
+    engine_version: str = ""
+    """Version of the engine: of the image, of the wizard's environment, or as found in the user's Python; empty in
+    plans from before it was stated.
+    """
 
 
 @dataclass(frozen=True, slots=True)

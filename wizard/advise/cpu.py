@@ -216,6 +216,7 @@ def _fit(
         max_batch_size=users,
         max_seq_len=context,
         release=_release(env),
+        engine_version=env.engine_version,
         memory=needed,
         warnings=tuple(_warnings(host, facts, constraints, tokens, context)),
         reasons=tuple(_reasons(host, facts, env, users, context, needed)),

@@ -15,6 +15,7 @@ from wizard.advise.release import Resolved, resolve
 from wizard.advise.setup import Setup
 from wizard.advise.speed import estimate, load_of, why_unknown
 from wizard.catalog.checkpoints import ready
+from wizard.catalog.float16 import overflows
 from wizard.catalog.stacks import gpu_stacks, on_gpu
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
@@ -156,9 +157,13 @@ def _stages(facts: ModelFacts, device: Device, stack: str, tp: int, there: int) 
 
 
 def _dtype(facts: ModelFacts, device: Device, name: str) -> str:
-    """The dtype of unquantized parts: the checkpoint's; float16 before Ampere and for GPTQ."""
-    if name == "int4_gptq" or device.compute_capability < rules.BF16 or facts.dtype == "float16":
-        return "float16"
+    """The dtype of unquantized parts: the checkpoint's; float16 before Ampere and for GPTQ, unless it overflows."""
+    old = device.compute_capability < rules.BF16
+    packed = facts.quantization is not None and facts.quantization.method == "compressed-tensors"  # keeps its dtype
+    if (name == "int4_gptq" and not packed) or old or facts.dtype == "float16":
+        if not overflows(facts.architecture):
+            return "float16"
+        return "float32" if old else "bfloat16"
     return "bfloat16"
 
 
@@ -190,7 +195,9 @@ def _choice(
         return best
     there = len(device.indices) if constraints.max_gpus is None else min(constraints.max_gpus, len(device.indices))
     of_free = on_gpu(setup.stack).cache.counts_of == "free"
-    speed = estimate(facts, device, setup, load_of(best.users, best.length), best.memory.kv_capacity_tokens)
+    half = setup.dtype != "float32"  # no server was measured in float32
+    load = load_of(best.users, best.length)
+    speed = estimate(facts, device, setup, load, best.memory.kv_capacity_tokens) if half else None
     unknown = () if speed else (_no_speed(facts, device, setup),)
     choice = Choice(
         stack=setup.stack,
@@ -213,6 +220,7 @@ def _choice(
         reasons=(*_reasons(facts, anatomy, device, setup, best), release.reason),
         engine_python=constraints.engine_python and absolute(constraints.engine_python),
         environment=release.environment,
+        engine_version=release.engine_version,
     )
     if measured is None:
         return choice
@@ -242,7 +250,8 @@ def _against_constraints(facts: ModelFacts, setup: Setup, constraints: Constrain
 
 
 def _no_speed(facts: ModelFacts, device: Device, setup: Setup) -> Note:
-    return Note("speed", {"why": why_unknown(facts, device, setup)})
+    why = because("float32-speed") if setup.dtype == "float32" else why_unknown(facts, device, setup)
+    return Note("speed", {"why": why})
 
 
 def _warnings(facts: ModelFacts, device: Device, setup: Setup, best: Fit) -> Iterator[Note]:

@@ -213,13 +213,18 @@ class First:
 
 @dataclass(frozen=True, slots=True)
 class OnGpu:
-    """How a stack serves on GPUs."""
+    """How a stack serves on GPUs.
+
+    Attributes:
+        float32: The oldest GPU on which it computes in float32; None: it is not known to.
+    """
 
     oldest: Oldest
     formats: Formats
     splits: Splits
     cache: Cache
     memory: EngineMemory
+    float32: Oldest | None = None
 
 
 @dataclass(frozen=True, slots=True)

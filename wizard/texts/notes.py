@@ -219,6 +219,10 @@ NOTES: dict[str, Text] = {
     "desc-act": mark(
         "GPTQ with desc_act: when the model is split, every GPU keeps all scales, which takes slightly more memory."
     ),
+    "float32": mark(
+        "{model} overflows in float16 and the {gpu} does not support bfloat16, so the model runs in float32: twice the "
+        "memory, and slower."
+    ),
     "float16": mark(
         "The weights are bfloat16, which this GPU does not support, so the model runs in float16 (dtype half)."
     ),
