@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from wizard.advise.reasons import Note, Reason, Remedy
 
@@ -89,6 +90,26 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What is fetched to serve a choice.
+
+    Attributes:
+        ref: The repository, or the path of a model on this machine.
+        bytes: Size of its weights; None if unknown.
+        how: The weights are ``stored`` in the choice's format in the named repository, or in another, ``ready``
+            repository; or the named repository's are quantized while the engine is ``loading`` them, or while the
+            engine is built from them (``building``). ``assumed``: only a configuration was given, so no repository
+            is judged.
+        source: Source of the ID of a ``ready`` repository.
+    """
+
+    ref: str
+    bytes: int | None = None
+    how: Literal["stored", "ready", "loading", "building", "assumed"] = "stored"
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """A setup that can serve the model here."""
 
@@ -130,6 +151,8 @@ class Choice:
     """Name of the engine's environment (``profiles/environments``); empty if it has none, and in plans from when each
     stack had only one.
     """
+    checkpoint: Checkpoint | None = None
+    """What the plan fetches; None only in plans from when choices did not say it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,7 @@ CAUSES = {
     "users": ("users", "memory"),
     "tp": ("gpus", "max-gpus", "split", "group", "mig", "tp", "memory"),
     "pp": ("gpus", "max-gpus", "split", "mig", "pp"),
-    "quantization": ("quantization", "format", "model", "dtype", "memory", "image"),
+    "quantization": ("checkpoint", "quantization", "format", "model", "dtype", "memory", "image"),
     "kv_dtype": ("kv-dtype",),
     "gpu_memory_utilization": ("busy", "memory", "context", "users"),
     "max_gpus": ("max-gpus", "gpus", "memory"),

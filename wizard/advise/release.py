@@ -139,7 +139,7 @@ def _in_containers(
         why = because("older-vllm", release=resolved.release)
     other = _native(host, facts, device, setup, why)
     if isinstance(other, Obstacle) or (
-        isinstance(resolved, Resolved) and _engine(resolved, setup) >= _engine(other, setup)
+        isinstance(resolved, Resolved) and engine_of(resolved, setup) >= engine_of(other, setup)
     ):
         return resolved
     return other
@@ -152,7 +152,7 @@ def _in_cuda_12(facts: ModelFacts, device: Device, setup: Setup) -> bool:
     return any(broken(older) is None for older in old)
 
 
-def _engine(resolved: Resolved, setup: Setup) -> tuple[int, ...]:
+def engine_of(resolved: Resolved, setup: Setup) -> tuple[int, ...]:
     """Version of the engine."""
     if resolved.runtime == "native":
         return version(resolved.release.rpartition(" ")[2])

@@ -43,6 +43,7 @@ REMEDIES = {
     "sixteen-bits": mark("the model's 16-bit repository"),
     "another-stack": mark("another stack"),
     "another-checkpoint": mark("another checkpoint of the model"),
+    "find-checkpoint": mark("a repository of this model in {format}: pass its ID instead"),
     "other-repository": mark("another repository for this model"),
     "per-tensor-fp8": mark("a per-tensor FP8 repository"),
     "padded-repository": mark("a repository whose weights are padded for this split"),
