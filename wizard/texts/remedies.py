@@ -58,6 +58,7 @@ REMEDIES = {
     "gguf-or-driver": mark(
         "Use a GGUF file of this model (llama.cpp serves it on the CPU) or, if this machine has a GPU, fix its driver."
     ),
+    "other-model": mark("another model that fits: {model}"),
     "other-gguf": mark("Use another GGUF file."),
     "other-file": mark("Use the {asked} file of this model instead."),
     "as-reason-says": mark("Fix the problem described above."),
