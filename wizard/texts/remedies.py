@@ -58,7 +58,7 @@ REMEDIES = {
     "gguf-or-driver": mark(
         "Use a GGUF file of this model (llama.cpp serves it on the CPU) or, if this machine has a GPU, fix its driver."
     ),
-    "other-model": mark("another model that fits: {model}"),
+    "other-model": mark("{model}, which fits this machine"),
     "other-gguf": mark("Use another GGUF file."),
     "other-file": mark("Use the {asked} file of this model instead."),
     "as-reason-says": mark("Fix the problem described above."),
@@ -122,6 +122,7 @@ def text(remedies: Sequence[Remedy], *, flags: bool = True) -> str:
     for at, item in enumerate(remedies):
         if at and item.code in INSIDE:
             each[at] = each[at][:1].lower() + each[at][1:]
+    each[:-1] = [way.rstrip(".") for way in each[:-1]]  # a sentence that others follow
     return tr(OR).join(each)
 
 
