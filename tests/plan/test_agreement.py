@@ -43,7 +43,7 @@ def fetched(plan: Plan) -> tuple[str, int]:
     return next(word for word in argv if "/" in word and not word.startswith("/")), step.estimate.download_bytes
 
 
-def every(advice: Advice) -> list[Choice]:
+def one_per_format(advice: Advice) -> list[Choice]:
     """One choice of each stack and format."""
     return list({(choice.stack, choice.quantization): choice for choice in advice.choices}.values())
 
@@ -53,7 +53,7 @@ def every(advice: Advice) -> list[Choice]:
 def test_the_plan_fetches_what_the_choice_describes(facts: ModelFacts, where: str, tmp_path: Path) -> None:
     host = machine(where)
     for quantization in ASKED:
-        for choice in every(advise(host, facts, Constraints(quantization=quantization))):
+        for choice in one_per_format(advise(host, facts, Constraints(quantization=quantization))):
             assert choice.checkpoint is not None
             try:
                 plan = build(host, facts, choice, Workspace.at(str(tmp_path)))

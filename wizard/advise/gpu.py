@@ -271,11 +271,20 @@ def _warnings(facts: ModelFacts, device: Device, setup: Setup, best: Fit, fetche
         yield Note("busy", {"holders": device.holders})
     if fetched.how != "stored":
         values: dict[str, Param] = {"format": setup.quantization, "ref": fetched.ref, "size_bytes": fetched.bytes}
-        yield Note(f"checkpoint-{fetched.how}", {**values, "stack": setup.stack}, fetched.source)
+        yield Note(_NOTES[fetched.how], {**values, "stack": setup.stack}, fetched.source)
     if facts.gated and fetched.how != "ready":  # whether a ready repository is gated is not known
         yield GATED
     if facts.chat is None and facts.local:
         yield NO_TEMPLATE
+
+
+_NOTES = {
+    "ready": "checkpoint-ready",
+    "loading": "checkpoint-loading",
+    "building": "checkpoint-building",
+    "assumed": "checkpoint-assumed",
+}
+"""Code of the note about a checkpoint that is not served as it is stored."""
 
 
 def _weights_note(anatomy: Anatomy, setup: Setup, bill: Memory, fetched: Checkpoint) -> Note:

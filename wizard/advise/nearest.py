@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from wizard.advise.advice import Rejection
-from wizard.advise.reasons import Remedy
+from wizard.advise.reasons import do
 from wizard.catalog.models import CuratedModel, curated
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
@@ -49,5 +49,5 @@ def with_models(host: Host, facts: ModelFacts, rejections: Sequence[Rejection]) 
     first, *others = rejections
     if first.code not in CODES:
         return list(rejections)
-    named = tuple(Remedy("other-model", {}, {"model": model.ref}) for model in nearest(host, facts, curated()))
+    named = tuple(do("other-model", model=model.ref) for model in nearest(host, facts, curated()))
     return [replace(first, remedies=(*first.remedies, *named)), *others]

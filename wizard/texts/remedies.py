@@ -122,7 +122,7 @@ def text(remedies: Sequence[Remedy], *, flags: bool = True) -> str:
     for at, item in enumerate(remedies):
         if at and item.code in INSIDE:
             each[at] = each[at][:1].lower() + each[at][1:]
-    each[:-1] = [way.rstrip(".") for way in each[:-1]]  # a sentence that others follow
+    each[:-1] = [before.rstrip(".") for before in each[:-1]]  # a sentence that others follow
     return tr(OR).join(each)
 
 
