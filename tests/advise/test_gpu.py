@@ -96,7 +96,7 @@ def test_what_is_only_unpacked_is_no_reason_to_take_another_checkpoint_unasked()
     assert "--quantization fp8" in remedy_of(why)
     asked = choices("3xA100", quantization="fp8")
     assert {(choice.stack, choice.quantization) for choice in asked} == {("vllm", "fp8")}
-    assert {"weight-only", "requantize"} <= {note.code for note in asked[0].warnings}
+    assert {"weight-only", "checkpoint-assumed"} <= {note.code for note in asked[0].warnings}
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,10 @@ def test_as_published_tries_no_other_format() -> None:
 
 def test_another_checkpoint_is_named_as_one() -> None:
     for choice in choices("8xH100"):
-        assert ("requantize" in {note.code for note in choice.warnings}) == (choice.quantization != "none")
+        codes = {"checkpoint-assumed", "checkpoint-building"} & {note.code for note in choice.warnings}
+        assert bool(codes) == (choice.quantization != "none")
     stored = choices("8xH100", facts_of(LLAMA_8B, quantization_config=AWQ))
-    assert not any("requantize" in {note.code for note in choice.warnings} for choice in stored)
+    assert not any("checkpoint-assumed" in {note.code for note in choice.warnings} for choice in stored)
 
 
 def test_an_fp8_cache_is_tried_where_16_bits_do_not_fit() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from wizard.advise.reasons import Note, Reason, Remedy
 
@@ -95,6 +96,26 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What is fetched to serve a choice.
+
+    Attributes:
+        ref: The repository, or the path of a model on this machine.
+        bytes: Size of its weights; None if unknown.
+        how: The weights are ``stored`` in the choice's format in the named repository, or in another, ``ready``
+            repository; or the named repository's are quantized while the engine is ``loading`` them, or while the
+            engine is built from them (``building``). ``assumed``: only a configuration was given, so no repository
+            is judged.
+        source: Source of the ID of a ``ready`` repository.
+    """
+
+    ref: str
+    bytes: int | None = None
+    how: Literal["stored", "ready", "loading", "building", "assumed"] = "stored"
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """A setup that can serve the model here."""
 
@@ -140,6 +161,8 @@ class Choice:
     """Version of the engine: of the image, of the wizard's environment, or as found in the user's Python; empty in
     plans from before it was stated.
     """
+    checkpoint: Checkpoint | None = None
+    """What the plan fetches; None only in plans from when choices did not say it."""
 
 
 @dataclass(frozen=True, slots=True)

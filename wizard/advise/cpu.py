@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wizard.advise import calibration, engine_python
-from wizard.advise.advice import DEFAULT_USERS, GATED, NO_TEMPLATE, Choice, Constraints, Memory, Rejection
+from wizard.advise.advice import DEFAULT_USERS, GATED, NO_TEMPLATE, Checkpoint, Choice, Constraints, Memory, Rejection
 from wizard.advise.compatibility import obstacles
 from wizard.advise.reasons import Note, Obstacle, Reason, because, change, do
 from wizard.catalog import stacks
@@ -220,6 +220,7 @@ def _fit(
         memory=needed,
         warnings=tuple(_warnings(host, facts, constraints, tokens, context)),
         reasons=tuple(_reasons(host, facts, env, users, context, needed)),
+        checkpoint=Checkpoint(facts.location, facts.weight_bytes),
     )
 
 

@@ -141,7 +141,7 @@ def _in_containers(
         why = because("older-vllm", release=resolved.release)
     other = _native(host, facts, device, setup, why)
     if isinstance(other, Obstacle) or (
-        isinstance(resolved, Resolved) and _engine(resolved, setup) >= _engine(other, setup)
+        isinstance(resolved, Resolved) and version(resolved.engine_version) >= version(other.engine_version)
     ):
         return resolved
     return other
@@ -152,14 +152,6 @@ def _in_cuda_12(facts: ModelFacts, device: Device, setup: Setup) -> bool:
     broken = _judge(needed(facts, device, setup), device, setup, None)
     old = (release for release in _images(setup).releases if driver.cuda(release) == driver.EVERYWHERE)
     return any(broken(older) is None for older in old)
-
-
-def _engine(resolved: Resolved, setup: Setup) -> tuple[int, ...]:
-    """Version of the engine."""
-    if resolved.runtime == "native":
-        return version(resolved.release.rpartition(" ")[2])
-    (image,) = _images(setup).named(resolved.release)
-    return version(image.engine)
 
 
 def _images(setup: Setup) -> Images:

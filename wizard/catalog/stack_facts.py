@@ -106,11 +106,28 @@ class Models:
 
 
 @dataclass(frozen=True, slots=True)
+class Online:
+    """Formats into which the engine itself quantizes 16-bit weights while loading them.
+
+    Attributes:
+        formats: The formats.
+        layer_by_layer: First version that quantizes each layer as soon as it is read; an older one first needs all
+            16-bit weights on the GPUs. ``none``: every version needs them.
+    """
+
+    formats: tuple[str, ...]
+    layer_by_layer: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Formats:
     """Weight formats that a stack computes with.
 
     Attributes:
         gpus: Format → its GPUs; other formats are not supported.
+        methods: A checkpoint's ``quant_method``s that the engine loads; empty: it is not judged by them.
+        online: None: it serves weights only as they are stored.
         unpacked: Fallback if tensor cores do not multiply a format: its weights are unpacked; empty: the format is not
             supported then.
         checkpoints: Exceptions by the checkpoint's producer.
@@ -119,6 +136,8 @@ class Formats:
 
     source: str
     gpus: dict[str, Gpus]
+    methods: tuple[str, ...] = ()
+    online: Online | None = None
     unpacked: tuple[Unpacked, ...] = ()
     checkpoints: tuple[Checkpoints, ...] = ()
     models: Models | None = None

@@ -18,13 +18,24 @@ LINKS = {"nvlink": "NVLink", "bridge": mark("NVLink bridges between pairs"), "pc
 
 def _weights(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     values = {**fields, "flag": f"--quantization {params['format']}", "parameters": count(_whole(params["parameters"]))}
-    stored = mark(
+    return (tr(_WEIGHTS[str(params["how"])], **values),)
+
+
+_WEIGHTS = {
+    "stored": mark(
         "{format} ({flag}), as stored in the checkpoint: {size} of weights per GPU for {parameters} parameters."
-    )
-    other = mark(
+    ),
+    "assumed": mark(
         "{format} ({flag}), from a different checkpoint: {size} of weights per GPU for {parameters} parameters."
-    )
-    return (tr(stored if params["stored"] else other, **values),)
+    ),
+    "ready": mark("{format} ({flag}), from {ref}: {size} of weights per GPU for {parameters} parameters."),
+    "loading": mark(
+        "{format} ({flag}), quantized while loading: {size} of weights per GPU for {parameters} parameters."
+    ),
+    "building": mark(
+        "{format} ({flag}), quantized for the engine: {size} of weights per GPU for {parameters} parameters."
+    ),
+}
 
 
 def _memory(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
@@ -51,17 +62,12 @@ def _few_users(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     return (text,)
 
 
-def _requantize(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
-    if params["ref"]:
-        return (tr("This requires another checkpoint of the model, in {format}: use {ref}.", **fields),)
+def _assumed(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     word = FORMATS[str(params["format"])].label.split()[-1]
     return (tr(_SEARCH, word=word, **fields),)
 
 
-_SEARCH = mark(
-    "This needs the weights in {format}: search the Hub for the model's name and {word}, unless the plan "
-    "quantizes them."
-)
+_SEARCH = mark("This needs the weights in {format}: search the Hub for the model's name and {word}.")
 
 
 def _calibrated(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
@@ -198,7 +204,15 @@ NOTES: dict[str, Text] = {
         "identical machines can run the same setup."
     ),
     "busy": mark("Other processes use GPU memory: {holders}. The plan uses only free memory."),
-    "requantize": _requantize,
+    "checkpoint-assumed": _assumed,
+    "checkpoint-ready": mark("The download is {ref}: this model in {format}, {size}."),
+    "checkpoint-loading": mark(
+        "{stack} quantizes to {format} while loading: the download is {ref} in 16 bits, {size}, which takes "
+        "longer than loading {format} weights."
+    ),
+    "checkpoint-building": mark(
+        "The download is {ref} in 16 bits, {size}; it is quantized here, before the engine is built."
+    ),
     "calibrated": _calibrated,
     "calibration-damaged": lambda _, fields: (str(fields["damage"]),),
     "untried-processor": _untried,

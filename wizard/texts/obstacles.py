@@ -80,6 +80,15 @@ _NEEDS = mark("{what} needs compute capability {wanted}; the {gpu} has {capabili
 _MULTIPLY = mark("Tensor cores support {format} on compute capability {wanted} or higher; the {gpu} has {capability}.")
 
 TEXTS: dict[str, Text] = {
+    # -- the checkpoint
+    "no-checkpoint": mark(
+        "No repository of {model} in {format} is known to the wizard, and {stack} does not quantize to it while "
+        "loading."
+    ),
+    "sixteen-while-loading": mark(
+        "This release needs all 16-bit weights on the GPU before it quantizes them to {format}: {size} per GPU, but "
+        "only {free} is free."
+    ),
     # -- the machine
     "processor": mark("The server environment supports {wanted}; this machine is {machine}."),
     "libc": mark("Triton's wheel needs glibc {glibc} or newer; this system has {libc}."),
