@@ -1,7 +1,7 @@
 """Speed on the CPU: bytes read per token over the measured memory bandwidth, and the work of the cores. Pure.
 
 A token reads every active weight and the KV cache once, multiplies it, and its threads meet after every operation of a
-layer. With llama.cpp on few cores reading and multiplying do not hide each other. Constants of the engine:
+layer. The tokens of several users are multiplied like those of a prompt, at the latest when the weights are read. Constants of the engine:
 ``[cpu.speed]`` in ``profiles/stacks``, fitted by ``benchmarks/advice/cpu_speed.py``.
 """
 
@@ -67,8 +67,9 @@ def token_seconds(todo: Work, engine: CpuSpeed, rates: CpuRates, *, users: int, 
     """Seconds between two tokens of each of ``users`` with ``context`` preceding tokens."""
     experts = todo.expert_bytes * min(1.0, todo.share * users)
     reading = (todo.dense_bytes + experts + users * context * todo.cache_bytes) / rates.bandwidth
-    multiplying = users * todo.weights / (engine.decode_weights * rates.cores)
-    return reading + multiplying + todo.layers * engine.layer_us * 1e-6
+    single = reading + todo.weights / (engine.decode_weights * rates.cores)
+    together = users * todo.weights / (engine.prefill_weights * rates.cores)  # a batch of tokens, as in a prompt
+    return max(single, together) + todo.layers * engine.layer_us * 1e-6
 
 
 def prompt_seconds(todo: Work, engine: CpuSpeed, rates: CpuRates, tokens: int) -> float:

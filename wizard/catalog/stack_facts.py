@@ -227,8 +227,8 @@ class CpuSpeed:
     """Constants of an engine's speed on the CPU; formulas: `wizard.advise.cpu_speed`.
 
     Attributes:
-        decode_weights: Weights that a core multiplies per second with one token.
-        prefill_weights: The same for each token of a prompt.
+        decode_weights: Weights that a core multiplies per second with one token, in addition to reading them.
+        prefill_weights: Weights that it multiplies per second with the tokens of a prompt, per token.
         layer_us: Microseconds per layer in which threads wait for each other.
         spread: Half of the range, as a factor minus 1.
     """
