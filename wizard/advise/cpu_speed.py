@@ -1,8 +1,8 @@
 """Speed on the CPU: bytes read per token over the measured memory bandwidth, and the work of the cores. Pure.
 
 A token reads every active weight and the KV cache once, multiplies it, and its threads meet after every operation of a
-layer. The tokens of several users are multiplied like those of a prompt, at the latest when the weights are read. Constants of the engine:
-``[cpu.speed]`` in ``profiles/stacks``, fitted by ``benchmarks/advice/cpu_speed.py``.
+layer. With few users reading takes longest; with many, their tokens are multiplied like those of a prompt. Constants of
+the engine: ``[cpu.speed]`` in ``profiles/stacks``, fitted by ``benchmarks/advice/cpu_speed.py``.
 """
 
 from __future__ import annotations
