@@ -7,8 +7,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise import calibration, engine_python
-from wizard.advise.advice import DEFAULT_USERS, GATED, NO_TEMPLATE, Checkpoint, Choice, Constraints, Memory, Rejection
+from wizard.advise import calibration, cpu_speed, engine_python
+from wizard.advise.advice import (
+    DEFAULT_USERS,
+    GATED,
+    NO_TEMPLATE,
+    Checkpoint,
+    Choice,
+    Constraints,
+    Memory,
+    Rejection,
+    Speed,
+)
 from wizard.advise.compatibility import obstacles
 from wizard.advise.reasons import Note, Obstacle, Reason, because, change, do
 from wizard.catalog import stacks
@@ -120,7 +130,22 @@ def _candidates(
     fit = _fit(host, facts, constraints, replace(env, server_bytes=server), budget, stack)
     if isinstance(fit, Obstacle):
         return [], [_rejection(facts, constraints, fit, stack)]
+    fit = replace(fit, speed=_speed(host, facts, fit, past))
+    if host.is_here and past.rates_of(host) is None and on_cpu(stack).speed:
+        fit = replace(fit, reasons=(*fit.reasons, Note("cpu-unmeasured")))
     return [calibration.corrected(fit, measured, server - env.server_bytes) if measured else fit], []
+
+
+def _speed(host: Host, facts: ModelFacts, choice: Choice, past: calibration.Calibration) -> Speed | None:
+    """The speed if the processor of ``host`` was measured."""
+    return cpu_speed.estimate(
+        facts,
+        on_cpu(choice.stack).speed,
+        past.rates_of(host),
+        cache_bytes=choice.memory.kv_bytes_per_token,
+        users=choice.max_batch_size,
+        length=choice.max_seq_len,
+    )
 
 
 def _release(env: Environment) -> str:

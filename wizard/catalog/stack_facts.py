@@ -247,6 +247,24 @@ class OnGpu:
 
 
 @dataclass(frozen=True, slots=True)
+class CpuSpeed:
+    """Constants of an engine's speed on the CPU; formulas: `wizard.advise.cpu_speed`.
+
+    Attributes:
+        decode_weights: Weights that a core multiplies per second with one token, in addition to reading them.
+        prefill_weights: Weights that it multiplies per second with the tokens of a prompt, per token.
+        layer_us: Microseconds per layer in which threads wait for each other.
+        spread: Half of the range, as a factor minus 1.
+    """
+
+    decode_weights: float
+    prefill_weights: float
+    layer_us: float
+    spread: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class OnCpu:
     """How a stack serves from the host's memory.
 
@@ -255,6 +273,7 @@ class OnCpu:
         cache: Type of the KV cache.
         piece_tokens: Size of the chunks in which a prompt is evaluated.
         tokenizer_bytes: Memory per vocabulary entry.
+        speed: None: its speed is unknown.
     """
 
     file: str
@@ -262,6 +281,7 @@ class OnCpu:
     piece_tokens: int
     tokenizer_bytes: int
     source: str
+    speed: CpuSpeed | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,6 +196,9 @@ NOTES: dict[str, Text] = {
     ),
     "context-cut": mark("The context was reduced from {wanted:,} to {context:,} tokens to fit."),
     "gpu-unused": mark("GGUF files are served on the CPU; this machine's {gpu} is not used."),
+    "cpu-unmeasured": mark(
+        "Speed on this CPU: not estimated yet. `triton-wizard probe --measure` measures the memory bandwidth (2 s)."
+    ),
     "no-gpu-used": mark("No GPU is used: --max-gpus and --gpu-memory-utilization have no effect."),
     "speed": mark("Speed unknown: {why}."),
     "few-users": _few_users,

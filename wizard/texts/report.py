@@ -17,7 +17,10 @@ from wizard.texts import advise
 from wizard.texts.units import gpus as gpus_words
 from wizard.texts.units import rate, room, users
 
-PROVIDERS = {"roofline": mark("the wizard's roofline model")}
+PROVIDERS = {
+    "roofline": mark("the wizard's roofline model"),
+    "cpu-bandwidth": mark("memory bandwidth measured on this machine"),
+}
 CONFIDENCE = {
     "good": mark("high (this type of GPU was measured)"),
     "fair": mark("medium (close to what was measured)"),
