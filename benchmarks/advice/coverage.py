@@ -24,7 +24,7 @@ def score(point: Point) -> Score | None:
     speed = estimate(point.facts, point.device, point.setup, point.load, point.capacity)
     if speed is None or not (speed.tpot_ms and speed.low and speed.high and speed.served):
         return None
-    if point.what == "tpot_ms":
+    if point.metric == "tpot_ms":
         low, middle, high, measured = speed.low, speed.tpot_ms, speed.high, point.measured
     else:
         measured = speed.served / point.measured * 1e3

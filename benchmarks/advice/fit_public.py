@@ -60,7 +60,7 @@ def per_token(point: Point, k: Coefficients) -> float:
     rates, load = point.device.rates, point.load
     todo = work(point.facts, point.facts.anatomy, rates, point.setup)
     tpot = decode(todo, k, point.device, rates, point.setup, load)[0]
-    if point.what == "tpot_ms":
+    if point.metric == "tpot_ms":
         return tpot * 1e3 / point.measured
     first = first_token(todo, k, point.device, rates, point.setup, load)[0]
     return (first + (load.osl - 1) * tpot) / load.osl * point.measured / load.users
@@ -79,8 +79,8 @@ def solve(points: list[Point], begin: Coefficients, names: tuple[str, ...]) -> C
         k = made(values)
         return np.log([per_token(point, k) for point in points])
 
-    found = least_squares(residuals, start, bounds=(low, high), loss="soft_l1", f_scale=0.1, diff_step=1e-3)
-    return made(found.x)
+    fitted = least_squares(residuals, start, bounds=(low, high), loss="soft_l1", f_scale=0.1, diff_step=1e-3)
+    return made(fitted.x)
 
 
 def folds(points: list[Point]) -> list[set[str]]:

@@ -35,7 +35,7 @@ class Point:
     setup: Setup
     load: Load
     capacity: int | None
-    what: str
+    metric: str
     measured: float
 
     @property
@@ -67,7 +67,7 @@ def read(file: Path = FILE) -> list[Point]:
             setup=Setup(line["stack"], "bfloat16", line["format"], line["kv"], line["tp"]),
             load=Load(line["users"], line["isl"], line["osl"]),
             capacity=None if line.get("saturated") else EVERYBODY,
-            what=line["what"],
+            metric=line["metric"],
             measured=line["value"],
         )
         for line in content["points"]

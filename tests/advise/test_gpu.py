@@ -383,6 +383,7 @@ def test_a_model_that_overflows_in_float16_runs_in_float32_where_there_is_no_bfl
     half = next(choice for choice in normal if (choice.stack, choice.quantization) == ("vllm", "none"))
     assert vllm.memory.weights_bytes == 2 * half.memory.weights_bytes
     assert vllm.memory.kv_bytes_per_token > half.memory.kv_bytes_per_token
+    assert all("float32" in text_of(note) for choice in accepted for note in choice.reasons if note.code == "weights")
     sglang = next(rejection for rejection in rejected if rejection.stack == "sglang")
     assert "overflows in float16" in text_of(sglang)
 

@@ -305,6 +305,8 @@ def _weights_note(anatomy: Anatomy, setup: Setup, bill: Memory, fetched: Checkpo
         "size_bytes": bill.weights_bytes,
         "parameters": anatomy.parts.total,
     }
+    if setup.dtype == "float32":
+        values["dtype"] = setup.dtype
     return Note("weights", values)
 
 

@@ -18,7 +18,12 @@ LINKS = {"nvlink": "NVLink", "bridge": mark("NVLink bridges between pairs"), "pc
 
 def _weights(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     values = {**fields, "flag": f"--quantization {params['format']}", "parameters": count(_whole(params["parameters"]))}
-    return (tr(_WEIGHTS[str(params["how"])], **values),)
+    return (tr(_WIDENED if "dtype" in params else _WEIGHTS[str(params["how"])], **values),)
+
+
+_WIDENED = mark(
+    "{format}, to which the checkpoint's weights are converted: {size} of weights per GPU for {parameters} parameters."
+)
 
 
 _WEIGHTS = {
