@@ -11,6 +11,7 @@ from tests.advise.worlds import AWQ, BLOCKS, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, M
 from tests.values import GGUF
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Choice, Constraints, Rejection
+from wizard.advise.checkpoint import checkpoint
 from wizard.advise.gpu import candidates
 from wizard.catalog import stacks
 from wizard.model.facts import ModelFacts, Quantization
@@ -419,3 +420,11 @@ def test_gptq_runs_on_volta_unless_compressed_tensors_packed_it() -> None:
 def test_gpt_oss_runs_on_hopper_with_tensorrt_llm() -> None:
     facts = facts_of("openai/gpt-oss-20b", quantization_config=MXFP4)
     assert "trtllm-llmapi" in {choice.stack for choice in choices("8xH100", facts)}
+
+
+def test_a_gptq_repository_of_unknown_packing_is_not_fetched_for_volta() -> None:
+    facts = replace(facts_of(LLAMA_8B), source="hub", location="Qwen/Qwen3-0.6B")
+    assert checkpoint(facts, "vllm", "int4_gptq", (7, 0)) is None
+    fetched = checkpoint(facts, "vllm", "int4_gptq", (7, 5))
+    assert fetched
+    assert fetched.how == "ready"

@@ -13,6 +13,8 @@ from wizard.model.facts import ModelFacts
 
 METHODS = {"int4_awq": "awq", "int4_gptq": "gptq", "fp8_block": "fp8", "int8_sq": "compressed-tensors"}
 """``quant_method`` of a repository in a format if it has another name and the table of checkpoints does not tell."""
+ANY_FORMAT = "compressed-tensors"
+"""``quant_method`` that a repository in any format may have: llm-compressor writes it whatever the algorithm."""
 
 
 def checkpoint(
@@ -57,15 +59,21 @@ def ready(facts: ModelFacts, known: Formats, name: str, capability: Capability |
     if facts.local:
         return None
     for row in checkpoints.ready(facts.location):
-        if row.format == name and _loads(known, row.method or METHODS.get(name, name), name, capability):
+        methods = (row.method,) if row.method else (METHODS.get(name, name), ANY_FORMAT)
+        if row.format == name and _loads(known, methods, name, capability):
             return Checkpoint(row.ref, _bytes(facts, name), "ready", row.source)
     return None
 
 
-def _loads(known: Formats, method: str, name: str, capability: Capability | None) -> bool:
-    newer = (row.oldest for row in known.checkpoints if method.startswith(row.method) and name in row.formats)
-    old = capability is not None and any(capability < oldest for oldest in newer)
-    return not old and (not known.methods or method in known.methods)
+def _loads(known: Formats, methods: tuple[str, ...], name: str, capability: Capability | None) -> bool:
+    """Whether an engine with ``known`` formats loads a repository of the first of ``methods``; the GPU must be new
+    enough for each of them, because it is not known which one the repository has.
+    """
+    rows = [
+        row for row in known.checkpoints if any(each.startswith(row.method) for each in methods) and name in row.formats
+    ]
+    old = capability is not None and any(capability < row.oldest for row in rows)
+    return not old and (not known.methods or methods[0] in known.methods)
 
 
 def _bytes(facts: ModelFacts, name: str) -> int | None:
