@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from wizard.model.on_disk import Entry
     from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan
+    from wizard.probe.cpu_rates import CpuRates
     from wizard.probe.host import Host
     from wizard.probe.live import Monitor
     from wizard.repository.lint import Report
@@ -144,6 +145,32 @@ def calibration(workspace: Workspace) -> Calibration:
     from wizard.serve.calibration import kept
 
     return kept(workspace)
+
+
+def measure_cpu(host: Host, workspace: Workspace) -> CpuRates:
+    """Measure how fast this machine's processor reads memory, and store it for `advise`; takes some 2 seconds.
+
+    Raises:
+        HostError: TW-P16 if it cannot be measured.
+        WorkspaceError: TW-K03 if the workspace is not writable.
+    """
+    from wizard.advise.calibration import processor
+    from wizard.kernel.errors import HostError, WorkspaceError
+    from wizard.kernel.language import tr
+    from wizard.probe.cpu_rates import measured
+    from wizard.serve.calibration import keep_rates
+
+    try:
+        rates = measured(processor(host), host.cpu.cores)
+    except (OSError, MemoryError) as error:
+        message = tr("cannot measure the processor: {error}", error=str(error) or tr("not enough memory"))
+        raise HostError("TW-P16", message, tr("Free some memory and try again.")) from error
+    try:
+        keep_rates(workspace, rates)
+    except OSError as error:
+        message = tr("cannot write to the workspace {folder}: {error}", folder=workspace.root, error=error.strerror)
+        raise WorkspaceError("TW-K03", message, tr("Choose another folder with --workspace DIR.")) from error
+    return rates
 
 
 def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None) -> Advice:

@@ -30,7 +30,9 @@ from wizard.catalog.speed import Coefficients
 START = Coefficients(
     weights=0.9, weights4=0.75, experts=0.6, experts4=0.6, widened_gb=2_000, cache=0.8, cache8=0.6, compute=0.65,
     skew=0.9, expert_compute=0.2, narrow=0.5, attention=0.5, layer_us=50, moe_us=20, unfused_us=10, latent_us=20,
-    eager_us=0, step_us=100, request_us=10, link_us=4.5, link=0.6, first_us=20_000, first=1.2, first_experts=1.5,
+    eager_us=0, step_us=100, request_us=10, older=1.0, older_us=0, packed=0.7,
+    packed_us=0, link_us=4.5, link=0.6,
+    first_us=20_000, first=1.2, first_experts=1.5,
     queue=0.05,
 )  # fmt: skip
 LOW = {

@@ -32,14 +32,17 @@ SHAPE: Anatomy = FACTS.anatomy
 ALL = ("vllm", "transformers", "trtllm-llmapi", "trtllm-engine")
 TRTLLM = ("trtllm-llmapi", "trtllm-engine")
 FIRST: dict[tuple[str, str], Capability] = {
-    **{("vllm", name): (7, 5) for name in ("fp8", "fp8_block", "int8_sq", "int4_awq", "int4_gptq", "nvfp4")},
+    **{("vllm", name): (7, 5) for name in ("fp8", "fp8_block", "int8_sq", "int4_awq", "nvfp4")},
     **{("vllm", name): (7, 5) for name in ("int4_wo", "int8_wo")},
     ("vllm", "none"): (7, 0),
+    ("vllm", "int4_gptq"): (7, 0),
     ("vllm", "mxfp4"): (8, 0),
     **{(stack, name): (8, 0) for stack in TRTLLM for name in ("none", "int4_awq", "int4_gptq")},
     **{(stack, name): (8, 9) for stack in TRTLLM for name in ("fp8", "w4a8_awq")},
     **{(stack, "fp8_block"): (9, 0) for stack in TRTLLM},
-    **{(stack, name): (10, 0) for stack in TRTLLM for name in ("nvfp4", "mxfp4")},
+    **{(stack, "nvfp4"): (10, 0) for stack in TRTLLM},
+    ("trtllm-engine", "mxfp4"): (10, 0),
+    ("trtllm-llmapi", "mxfp4"): (9, 0),
     **{("trtllm-engine", name): (8, 0) for name in ("int8_sq", "int8_wo", "int4_wo")},
 }
 """Stack and format → the first capability that runs it."""

@@ -11,6 +11,7 @@ from tests.advise.worlds import AWQ, BLOCKS, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, M
 from tests.values import GGUF
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Choice, Constraints, Rejection
+from wizard.advise.checkpoint import checkpoint
 from wizard.advise.gpu import candidates
 from wizard.catalog import stacks
 from wizard.model.facts import ModelFacts, Quantization
@@ -96,7 +97,7 @@ def test_what_is_only_unpacked_is_no_reason_to_take_another_checkpoint_unasked()
     assert "--quantization fp8" in remedy_of(why)
     asked = choices("3xA100", quantization="fp8")
     assert {(choice.stack, choice.quantization) for choice in asked} == {("vllm", "fp8")}
-    assert {"weight-only", "requantize"} <= {note.code for note in asked[0].warnings}
+    assert {"weight-only", "checkpoint-assumed"} <= {note.code for note in asked[0].warnings}
 
 
 @pytest.mark.parametrize(
@@ -117,9 +118,10 @@ def test_as_published_tries_no_other_format() -> None:
 
 def test_another_checkpoint_is_named_as_one() -> None:
     for choice in choices("8xH100"):
-        assert ("requantize" in {note.code for note in choice.warnings}) == (choice.quantization != "none")
+        codes = {"checkpoint-assumed", "checkpoint-building"} & {note.code for note in choice.warnings}
+        assert bool(codes) == (choice.quantization != "none")
     stored = choices("8xH100", facts_of(LLAMA_8B, quantization_config=AWQ))
-    assert not any("requantize" in {note.code for note in choice.warnings} for choice in stored)
+    assert not any("checkpoint-assumed" in {note.code for note in choice.warnings} for choice in stored)
 
 
 def test_an_fp8_cache_is_tried_where_16_bits_do_not_fit() -> None:
@@ -379,3 +381,61 @@ def test_the_budget_is_in_the_terms_of_the_stack_and_in_no_others(stack: str, ph
     shown = text_of(note)
     assert [term for term in terms if term in shown] == [term for term in terms if phrase and term.strip() in phrase]
     assert ("TensorRT-LLM" in (source(note) or "")) == stack.startswith("trtllm")
+
+
+GEMMA = "google/gemma-3-1b-it"
+
+
+def test_a_model_that_overflows_in_float16_runs_in_float32_where_there_is_no_bfloat16() -> None:
+    (accepted, rejected), normal = ask("1xT4", GEMMA, quantization="none", max_len=2048), choices("1xL4", GEMMA)
+    assert {choice.dtype for choice in accepted} == {"float32"}
+    assert {choice.stack for choice in accepted} <= {"vllm", "transformers"}
+    assert all("float32" in {note.code for note in choice.warnings} and choice.speed is None for choice in accepted)
+    vllm = next(choice for choice in accepted if choice.stack == "vllm")
+    half = next(choice for choice in normal if (choice.stack, choice.quantization) == ("vllm", "none"))
+    assert vllm.memory.weights_bytes == 2 * half.memory.weights_bytes
+    assert vllm.memory.kv_bytes_per_token > half.memory.kv_bytes_per_token
+    assert all("float32" in text_of(note) for choice in accepted for note in choice.reasons if note.code == "weights")
+    sglang = next(rejection for rejection in rejected if rejection.stack == "sglang")
+    assert "overflows in float16" in text_of(sglang)
+
+
+def test_such_a_model_is_not_served_quantised_where_there_is_no_bfloat16() -> None:
+    reasons = [text_of(each) for each in rejections("1xT4", facts_of(GEMMA, quantization_config=AWQ), stack="vllm")]
+    assert any("In float32, INT4 AWQ is not supported" in each or "int4_awq" in each for each in reasons)
+
+
+def test_a_gptq_checkpoint_of_such_a_model_runs_in_bfloat16() -> None:
+    accepted = choices("1xL4", facts_of(GEMMA, quantization_config=GPTQ), stack="vllm")
+    assert {choice.dtype for choice in accepted} == {"bfloat16"}
+
+
+def test_every_choice_names_the_version_of_its_engine() -> None:
+    made = [*choices("8xH100"), *choices("1xT4", GEMMA)]
+    assert all(choice.engine_version[:1].isdigit() for choice in made)
+    assert all(choice.engine_version in choice.release for choice in made if choice.runtime == "native")
+
+
+def test_gptq_runs_on_volta_unless_compressed_tensors_packed_it() -> None:
+    asked = {"stack": "vllm", "max_len": 2048}
+    assert choices("2xV100", facts_of(LLAMA_8B, quantization_config={**GPTQ, "desc_act": False}), **asked)
+    weights = {"num_bits": 4, "type": "int", "group_size": 128, "symmetric": True, "strategy": "group"}
+    groups = {"group_0": {"weights": weights}}
+    packed = {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": groups}
+    reasons = [text_of(each) for each in rejections("2xV100", facts_of(LLAMA_8B, quantization_config=packed), **asked)]
+    assert any("compressed-tensors" in each and "7.5" in each for each in reasons)
+    accepted = choices("1xL4", facts_of(LLAMA_8B, quantization_config=packed), **asked)
+    assert {choice.dtype for choice in accepted} == {"bfloat16"}
+
+
+def test_gpt_oss_runs_on_hopper_with_tensorrt_llm() -> None:
+    facts = facts_of("openai/gpt-oss-20b", quantization_config=MXFP4)
+    assert "trtllm-llmapi" in {choice.stack for choice in choices("8xH100", facts)}
+
+
+def test_a_gptq_repository_of_unknown_packing_is_not_fetched_for_volta() -> None:
+    facts = replace(facts_of(LLAMA_8B), source="hub", location="Qwen/Qwen3-0.6B")
+    assert checkpoint(facts, "vllm", "int4_gptq", (7, 0)) is None
+    fetched = checkpoint(facts, "vllm", "int4_gptq", (7, 5))
+    assert fetched
+    assert fetched.how == "ready"

@@ -46,12 +46,12 @@ BREAKS: dict[str, tuple[str, str, Setup, str, str]] = {
     "AWQ begins at 7.5": (LLAMA_8B, "V100", setup("vllm", "int4_awq", HALF), "format", "7.5"),
     "NVFP4 is unpacked from 7.5 on": (LLAMA_8B, "V100", setup("vllm", "nvfp4", HALF), "format", "7.5"),
     "NVFP4 in TensorRT-LLM begins at 10.0": (LLAMA_8B, "8xH100", setup("trtllm-llmapi", "nvfp4"), "format", "10.0"),
-    "MXFP4 in TensorRT-LLM begins at 10.0": (
+    "MXFP4 in TensorRT-LLM begins at 9.0": (
         "openai/gpt-oss-20b",
-        "8xH100",
+        "3xA100",
         setup("trtllm-llmapi", "mxfp4"),
         "format",
-        "10.0",
+        "9.0",
     ),
     "tiles of the kernels that unpack": (QWEN_72B, "4xA10", setup("vllm", "fp8", tp=4), "group", "--tp 2"),
     "MXFP4 begins at 8.0": ("openai/gpt-oss-20b", "1xT4", setup("vllm", "mxfp4", HALF), "format", "8.0"),
@@ -70,7 +70,6 @@ BREAKS: dict[str, tuple[str, str, Setup, str, str]] = {
     "stages count too": (LLAMA_8B, "8xH100", setup("vllm", tp=4, pp=4), "gpus", "--tp 2"),
     "Transformers runs on one GPU": (LLAMA_8B, "8xH100", setup("transformers", tp=2), "split", "--tp 1"),
     "FP8 KV cache in vLLM begins at 8.9": (LLAMA_8B, "3xA100", setup("vllm", kv="fp8"), "kv-dtype", "auto"),
-    "GPTQ wants float16": (LLAMA_8B, "3xA100", setup("vllm", "int4_gptq"), "dtype", "float16"),
     "no AWQ of Mixtral in TensorRT-LLM": (MIXTRAL, "3xA100", setup("trtllm-llmapi", "int4_awq"), "model", "vllm"),
     "Phi is 16 bits in TensorRT-LLM": (PHI, "3xA100", setup("trtllm-llmapi", "int4_awq"), "model", "vllm"),
     "engines want like stages": (LLAMA_8B, "3xA100", setup("trtllm-engine", pp=3), "split", "--pp 2"),

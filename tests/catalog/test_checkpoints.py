@@ -42,7 +42,10 @@ def test_the_file_has_only_known_keys() -> None:
     assert set(data) == {"families"}
     for family in data["families"]:
         assert set(family) == {"base", "checkpoints"}
-        assert all(set(checkpoint) == {"ref", "format", "source"} for checkpoint in family["checkpoints"])
+        assert all(
+            {"ref", "format", "source"} <= set(checkpoint) <= {"ref", "format", "source", "method"}
+            for checkpoint in family["checkpoints"]
+        )
 
 
 def test_no_hub_id_belongs_to_two_families() -> None:

@@ -94,7 +94,7 @@ def test_contradictions_are_tw_m05(config: dict[str, Any], changes: dict[str, An
 
 @pytest.mark.parametrize(
     "changes",
-    [{"vocab_size": None}, {"num_hidden_layers": None}, {"text_config": {"text_config": {}, "vocab_size": None}}],
+    [{"vocab_size": None}, {"num_hidden_layers": None}, {"text_config": {"vocab_size": None}}],
 )
 def test_what_is_missing_is_unknown(changes: dict[str, Any]) -> None:
     facts = describe(NOTHING, {**QWEN3, **changes})
@@ -113,7 +113,9 @@ def test_a_text_config_in_a_text_config_is_not_followed() -> None:
     nested: dict[str, Any] = {"text_config": QWEN3}
     for _ in range(500):
         nested = {"text_config": nested}
-    assert describe(NOTHING, nested).layers is None
+    with pytest.raises(ModelError, match="text_config is an object that contains another text_config") as caught:
+        describe(NOTHING, nested)
+    assert caught.value.code == "TW-M05"
 
 
 def test_types_of_layers_for_several_tokens_are_ignored() -> None:

@@ -75,7 +75,17 @@ def test_what_configs_say(config: dict[str, Any], name: str | None, bits: int | 
 def test_groups_that_differ_are_mixed() -> None:
     groups = {"a": {"weights": INT4}, "b": {"weights": FLOAT8}}
     quantization = quantization_of(quant_method="compressed-tensors", config_groups=groups)
-    assert (quantization.format, quantization.bits, quantization.detail) == (None, None, "mixed precision")
+    assert (quantization.format, quantization.bits, quantization.detail) == ("fp8", None, "mixed precision")
+    unknown = {**groups, "c": {"weights": {"num_bits": 3, "type": "int"}}}
+    assert quantization_of(quant_method="compressed-tensors", config_groups=unknown).format is None
+
+
+def test_mixed_precision_of_modelopt_counts_as_its_widest_format() -> None:
+    layers = {"layers.0.q_proj": {"quant_algo": "FP8"}, "layers.0.mlp": {"quant_algo": "NVFP4", "group_size": 16}}
+    mixed = {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": layers}
+    assert (quantization_of(**mixed).format, quantization_of(**mixed).detail) == ("fp8", "mixed precision")
+    strange = {**mixed, "quantized_layers": {**layers, "layers.1": {"quant_algo": "MXFP8"}}}
+    assert quantization_of(**strange).format is None
 
 
 @pytest.mark.parametrize(

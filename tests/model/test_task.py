@@ -13,7 +13,7 @@ from wizard.kernel.values import from_json, to_json
 from wizard.model import local
 from wizard.model.facts import ModelFacts
 from wizard.model.report import text
-from wizard.model.task import Task, of_config
+from wizard.model.task import Task, of_config, of_gguf
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLIC = json.loads((ROOT / "tests" / "model" / "configs" / "public.json").read_text())
@@ -102,3 +102,19 @@ def test_a_pipeline_of_diffusers_without_and_with_a_config(tmp_path: Path) -> No
 def test_pickled_weights_do_not_hide_the_task(tmp_path: Path) -> None:
     config = {"architectures": ["BertModel"], "model_type": "bert"}
     assert local.of_path(folder(tmp_path / "m", config, **{"pytorch_model__bin": b""}), "m").task == "embedding"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "architecture", "task"),
+    [
+        ({"qwen3.pooling_type": 3}, "qwen3", "embedding"),
+        ({"qwen3.pooling_type": 4}, "qwen3", "reranker"),
+        ({"qwen3.pooling_type": 0}, "qwen3", None),
+        ({"qwen3.pooling_type": "mean"}, "qwen3", None),
+        ({}, "bert", "embedding"),
+        ({}, "llama", None),
+        ({}, None, None),
+    ],
+)
+def test_the_task_in_a_gguf_header(metadata: dict[str, Any], architecture: str | None, task: str | None) -> None:
+    assert of_gguf(metadata, architecture) == task

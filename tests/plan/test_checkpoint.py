@@ -27,7 +27,7 @@ MODEL = replace(FACTS, ref="org/model")
 def test_weights_are_served_as_they_are_stored_or_as_the_stack_loads_them(
     stored: Quantization | None, chosen: str | None
 ) -> None:
-    check(replace(VLLM, quantization=chosen), replace(MODEL, quantization=stored), while_loading=("fp8",))
+    check(replace(VLLM, quantization=chosen), replace(MODEL, quantization=stored))
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_another_format_than_the_stored_one_is_refused(
     stored: Quantization | None, chosen: str | None, problem: str, todo: str
 ) -> None:
     with pytest.raises(InfeasibleError) as caught:
-        check(replace(VLLM, quantization=chosen), replace(MODEL, quantization=stored), while_loading=("fp8",))
+        check(replace(VLLM, quantization=chosen), replace(MODEL, quantization=stored))
     assert (caught.value.code, caught.value.what) == ("TW-L30", problem)
     assert todo in caught.value.todo
 

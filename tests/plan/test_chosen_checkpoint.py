@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.values import CHOICE
-from wizard.advise.advice import Choice
+from wizard.advise.advice import Checkpoint, Choice
+from wizard.advise.formats import weight_bytes
 from wizard.model.facts import Quantization
 from wizard.model.refs import parse_ref
 from wizard.model.shipped_configs import shipped
@@ -27,10 +28,17 @@ def test_a_ready_repository_takes_the_models_place() -> None:
     assert note.startswith(f"The served model is {chosen.location}: {FACTS.name} in ")
 
 
-def test_its_weights_are_those_of_all_gpus() -> None:
+def test_its_weights_are_those_of_the_whole_model_however_it_is_split() -> None:
     assert FACTS is not None
+    assert FACTS.anatomy is not None
     chosen, _ = checkpoint_of(FACTS, replace(AWQ, tp=2, pp=3))
-    assert chosen.weight_bytes == AWQ.memory.weights_bytes * 6
+    assert chosen.weight_bytes == weight_bytes(FACTS, FACTS.anatomy, "int4_awq").total
+
+
+def test_the_choices_own_checkpoint_is_fetched() -> None:
+    assert FACTS is not None
+    chosen, _ = checkpoint_of(FACTS, replace(AWQ, checkpoint=Checkpoint("me/mine", 5, "ready")))
+    assert (chosen.location, chosen.weight_bytes) == ("me/mine", 5)
 
 
 @pytest.mark.parametrize(

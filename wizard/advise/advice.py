@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from wizard.advise.reasons import Note, Reason, Remedy
 
@@ -74,7 +75,7 @@ class Speed:
 
     Attributes:
         tpot_ms: Milliseconds between two tokens of a user.
-        throughput_tokens_per_s: Tokens of all users together.
+        throughput_tokens_per_s: Output tokens of all users together, the time to the first token included.
         ttft_ms: Milliseconds from a request to its first token, as measured by a benchmark that starts with all users
             at once; None if users wait for one another.
         low: Lower end of the range of ``tpot_ms``.
@@ -104,6 +105,26 @@ class Speed:
     users: int | None = None
     isl: int | None = None
     osl: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What is fetched to serve a choice.
+
+    Attributes:
+        ref: The repository, or the path of a model on this machine.
+        bytes: Size of its weights; None if unknown.
+        how: The weights are ``stored`` in the choice's format in the named repository, or in another, ``ready``
+            repository; or the named repository's are quantized while the engine is ``loading`` them, or while the
+            engine is built from them (``building``). ``assumed``: only a configuration was given, so no repository
+            is judged.
+        source: Source of the ID of a ``ready`` repository.
+    """
+
+    ref: str
+    bytes: int | None = None
+    how: Literal["stored", "ready", "loading", "building", "assumed"] = "stored"
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +171,12 @@ class Choice:
     """Name of the engine's environment (``profiles/environments``); empty if it has none, and in plans from when each
     stack had only one.
     """
+    engine_version: str = ""
+    """Version of the engine: of the image, of the wizard's environment, or as found in the user's Python; empty in
+    plans from before it was stated.
+    """
+    checkpoint: Checkpoint | None = None
+    """What the plan fetches; None only in plans from when choices did not say it."""
 
     @property
     def gpus(self) -> int:

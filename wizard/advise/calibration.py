@@ -17,6 +17,7 @@ from wizard.catalog.stacks import facts, names
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import table
 from wizard.kernel.units import size
+from wizard.probe.cpu_rates import CpuRates
 from wizard.probe.host import Host
 
 FORMULAS = 3
@@ -73,10 +74,18 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """All measurements on this machine, oldest first, and the errors in the file that stores them."""
+    """All measurements on this machine, oldest first, the errors in the file that stores them, and the processor's
+    rates, None if they were not measured.
+    """
 
     measurements: tuple[Measurement, ...] = ()
     damage: str | None = None
+    cpu: CpuRates | None = None
+
+    def rates_of(self, host: Host) -> CpuRates | None:
+        """The rates measured with the processor and the cores of ``host``; None if they were not."""
+        same = self.cpu and (self.cpu.processor, self.cpu.cores) == (processor(host), host.cpu.cores)
+        return self.cpu if same else None
 
     def latest_of(self, server: str) -> Measurement | None:
         """The measurement of the last start of ``server``; None if its engine reported nothing."""

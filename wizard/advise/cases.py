@@ -233,7 +233,7 @@ def model(entry: dict[str, Any]) -> ModelFacts:
     mla = _mapping(entry.get("mla") or {}, "`mla`")
     return ModelFacts(
         ref=ref,
-        source="hub",
+        source="case",
         location=ref,
         name=re.split(r"[/\\]", ref)[-1],
         architecture=None,

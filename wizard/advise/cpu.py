@@ -7,10 +7,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise import calibration, engine_python
-from wizard.advise.advice import DEFAULT_USERS, GATED, NO_TEMPLATE, Choice, Constraints, Memory, Rejection
+from wizard.advise import calibration, cpu_speed, engine_python, service
+from wizard.advise.advice import (
+    DEFAULT_USERS,
+    GATED,
+    NO_TEMPLATE,
+    Checkpoint,
+    Choice,
+    Constraints,
+    Memory,
+    Rejection,
+    Speed,
+)
 from wizard.advise.compatibility import obstacles
-from wizard.advise.reasons import Note, Obstacle, Reason, because, change, do
+from wizard.advise.reasons import Note, Obstacle, because, change, do
 from wizard.catalog import stacks
 from wizard.catalog.environments import Environment, environment_of
 from wizard.catalog.stack_facts import OnCpu
@@ -120,7 +130,21 @@ def _candidates(
     fit = _fit(host, facts, constraints, replace(env, server_bytes=server), budget, stack)
     if isinstance(fit, Obstacle):
         return [], [_rejection(facts, constraints, fit, stack)]
+    fit = replace(fit, speed=_speed(host, facts, fit, constraints, past))
+    if slow := service.too_slow(fit.speed, constraints):
+        return [], [_rejection(facts, constraints, slow, stack)]
+    if host.is_here and past.rates_of(host) is None and on_cpu(stack).speed:
+        fit = replace(fit, reasons=(*fit.reasons, Note("cpu-unmeasured")))
     return [calibration.corrected(fit, measured, server - env.server_bytes) if measured else fit], []
+
+
+def _speed(
+    host: Host, facts: ModelFacts, choice: Choice, constraints: Constraints, past: calibration.Calibration
+) -> Speed | None:
+    """The speed if the processor of ``host`` was measured."""
+    load = service.load_of(constraints, choice.max_batch_size, choice.max_seq_len)
+    cache = choice.memory.kv_bytes_per_token
+    return cpu_speed.estimate(facts, on_cpu(choice.stack).speed, past.rates_of(host), load, cache)
 
 
 def _release(env: Environment) -> str:
@@ -156,7 +180,7 @@ def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str
     elif constraints.runtime not in (None, "native"):
         why = because("cpu-runtime", stack=stack, runtime=constraints.runtime)
         barriers.append(Obstacle("runtime", why, (change(runtime="native"),)))
-    for name, value in (("tp", constraints.tp), ("pp", constraints.pp)):
+    for name, value in (("tp", constraints.tp), ("pp", constraints.pp), ("replicas", constraints.replicas)):
         if value not in (None, 1):
             why = because("cpu-split", stack=stack, option=name, value=value)
             barriers.append(Obstacle(name, why, (change(**{name: 1}),)))
@@ -168,15 +192,9 @@ def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str
         quantization = constraints.quantization
         why = because("file-stored", stored=stored, asked=quantization)
         barriers.append(Obstacle("quantization", why, (do("other-file", asked=quantization),)))
-    if constraints.max_len and facts.max_context and constraints.max_len > facts.max_context:
-        why = beyond_training(facts.max_context, constraints.max_len)
-        barriers.append(Obstacle("context", why, (change(max_len=facts.max_context),)))
+    if long := service.too_long(facts, constraints):
+        barriers.append(long)
     return barriers
-
-
-def beyond_training(most: int, tokens: int) -> Reason:
-    """Why a context of ``tokens`` tokens is not possible with a model that was trained for ``most``."""
-    return because("trained-context", most=most, asked=tokens)
 
 
 def _against_model(facts: ModelFacts, stack: str) -> list[Obstacle]:
@@ -197,10 +215,11 @@ def _fit(
         return Obstacle("memory", because("unknown-free-memory", why=why), (do("as-reason-says"),))
     users, engine = constraints.users or DEFAULT_USERS, on_cpu(stack)
     longest = longest_context(facts, engine, users=users, server_bytes=env.server_bytes, budget=budget)
-    tokens = constraints.max_len or min(facts.max_context or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
+    asked = constraints.max_len or service.request_tokens(constraints)
+    tokens = asked or min(facts.max_context or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
     context = tokens if tokens <= longest else longest
-    if (constraints.max_len and context < tokens) or context < min(LEAST_CONTEXT, tokens):
-        least = min(tokens, constraints.max_len or LEAST_CONTEXT)
+    if (asked and context < tokens) or context < min(LEAST_CONTEXT, tokens):
+        least = min(tokens, asked or LEAST_CONTEXT)
         return _too_large(facts, constraints, engine, env, budget, longest, least)
     needed = bill(facts, engine, users=users, context=context, server_bytes=env.server_bytes, budget=budget)
     if needed is None:
@@ -216,9 +235,11 @@ def _fit(
         max_batch_size=users,
         max_seq_len=context,
         release=_release(env),
+        engine_version=env.engine_version,
         memory=needed,
         warnings=tuple(_warnings(host, facts, constraints, tokens, context)),
         reasons=tuple(_reasons(host, facts, env, users, context, needed)),
+        checkpoint=Checkpoint(facts.location, facts.weight_bytes),
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise import calibration, engine_python, memory, rules, service
-from wizard.advise.advice import GATED, NO_TEMPLATE, Choice, Constraints, Memory, Rejection
+from wizard.advise import calibration, checkpoint, engine_python, memory, rules, service
+from wizard.advise.advice import GATED, NO_TEMPLATE, Checkpoint, Choice, Constraints, Memory, Rejection
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LONGEST, Fit, fit
 from wizard.advise.formats import FORMATS
@@ -14,7 +14,8 @@ from wizard.advise.reasons import Note, Obstacle, Param, Remedy, because, change
 from wizard.advise.release import Resolved, resolve
 from wizard.advise.setup import Setup
 from wizard.advise.speed import estimate, why_unknown
-from wizard.catalog.checkpoints import ready
+from wizard.catalog.float16 import overflows
+from wizard.catalog.releases import version
 from wizard.catalog.stacks import gpu_stacks, on_gpu
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
@@ -168,7 +169,7 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
     elif constraints.as_published:
         names = (constraints.quantization if constraints.quantization in FORMATS else "none",)
     else:
-        names = (constraints.quantization,) if constraints.quantization in FORMATS else TRIED
+        names = (constraints.quantization,) if constraints.quantization in FORMATS else checkpoint.tried(facts, TRIED)
     kv = constraints.kv_dtype or (stored and stored.kv_dtype) or "auto"
     for stack in stacks:
         known = on_gpu(stack)
@@ -188,9 +189,13 @@ def _stages(facts: ModelFacts, device: Device, stack: str, tp: int, there: int) 
 
 
 def _dtype(facts: ModelFacts, device: Device, name: str) -> str:
-    """The dtype of unquantized parts: the checkpoint's; float16 before Ampere and for GPTQ."""
-    if name == "int4_gptq" or device.compute_capability < rules.BF16 or facts.dtype == "float16":
-        return "float16"
+    """The dtype of unquantized parts: the checkpoint's; float16 before Ampere and for GPTQ, unless it overflows."""
+    old = device.compute_capability < rules.BF16
+    packed = facts.quantization is not None and facts.quantization.method == "compressed-tensors"  # keeps its dtype
+    if (name == "int4_gptq" and not packed) or old or facts.dtype == "float16":
+        if not overflows(facts.architecture):
+            return "float16"
+        return "float32" if old else "bfloat16"
     return "bfloat16"
 
 
@@ -205,10 +210,10 @@ def _choice(
     anatomy = facts.anatomy
     if anatomy is None:
         raise AssertionError("checked before")
-    if why := _prevented(facts, anatomy, device, setup, constraints):
-        return why
-    if isinstance(release, Obstacle):
-        return release
+    ready = _prevented(facts, anatomy, device, setup, constraints) or release
+    if isinstance(ready, Obstacle):
+        return ready
+    release = ready
     setup = replace(setup, triton_bytes=memory.triton(setup.stack, release.runtime))
     engine = calibration.engine(setup.stack, release.release)
     measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
@@ -217,9 +222,13 @@ def _choice(
     best = many or fit(facts, anatomy, device, setup, constraints)
     if isinstance(best, Obstacle):
         return best
+    fetched = _fetched(facts, anatomy, device, setup, release)
     of_free = on_gpu(setup.stack).cache.counts_of == "free"
+    half = setup.dtype != "float32"  # no server was measured in float32
     load = service.load_of(constraints, best.users, best.length)
-    speed = estimate(facts, device, setup, load, best.memory.kv_capacity_tokens)
+    speed = estimate(facts, device, setup, load, best.memory.kv_capacity_tokens) if half else None
+    if isinstance(fetched, Obstacle):
+        return fetched
     if why := service.too_slow(speed, constraints):
         return why
     unknown = () if speed else (_no_speed(facts, device, setup),)
@@ -242,10 +251,12 @@ def _choice(
         kv_cache_fraction=memory.kv_fraction(device, setup, best.memory) if of_free else None,
         step_tokens=memory.step_tokens(device),
         speed=speed,
-        warnings=(*unknown, *_warnings(facts, device, setup, best), *release.warnings),
-        reasons=(*_reasons(facts, anatomy, device, setup, best), *used, release.reason),
+        warnings=(*unknown, *_warnings(facts, device, setup, best, fetched), *release.warnings),
+        reasons=(*_reasons(anatomy, device, setup, best, fetched), *used, release.reason),
         engine_python=constraints.engine_python and absolute(constraints.engine_python),
         environment=release.environment,
+        engine_version=release.engine_version,
+        checkpoint=fetched,
     )
     if measured is None:
         return choice
@@ -284,10 +295,24 @@ def _against_constraints(facts: ModelFacts, setup: Setup, constraints: Constrain
 
 
 def _no_speed(facts: ModelFacts, device: Device, setup: Setup) -> Note:
-    return Note("speed", {"why": why_unknown(facts, device, setup)})
+    why = because("float32-speed") if setup.dtype == "float32" else why_unknown(facts, device, setup)
+    return Note("speed", {"why": why})
 
 
-def _warnings(facts: ModelFacts, device: Device, setup: Setup, best: Fit) -> Iterator[Note]:
+def _fetched(
+    facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, release: Resolved
+) -> Checkpoint | Obstacle:
+    """What is fetched, or why nothing that is known can be served as ``setup``."""
+    fetched = checkpoint.checkpoint(facts, setup.stack, setup.quantization, device.compute_capability)
+    if fetched is None:
+        return checkpoint.unknown(facts, setup.stack, setup.quantization)
+    if fetched.how != "loading" or not checkpoint.whole_while_loading(setup.stack, version(release.engine_version)):
+        return fetched
+    room = device.free_bytes - on_gpu(setup.stack).memory.context_bytes
+    return checkpoint.too_large_to_load(facts, anatomy, setup.quantization, setup.gpus, room) or fetched
+
+
+def _warnings(facts: ModelFacts, device: Device, setup: Setup, best: Fit, fetched: Checkpoint) -> Iterator[Note]:
     yield from rules.warnings(facts, device, setup)
     if best.cut:
         yield Note("few-users", {"users": best.users, "tokens": best.length})
@@ -295,27 +320,34 @@ def _warnings(facts: ModelFacts, device: Device, setup: Setup, best: Fit) -> Ite
         yield Note("one-machine", {"count": device.named, "gpu": device.name, "here": len(device.indices)})
     if device.holders:
         yield Note("busy", {"holders": device.holders})
-    if setup.quantization != "none" and facts.quantization is None:
-        yield _another(facts, setup.quantization)
-    if facts.gated:
+    if fetched.how != "stored":
+        values: dict[str, Param] = {"format": setup.quantization, "ref": fetched.ref, "size_bytes": fetched.bytes}
+        yield Note(_NOTES[fetched.how], {**values, "stack": setup.stack}, fetched.source)
+    if facts.gated and fetched.how != "ready":  # whether a ready repository is gated is not known
         yield GATED
     if facts.chat is None and facts.local:
         yield NO_TEMPLATE
 
 
-def _another(facts: ModelFacts, name: str) -> Note:
-    """Where to get the checkpoint in another format: a known repository, or a search; with the source."""
-    known = next((checkpoint for checkpoint in ready(facts.location) if checkpoint.format == name), None)
-    return Note("requantize", {"format": name, "ref": known.ref if known else None}, known.source if known else None)
+_NOTES = {
+    "ready": "checkpoint-ready",
+    "loading": "checkpoint-loading",
+    "building": "checkpoint-building",
+    "assumed": "checkpoint-assumed",
+}
+"""Code of the note about a checkpoint that is not served as it is stored."""
 
 
-def _weights_note(facts: ModelFacts, anatomy: Anatomy, setup: Setup, bill: Memory) -> Note:
+def _weights_note(anatomy: Anatomy, setup: Setup, bill: Memory, fetched: Checkpoint) -> Note:
     values: dict[str, Param] = {
         "format": setup.quantization,
-        "stored": facts.quantization is not None or setup.quantization == "none",
+        "how": fetched.how,
+        "ref": fetched.ref,
         "size_bytes": bill.weights_bytes,
         "parameters": anatomy.parts.total,
     }
+    if setup.dtype == "float32":
+        values["dtype"] = setup.dtype
     return Note("weights", values)
 
 
@@ -335,9 +367,9 @@ def _memory_note(device: Device, setup: Setup, best: Fit) -> Note:
     return Note("memory", values, cache.source if cache.knob else None)
 
 
-def _reasons(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, best: Fit) -> Iterator[Note]:
+def _reasons(anatomy: Anatomy, device: Device, setup: Setup, best: Fit, fetched: Checkpoint) -> Iterator[Note]:
     bill = best.memory
-    yield _weights_note(facts, anatomy, setup, bill)
+    yield _weights_note(anatomy, setup, bill, fetched)
     if setup.replicas > 1:
         yield Note("replicas", {"replicas": setup.replicas, "gpus": setup.gpus, "users": best.users})
     if setup.gpus > 1:

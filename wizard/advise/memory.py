@@ -78,7 +78,7 @@ def weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> int:
     too low for Qwen2.5 7B, within 0.2 % for Llama 2 7B, 3.1 8B and 3.2 3B, Mistral 7B and Qwen2.5 14B.
     """
     parts = weight_bytes(facts, anatomy, setup.quantization)
-    total = rank_weights(parts, anatomy, setup.tp, setup.pp)
+    total = rank_weights(parts, anatomy, setup.tp, setup.pp) * setup.element_bytes // SIXTEEN
     engine = on_gpu(setup.stack).memory
     if engine.repacks_4bit and setup.quantization in ("int4_awq", "int4_gptq"):
         group = (facts.quantization and facts.quantization.group_size) or 128
@@ -86,7 +86,7 @@ def weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> int:
     if not engine.rotary_table:
         return total
     rotary = max((attention.key_dim for attention in anatomy.attention), default=0)
-    return total + (facts.max_context or 0) * rotary * SIXTEEN
+    return total + (facts.max_context or 0) * rotary * setup.element_bytes
 
 
 def block_ends(anatomy: Anatomy, setup: Setup) -> int:
@@ -178,16 +178,16 @@ def kept_tokens(layers: Attention, setup: Setup, tokens: int, step: int, block: 
 def activations(anatomy: Anatomy, setup: Setup, users: int, step: int) -> int:
     """Peak memory of a step that is freed afterwards, in bytes on one rank.
 
-    Feed-forward of a full step: 2 bytes × tokens × (two halves of the gated layer ÷ tp + 7 × hidden size); or the
-    output projection, twice its size plus two rows of the residual stream. Measured with vLLM 0.26.0 on an H200 and
-    predicted within 3 % of the larger; logs of vLLM 0.6 to 0.8 with 20,000 and 29,000 tokens within 4 %.
+    Feed-forward of a full step: 2 bytes (float32: 4) × tokens × (two halves of the gated layer ÷ tp + 7 × hidden
+    size); or the output projection, twice its size plus two rows of the residual stream. Measured with vLLM 0.26.0 on
+    an H200 and predicted within 3 % of the larger; logs of vLLM 0.6 to 0.8 with 20,000 and 29,000 tokens within 4 %.
     """
-    hidden, vocabulary = anatomy.hidden, anatomy.vocabulary
+    hidden, vocabulary, element = anatomy.hidden, anatomy.vocabulary, setup.element_bytes
     wide = max(anatomy.intermediate, (anatomy.expert_intermediate * anatomy.experts_per_token), 1)
     if on_gpu(setup.stack).memory.activations == "logits":
-        return SIXTEEN * step * (2 * wide + 7 * hidden) + 4 * users * vocabulary * 2
-    layer = SIXTEEN * step * (2 * wide // setup.tp + 7 * hidden)
-    head = SIXTEEN * (vocabulary * hidden // setup.tp + 2 * step * hidden)
+        return element * step * (2 * wide + 7 * hidden) + 4 * users * vocabulary * 2
+    layer = element * step * (2 * wide // setup.tp + 7 * hidden)
+    head = element * (vocabulary * hidden // setup.tp + 2 * step * hidden)
     return max(layer, head)
 
 

@@ -109,14 +109,18 @@ class Aiconfigurator:
         tpot, ttft = float(figures["tpot"]), float(figures["ttft"])
         if not (math.isfinite(tpot) and tpot > 0):
             return because("no-number")
+        start = ttft if math.isfinite(ttft) else tpot
         return Speed(
             tpot_ms=tpot,
-            throughput_tokens_per_s=load.users / tpot * 1e3,
+            throughput_tokens_per_s=load.users * load.osl / (start + (load.osl - 1) * tpot) * 1e3,
             ttft_ms=ttft if math.isfinite(ttft) else None,
             low=tpot / (1 + SPREAD),
             high=tpot * (1 + SPREAD),
             provider=data,
             confidence="fair",
+            users=load.users,
+            isl=load.isl,
+            osl=load.osl,
         )
 
 

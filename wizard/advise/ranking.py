@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import log
 from typing import Any
 
-from wizard.advise import cpu, engines, gpu, not_chat, rules, service, untried
+from wizard.advise import cpu, engines, gpu, nearest, not_chat, rules, service, untried
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.advise.comparison import behind, limit, no_speed, untested
@@ -40,7 +40,10 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
         past = NOTHING
     choices, rejections = _candidates(host, facts, constraints, past)
     if not choices:
-        return Advice(False, rejections=tuple(_with_nearest(host, facts, constraints, rejections, past)))
+        nearest_setup = _with_nearest(host, facts, constraints, rejections, past)
+        if constraints == Constraints():  # otherwise an option may be the cause
+            nearest_setup = nearest.with_models(host, facts, nearest_setup)
+        return Advice(False, rejections=tuple(nearest_setup))
     notes = {stack: engines.notes(stack, facts) for stack in {choice.stack for choice in choices}}
     ranked = [
         replace(choice, warnings=(*choice.warnings, *notes[choice.stack], *damaged(past)))
@@ -241,7 +244,7 @@ CAUSES = {
     "replicas": ("replicas",),
     "tp": ("gpus", "max-gpus", "split", "group", "mig", "tp", "memory"),
     "pp": ("gpus", "max-gpus", "split", "mig", "pp"),
-    "quantization": ("quantization", "format", "model", "dtype", "memory", "image"),
+    "quantization": ("checkpoint", "quantization", "format", "model", "dtype", "memory", "image"),
     "kv_dtype": ("kv-dtype",),
     "gpu_memory_utilization": ("busy", "memory", "context", "users"),
     "max_gpus": ("max-gpus", "gpus", "memory"),

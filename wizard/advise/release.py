@@ -37,6 +37,7 @@ class Resolved:
         reason: The chain of requirements.
         warnings: What works but the user should know.
         environment: As in `Choice.environment`.
+        engine_version: As in `Choice.engine_version`.
     """
 
     runtime: str
@@ -44,6 +45,7 @@ class Resolved:
     reason: Note
     warnings: tuple[Note, ...] = ()
     environment: str = ""
+    engine_version: str = ""
 
 
 def resolve(
@@ -139,7 +141,7 @@ def _in_containers(
         why = because("older-vllm", release=resolved.release)
     other = _native(host, facts, device, setup, why)
     if isinstance(other, Obstacle) or (
-        isinstance(resolved, Resolved) and _engine(resolved, setup) >= _engine(other, setup)
+        isinstance(resolved, Resolved) and version(resolved.engine_version) >= version(other.engine_version)
     ):
         return resolved
     return other
@@ -150,14 +152,6 @@ def _in_cuda_12(facts: ModelFacts, device: Device, setup: Setup) -> bool:
     broken = _judge(needed(facts, device, setup), device, setup, None)
     old = (release for release in _images(setup).releases if driver.cuda(release) == driver.EVERYWHERE)
     return any(broken(older) is None for older in old)
-
-
-def _engine(resolved: Resolved, setup: Setup) -> tuple[int, ...]:
-    """Version of the engine."""
-    if resolved.runtime == "native":
-        return version(resolved.release.rpartition(" ")[2])
-    (image,) = _images(setup).named(resolved.release)
-    return version(image.engine)
 
 
 def _images(setup: Setup) -> Images:
@@ -245,7 +239,7 @@ def _judge(
         if stack.image and stack.image.llm_api and not release.llm_api:
             lacking = because("no-llm-api", release=release.tag, engine=release.engine)
             yield Obstacle("image", lacking, (change(stack=stack.image.instead_in_older),))
-        yield from too_old(needs, setup, _version(own) if own else release.engine, release)
+        yield from too_old(needs, setup, own.engine_version if own else release.engine, release)
 
     return lambda release: next(broken(release), None)
 
@@ -295,7 +289,8 @@ def _resolved(
         about: dict[str, Param] = {"release": release.tag, "wanted": release.driver, "driver": host.driver_version}
         warnings = (Note("forward-compatibility", about, drivers().source),)
     note = Note("release", {"why": reason}, _source(known, facts))
-    return Resolved("docker", f"{release.tag}-{known.suffix}", note, warnings, own.name if own else "")
+    engine_version = own.engine_version if own else release.engine
+    return Resolved("docker", f"{release.tag}-{known.suffix}", note, warnings, own.name if own else "", engine_version)
 
 
 def _serves(facts: ModelFacts, device: Device, setup: Setup) -> Reason:
@@ -321,7 +316,7 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
             return Obstacle(first.code, both, (do("containers-need"), *first.remedies))
     if engine_env is None:
         return _no_environment(host, device, setup)
-    if broken := next(too_old(needs, setup, _version(engine_env), None), None):
+    if broken := next(too_old(needs, setup, engine_env.engine_version, None), None):
         return broken
     reason = because(
         "in-environment",
@@ -344,7 +339,7 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
         warnings = (Note("attention", {}, native.attention.source),)
     release = f"triton {front.triton}, {engine_env.engine_name}"
     note = Note("release", {"why": reason}, "profiles/environments")
-    return Resolved("native", release, note, warnings, engine_env.name)
+    return Resolved("native", release, note, warnings, engine_env.name, engine_env.engine_version)
 
 
 def _environment(host: Host, needs: tuple[Need, ...], device: Device, setup: Setup) -> Environment | None:
@@ -353,7 +348,7 @@ def _environment(host: Host, needs: tuple[Need, ...], device: Device, setup: Set
     """
     have = device.compute_capability
     usable = [env for env in engines(setup.stack) if driver.environment_obstacle(host, have, env) is None]
-    suiting = (env for env in usable if not any(too_old(needs, setup, _version(env), None)))
+    suiting = (env for env in usable if not any(too_old(needs, setup, env.engine_version, None)))
     return next(suiting, usable[0] if usable else None)
 
 
@@ -374,13 +369,9 @@ def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: En
         serves=_serves(facts, device, setup),
         prefix=python.prefix,
     )
-    return Resolved("native", f"triton {front.triton}, {title}", Note("release", {"why": reason}))
+    note = Note("release", {"why": reason})
+    return Resolved("native", f"triton {front.triton}, {title}", note, engine_version=has)
 
 
 def _short(cuda: str) -> str:
     return dots(version(cuda)[:2])
-
-
-def _version(env: Environment) -> str:
-    """Version of the engine in its own environment: ``vLLM 0.31.0 (…)`` is 0.31.0."""
-    return env.engine.split()[1]

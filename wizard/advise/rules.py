@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from wizard.advise.devices import Device
 from wizard.advise.formats import of
-from wizard.advise.reasons import Note, Obstacle, Reason, Remedy, because, change, do
+from wizard.advise.reasons import Note, Obstacle, Param, Reason, Remedy, because, change, do
 from wizard.advise.setup import Setup
 from wizard.catalog import stacks
 from wizard.catalog.stack_facts import Capability, Formats, Models
@@ -29,7 +29,7 @@ MULTIPLIED: dict[str, Capability] = {"fp8": (8, 9), "fp8_block": (8, 9), "nvfp4"
 
 def obstacles(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
     """Every rule that ``setup`` breaks on ``device``, the most fundamental first."""
-    yield from _machine(device, setup)
+    yield from _machine(facts, device, setup)
     yield from _format(facts, anatomy, device, setup)
     yield from _cache(device, setup)
     yield from _split(facts, anatomy, device, setup)
@@ -66,7 +66,7 @@ def _later(name: str, oldest: Capability, device: Device) -> dict[str, str | Cap
     return {"format": name, "wanted": oldest, "gpu": device.name, "capability": device.compute_capability}
 
 
-def _machine(device: Device, setup: Setup) -> Iterator[Obstacle]:
+def _machine(facts: ModelFacts, device: Device, setup: Setup) -> Iterator[Obstacle]:
     have, oldest = device.compute_capability, on_gpu(setup.stack).oldest.capability
     if have < oldest:
         why = because("stack-capability", stack=setup.stack, wanted=oldest, gpu=device.name, capability=have)
@@ -82,6 +82,20 @@ def _machine(device: Device, setup: Setup) -> Iterator[Obstacle]:
     if setup.dtype == "bfloat16" and have < BF16:
         why = because("no-bfloat16", wanted=BF16, gpu=device.name, capability=have)
         yield Obstacle("dtype", why, (do("float16"),))
+    if setup.dtype == "float32":
+        yield from _float32(facts, device, setup)
+
+
+def _float32(facts: ModelFacts, device: Device, setup: Setup) -> Iterator[Obstacle]:
+    """What prevents a model that overflows in float16 from running in float32."""
+    have, known = device.compute_capability, on_gpu(setup.stack).float32
+    about: dict[str, Param] = {"model": facts.name, "wanted": BF16, "gpu": device.name, "capability": have}
+    if known is None or have < known.capability:
+        why = because("float16-overflow", stack=setup.stack, **about)
+        yield Obstacle("dtype", why, (_newer_gpu(BF16), *instead(setup.stack)))
+    elif setup.quantization != "none":
+        why = because("float32-format", format=setup.quantization, **about)
+        yield Obstacle("dtype", why, (_newer_gpu(BF16), do("sixteen-bits")))
 
 
 def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
@@ -97,7 +111,11 @@ def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
         elif have < gpus.oldest:
             yield Obstacle("format", because("vllm-format", **_later(name, gpus.oldest, device)), _newer(gpus.oldest))
         elif (oldest := _exception(facts, known, name)) and have < oldest:
-            yield Obstacle("format", because("modelopt-format", **_later(name, oldest, device)), _newer(oldest))
+            yield Obstacle(
+                "format",
+                because("checkpoint-format", method=_method(facts), **_later(name, oldest, device)),
+                _newer(oldest),
+            )
     else:
         if gpus is None or not gpus.have(have):
             if gpus and gpus.oldest > have:
@@ -112,13 +130,17 @@ def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
 
 def _exception(facts: ModelFacts, known: Formats, name: str) -> Capability | None:
     """The oldest GPU for the format ``name`` if it depends on the checkpoint's producer."""
-    method = facts.quantization.method if facts.quantization else ""
+    method = _method(facts)
     rows = (
         checkpoint
         for checkpoint in known.checkpoints
         if name in checkpoint.formats and method.startswith(checkpoint.method)
     )
     return next((row.oldest for row in rows), None)
+
+
+def _method(facts: ModelFacts) -> str:
+    return facts.quantization.method if facts.quantization else ""
 
 
 def _cache(device: Device, setup: Setup) -> Iterator[Obstacle]:
@@ -128,8 +150,6 @@ def _cache(device: Device, setup: Setup) -> Iterator[Obstacle]:
     elif setup.kv_cache_dtype == "fp8" and oldest and have < oldest:
         why = because("fp8-cache", stack=setup.stack, capability=have)
         yield Obstacle("kv-dtype", why, (change(kv_dtype="auto"),))
-    if setup.quantization == "int4_gptq" and setup.dtype != "float16":
-        yield Obstacle("dtype", because("gptq-float16"), (do("float16"),))
 
 
 OTHER_CHECKPOINT = do("another-checkpoint")
@@ -229,6 +249,8 @@ def warnings(facts: ModelFacts, device: Device, setup: Setup) -> list[Note]:
         notes.append(Note(WEIGHT_ONLY, {"gpu": device.name, "format": setup.quantization}))
     if facts.quantization and facts.quantization.desc_act and setup.tp > 1:
         notes.append(Note("desc-act"))
-    if device.compute_capability < BF16 and facts.dtype == "bfloat16":
+    if setup.dtype == "float32":
+        notes.append(Note("float32", {"model": facts.name, "gpu": device.name}))
+    elif device.compute_capability < BF16 and facts.dtype == "bfloat16":
         notes.append(Note("float16"))
     return notes

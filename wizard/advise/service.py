@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil, inf
 
-from wizard.advise import cpu
 from wizard.advise.advice import Choice, Constraints, Speed
 from wizard.advise.devices import Device
-from wizard.advise.reasons import Note, Obstacle, because, change, do
+from wizard.advise.reasons import Note, Obstacle, Reason, because, change, do
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
 from wizard.catalog.goals import Goal, goal
@@ -48,15 +47,20 @@ def request_tokens(constraints: Constraints) -> int | None:
     return want.isl + want.osl
 
 
+def beyond_training(most: int, tokens: int) -> Reason:
+    """Why a context of ``tokens`` tokens is not possible with a model that was trained for ``most``."""
+    return because("trained-context", most=most, asked=tokens)
+
+
 def too_long(facts: ModelFacts, constraints: Constraints) -> Obstacle | None:
     """The obstacle if the model was not trained for such requests, or if they do not fit into the context asked for."""
     need, most, asked = request_tokens(constraints) or 0, facts.max_context, constraints.max_len
     if asked and most and asked > most:
-        return Obstacle("trained-context", cpu.beyond_training(most, asked), (change(max_len=most),))
+        return Obstacle("trained-context", beyond_training(most, asked), (change(max_len=most),))
     if asked and need > asked:
         return Obstacle("context", because("short-context", asked=asked, need=need), (change(max_len=need),))
     if most and need > most:
-        return Obstacle("trained-context", cpu.beyond_training(most, need), (do("shorter-requests"),))
+        return Obstacle("trained-context", beyond_training(most, need), (do("shorter-requests"),))
     return None
 
 

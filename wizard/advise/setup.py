@@ -39,4 +39,9 @@ class Setup:
     @property
     def kv_bytes(self) -> int:
         """Bytes of a KV cache element."""
-        return 1 if self.kv_cache_dtype == "fp8" else 2
+        return 1 if self.kv_cache_dtype == "fp8" else self.element_bytes
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an element in ``dtype``."""
+        return 4 if self.dtype == "float32" else 2

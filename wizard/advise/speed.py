@@ -31,6 +31,8 @@ in DeepSeek-V2, DeepSeek-V3 and Kimi-K2: ``qk_nope_head_dim``, ``qk_rope_head_di
 """
 FITTED_FORMATS = ("none", "fp8", "fp8_block", "nvfp4")
 """Formats of the dense rows in the fit; for others (AWQ: 16 to 21% off on an H200) the range is wider."""
+OLDER = (8, 6)
+"""GPUs below this compute capability (A100, V100, T4) have efficiency terms; those of 8.6 and 8.9 fit without."""
 PROVIDER = "roofline"
 UNMEASURED = "stack-unmeasured"
 """Code of the reason that a stack's speed is unknown: no coefficients were fitted to its servers."""
@@ -64,6 +66,7 @@ class Work:
         moe_layers: Layers with experts.
         latent_layers: Layers with multi-head latent attention.
         four_bit: Whether dense layers' weights have 4 bits.
+        packed: Whether kernels widen them to 16 bits (AWQ, GPTQ).
         four_bit_experts: Whether experts' weights have 4 bits.
         eight_bit_cache: Whether the KV cache has 8 bits.
         row_bytes: One token's row of the residual stream.
@@ -83,6 +86,7 @@ class Work:
     moe_layers: float
     latent_layers: float
     four_bit: bool
+    packed: bool
     four_bit_experts: bool
     eight_bit_cache: bool
     row_bytes: float
@@ -134,7 +138,7 @@ def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capaci
     waiting = users < load.users
     return Speed(
         tpot_ms=tpot * 1e3,
-        throughput_tokens_per_s=users / tpot,
+        throughput_tokens_per_s=users * load.osl / (first[0] + (load.osl - 1) * tpot),
         ttft_ms=None if waiting else first[1] * 1e3,
         low=tpot * 1e3 / (1 + spread),
         high=tpot * 1e3 * (1 + spread),
@@ -206,6 +210,7 @@ def work(facts: ModelFacts, anatomy: Anatomy, rates: Rates, setup: Setup) -> Wor
         moe_layers=anatomy.moe_layers / pp,
         latent_layers=sum(attention.layers for attention in anatomy.attention if attention.latent) / pp,
         four_bit=four_bit and not format_.experts_only,
+        packed=four_bit and not format_.experts_only and format_.compute == "fp16",
         four_bit_experts=four_bit,
         eight_bit_cache=setup.kv_bytes == 1,
         row_bytes=2.0 * anatomy.hidden,
@@ -275,27 +280,38 @@ def step(
     tokens = users + prompt
     touched = 1 - (1 - todo.expert_share) ** (tokens**k.skew) if todo.expert_share else 0.0
     native = todo.four_bit_experts and todo.gain > 1
-    reading = rates.bandwidth * (k.experts4 if todo.four_bit_experts else k.experts)
+    bandwidth, fp16 = rates.bandwidth * older(k, device), rates.fp16 * older(k, device)
+    reading = bandwidth * (k.experts4 if todo.four_bit_experts else k.experts)
     if todo.four_bit_experts and not native:
         reading = min(reading, k.widened_gb * 1e9)
-    weights = todo.dense_bytes / (k.weights4 if todo.four_bit else k.weights) / rates.bandwidth
+    share = k.packed if todo.packed else k.weights4 if todo.four_bit else k.weights
+    weights = todo.dense_bytes / share / bandwidth
     weights += todo.expert_bytes * touched / reading
     cache = users * (sum(each * min(context, window or context) for each, window in todo.cache) + todo.state_bytes)
     # Before Blackwell, attention kernels widen an 8-bit cache as they read it.
     narrow = todo.eight_bit_cache and device.compute_capability < (10, 0)
-    cached = cache / rates.bandwidth / (k.cache8 if narrow else k.cache)
-    peak = rates.fp16 * todo.gain**k.narrow
+    cached = cache / bandwidth / (k.cache8 if narrow else k.cache)
+    peak = fp16 * todo.gain**k.narrow
     linear = (todo.token_ops * tokens + todo.head_ops * users) / (peak * k.compute)
     linear += todo.expert_ops * tokens / (peak * k.expert_compute)
-    attention = todo.attention_ops * prompt * before / (rates.fp16 * k.attention)
+    attention = todo.attention_ops * prompt * before / (fp16 * k.attention)
     moe = k.moe_us + (0.0 if native else k.unfused_us)
-    layers = todo.layers * k.layer_us + todo.moe_layers * moe + todo.latent_layers * k.latent_us
+    layer = (
+        k.layer_us + (k.older_us if device.compute_capability < OLDER else 0.0) + (k.packed_us if todo.packed else 0.0)
+    )
+    layers = todo.layers * layer + todo.moe_layers * moe + todo.latent_layers * k.latent_us
     launch = (layers + k.step_us + k.request_us * users) * 1e-6
     added = all_reduce(tokens * todo.row_bytes, ranks, device, latency=k.link_us * 1e-6, share=k.link)
     reduce = 2 * todo.layers * added
     seconds = max(weights, linear) + cached + attention + launch + reduce
-    eager = todo.layers * k.eager_us * 1e-6
+    python = k.eager_us and k.eager_us + (k.packed_us if todo.packed else 0.0)
+    eager = todo.layers * python * 1e-6
     return Step(weights + cached, linear + attention, max(launch, eager), reduce, max(seconds, eager))
+
+
+def older(k: Coefficients, device: Device) -> float:
+    """Share of the other GPUs' efficiency that this one reaches."""
+    return k.older if device.compute_capability < OLDER else 1.0
 
 
 def decode(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Setup, load: Load) -> tuple[float, Step]:

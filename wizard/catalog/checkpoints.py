@@ -17,6 +17,8 @@ class Checkpoint:
     """The wizard's name of the weight format, as in `wizard.model.facts.Quantization.format`."""
     source: str
     """Source of the ID and the format."""
+    method: str = ""
+    """``quant_method`` of its config.json if it is not the usual one of the format; empty: the usual one."""
 
 
 @dataclass(frozen=True, slots=True)

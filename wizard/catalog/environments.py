@@ -85,6 +85,12 @@ class Environment:
         """Name and version of the engine without the part in parentheses: ``vLLM 0.31.0``."""
         return self.engine.partition(" (")[0]
 
+    @property
+    def engine_version(self) -> str:
+        """Version of the engine, or of the wheel that contains it: ``0.31.0`` of ``vLLM 0.31.0 (PyTorch …)``."""
+        words = [word.strip("(),") for word in self.engine.split()]
+        return next((word for word in words if word[:1].isdigit()), "")
+
     def oldest_driver(self, capability: tuple[int, int]) -> int | None:
         """Oldest branch of the driver for a GPU of ``capability``; None if any driver works."""
         return self.ptx.driver if self.ptx and capability >= self.ptx.compute_capability else self.driver

@@ -35,6 +35,10 @@ class Coefficients:
         eager_us: Minimum time of a layer whose kernels are launched one by one; 0 with CUDA graphs.
         step_us: Time of the scheduler per step.
         request_us: Time of the scheduler per request in the step.
+        older: Share of the other GPUs' efficiency (memory and multiplication) below compute capability 8.6 (A100).
+        older_us: Additional cost of a layer there; the engines in the fit are mostly of 2024.
+        packed: Share of the memory bandwidth at which packed weights of 4 bits (AWQ, GPTQ) are read.
+        packed_us: Additional cost of a layer with packed weights.
         link_us: Fixed cost of an all-reduce over NVLink.
         link: Share of NVLink's bandwidth that a large all-reduce reaches.
         first_us: From the request to its first step, and from the first token to the client.
@@ -62,6 +66,10 @@ class Coefficients:
     eager_us: float
     step_us: float
     request_us: float
+    older: float
+    older_us: float
+    packed: float
+    packed_us: float
     link_us: float
     link: float
     first_us: float

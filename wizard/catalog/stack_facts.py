@@ -106,11 +106,28 @@ class Models:
 
 
 @dataclass(frozen=True, slots=True)
+class Online:
+    """Formats into which the engine itself quantizes 16-bit weights while loading them.
+
+    Attributes:
+        formats: The formats.
+        layer_by_layer: First version that quantizes each layer as soon as it is read; an older one first needs all
+            16-bit weights on the GPUs. ``none``: every version needs them.
+    """
+
+    formats: tuple[str, ...]
+    layer_by_layer: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Formats:
     """Weight formats that a stack computes with.
 
     Attributes:
         gpus: Format → its GPUs; other formats are not supported.
+        methods: A checkpoint's ``quant_method``s that the engine loads; empty: it is not judged by them.
+        online: None: it serves weights only as they are stored.
         unpacked: Fallback if tensor cores do not multiply a format: its weights are unpacked; empty: the format is not
             supported then.
         checkpoints: Exceptions by the checkpoint's producer.
@@ -119,6 +136,8 @@ class Formats:
 
     source: str
     gpus: dict[str, Gpus]
+    methods: tuple[str, ...] = ()
+    online: Online | None = None
     unpacked: tuple[Unpacked, ...] = ()
     checkpoints: tuple[Checkpoints, ...] = ()
     models: Models | None = None
@@ -215,13 +234,36 @@ class First:
 
 @dataclass(frozen=True, slots=True)
 class OnGpu:
-    """How a stack serves on GPUs."""
+    """How a stack serves on GPUs.
+
+    Attributes:
+        float32: The oldest GPU on which it computes in float32; None: it is not known to.
+    """
 
     oldest: Oldest
     formats: Formats
     splits: Splits
     cache: Cache
     memory: EngineMemory
+    float32: Oldest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSpeed:
+    """Constants of an engine's speed on the CPU; formulas: `wizard.advise.cpu_speed`.
+
+    Attributes:
+        decode_weights: Weights that a core multiplies per second with one token, in addition to reading them.
+        prefill_weights: Weights that it multiplies per second with the tokens of a prompt, per token.
+        layer_us: Microseconds per layer in which threads wait for each other.
+        spread: Half of the range, as a factor minus 1.
+    """
+
+    decode_weights: float
+    prefill_weights: float
+    layer_us: float
+    spread: float
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +275,7 @@ class OnCpu:
         cache: Type of the KV cache.
         piece_tokens: Size of the chunks in which a prompt is evaluated.
         tokenizer_bytes: Memory per vocabulary entry.
+        speed: None: its speed is unknown.
     """
 
     file: str
@@ -240,6 +283,7 @@ class OnCpu:
     piece_tokens: int
     tokenizer_bytes: int
     source: str
+    speed: CpuSpeed | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from wizard.cli.command_lines import fit
 from wizard.cli.workshop import explanations_of
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import tr
+from wizard.kernel.language import ntr, tr
 
 if TYPE_CHECKING:
     from wizard.kernel.paths import Workspace
@@ -44,10 +44,17 @@ def probe(arguments: argparse.Namespace) -> int:
 
     if arguments.watch:
         return _watch(arguments)
-    host = host_of(arguments)
-    if arguments.save:
-        from wizard import journey
+    if arguments.measure and arguments.hardware:
+        raise UsageError("TW-U10", tr("--measure measures only this machine"), tr("Omit --hardware."))
+    from wizard import journey
 
+    host = host_of(arguments)
+    if arguments.measure:
+        rates = journey.measure_cpu(host, workspace_of(arguments))
+        cores = ntr("{count} core", "{count} cores", rates.cores, count=rates.cores)
+        speed = f"{rates.bandwidth / 1e9:.1f} GB/s"
+        print(tr("Memory bandwidth of {cores}: {speed}", cores=cores, speed=speed), file=sys.stderr)
+    if arguments.save:
         journey.save_host(host, Path(arguments.save))
         print(tr("Saved to {file}; use it with --hardware {file}", file=arguments.save), file=sys.stderr)
     if arguments.json:
@@ -66,9 +73,9 @@ def _watch(arguments: argparse.Namespace) -> int:
     from wizard.prompts.live_readings import reading_text, readings
     from wizard.prompts.speech import say
 
-    if arguments.hardware or arguments.save:
+    if arguments.hardware or arguments.save or arguments.measure:
         message = tr("--watch monitors only this machine and saves nothing")
-        raise UsageError("TW-U10", message, tr("Omit --hardware and --save."))
+        raise UsageError("TW-U10", message, tr("Omit --hardware, --save and --measure."))
     for reading in readings(journey.monitor(), arguments.watch):
         if arguments.json:
             print_json(reading)

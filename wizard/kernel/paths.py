@@ -7,6 +7,7 @@
       lock                          one writer at a time
       journal.jsonl                 completed steps, one event per line, append-only
       calibration.jsonl             measured memory of servers on this machine, one start per line, append-only
+      cpu.json                      memory bandwidth of this machine's processor, measured on request
       environments/NAME-FINGERPRINT server environments, shared by all servers
       models/REPO/FILE              downloaded weights, shared by all servers
       servers/NAME/                 one served model
@@ -128,6 +129,11 @@ class Workspace:
     def calibration(self) -> Path:
         """Measured memory of servers on this machine: one start per line, append-only."""
         return self.root / "calibration.jsonl"
+
+    @property
+    def cpu_rates(self) -> Path:
+        """The measured rates of this machine's processor."""
+        return self.root / "cpu.json"
 
     @property
     def environments(self) -> Path:

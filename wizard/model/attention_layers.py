@@ -20,6 +20,10 @@ from wizard.model.untrusted import impossible, per_layer, whole
 
 _MAX_TOKENS = 1_000_000_000
 _STATEFUL = ("linear_attention", "mamba", "conv", "recurrent", "linear")
+_WINDOWED = ("sliding", "chunked", "local")
+_INDEXED = ("indexed_attention", "deepseek_sparse_attention", "minimax_m3_sparse")
+_KNOWN = (*_STATEFUL, *_WINDOWED, "full", "attention", "global", "feed_forward", "mlp", "moe", *_INDEXED)
+"""How the names of layers begin: transformers 5.23, ``ALLOWED_LAYER_TYPES`` in ``configuration_utils.py``."""
 FULL, SLIDING, STATE, NOTHING = "full", "sliding", "state", "nothing"
 """What a layer has: attention to all tokens, attention in a window, a recurrent state, or a feed-forward alone."""
 _BLOCKS = {"attention": FULL, "mamba": STATE, "mlp": NOTHING, "moe": NOTHING}
@@ -165,12 +169,19 @@ def _names(config: Mapping[str, Any], field: str, layers: int, where: str) -> Se
     return named
 
 
+def unknown_kind(config: Mapping[str, Any]) -> str | None:
+    """The first name in ``layer_types`` that the wizard does not know, so that the layer counts as full attention."""
+    named = config.get("layer_types")
+    names = named if isinstance(named, (list, tuple)) else ()
+    return next((each for each in names if isinstance(each, str) and not each.startswith(_KNOWN)), None)
+
+
 def _kind(name: str) -> str:
     if name.startswith(_STATEFUL):
         return STATE
     if name == "feed_forward":
         return NOTHING
-    return SLIDING if name.startswith(("sliding", "chunked", "local")) else FULL
+    return SLIDING if name.startswith(_WINDOWED) else FULL
 
 
 def _sliding(family: Family, layers: int, config: Mapping[str, Any], where: str) -> list[bool]:

@@ -13,7 +13,7 @@ from typing import Any
 from wizard.kernel.language import tr
 from wizard.model import completion, families, parameters, quantization, task
 from wizard.model.anatomy import Anatomy, Parts
-from wizard.model.attention_layers import attention
+from wizard.model.attention_layers import attention, unknown_kind
 from wizard.model.facts import ModelFacts
 from wizard.model.untrusted import impossible, label, whole
 
@@ -48,7 +48,7 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
     Raises:
         ModelError: TW-M05 if a value is invalid.
     """
-    text = _text_part(config)
+    text = _text_part(config, where)
     nested = text is not config
     architecture = _architecture(config)
     name, family = families.named(text.get("model_type"), architecture), None
@@ -73,6 +73,12 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
             "the wizard does not know {architecture}: it estimates parameters and KV cache from config fields that "
             "most models have",
             architecture=architecture or tr("this architecture"),
+        )
+    elif strange := unknown_kind(text):
+        unknown["anatomy"] = unknown["speed"] = tr(
+            "the wizard does not know layers of type {kind}: it estimates their parameters and KV cache as those of "
+            "full attention",
+            kind=repr(strange[:40]),
         )
     elif nested or isinstance(config.get("vision_config"), dict):
         unknown["vision"] = tr(
@@ -107,7 +113,7 @@ def anatomy_of_headers(
     Raises:
         ModelError: TW-M05 if a value is invalid.
     """
-    text = _text_part(config)
+    text = _text_part(config, where)
     n = {name: getattr(facts, name) for name in _FIELDS}
     if any(n[name] is None for name in parameters.NEEDED):
         return None
@@ -128,10 +134,16 @@ def anatomy_of_headers(
     )
 
 
-def _text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The language model's fields: multimodal configs nest them (``text_config``; InternVL: ``llm_config``)."""
+def _text_part(config: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """The language model's fields: multimodal configs nest them (``text_config``; InternVL: ``llm_config``).
+
+    Raises:
+        ModelError: TW-M05 if they have such a part in turn, so that it is unclear which one describes the model.
+    """
     for name in ("text_config", "llm_config"):
         if isinstance(inner := config.get(name), dict):
+            if isinstance(inner.get(name), dict):
+                raise impossible(where, name, tr("an object that contains another {name}", name=name))
             return {**config, **inner}
     return config
 

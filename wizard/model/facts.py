@@ -54,7 +54,7 @@ class ModelFacts:
 
     ref: str
     """The model as the user named it: a model ID, a folder, a .gguf file or a recipe."""
-    source: Literal["hub", "folder", "gguf", "recipe"]
+    source: Literal["hub", "folder", "gguf", "recipe", "case"]
     location: str
     """Folder or file on disk, or the ID of the repository on the Hub."""
     name: str

@@ -179,6 +179,7 @@ def describe_gguf(facts: ModelFacts, header: gguf.Header, where: str) -> ModelFa
         quantization=_gguf_quantization(header),
         licence=facts.licence or label(meta.get("general.license")),
         chat=chat,
+        task=task.of_gguf(meta, architecture),
         unknown={**facts.unknown, **unknown},
     )
 

@@ -8,7 +8,8 @@ Fields and names: ``transformers/utils/quantization_config.py`` (``QuantizationM
 Three conventions where the vocabularies differ. compressed-tensors does not state the algorithm that rounded 4-bit
 weights: with zero points they are called ``int4_awq``, as AWQ has them, else ``int4_gptq``; engines read both with the
 same kernels. bitsandbytes' formats are called ``int4_wo`` and ``int8_wo``, which have the same size; ``method``
-determines what can load them. A checkpoint with mixed formats has None.
+determines what can load them. A checkpoint with mixed formats has the widest of them, so that its memory is not
+underestimated where its headers were not read; with one that the wizard does not know among them it has None.
 """
 
 from __future__ import annotations
@@ -85,12 +86,32 @@ def of_modelopt(config: Mapping[str, Any]) -> Quantization | None:
 
 
 def _modelopt(method: str, algorithm: str, config: Mapping[str, Any]) -> Quantization:
+    if algorithm.upper() == "MIXED_PRECISION":
+        return _mixed(method, config)
     name, bits, group = _MODELOPT.get(algorithm.upper(), (None, None, None))
     if name == "fp8" and _block(config):
         name = "fp8_block"
     group_size = _group_size(config.get("group_size")) if group or name is None else None
     return Quantization(
         method, bits and float(bits), algorithm, format=name, group_size=group_size or group, kv_dtype=_kv_dtype(config)
+    )
+
+
+def _mixed(method: str, config: Mapping[str, Any]) -> Quantization:
+    """ModelOpt's mixed precision: an algorithm for each module in ``quantized_layers``."""
+    modules = config.get("quantized_layers")
+    rows = [row for row in modules.values() if isinstance(row, dict)] if isinstance(modules, dict) else []
+    names = {(label(row.get("quant_algo")) or "").upper() for row in rows}
+    known = [_MODELOPT.get(name, (None, None, None)) for name in names]
+    name, _, group = max(known, key=lambda row: row[1] or 0, default=(None, None, None))
+    unknown = any(row[0] is None for row in known)
+    return Quantization(
+        method,
+        None,
+        tr("mixed precision"),
+        format=None if unknown else name,
+        group_size=group,
+        kv_dtype=_kv_dtype(config),
     )
 
 
@@ -149,7 +170,8 @@ def _compressed(method: str, config: Mapping[str, Any]) -> Quantization:
     groups = _groups(config)
     names = {_scheme(group, config) for group in groups}
     weights = groups[0]["weights"]
-    name = names.pop() if len(names) == 1 else None
+    widths = {_scheme(group, config): _bits(group["weights"].get("num_bits")) or 0 for group in groups}
+    name = None if None in widths else max(widths, key=lambda each: widths[each])
     group = _group_size(weights.get("group_size"))
     if name == "fp8_block":
         group = _block({"weight_block_size": weights.get("block_structure")})
@@ -158,7 +180,7 @@ def _compressed(method: str, config: Mapping[str, Any]) -> Quantization:
         _bits(weights.get("num_bits"))
         if len({_bits(each["weights"].get("num_bits")) for each in groups}) == 1
         else None,
-        tr("mixed precision") if names else label(config.get("format")) or label(config.get("quant_algo")),
+        tr("mixed precision") if len(names) > 1 else label(config.get("format")) or label(config.get("quant_algo")),
         format=name,
         group_size=group,
         desc_act=weights.get("actorder") in ("group", "dynamic", True),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from wizard.catalog import profiles
 from wizard.catalog.recipes import recipes
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, tr
-from wizard.model import hub, local
+from wizard.model import hub, local, names
 from wizard.model.facts import ModelFacts
 from wizard.model.refs import FORMS, parse_ref
 
@@ -22,7 +21,8 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
 
     Args:
         ref: Name of a recipe; a folder or ``.gguf`` file (whatever exists, and anything that begins with ``.``, ``/``
-            or ``~``); a model ID ``org/name``, ``org/name@revision`` or ``org/name:FILE.gguf``.
+            or ``~``); a model ID ``org/name``, ``org/name@revision`` or ``org/name:FILE.gguf``, also as an
+            address of the Hub; or a name of a well-known model, as in `wizard.model.names`.
         offline: Never use the network, only files on disk.
 
     Raises:
@@ -35,20 +35,21 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
         shown = f"{ref[:40]!r}" + (" …" if len(ref) > 40 else "")
         text = tr("{ref} ({length} characters) is not a model name", ref=shown, length=len(ref))
         raise UsageError("TW-M01", text, tr(FORMS))
+    asked, ref = ref, names.reference(ref)
     for known in recipes():
         if known.name == ref:
             if not known.model_in_profiles:
                 return replace(_outside(known.model, offline), ref=ref)
             return replace(local.of_path(profiles.find(known.model), ref), source="recipe")
     try:
-        return _outside(ref, offline)
+        return _outside(ref if _as_path(ref) is not None else names.named(ref) or ref, offline)
     except UsageError as error:
-        near = difflib.get_close_matches(ref, [known.name for known in recipes()], 1)
+        near = names.similar(asked, [known.name for known in recipes()])
         if error.code != "TW-M01" or not near:
             raise
-        raise UsageError(
-            error.code, error.what, join(" ", tr("Did you mean {name}?", name=near[0]), error.todo)
-        ) from error
+        # It is never taken for the nearest name: a command without a terminal must not serve another model.
+        meant = tr("Did you mean {name}?", name=", ".join(near))
+        raise UsageError(error.code, error.what, join(" ", meant, error.todo)) from error
 
 
 def _outside(ref: str, offline: bool) -> ModelFacts:

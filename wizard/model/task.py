@@ -53,6 +53,7 @@ _ENCODERS = (
     *("longformer", "modernbert", "mpnet", "new", "nomic_bert", "roberta", "siglip", "xlm-roberta", "xlm-roberta-xl"),
 )
 """``model_type`` of encoders; ``new`` is Alibaba's GTE."""
+_GGUF_ENCODERS = ("bert", "nomic-bert", "nomic-bert-moe", "neo-bert", "jina-bert-v2", "jina-bert-v3")
 _ENCODER_DECODERS = (
     *("bart", "led", "longt5", "m2m_100", "marian", "mbart", "mt5", "pegasus", "t5", "t5gemma", "umt5"),
 )
@@ -85,6 +86,17 @@ def _of_type(kind: str, name: str, config: Mapping[str, Any]) -> Task | None:
     if kind in _ENCODERS:
         return "embedding" if name.endswith("Model") else "encoder"
     return None
+
+
+def of_gguf(metadata: Mapping[str, Any], architecture: str | None) -> Task | None:
+    """The task that a GGUF header states; None for a model that generates text.
+
+    Encoders and ``pooling_type`` as in llama.cpp: ``LLM_ARCH_NAMES`` and ``llama_pooling_type`` (0 none, 4 rank).
+    """
+    pooling = metadata.get(f"{architecture}.pooling_type")
+    if type(pooling) is int and 1 <= pooling <= 4:
+        return "reranker" if pooling == 4 else "embedding"
+    return "embedding" if architecture in _GGUF_ENCODERS else None
 
 
 _BY_NAME: tuple[tuple[re.Pattern[str], Task], ...] = (

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-
 from wizard.advise.advice import Choice
 from wizard.advise.titles import stack_title
+from wizard.catalog import stacks
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
 
 
-def check(choice: Choice, facts: ModelFacts, while_loading: Container[str] = ()) -> None:
+def check(choice: Choice, facts: ModelFacts) -> None:
     """Reject a setup that cannot work.
 
     Args:
         choice: The choice.
         facts: The model.
-        while_loading: Formats into which the stack quantizes 16-bit weights while loading.
 
     Raises:
         InfeasibleError: TW-L30 if the weights are stored in another format than the choice's, TW-L32 for a split that
@@ -25,7 +23,8 @@ def check(choice: Choice, facts: ModelFacts, while_loading: Container[str] = ())
     """
     stored = facts.quantization.format or facts.quantization.method if facts.quantization else "none"
     chosen = choice.quantization or "none"
-    if chosen != stored and not (stored == "none" and chosen in while_loading):
+    online = stacks.on_gpu(choice.stack).formats.online
+    if chosen != stored and not (stored == "none" and online and chosen in online.formats):
         raise InfeasibleError(
             "TW-L30",
             tr(

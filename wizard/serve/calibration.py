@@ -1,4 +1,4 @@
-"""Store measurements: ``calibration.jsonl`` in the workspace, one line per start, append-only."""
+"""Store measurements in the workspace: ``calibration.jsonl``, one line per start, append-only, and ``cpu.json``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from wizard.kernel.lines import append
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_json
 from wizard.plan.plan import Plan
+from wizard.probe.cpu_rates import CpuRates
 
 
 def measurement(plan: Plan, measured: Measured) -> Measurement:
@@ -38,7 +39,32 @@ def keep(workspace: Workspace, measurement: Measurement) -> None:
     append(workspace.calibration, to_json(measurement))
 
 
+def keep_rates(workspace: Workspace, rates: CpuRates) -> None:
+    """Store the processor's ``rates`` in place of earlier ones.
+
+    Raises:
+        OSError: The file is not writable.
+    """
+    workspace.root.mkdir(parents=True, exist_ok=True)
+    fresh = workspace.cpu_rates.with_suffix(".tmp")
+    fresh.write_text(to_json(rates) + "\n", encoding="utf-8")
+    fresh.replace(workspace.cpu_rates)
+
+
 def kept(workspace: Workspace) -> Calibration:
+    """All measurements of this machine; a file of rates that is not readable counts as none."""
+    return replace(_starts(workspace), cpu=_rates(workspace))
+
+
+def _rates(workspace: Workspace) -> CpuRates | None:
+    try:
+        rates = from_json(CpuRates, workspace.cpu_rates.read_bytes(), where=str(workspace.cpu_rates))
+    except (OSError, UsageError):
+        return None
+    return rates if rates.bandwidth > 0 and rates.cores > 0 else None
+
+
+def _starts(workspace: Workspace) -> Calibration:
     """All readable lines; ``damage`` is about the others. Nothing is ever removed from the file."""
     path = workspace.calibration
     try:

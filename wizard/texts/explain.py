@@ -125,6 +125,8 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
     elif parts.head:
         ends += f" + {head}"
     more = [tr("{amount} outside the language model", amount=f"{parts.other:,}")] if parts.other else []
+    stored = " + ".join([layers, ends, *more])
+    more = [stored if setup.element_bytes == SIXTEEN else f"({stored}) × {setup.element_bytes} ÷ {SIXTEEN}"]
     engine = on_gpu(setup.stack).memory
     if engine.repacks_4bit and setup.quantization in ("int4_awq", "int4_gptq"):
         group = (facts.quantization and facts.quantization.group_size) or 128
@@ -136,10 +138,13 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
         rotary = max((group.key_dim for group in anatomy.attention), default=0)
         if rotary and facts.max_context:
             rows = tr(
-                "{count:,} positions × {width} × {bytes} bytes", count=facts.max_context, width=rotary, bytes=SIXTEEN
+                "{count:,} positions × {width} × {bytes} bytes",
+                count=facts.max_context,
+                width=rotary,
+                bytes=setup.element_bytes,
             )
             more.append(rows)
-    return " + ".join([layers, ends, *more])
+    return " + ".join(more)
 
 
 def _stage(anatomy: Anatomy, setup: Setup) -> str:
@@ -287,11 +292,11 @@ def _peak(anatomy: Anatomy, device: Device, setup: Setup, users: int) -> str:
     """`memory.activations`, written out."""
     step, hidden, vocabulary, tp = memory.step_tokens(device), anatomy.hidden, anatomy.vocabulary, setup.tp
     wide = max(anatomy.intermediate, anatomy.expert_intermediate * anatomy.experts_per_token, 1)
-    half = tr("{bytes} bytes × {tokens:,} tokens per step", bytes=SIXTEEN, tokens=step)
+    half = tr("{bytes} bytes × {tokens:,} tokens per step", bytes=setup.element_bytes, tokens=step)
     if on_gpu(setup.stack).memory.activations == "logits":
         return f"{half} × (2 × {wide:,} + 7 × {hidden:,}) + 4 × {users:,} × {vocabulary:,} × 2"
     layer = f"{half} × (⌊2 × {wide:,} ÷ {tp}⌋ + 7 × {hidden:,})"
-    return f"max({layer}; {SIXTEEN} × (⌊{vocabulary:,} × {hidden:,} ÷ {tp}⌋ + 2 × {step:,} × {hidden:,}))"
+    return f"max({layer}; {setup.element_bytes} × (⌊{vocabulary:,} × {hidden:,} ÷ {tp}⌋ + 2 × {step:,} × {hidden:,}))"
 
 
 # -- on the CPU --------------------------------------------------------------------------------------------------------

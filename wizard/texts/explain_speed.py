@@ -28,7 +28,9 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
     ):
         return
     k, todo = known.coefficients, speed.work(facts, anatomy, rates, setup)
-    load = speed.Load(estimate.users or choice.max_batch_size, estimate.isl or 0, estimate.osl or 0)
+    if not (estimate.users and estimate.isl and estimate.osl):
+        return
+    load = speed.Load(estimate.users, estimate.isl, estimate.osl)
     users = estimate.served or load.users
     fitted = tr("coefficients from profiles/speed.toml: {source}", source=known.source)
 
@@ -36,7 +38,7 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
         return speed.step(todo, k, device, rates, setup.tp, users=users / setup.pp, context=context)
 
     empty, plain = step(0.0), step(load.isl + load.osl / 2)
-    share = k.weights4 if todo.four_bit else k.weights
+    share = (k.packed if todo.packed else k.weights4 if todo.four_bit else k.weights) * speed.older(k, device)
     dense = todo.dense_bytes / share / rates.bandwidth
     formula = f"{todo.dense_bytes / 1e9:.4f} GB ÷ ({share:g} × {rates.bandwidth / 1e9:,.1f} GB/s) × 1,000"
     if todo.expert_bytes:
@@ -54,7 +56,7 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
         osl=load.osl,
     )
     yield Figure(tr("Inter-token latency"), estimate.tpot_ms, "ms", formula, source)
-    yield from _rates(choice, users, speed.certainty(known, anatomy, device, setup)[1], fitted)
+    yield from _rates(choice, load, speed.certainty(known, anatomy, device, setup)[1], fitted)
     if estimate.ttft_low_ms and estimate.ttft_high_ms:
         start = k.first_us / 1e3
         work = estimate.ttft_low_ms - start
@@ -79,7 +81,7 @@ def _step(empty: speed.Step, plain: speed.Step) -> str:
     return " + ".join(parts)
 
 
-def _rates(choice: Choice, users: int, spread: float, source: str) -> Iterator[Figure]:
+def _rates(choice: Choice, load: speed.Load, spread: float, source: str) -> Iterator[Figure]:
     estimate = choice.speed
     if estimate is None or not estimate.tpot_ms:
         return
@@ -96,11 +98,13 @@ def _rates(choice: Choice, users: int, spread: float, source: str) -> Iterator[F
         tr("the inter-token latency above"),
     )
     if estimate.throughput_tokens_per_s:
-        formula = tr("{users} × 1,000 ÷ {time}", users=units.users(users), time=tpot)
+        tokens = (estimate.served or load.users) * load.osl
+        first = tokens / estimate.throughput_tokens_per_s * 1e3 - (load.osl - 1) * estimate.tpot_ms
+        formula = f"{tokens:,} × 1,000 ÷ ({first:.3f} ms + {load.osl - 1} × {tpot})"
         yield Figure(
             tr("Tokens in total"),
             estimate.throughput_tokens_per_s,
             "tokens/s",
             formula,
-            tr("the inter-token latency above"),
+            tr("all answers, each with its prompt: TTFT, then the inter-token latency"),
         )

@@ -18,13 +18,29 @@ LINKS = {"nvlink": "NVLink", "bridge": mark("NVLink bridges between pairs"), "pc
 
 def _weights(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     values = {**fields, "flag": f"--quantization {params['format']}", "parameters": count(_whole(params["parameters"]))}
-    stored = mark(
+    return (tr(_WIDENED if "dtype" in params else _WEIGHTS[str(params["how"])], **values),)
+
+
+_WIDENED = mark(
+    "{format}, to which the checkpoint's weights are converted: {size} of weights per GPU for {parameters} parameters."
+)
+
+
+_WEIGHTS = {
+    "stored": mark(
         "{format} ({flag}), as stored in the checkpoint: {size} of weights per GPU for {parameters} parameters."
-    )
-    other = mark(
+    ),
+    "assumed": mark(
         "{format} ({flag}), from a different checkpoint: {size} of weights per GPU for {parameters} parameters."
-    )
-    return (tr(stored if params["stored"] else other, **values),)
+    ),
+    "ready": mark("{format} ({flag}), from {ref}: {size} of weights per GPU for {parameters} parameters."),
+    "loading": mark(
+        "{format} ({flag}), quantized while loading: {size} of weights per GPU for {parameters} parameters."
+    ),
+    "building": mark(
+        "{format} ({flag}), quantized for the engine: {size} of weights per GPU for {parameters} parameters."
+    ),
+}
 
 
 def _memory(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
@@ -51,17 +67,12 @@ def _few_users(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     return (text,)
 
 
-def _requantize(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
-    if params["ref"]:
-        return (tr("This requires another checkpoint of the model, in {format}: use {ref}.", **fields),)
+def _assumed(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     word = FORMATS[str(params["format"])].label.split()[-1]
     return (tr(_SEARCH, word=word, **fields),)
 
 
-_SEARCH = mark(
-    "This needs the weights in {format}: search the Hub for the model's name and {word}, unless the plan "
-    "quantizes them."
-)
+_SEARCH = mark("This needs the weights in {format}: search the Hub for the model's name and {word}.")
 
 
 def _calibrated(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
@@ -200,6 +211,9 @@ NOTES: dict[str, Text] = {
     ),
     "context-cut": mark("The context was reduced from {wanted:,} to {context:,} tokens to fit."),
     "gpu-unused": mark("GGUF files are served on the CPU; this machine's {gpu} is not used."),
+    "cpu-unmeasured": mark(
+        "Speed on this CPU: not estimated yet. `triton-wizard probe --measure` measures the memory bandwidth (2 s)."
+    ),
     "no-gpu-used": mark("No GPU is used: --max-gpus and --gpu-memory-utilization have no effect."),
     "speed": mark("Speed unknown: {why}."),
     "few-users": _few_users,
@@ -208,7 +222,15 @@ NOTES: dict[str, Text] = {
         "identical machines can run the same setup."
     ),
     "busy": mark("Other processes use GPU memory: {holders}. The plan uses only free memory."),
-    "requantize": _requantize,
+    "checkpoint-assumed": _assumed,
+    "checkpoint-ready": mark("The download is {ref}: this model in {format}, {size}."),
+    "checkpoint-loading": mark(
+        "{stack} quantizes to {format} while loading: the download is {ref} in 16 bits, {size}, which takes "
+        "longer than loading {format} weights."
+    ),
+    "checkpoint-building": mark(
+        "The download is {ref} in 16 bits, {size}; it is quantized here, before the engine is built."
+    ),
     "calibrated": _calibrated,
     "calibration-damaged": lambda _, fields: (str(fields["damage"]),),
     "untried-processor": _untried,
@@ -228,6 +250,10 @@ NOTES: dict[str, Text] = {
     ),
     "desc-act": mark(
         "GPTQ with desc_act: when the model is split, every GPU keeps all scales, which takes slightly more memory."
+    ),
+    "float32": mark(
+        "{model} overflows in float16 and the {gpu} does not support bfloat16, so the model runs in float32: twice the "
+        "memory, and slower."
     ),
     "float16": mark(
         "The weights are bfloat16, which this GPU does not support, so the model runs in float16 (dtype half)."

@@ -80,6 +80,15 @@ _NEEDS = mark("{what} needs compute capability {wanted}; the {gpu} has {capabili
 _MULTIPLY = mark("Tensor cores support {format} on compute capability {wanted} or higher; the {gpu} has {capability}.")
 
 TEXTS: dict[str, Text] = {
+    # -- the checkpoint
+    "no-checkpoint": mark(
+        "No repository of {model} in {format} is known to the wizard, and {stack} does not quantize to it while "
+        "loading."
+    ),
+    "sixteen-while-loading": mark(
+        "This release needs all 16-bit weights on the GPU before it quantizes them to {format}: {size} per GPU, but "
+        "only {free} is free."
+    ),
     # -- the machine
     "processor": mark("The server environment supports {wanted}; this machine is {machine}."),
     "libc": mark("Triton's wheel needs glibc {glibc} or newer; this system has {libc}."),
@@ -199,15 +208,23 @@ TEXTS: dict[str, Text] = {
     "sixteen-only": mark("The transformers baseline runs 16-bit weights, not {format}."),
     "no-kernels": mark("vLLM has no kernels for {format}."),
     "vllm-format": mark("vLLM supports {format} on compute capability {wanted} or higher; the {gpu} has {capability}."),
-    "modelopt-format": mark(
-        "vLLM loads ModelOpt's {format} only on compute capability {wanted} or higher. The {gpu} has {capability}."
+    "checkpoint-format": mark(
+        "vLLM loads {format} made with {method} only on compute capability {wanted} or higher. The {gpu} has "
+        "{capability}."
     ),
     "unlisted-format": mark("{stack} does not list {format} as supported on compute capability {capability} ({gpu})."),
     "mixtral-format": mark("TensorRT-LLM's support table does not list {format} for Mixtral."),
     "phi-format": mark("TensorRT-LLM's support table lists Phi in 16 bits only, not {format}."),
     "sixteen-bit-cache": mark("The transformers baseline keeps its KV cache in 16 bits."),
     "fp8-cache": mark("An FP8 KV cache in {stack} needs a GPU with a compute capability above {capability}."),
-    "gptq-float16": mark("GPTQ checkpoints are made for float16."),
+    "float16-overflow": mark(
+        "{model} overflows in float16, and bfloat16 needs compute capability {wanted} or higher; the {gpu} has "
+        "{capability}. {stack} is not known to compute in float32 there."
+    ),
+    "float32-format": mark(
+        "{model} overflows in float16, and bfloat16 needs compute capability {wanted} or higher; the {gpu} has "
+        "{capability}. In float32, {format} is not supported."
+    ),
     "checkpoint-stored": lambda _, fields: (
         tr("The checkpoint is stored as {stored}, not {asked}.", stored=fields["format"], **fields),
     ),
@@ -271,6 +288,7 @@ TEXTS: dict[str, Text] = {
     # -- speed
     "no-figure": mark("{provider} has no estimate: {why}"),
     "layers-unknown": mark("the model's layers are unknown"),
+    "float32-speed": mark("no server was measured in float32"),
     "rates-unknown": mark("the speed of the {gpu} is unknown"),
     "stack-unmeasured": mark("the wizard has no speed model for {stack}"),
     "weights-exceed": mark("the weights alone exceed the memory of {count} × {gpu}"),

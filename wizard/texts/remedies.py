@@ -43,6 +43,7 @@ REMEDIES = {
     "sixteen-bits": mark("the model's 16-bit repository"),
     "another-stack": mark("another stack"),
     "another-checkpoint": mark("another checkpoint of the model"),
+    "find-checkpoint": mark("a repository of this model in {format}: pass its ID instead"),
     "other-repository": mark("another repository for this model"),
     "per-tensor-fp8": mark("a per-tensor FP8 repository"),
     "padded-repository": mark("a repository whose weights are padded for this split"),
@@ -57,6 +58,7 @@ REMEDIES = {
     "gguf-or-driver": mark(
         "Use a GGUF file of this model (llama.cpp serves it on the CPU) or, if this machine has a GPU, fix its driver."
     ),
+    "other-model": mark("{model}, which fits this machine"),
     "other-gguf": mark("Use another GGUF file."),
     "other-file": mark("Use the {asked} file of this model instead."),
     "as-reason-says": mark("Fix the problem described above."),
@@ -124,6 +126,7 @@ def text(remedies: Sequence[Remedy], *, flags: bool = True) -> str:
     for at, item in enumerate(remedies):
         if at and item.code in INSIDE:
             each[at] = each[at][:1].lower() + each[at][1:]
+    each[:-1] = [before.rstrip(".") for before in each[:-1]]  # a sentence that others follow
     return tr(OR).join(each)
 
 

@@ -15,9 +15,12 @@ from wizard.kernel.text import one_line
 from wizard.kernel.units import duration, size
 from wizard.texts import advise
 from wizard.texts.units import gpus as gpus_words
-from wizard.texts.units import rate, room
+from wizard.texts.units import rate, room, users
 
-PROVIDERS = {"roofline": mark("the wizard's roofline model")}
+PROVIDERS = {
+    "roofline": mark("the wizard's roofline model"),
+    "cpu-bandwidth": mark("memory bandwidth measured on this machine"),
+}
 CONFIDENCE = {
     "good": mark("high (this type of GPU was measured)"),
     "fair": mark("medium (close to what was measured)"),
@@ -164,9 +167,13 @@ def speed_sentence(speed: Speed | None) -> str:
         parts.append(tr("TTFT {time}", time=_seconds(first)))
         if speed.ttft_high_ms and speed.served != 1:
             parts.append(tr("{time} with all users at once", time=_seconds(speed.ttft_high_ms)))
+    expected = ", ".join(parts)
+    if speed.users and speed.isl and speed.osl:
+        load = {"users": users(speed.users), "isl": speed.isl, "osl": speed.osl}
+        expected = tr("{speed} (load: {users}, {isl:,} tokens in, {osl:,} out)", speed=expected, **load)
     who = tr(PROVIDERS.get(speed.provider) or one_line(speed.provider))
     sure = tr(CONFIDENCE.get(speed.confidence, speed.confidence))
-    return tr("{speed}. Confidence: {confidence}; source: {who}.", speed=", ".join(parts), confidence=sure, who=who)
+    return tr("{speed}. Confidence: {confidence}; source: {who}.", speed=expected, confidence=sure, who=who)
 
 
 def _seconds(ms: float) -> str:

@@ -29,8 +29,6 @@ from wizard.repository import proxy
 ENGINE = proxy.Engine(Path(__file__).parent / "engine" / "sglang_engine.py")
 READY_SECONDS = 1800.0
 """As for vLLM. On H200s, an 8B model took 50 to 106 s, and up to 99 s more at the first start to compile kernels."""
-WHILE_LOADING = ("fp8",)
-"""Formats into which SGLang quantizes 16-bit weights while loading ("online quantization" in its documentation)."""
 NATIVELY = {"HF_HUB_OFFLINE": "1", "SPT_NOENV": "1"}
 """All files are local. setproctitle, with which SGLang names its processes, overwrites their environment unless the
 second variable prevents it (its README), and the server's processes are found by their environment.
@@ -93,7 +91,7 @@ def steps(
     Raises:
         InfeasibleError: TW-L30 to TW-L33 for a checkpoint that is not supported.
     """
-    checkpoint.check(choice, facts, WHILE_LOADING)
+    checkpoint.check(choice, facts)
     get = fetch(facts, runtime.workspace)
     settings = arguments(str(get.path), facts, choice)
     repository = proxy.repository(

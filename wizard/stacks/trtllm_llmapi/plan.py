@@ -11,6 +11,7 @@ from pathlib import Path
 from wizard.advise.advice import Choice
 from wizard.catalog.environments import environment
 from wizard.catalog.releases import images
+from wizard.catalog.stacks import on_gpu
 from wizard.catalog.trtllm_tools import version_of
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.language import mark, tr
@@ -36,8 +37,6 @@ READY_SECONDS = 1200.0
 """Loading weights, tuning kernels and recording CUDA graphs."""
 SCRIPT = "llmapi/tensorrt_llm/1/model.py"
 """The image's own model, below ``all_models``."""
-LOADED = ("modelopt", "fp8", "mxfp4", "mxfp8", "compressed-tensors", "nvfp4")
-"""``quant_method``s that the LLM API supports (llm_utils.py at NVIDIA/TensorRT-LLM 0066b2a5); any other raises."""
 NATIVELY = {"HF_HUB_OFFLINE": "1"}
 """All files are local."""
 CHECK = """
@@ -153,7 +152,7 @@ def check(choice: Choice, facts: ModelFacts, version: str) -> None:
             tr("Use --kv-dtype auto, or use --release to choose an image with TensorRT-LLM 1.0 or later."),
         )
     stored, chosen = facts.quantization, choice.quantization or "none"
-    if stored and stored.method not in LOADED:
+    if stored and stored.method not in on_gpu(choice.stack).formats.methods:
         raise InfeasibleError(
             "TW-L48",
             tr(

@@ -57,8 +57,6 @@ if wrong := sorted(set(json.loads(sys.argv[1])) - known):
     sys.exit("this vLLM does not support: " + ", ".join(wrong))
 print("this vLLM supports all arguments")
 """
-WHILE_LOADING = ("fp8",)
-"""Formats into which vLLM quantizes 16-bit weights while loading."""
 RANKS = (16, 32, 64, 128, 256, 512)
 """Ranks of LoRA adapters that vLLM supports (``vllm/config/lora.py``; older ones stop at 64 or 256). The first is its
 default maximum.
@@ -76,7 +74,7 @@ def steps(
     Raises:
         InfeasibleError: TW-L30 to TW-L33 for a checkpoint that is not supported, TW-L34 for an adapter.
     """
-    checkpoint.check(choice, facts, WHILE_LOADING)
+    checkpoint.check(choice, facts)
     native = choice.runtime == "native"
     behind_proxy = native or choice.replicas > 1
     adapters = _adapters(choice, runtime, options)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from wizard.advise.advice import Choice
+from wizard.catalog.float16 import overflows
 from wizard.model.facts import ModelFacts
 from wizard.repository.config_pbtxt import InstanceGroup, Tensor, config_pbtxt
 from wizard.repository.proxy import Engine
@@ -57,7 +58,8 @@ def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]
         choice: The choice, for everything else.
     """
     stored = facts.quantization.format if facts.quantization else None
-    half = (choice.quantization or "").endswith(HALF)
+    packed = facts.quantization is not None and facts.quantization.method == "compressed-tensors"  # keeps its dtype
+    half = (choice.quantization or "").endswith(HALF) and not packed and not overflows(facts.architecture)
     args: dict[str, Any] = {
         "model": model,
         "dtype": "float16" if half else choice.dtype if choice.dtype in ("bfloat16", "float16", "float32") else "auto",

@@ -1,0 +1,71 @@
+"""How honest the speed estimates are on public measurements: median error, bias, and coverage of the stated range.
+
+python benchmarks/advice/coverage.py
+
+Errors are of milliseconds per token: estimate / measured - 1, so that slower than measured is positive.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Callable, Iterable
+
+from public import Point, read
+
+from wizard.advise.speed import estimate
+
+Score = tuple[float, bool, str]
+"""Error, whether the measurement is in the range, and the confidence."""
+
+
+def score(point: Point) -> Score | None:
+    """What the estimate for ``point`` is worth; None without an estimate."""
+    speed = estimate(point.facts, point.device, point.setup, point.load, point.capacity)
+    if speed is None or not (speed.tpot_ms and speed.low and speed.high and speed.served):
+        return None
+    if point.metric == "tpot_ms":
+        low, middle, high, measured = speed.low, speed.tpot_ms, speed.high, point.measured
+    else:
+        measured = speed.served / point.measured * 1e3
+        shown = speed.served / (speed.throughput_tokens_per_s or 1.0) * 1e3
+        low, middle, high = (shown * bound / speed.tpot_ms for bound in (speed.low, speed.tpot_ms, speed.high))
+    return middle / measured - 1, low <= measured <= high, speed.confidence
+
+
+def line(label: str, scores: list[Score]) -> str:
+    """A row of the table."""
+    errors = [error for error, _, _ in scores]
+    inside = sum(covered for _, covered, _ in scores)
+    median = statistics.median(abs(error) for error in errors)
+    cells = (label, len(scores), f"{median:.1%}", f"{statistics.median(errors):+.1%}", f"{inside / len(scores):.0%}")
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def table(pairs: list[tuple[Point, Score]], title: str) -> Iterable[str]:
+    """All rows of one half."""
+    yield f"| {title} | points | median error | bias (median) | in the range |"
+    yield "|---|---|---|---|---|"
+    keys: tuple[Callable[[Point, Score], str], ...] = (
+        lambda _, __: "all",
+        lambda point, _: point.setup.stack,
+        lambda point, _: f"{point.setup.stack}, compute capability {point.generation}",
+        lambda point, _: f"{point.setup.stack}, {point.setup.quantization}",
+        lambda point, result: f"{point.setup.stack}, confidence {result[2]}",
+    )
+    for key in keys:
+        for label in sorted({key(*pair) for pair in pairs}):
+            yield line(label, [pair[1] for pair in pairs if key(*pair) == label])
+
+
+def main() -> int:
+    """Print a table for the held-out half and one for the other; 1 if a bar is missed."""
+    pairs = [(point, result) for point in read() if (result := score(point)) is not None]
+    held = [pair for pair in pairs if pair[0].held_out]
+    print(*table(held, "held out"), "", *table([pair for pair in pairs if not pair[0].held_out], "fitted"), sep="\n")
+    median = statistics.median(abs(result[0]) for _, result in held)
+    return int(median > 0.10 or sum(result[1] for _, result in held) < 0.85 * len(held))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

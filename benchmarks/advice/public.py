@@ -1,0 +1,74 @@
+"""Public measurements that are not in the silicon sample: ``public.json``, each point with its source.
+
+Half of them, by the last bit of the SHA-256 of the point's id, are held out: no coefficient and no range sees them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from wizard.advise.devices import Device, devices
+from wizard.advise.setup import Setup
+from wizard.advise.speed import Load
+from wizard.model.config import describe
+from wizard.model.facts import ModelFacts
+from wizard.probe.shorthand import host
+
+FILE = Path(__file__).parent / "public.json"
+EVERYBODY = 10**9
+"""Tokens of KV cache: a server whose concurrency is stated held all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One measured figure: ``tpot_ms``, or ``tokens_per_s`` of all answers with prompts' time included."""
+
+    id: str
+    source: str
+    gpu: str
+    model: str
+    facts: ModelFacts
+    device: Device
+    setup: Setup
+    load: Load
+    capacity: int | None
+    metric: str
+    measured: float
+
+    @property
+    def held_out(self) -> bool:
+        """Not fitted to."""
+        return bool(hashlib.sha256(self.id.encode()).digest()[-1] & 1)
+
+    @property
+    def generation(self) -> str:
+        """The GPU's compute capability."""
+        return ".".join(map(str, self.device.compute_capability))
+
+
+def read(file: Path = FILE) -> list[Point]:
+    """All points of ``file``."""
+    content = json.loads(file.read_text(encoding="utf-8"))
+    models = {
+        name: describe(ModelFacts(name, "folder", name, name, None, None), config)
+        for name, config in content["models"].items()
+    }
+    return [
+        Point(
+            id=line["id"],
+            source=line["source"],
+            gpu=line["gpu"],
+            model=line["model"],
+            facts=models[line["model"]],
+            device=devices(host(f"{max(line['tp'], 1)}x{line['gpu']}"))[0],
+            setup=Setup(line["stack"], "bfloat16", line["format"], line["kv"], line["tp"]),
+            load=Load(line["users"], line["isl"], line["osl"]),
+            capacity=None if line.get("saturated") else EVERYBODY,
+            metric=line["metric"],
+            measured=line["value"],
+        )
+        for line in content["points"]
+    ]
