@@ -176,5 +176,6 @@ def test_constraints_here_are_all_there_are() -> None:
     """A constraint that is added must be checked above, too."""
     assert {field.name for field in fields(Constraints)} == {
         "goal", "users", "max_len", "max_gpus", "gpu_memory_utilization", "stack", "quantization", "tp", "pp",
-        "kv_dtype", "as_published", "release", "runtime", "engine_python",
+        "kv_dtype", "as_published", "release", "runtime", "engine_python", "isl", "osl", "ttft", "tpot",
+        "p99", "replicas",
     }  # fmt: skip

@@ -138,7 +138,9 @@ def test_what_speaks_for_it_all_the_same() -> None:
         return text_of(comparison.behind("chat", criterion, choice, first))
 
     assert why("simplicity", GPU, SLOW).endswith(", though it is faster: 40 vs. 20 tokens/s per user.")
-    assert why("speed", GPU, SLOW).endswith(", though it uses only 1 GPU.")
+    assert why("speed", replace(GPU, devices=(0,)), replace(SLOW, devices=(0, 1))).endswith(
+        ", though it uses only 1 GPU."
+    )
     longer = replace(GPU, max_seq_len=2048)
     assert why("tokens", longer, GPU).endswith(", though it has room for 2,048 tokens per user.")
     smaller = replace(GPU, quantization="fp8", memory=replace(GPU.memory, weights_bytes=1))

@@ -20,6 +20,7 @@ class FakeEngine:
     def __init__(self, ended: type[Exception]) -> None:
         self.messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.over = False
+        self.requests = 0
         self._ended = ended
 
     def send(self, message: Any) -> None:
@@ -33,12 +34,12 @@ class Deliveries:
 
     def __init__(self, module: ModuleType, logger: Any) -> None:
         self.engine, self.logger = FakeEngine(module.EngineEnded), logger
-        self.delivery = module.Delivery(self.engine)
+        self.delivery = module.Delivery()
         self._answer = module.Answer
 
     def begin(self, number: int, *, stream: bool = True, logprobs: list[Any] | None = None) -> FakeSender:
         sender = FakeSender()
-        answer = self._answer(sender)
+        answer = self._answer(sender, self.engine)
         answer.stream, answer.logprobs = stream, logprobs
         self.delivery.begin(number, answer)
         return sender
@@ -77,7 +78,7 @@ def test_without_a_stream_there_is_a_single_response(deliveries: Deliveries) -> 
 
 def test_an_answer_is_whole_before_anybody_says_otherwise(model: ModuleType, deliveries: Deliveries) -> None:
     sender = FakeSender()
-    deliveries.delivery.begin(0, model.Answer(sender))
+    deliveries.delivery.begin(0, model.Answer(sender, deliveries.engine))
     deliveries.delivery.add([[0, "a", 1, ""], [0, "b", 2, "stop", [["b", 0, []]]]])
     assert sender.reply() == (texts("ab", "stop", 2), True)
 
@@ -102,7 +103,7 @@ def test_log_probabilities_come_with_their_tokens_once(deliveries: Deliveries) -
 def test_texts_of_answers_that_are_not_due_wait(model: ModuleType, deliveries: Deliveries) -> None:
     """A sender that is slow gets fewer, longer responses."""
     slow, sender = FakeSlowSender(), deliveries.begin(2)
-    answer = model.Answer(slow)
+    answer = model.Answer(slow, deliveries.engine)
     answer.stream = True
     deliveries.delivery.begin(1, answer)
     deliveries.delivery.add([[1, "x", 1, ""]])
@@ -139,7 +140,7 @@ def test_an_error_is_the_last_response_and_the_first_counts(deliveries: Deliveri
 
 def test_an_answer_that_is_complete_does_not_fail_afterwards(model: ModuleType, deliveries: Deliveries) -> None:
     slow, sender = FakeSlowSender(), deliveries.begin(2)
-    deliveries.delivery.begin(1, model.Answer(slow))
+    deliveries.delivery.begin(1, model.Answer(slow, deliveries.engine))
     deliveries.delivery.add([[1, "x", 1, "stop"]])
     assert slow.busy.wait(SECONDS)
     deliveries.delivery.add([[2, "y", 1, "stop"]])
@@ -218,7 +219,7 @@ def test_a_response_that_cannot_be_sent_is_logged_and_the_others_are_served(deli
 
 def test_closing_sends_texts_that_are_due(model: ModuleType, deliveries: Deliveries) -> None:
     slow, sender = FakeSlowSender(), deliveries.begin(2)
-    deliveries.delivery.begin(1, model.Answer(slow))
+    deliveries.delivery.begin(1, model.Answer(slow, deliveries.engine))
     deliveries.delivery.add([[1, "x", 1, "stop"]])
     assert slow.busy.wait(SECONDS)
     deliveries.delivery.add([[2, "y", 1, "stop"]])

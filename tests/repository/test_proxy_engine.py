@@ -176,7 +176,7 @@ for piece in (b"one\\ntw", b"o", b"\\nthree"):
 
 def test_threads_do_not_keep_the_stub_alive(model: ModuleType, started: Callable[..., Any]) -> None:
     before = {*threading.enumerate()}
-    engine = started("read(1)")
-    delivery = model.Delivery(engine)
+    started("read(1)")
+    delivery = model.Delivery()
     assert {thread.daemon for thread in {*threading.enumerate()} - before} == {True}
     delivery.close()

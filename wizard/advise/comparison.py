@@ -74,7 +74,8 @@ WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
     "speed": _slower,
     "simplicity": lambda _, first: because("less-simple", stack=first.stack),
     "precision": _precision,
-    "gpus": lambda choice, first: because("more-gpus", mine=len(choice.devices), theirs=len(first.devices)),
+    "gpus": lambda choice, first: because("more-gpus", mine=_used(choice, first), theirs=_used(first, first)),
+    "replicas": lambda choice, first: because("replica-count", mine=choice.replicas, theirs=first.replicas),
     "links": lambda _choice, _first: because("over-pcie"),
     "tokens": lambda choice, first: because("fewer-tokens", mine=_tokens(choice), theirs=_tokens(first)),
     "size": lambda choice, first: because("more-bytes", mine_bytes=_stored(choice), theirs_bytes=_stored(first)),
@@ -92,6 +93,11 @@ def _advantage(criterion: str | None, choice: Choice, first: Choice) -> Reason |
     if criterion != "room" and choice.max_seq_len > first.max_seq_len:
         return because("more-room", tokens=choice.max_seq_len)
     return None
+
+
+def _used(choice: Choice, first: Choice) -> int:
+    """GPUs of a replica if ``first`` has replicas on a GPU each, else of all replicas."""
+    return choice.gpus if first.gpus == 1 else choice.gpus * choice.replicas
 
 
 def _stored(choice: Choice) -> int:

@@ -107,14 +107,14 @@ Key = Callable[[Choice], tuple[Any, ...]]
 
 READING = (
     *("measured", "room", "links", "pace", "pace", "simplicity", "precision"),
-    *("room", "links", "pace", "gpus", "room", "speed"),
+    *("room", "links", "pace", "gpus", "replicas", "speed"),
 )
 CRITERIA = {
     **dict.fromkeys(("chat", "documents", "code"), READING),
     "throughput": ("measured", "room", "links", "tokens", "simplicity", "gpus"),
     "quality": (
         *("measured", "room", "precision", "links", "pace", "simplicity"),
-        *("room", "links", "pace", "gpus", "room", "speed"),
+        *("room", "links", "pace", "gpus", "replicas", "speed"),
     ),
     "smallest": ("measured", "gpus", "links", "size", "simplicity", "speed"),
 }

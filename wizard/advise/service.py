@@ -134,7 +134,7 @@ def replicas(constraints: Constraints, device: Device, setup: Setup, runtime: st
 
 def most_replicas(constraints: Constraints, device: Device, setup: Setup, runtime: str) -> int:
     """How many replicas of ``setup`` the stack can start on these GPUs with ``runtime``."""
-    if runtime not in on_gpu(setup.stack).splits.replicas:
+    if device.mig or runtime not in on_gpu(setup.stack).splits.replicas:
         return 1
     there = len(device.indices) if constraints.max_gpus is None else min(constraints.max_gpus, len(device.indices))
     return max(1, there // setup.gpus)
@@ -163,7 +163,9 @@ def idle(constraints: Constraints, device: Device, setup: Setup, runtime: str) -
     if not left or constraints.max_gpus or constraints.replicas:
         return None
     most = most_replicas(constraints, device, setup, runtime)
-    if most > setup.replicas:
+    if device.mig:
+        why = because("idle-slices")
+    elif most > setup.replicas:
         why = because("idle-enough", most=most)
     elif left >= setup.gpus:
         why = because("idle-alone", stack=setup.stack, runtime=runtime)

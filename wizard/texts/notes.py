@@ -184,11 +184,6 @@ NOTES: dict[str, Text] = {
         "the same address."
     ),
     "idle": mark("{count} of {gpus} × {gpu} stay free: {why}."),
-    "idle-enough": mark(
-        "more replicas would not make answers noticeably faster or conversations longer (up to --replicas {most})"
-    ),
-    "idle-alone": mark("{stack} ({runtime}) starts one replica"),
-    "idle-rest": mark("a replica needs {gpus} of them"),
     "context": mark(
         "{users:,} × {length:,} tokens need {need} of KV cache; {cache} is available, enough for {tokens:,} "
         "tokens ({longest:,} per user)."
@@ -350,6 +345,13 @@ def _served(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
 
 
 REASONS: dict[str, Text] = {
+    # -- GPUs that stay free
+    "idle-enough": mark(
+        "more replicas would not make answers noticeably faster or conversations longer (up to --replicas {most})"
+    ),
+    "idle-alone": mark("{stack} ({runtime}) starts one replica"),
+    "idle-rest": mark("a replica needs {gpus} of them"),
+    "idle-slices": mark("MIG slices of a GPU are served one at a time"),
     # -- what serves
     "in-image": _in_image,
     "in-environment": _in_environment,
@@ -404,6 +406,7 @@ REASONS: dict[str, Text] = {
     "more-gpus": lambda params, _: (
         tr("It uses {mine} instead of {theirs}", mine=gpus(params["mine"]), theirs=gpus(params["theirs"])),
     ),
+    "replica-count": mark("It starts {mine} instead of {theirs} replicas"),
     "over-pcie": mark("Its GPUs exchange data over PCIe in every layer"),
     "fewer-tokens": mark("It has lower throughput: {mine} vs. {theirs}"),
     "tokens": _tokens,
