@@ -161,7 +161,7 @@ def test_the_runner_up_lost_for_what_the_ranking_compares() -> None:
     assert (first.quantization, second.quantization) == ("none", "int4_awq")
     assert report.reason(second, BEHIND).startswith("It is less precise than bfloat16, ")
     first, second, *_ = advise(host("2xA6000"), facts, Constraints(stack="vllm", quantization="none")).choices
-    assert report.reason(second, BEHIND).startswith("It uses 2 GPUs instead of 1 GPU")
+    assert report.reason(second, BEHIND).startswith("It starts 1 instead of 2 replicas, though it uses only 1 GPU")
     assert report.reason(advise(CPU_HOST, GGUF, Constraints()).choices[0], BEHIND) == ""
 
 

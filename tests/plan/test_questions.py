@@ -49,12 +49,17 @@ def test_every_question_is_complete_and_named_once() -> None:
             assert question.check(question.default) == question.default
 
 
-BOUNDS: dict[str, tuple[int, int]] = {
+BOUNDS: dict[str, tuple[float, int]] = {
     "users": (1, 1_000_000),
     "max_len": (1, 10_000_000),
     "tp": (1, 1024),
     "pp": (1, 1024),
     "max_gpus": (1, 1024),
+    "replicas": (1, 1024),
+    "isl": (1, 10_000_000),
+    "osl": (1, 1_000_000),
+    "ttft": (1, 86_400_000),
+    "tpot": (0.1, 60_000),
     "http_port": (1, 65_533),
     "max_tokens": (1, 1_000_000),
     "seed": (0, 9_223_372_036_854_775_807),
@@ -93,6 +98,7 @@ def test_an_empty_answer_is_the_default_or_leaves_it_to_the_wizard() -> None:
         "goal": "chat",
         "users": 4,
         "as_published": False,
+        "p99": False,
         "http_port": 8000,
         "top_p": 0.95,
         "max_tokens": 512,
@@ -160,7 +166,7 @@ def test_a_wrong_secret_is_not_repeated() -> None:
 def test_a_long_wrong_answer_is_shortened(length: int, shown: str) -> None:
     with pytest.raises(UsageError) as raised:
         GOAL.check("x" * length)
-    assert raised.value.what.startswith(f"goal cannot be {shown}: it must be one of chat, throughput")
+    assert raised.value.what.startswith(f"goal cannot be {shown}: it must be one of chat, documents, code")
 
 
 @pytest.mark.parametrize(
@@ -195,6 +201,7 @@ def test_constraints_from_answers() -> None:
         "max_len": 9,
         "users": 1,
     }
+    answers |= {"isl": 5, "osl": 4, "ttft": 900.0, "tpot": 25.5, "p99": True, "replicas": 3}
     answers |= {"release": "24.09", "runtime": "native", "engine_python": "/opt/venv/bin/python"}
     assert to_data(constraints(answers)) == answers
 

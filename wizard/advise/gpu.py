@@ -76,8 +76,8 @@ def _replicated(
     """``setup`` with more and more replicas while they give users something; and the last obstacle."""
     choices: list[Choice] = []
     why = None
-    runtime = release.runtime if isinstance(release, Resolved) else ""
-    for count in service.replicas(constraints, device, setup, runtime):
+    counts = service.replicas(constraints, device, setup, release) if isinstance(release, Resolved) else (1,)
+    for count in counts:
         several = replace(setup, replicas=count)
         made = _choice(facts, device, several, constraints, past, release)
         if isinstance(made, Obstacle) and made.code in SIZES and not constraints.kv_dtype:
@@ -218,7 +218,7 @@ def _choice(
     engine = calibration.engine(setup.stack, release.release)
     measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
     plain, setup = setup, replace(setup, correction_bytes=calibration.difference(measured) if measured else 0)
-    many = service.too_many(constraints, device, setup, release.runtime)
+    many = service.too_many(constraints, device, setup, release)
     best = many or fit(facts, anatomy, device, setup, constraints)
     if isinstance(best, Obstacle):
         return best
@@ -232,7 +232,7 @@ def _choice(
     if why := service.too_slow(speed, constraints):
         return why
     unknown = () if speed else (_no_speed(facts, device, setup),)
-    used = filter(None, (service.idle(constraints, device, setup, release.runtime),))
+    used = filter(None, (service.idle(constraints, device, setup, release),))
     choice = Choice(
         stack=setup.stack,
         runtime=release.runtime,

@@ -9,9 +9,11 @@ from math import ceil, inf
 from wizard.advise.advice import Choice, Constraints, Speed
 from wizard.advise.devices import Device
 from wizard.advise.reasons import Note, Obstacle, Reason, because, change, do
+from wizard.advise.release import Resolved
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
 from wizard.catalog.goals import Goal, goal
+from wizard.catalog.releases import version
 from wizard.catalog.stacks import on_gpu
 from wizard.model.facts import ModelFacts
 
@@ -116,12 +118,12 @@ def _above(ms: float) -> float:
     return float(ceil(ms))
 
 
-def replicas(constraints: Constraints, device: Device, setup: Setup, runtime: str) -> Iterator[int]:
+def replicas(constraints: Constraints, device: Device, setup: Setup, release: Resolved) -> Iterator[int]:
     """The numbers of replicas to try, the fewest first, up to one for each user or group of GPUs.
 
     For groups of several GPUs these are powers of two, because the smallest number that people notice is preferred.
     """
-    most = most_replicas(constraints, device, setup, runtime)
+    most = most_replicas(constraints, device, setup, release)
     if constraints.replicas:
         yield constraints.replicas
         return
@@ -132,20 +134,22 @@ def replicas(constraints: Constraints, device: Device, setup: Setup, runtime: st
     yield most
 
 
-def most_replicas(constraints: Constraints, device: Device, setup: Setup, runtime: str) -> int:
-    """How many replicas of ``setup`` the stack can start on these GPUs with ``runtime``."""
-    if device.mig or runtime not in on_gpu(setup.stack).splits.replicas:
+def most_replicas(constraints: Constraints, device: Device, setup: Setup, release: Resolved) -> int:
+    """How many replicas of ``setup`` the stack can start on these GPUs in ``release``."""
+    able = on_gpu(setup.stack).splits
+    old = release.runtime != "native" and version(release.engine_version) < version(able.replicas_since)
+    if device.mig or old or release.runtime not in able.replicas:
         return 1
     there = len(device.indices) if constraints.max_gpus is None else min(constraints.max_gpus, len(device.indices))
     return max(1, there // setup.gpus)
 
 
-def too_many(constraints: Constraints, device: Device, setup: Setup, runtime: str) -> Obstacle | None:
+def too_many(constraints: Constraints, device: Device, setup: Setup, release: Resolved) -> Obstacle | None:
     """The obstacle if more replicas are asked for than the stack can start here."""
-    most = most_replicas(constraints, device, setup, runtime)
+    most = most_replicas(constraints, device, setup, release)
     if (constraints.replicas or 1) <= most:
         return None
-    why = because("replicas", asked=constraints.replicas, most=most, stack=setup.stack, runtime=runtime)
+    why = because("replicas", asked=constraints.replicas, most=most, stack=setup.stack, runtime=release.runtime)
     return Obstacle("replicas", why, (change(replicas=most),))
 
 
@@ -157,18 +161,18 @@ def enough(choice: Choice, constraints: Constraints, length: int) -> bool:
     return tpot is None or (tpot <= FELT_MS and not misses(choice, constraints))
 
 
-def idle(constraints: Constraints, device: Device, setup: Setup, runtime: str) -> Note | None:
+def idle(constraints: Constraints, device: Device, setup: Setup, release: Resolved) -> Note | None:
     """Why GPUs of the group stay free; None if none do, or if the user said how many to use."""
     left = len(device.indices) - setup.gpus * setup.replicas
     if not left or constraints.max_gpus or constraints.replicas:
         return None
-    most = most_replicas(constraints, device, setup, runtime)
+    most = most_replicas(constraints, device, setup, release)
     if device.mig:
         why = because("idle-slices")
     elif most > setup.replicas:
         why = because("idle-enough", most=most)
     elif left >= setup.gpus:
-        why = because("idle-alone", stack=setup.stack, runtime=runtime)
+        why = because("idle-alone", stack=setup.stack, runtime=release.runtime)
     else:
         why = because("idle-rest", gpus=setup.gpus)
     return Note("idle", {"count": left, "gpus": len(device.indices), "gpu": device.name, "why": why})

@@ -156,12 +156,14 @@ class Splits:
         ranks: Tensor parallel.
         stages: Pipeline parallel: none, ``any`` split of the layers, or only into equal stages (``even``).
         replicas: Runtimes in which the wizard starts several replicas behind one address.
+        replicas_since: First version of the engine in an image that the engine program of the stack supports.
     """
 
     source: str
     ranks: bool = False
     stages: Literal["none", "any", "even"] = "none"
     replicas: tuple[str, ...] = ()
+    replicas_since: str = "0"
 
 
 @dataclass(frozen=True, slots=True)

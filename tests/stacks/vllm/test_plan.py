@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf import text_format
+from tritonclient.grpc import model_config_pb2 as pb
 
 from tests.plan.stack_values import (
     FACTS,
@@ -229,10 +231,31 @@ def test_adapters_of_one_name_are_tw_l34(names: tuple[str, str]) -> None:
     assert caught.value.code == "TW-L34"
 
 
-def test_adapters_need_tritons_backend() -> None:
-    with pytest.raises(InfeasibleError, match="natively") as caught:
-        planned(VLLM, options=Options(lora={"theirs": "owner/name"}))
+@pytest.mark.parametrize("choice", [VLLM, replace(IN_IMAGE, replicas=2, devices=(0, 1))])
+def test_adapters_need_tritons_backend(choice: Choice) -> None:
+    with pytest.raises(InfeasibleError, match="Triton's own vLLM backend") as caught:
+        planned(choice, options=Options(lora={"theirs": "owner/name"}))
     assert caught.value.code == "TW-L34"
+
+
+def replicas_of(choice: Choice) -> list[str]:
+    """The GPUs that each replica sees."""
+    config = text_format.Parse(written(planned(choice, on=machine("8xH200")))["demo/config.pbtxt"], pb.ModelConfig())
+    replicas = json.loads(config.parameters["engine_replicas"].string_value)
+    return [replica["CUDA_VISIBLE_DEVICES"] for replica in replicas]
+
+
+def test_every_replica_has_its_gpus_by_nvmls_numbers_and_in_a_container_by_the_containers() -> None:
+    several = {"tp": 2, "replicas": 2, "devices": (3, 4, 6, 7)}
+    assert replicas_of(replace(VLLM, **several)) == ["3,4", "6,7"]
+    assert replicas_of(replace(IN_IMAGE, **several)) == ["0,1", "2,3"]
+
+
+def test_the_steps_of_the_engine_are_as_long_as_the_memory_was_counted_for() -> None:
+    _, settings, _ = engine(planned(replace(VLLM, step_tokens=2048)))
+    assert settings["max_num_batched_tokens"] == 2048
+    _, settings, _ = engine(planned(replace(VLLM, step_tokens=2048, max_batch_size=5000)))
+    assert settings["max_num_batched_tokens"] == 5000
 
 
 def test_another_answer_restarts_the_server_and_keeps_the_rest() -> None:

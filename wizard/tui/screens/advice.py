@@ -44,10 +44,10 @@ from wizard.tui.widgets.picker import Picker
 
 GROUPS = {
     "goal": mark("Use case"),
-    "isl": mark("Load and pace"),
     "quantization": mark("Setup (never overridden; an error if not possible)"),
     "max_gpus": mark("Resources"),
     "as_published": mark("Files and versions"),
+    "replicas": mark("Load and pace"),
 }
 """Name of the first constraint of a group → heading of the group."""
 SMALL_BAR = 6
