@@ -65,6 +65,13 @@ def test_a_limit_that_no_setup_meets_is_refused_with_the_one_that_would(limit: s
     assert met.feasible
 
 
+def test_a_setup_of_unknown_speed_meets_no_limit() -> None:
+    assert all(choice.speed for choice in ask("8xH100", LLAMA_70B, tpot=20.0).choices)
+    refused = ask("8xH100", LLAMA_70B, tpot=20.0, stack="sglang")
+    assert not refused.feasible
+    assert "--tpot" in remedy_of(refused.rejections[0])
+
+
 def test_a_limit_is_met_by_what_is_offered_and_p99_counts_the_slow_end() -> None:
     free = ask("4xH100", LLAMA_70B, stack="vllm")
     speeds = [choice.speed for choice in free.choices if choice.speed and choice.speed.tpot_ms and choice.speed.high]

@@ -8,7 +8,7 @@ from math import ceil, inf
 
 from wizard.advise.advice import Choice, Constraints, Speed
 from wizard.advise.devices import Device
-from wizard.advise.reasons import Note, Obstacle, Reason, because, change, do
+from wizard.advise.reasons import Note, Obstacle, Reason, because, change, do, without
 from wizard.advise.release import Resolved
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
@@ -91,9 +91,12 @@ def misses(choice: Choice, constraints: Constraints) -> bool:
 
 
 def too_slow(speed: Speed | None, constraints: Constraints) -> Obstacle | None:
-    """The obstacle if the estimate misses a limit that the user gave."""
-    if speed is None or speed.tpot_ms is None:
+    """The obstacle if the estimate misses a limit that the user gave, or if there is no estimate for it."""
+    given = "tpot" if constraints.tpot else "ttft" if constraints.ttft else None
+    if given is None:
         return None
+    if speed is None or speed.tpot_ms is None:
+        return Obstacle(given, because("limit-unproven"), (without(given),))
     ttft, tpot = paces(speed, constraints)
     if constraints.tpot and tpot and tpot > constraints.tpot:
         why = because("slow-tokens", estimate_ms=tpot, asked_ms=constraints.tpot, users=speed.users)

@@ -247,6 +247,7 @@ TEXTS: dict[str, Text] = {
         "With {users} users and prompts of {isl:,} tokens, the first token takes an estimated {estimate_ms:,.0f} ms; "
         "you allow {asked_ms:g} ms."
     ),
+    "limit-unproven": mark("The speed of this setup is unknown, so no limit is known to be met."),
     "waiting-users": mark(
         "The KV cache holds {served} of {users} users at once; the others wait, so no time to the first token holds."
     ),
