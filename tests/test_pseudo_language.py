@@ -24,6 +24,7 @@ from wizard.advise.speed import Load
 from wizard.catalog import gpus, profiles, recipes, releases, stacks
 from wizard.catalog.checkpoints import CheckpointTable
 from wizard.catalog.environments import engines as engine_environments
+from wizard.catalog.models import curated
 from wizard.kernel import units
 from wizard.kernel.errors import EXIT_CODES, WizardError
 from wizard.kernel.language import tr
@@ -73,6 +74,8 @@ def data() -> list[str]:
         *(name for gpu in gpus.gpus().values() for name in gpu.names),
         *(stacks.facts(name).title for name in stacks.names()),
         *(each.label for each in FORMATS.values() if each.label not in field_marks.messages()),
+        *(model.ref for model in curated()),
+        "modelopt",
         *(checkpoint.ref for family in table.families for checkpoint in family.checkpoints),
         *(
             engine_environment.engine

@@ -98,7 +98,7 @@ def test_after_a_saved_plan_was_run_its_server_is_the_one_to_talk_to(tmp_path: P
     ("words", "term", "todo"),
     [
         (["--plain", "--answers", "nowhere.toml"], "xterm", "What to do: Check the path"),
-        (["--plain", "--nosuch"], "xterm", "What to do: Run `"),
+        (["--plain", "--qqqq"], "xterm", "What to do: Run `"),
         (["chat", "demo"], "xterm", "What to do: "),
         (["status", "--nosuch"], "dumb", "What to do: Run `"),
         (["status", "--nosuch"], "xterm", "→ Run `"),

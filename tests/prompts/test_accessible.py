@@ -38,6 +38,8 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|9[0-7]|10[0-7]|38;|48;)[0-9;
 DATA = (
     *(
         "org/none",
+        "documents",
+        "code",
         "down",
         "none",
         "small",

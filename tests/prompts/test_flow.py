@@ -156,7 +156,7 @@ def test_a_changed_constraint_is_checked_and_advised_again(flow: Flow, workspace
 @pytest.mark.parametrize(
     ("number", "typed", "constraint"),
     [
-        (1, "3\r", {"goal": "quality"}),
+        (1, "5\r", {"goal": "quality"}),
         (3, "900\r", {"max_len": 900}),
         (4, "fp8\r", {"quantization": "fp8"}),
         (5, "2\r", {"tp": 2}),

@@ -236,7 +236,7 @@ REPLICAS = Question(
     "--replicas",
     otherwise=CHOSEN,
     validate=between(1, 1024),
-    help=mark("Copies of the model on GPUs of their own, behind one address: more users, not a faster answer for one."),
+    help=mark("Copies of the model on separate GPUs, behind one address: more users, not a faster answer for one."),
 )
 QUANTIZATION = Question(
     "quantization",
