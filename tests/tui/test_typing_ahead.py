@@ -107,7 +107,7 @@ async def test_an_answer_in_a_form_is_taken_as_the_arrows_before_enter_left_it()
         assert isinstance(form.focused, Options)
         burst(pilot, "", "right", "enter")
         await wait_for(pilot, lambda: pilot.app.screen is advice)
-        await wait_for(pilot, lambda: advice.view.constraints.goal == "throughput")
+        await wait_for(pilot, lambda: advice.view.constraints.goal == "documents")
 
 
 async def test_a_key_waits_no_more_than_two_short_periods_for_the_next_picture() -> None:

@@ -163,8 +163,7 @@ GOAL = Question(
     default="chat",
     choices=goals.GOALS,
     help=mark(
-        "chat, documents (long prompts) and code answer each user quickly, throughput (batch work) serves the most "
-        "tokens, quality preserves the most precision, smallest uses the fewest GPUs and the least memory."
+        "chat, documents, code: quick answers; throughput: most tokens; quality: most precision; smallest: fewest GPUs."
     ),
 )
 USERS = Question(
