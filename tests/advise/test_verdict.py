@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Constraints, Memory, Rejection, Speed
+from wizard.advise.advice import Advice, Choice, Constraints, Memory, Rejection, Speed
 from wizard.advise.ranking import advise
 from wizard.advise.reasons import because, change
 from wizard.advise.verdict import COMFORTABLE, Verdict, verdict
+from wizard.catalog.goals import DEFAULT_USERS
 from wizard.catalog.models import gpu_models
 from wizard.kernel.units import GIB, size
 from wizard.model.facts import ModelFacts, Quantization

@@ -7,9 +7,6 @@ from typing import Literal
 
 from wizard.advise.reasons import Note, Reason, Remedy
 
-DEFAULT_USERS = 4
-"""Default number of concurrent users."""
-
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
@@ -18,7 +15,7 @@ class Constraints:
     goal: str = "chat"
     """One of `wizard.catalog.goals.GOALS`; it stands for a load and a pace."""
     users: int | None = None
-    """Concurrent users; None lets the wizard lower `DEFAULT_USERS` if they do not fit."""
+    """Concurrent users; None lets the wizard lower `wizard.catalog.goals.DEFAULT_USERS` if they do not fit."""
     max_len: int | None = None
     """Tokens of prompt plus answer for each user."""
     isl: int | None = None

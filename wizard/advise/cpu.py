@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from wizard.advise import calibration, cpu_speed, engine_python, service
 from wizard.advise.advice import (
-    DEFAULT_USERS,
     GATED,
     NO_TEMPLATE,
     Checkpoint,
@@ -23,6 +22,7 @@ from wizard.advise.compatibility import obstacles
 from wizard.advise.reasons import Note, Obstacle, because, change, do
 from wizard.catalog import stacks
 from wizard.catalog.environments import Environment, environment_of
+from wizard.catalog.goals import DEFAULT_USERS
 from wizard.catalog.stack_facts import OnCpu
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import log
+from math import inf, log
 from typing import Any
 
 from wizard.advise import cpu, engines, gpu, nearest, not_chat, rules, service, untried
@@ -21,7 +21,7 @@ from wizard.probe.host import Host
 CRAMPED = 2048
 """Tokens of prompt and answer below which a chat soon drops messages."""
 NOTICED = 1.25
-"""Ratio of two estimates of a pace from which on they differ: about twice the error of the best (docs/advice.md)."""
+"""Ratio of two paces from which on they differ: more than the range of a good estimate (profiles/speed.toml)."""
 FEW = 2
 """Minimum number of concurrent users for a full solution if no number was given."""
 LARGE = 20_000_000_000
@@ -322,7 +322,8 @@ def _instead(
     if name in ("engine_python", "isl", "osl", "p99"):
         return without(name)
     if name in ("ttft", "tpot"):
-        return change(**{name: max(1.0, min(service.limit_met(name, each, constraints) for each in choices))})
+        met = min(service.limit_met(name, each, constraints) for each in choices)
+        return without(name) if met == inf else change(**{name: max(1.0, met)})
     if name == "as_published":
         return change(quantization=best.quantization, as_published=False)
     values: dict[str, Setting] = {"max_gpus": _gpus(best), "kv_dtype": best.kv_cache_dtype}

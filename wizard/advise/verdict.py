@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from wizard.advise.advice import DEFAULT_USERS, Advice, Choice, Rejection
+from wizard.advise.advice import Advice, Choice, Rejection
 from wizard.advise.reasons import Reason, because
+from wizard.catalog.goals import DEFAULT_USERS
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 

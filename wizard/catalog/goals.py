@@ -7,6 +7,9 @@ from functools import cache
 
 from wizard.catalog.profiles import find, load
 
+DEFAULT_USERS = 4
+"""Default number of concurrent users."""
+
 
 @dataclass(frozen=True, slots=True)
 class Goal:
@@ -22,7 +25,7 @@ class Goal:
 
     isl: int
     osl: int
-    users: int = 4
+    users: int = DEFAULT_USERS
     ttft_ms: float | None = None
     tpot_ms: float | None = None
 

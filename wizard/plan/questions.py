@@ -171,7 +171,7 @@ USERS = Question(
     "int",
     mark("Number of concurrent users"),
     "--users",
-    default=4,
+    default=goals.DEFAULT_USERS,
     validate=between(1, 1_000_000),
     help=mark("Each user gets a share of the KV cache, so more users need more memory."),
 )

@@ -117,9 +117,10 @@ def visible(devices: Sequence[int]) -> dict[str, str]:
 
 def replicas(choice: Choice) -> tuple[dict[str, str], ...]:
     """For each replica of ``choice``, what makes only its GPUs visible; in a container GPUs are numbered from 0."""
-    numbers = choice.devices if choice.runtime == "native" else range(len(choice.devices))
-    groups = (numbers[at : at + choice.gpus] for at in range(0, len(choice.devices), choice.gpus))
-    return tuple(visible(group) for group in groups) if choice.replicas > 1 else ({},)
+    if choice.replicas == 1:
+        return ({},)
+    numbers = {index: index if choice.runtime == "native" else at for at, index in enumerate(choice.devices)}
+    return tuple(visible([numbers[index] for index in group]) for group in choice.groups)
 
 
 def environment_changes(python: str, choice: Choice) -> dict[str, str | None]:
