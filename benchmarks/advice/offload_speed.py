@@ -58,9 +58,8 @@ def main() -> None:
     for on_gpu, measured in split["rows"]:
         share = on_gpu / layers
         total = seconds(split, engine, share) + (1 - share) / split["cpu_tokens_per_s"]
-        print(
-            f"{on_gpu} of {layers} layers: {measured:5.2f} tokens/s, predicted {1 / total:5.2f} ({1 / total / measured - 1:+.1%})"
-        )
+        off = 1 / total / measured - 1
+        print(f"{on_gpu} of {layers} layers: {measured:5.2f} tokens/s, predicted {1 / total:5.2f} ({off:+.1%})")
 
 
 if __name__ == "__main__":

@@ -100,8 +100,8 @@ class Speed:
             at once; None if users wait for one another.
         low: Lower end of the range of ``tpot_ms``.
         high: Upper end of the range of ``tpot_ms``.
-        provider: ``roofline``, ``cpu-bandwidth`` or ``gpu-bandwidth`` (the wizard's own), or ``aiconfigurator-core`` with
-            its version and data.
+        provider: ``roofline``, ``cpu-bandwidth`` or ``gpu-bandwidth`` (the wizard's own), or ``aiconfigurator-core``
+            with its version and data.
         confidence: ``good``, ``fair`` or ``rough``.
         bound: What takes longest: ``memory``, ``compute``, ``launch`` or ``interconnect``; None if unknown.
         ttft_low_ms: The same as ``ttft_ms`` for a single prompt.
