@@ -206,8 +206,22 @@ def test_nothing_fits_gives_both_reasons() -> None:
     assert "on the GPU" in " ".join(text_of(each) for each in advice.rejections)
 
 
-def test_a_mig_slice_and_several_gpus() -> None:
+def test_a_small_model_and_a_request_without_gpus_stay_on_the_cpu() -> None:
+    small = replace(LLAMA_8B, weight_bytes=500_000_000)
+    choice = first(shorthand("4090"), small)
+    assert choice.offload is None
+    assert "a larger download" in " ".join(map(words.note, choice.warnings))
+    advice = advise(shorthand("4090"), LLAMA_8B, Constraints(max_gpus=0))
+    assert [choice.devices for choice in advice.choices] == [()]
+    assert not advise(shorthand("4090"), replace(LLAMA_8B, weights=()), Constraints(max_gpus=0)).feasible
+
+
+def test_one_of_several_gpus_and_no_mig_slice() -> None:
     two = shorthand("2x4090")
+    sliced = replace(two.gpus[0], name="NVIDIA A100 80GB MIG 2g.20gb", memory_total_bytes=20 * GIB)
+    choice = first(replace(two, gpus=(sliced,)), LLAMA_8B)
+    assert choice.offload is None
+    assert "not a MIG slice" in " ".join(map(words.note, choice.warnings))
     choice = first(two, LLAMA_8B)
     assert choice.devices == (0,)
     assert "One of the 2 GPUs is used" in " ".join(map(words.note, choice.warnings))

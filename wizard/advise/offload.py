@@ -39,7 +39,7 @@ def candidates(
 ) -> tuple[list[Choice], list[Rejection]]:
     """The choices of all stacks that serve from host memory: with a GPU if one can help, and on the CPU alone."""
     choices, rejections = cpu.candidates(host, facts, constraints, past)
-    if not host.gpus:
+    if not host.gpus or constraints.max_gpus == 0:
         return choices, rejections
     made: list[Choice] = []
     for stack in stacks.cpu_stacks():
@@ -130,8 +130,13 @@ def gpu_budget(device: Device, known: OffloadFacts, constraints: Constraints) ->
     return max(0, free if share is None else min(free, int(share * device.total_bytes)))
 
 
-def _prevented(host: Host, facts: ModelFacts, device: Device, env: Environment) -> Obstacle | None:
-    """What prevents ``device`` from holding layers of ``facts``, whatever their size."""
+def _prevented(
+    host: Host, facts: ModelFacts, device: Device, env: Environment, known: OffloadFacts
+) -> Obstacle | None:
+    """What prevents ``device`` from holding layers of ``facts``, or makes it not worthwhile, whatever its memory."""
+    if (facts.weight_bytes or 0) < known.least_bytes:
+        why = because("offload-small", size_bytes=facts.weight_bytes, least_bytes=known.least_bytes)
+        return Obstacle("gpus", why, (do("as-reason-says"),))
     for barrier in (*obstacles(host, env), environment_obstacle(host, device.compute_capability, env)):
         if barrier:
             return barrier
@@ -152,7 +157,7 @@ def _choice(
     if known is None or not whole:
         return Obstacle("gpus", because("offload-no-gpu"), (do("as-reason-says"),))
     device, env = max(whole, key=lambda each: each.free_bytes), environment(known.environment)
-    prevented = _prevented(host, facts, device, env)
+    prevented = _prevented(host, facts, device, env, known)
     if prevented or facts.gguf_layers is None or host.memory_available_bytes is None:
         return prevented or Obstacle("shape", because("offload-layers-unknown"), (do("other-gguf"),))
     budgets = gpu_budget(device, known, constraints), int(host.memory_available_bytes * (1 - cpu.RESERVE))

@@ -290,12 +290,14 @@ class Offload:
 
     Attributes:
         environment: File of ``profiles/environments`` with the engine for GPUs.
+        least_bytes: Weights below which the CPU is used.
         context_bytes: GPU memory of the CUDA context, before anything is loaded.
         margin_bytes: Free GPU memory that is left for other programs.
         speed: None: its speed is unknown.
     """
 
     environment: str
+    least_bytes: int
     context_bytes: int
     margin_bytes: int
     source: str

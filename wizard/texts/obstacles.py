@@ -299,6 +299,7 @@ TEXTS: dict[str, Text] = {
     "layers-unknown": mark("the model's layers are unknown"),
     "float32-speed": mark("no server was measured in float32"),
     "offload-no-gpu": mark("llama.cpp needs a whole GPU, not a MIG slice."),
+    "offload-small": mark("the model has {size} of weights, and below {least} CUDA's libraries are a larger download."),
     "offload-layers-unknown": mark(
         "the bytes of each layer are unknown, because the file's header was not read in full."
     ),
