@@ -130,9 +130,7 @@ def gpu_budget(device: Device, known: OffloadFacts, constraints: Constraints) ->
     return max(0, free if share is None else min(free, int(share * device.total_bytes)))
 
 
-def _prevented(
-    host: Host, facts: ModelFacts, device: Device, env: Environment, known: OffloadFacts
-) -> Obstacle | None:
+def _prevented(host: Host, facts: ModelFacts, device: Device, env: Environment, known: OffloadFacts) -> Obstacle | None:
     """What prevents ``device`` from holding layers of ``facts``, or makes it not worthwhile, whatever its memory."""
     if (facts.weight_bytes or 0) < known.least_bytes:
         why = because("offload-small", size_bytes=facts.weight_bytes, least_bytes=known.least_bytes)
@@ -143,8 +141,8 @@ def _prevented(
     if facts.gguf_layers is None:
         return Obstacle("shape", because("offload-layers-unknown"), (do("other-gguf"),))
     if host.memory_available_bytes is None:
-        why = host.unknown.get("memory_available_bytes") or because("silent-system")
-        return Obstacle("memory", because("unknown-free-memory", why=why), (do("as-reason-says"),))
+        silent = host.unknown.get("memory_available_bytes") or because("silent-system")
+        return Obstacle("memory", because("unknown-free-memory", why=silent), (do("as-reason-says"),))
     return None
 
 
