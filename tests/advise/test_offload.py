@@ -151,6 +151,7 @@ def test_everything_fits_and_the_cpu_comes_second() -> None:
     assert (alone.devices, alone.offload) == ((), None)
     assert "does not use the GPU" in report.reason(alone, "behind")
     assert report.choice_title(best).endswith("· GPU")
+    assert report.choice_title(alone).endswith("· CPU")
     assert len(report.bills(best)) == 2
     assert len(report.bills(alone)) == 1
 

@@ -22,7 +22,9 @@ def figures(host: Host, facts: ModelFacts, choice: Choice, split: Offload) -> It
     *_, copied = offload.weights(facts.gguf_layers, (split.gpu_layers, split.expert_layers))
     header, source = tr("the list of tensors in the file's header"), known.source
     layers = {"count": split.gpu_layers - 1, "layers": split.layers - 1, "experts": split.expert_layers}
-    formula = tr("{count} of {layers} layers and the output, without the experts of {experts} layers", **layers)
+    formula = tr("{count} of {layers} layers and the output", **layers)
+    if split.expert_layers:
+        formula = tr("{layers} layers and the output, without the experts of the first {experts}", **layers)
     yield Figure(tr("Weights on the GPU"), choice.memory.weights_bytes, "bytes", formula, header)
     whole = cpu.kv_bytes_per_token(facts, choice.kv_cache_dtype) or 0
     formula = f"⌈{whole:,} × {split.gpu_layers - 1} ÷ {split.layers - 1}⌉"

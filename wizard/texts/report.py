@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from wizard.advise.advice import Choice, Memory, Offload, Speed
-from wizard.advise.comparison import BEHIND, LIMIT
+from wizard.advise.advice import Choice, Memory, Speed
+from wizard.advise.comparison import BEHIND, LIMIT, idle_gpu
 from wizard.advise.reasons import Note
 from wizard.advise.titles import format_title, stack_title
 from wizard.kernel.language import mark, ntr, tr
@@ -54,13 +54,15 @@ def choice_title(choice: Choice) -> str:
     split = f"tp {choice.tp} × pp {choice.pp}" if choice.pp > 1 else gpus_words(gpus) if gpus > 1 else ""
     copies = tr("{count} replicas", count=choice.replicas) if choice.replicas > 1 else ""
     cache = tr("FP8 KV cache") if choice.kv_cache_dtype == "fp8" else ""
-    parts = (stack_title(choice.stack), weights(choice), copies, split, cache, _placed(choice.offload))
+    parts = (stack_title(choice.stack), weights(choice), copies, split, cache, _placed(choice))
     return " · ".join(filter(None, parts))
 
 
-def _placed(offload: Offload | None) -> str:
+def _placed(choice: Choice) -> str:
+    """Where the layers of a GGUF file are, on a machine on which they could be on a GPU."""
+    offload = choice.offload
     if offload is None:
-        return ""
+        return tr("CPU") if idle_gpu(choice) else ""
     if offload.gpu_layers < offload.layers:
         return tr("{count} of {layers} layers on the GPU", count=offload.gpu_layers, layers=offload.layers)
     return tr("GPU, some experts on the CPU") if offload.expert_layers else tr("GPU")
