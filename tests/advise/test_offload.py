@@ -269,16 +269,16 @@ def test_several_users_are_not_promised_a_speed() -> None:
 
 
 sizes = st.integers(0, 500 * MIB)
-layer = st.builds(Layer, sizes, st.just(0) | sizes, st.integers(0, MIB), st.integers(0, MIB))
+a_layer = st.builds(Layer, sizes, st.just(0) | sizes, st.integers(0, MIB), st.integers(0, MIB))
 
 
-@given(st.lists(layer, min_size=1, max_size=12), sizes, sizes)
+@given(st.lists(a_layer, min_size=1, max_size=12), sizes, sizes)
 def test_every_byte_is_somewhere_and_later_splits_put_less_on_the_gpu(each: list[Layer], out: int, read: int) -> None:
     layers = Layers(tuple(each), out, read)
-    every = list(offload.splits(layers))
-    assert every[0] == (len(each) + 1, 0)
-    weights = [offload.weights(layers, one) for one in every]
-    total = sum(one.dense + one.experts for one in each) + out + read
+    placements = list(offload.splits(layers))
+    assert placements[0] == (len(each) + 1, 0)
+    weights = [offload.weights(layers, placement) for placement in placements]
+    total = sum(layer.dense + layer.experts for layer in each) + out + read
     assert all(gpu + host == total for gpu, host, _ in weights)
     assert [gpu for gpu, *_ in weights] == sorted((gpu for gpu, *_ in weights), reverse=True)
     assert weights[0][2] == 0
@@ -295,13 +295,13 @@ def test_no_choice_exceeds_a_budget_and_more_memory_never_puts_less_on_the_gpu(
         gpu = Gpu(0, "NVIDIA GeForce RTX 4090", bytes_, bytes_, compute_capability=(8, 9))
         machine = replace(CPU_HOST, gpus=(gpu,), driver_version="580.1", memory_available_bytes=host)
         advice = advise(machine, facts, Constraints(users=users, max_len=tokens))
-        found = next((choice for choice in advice.choices if choice.offload), None)
-        if found is None:
+        on_gpu = next((choice for choice in advice.choices if choice.offload), None)
+        if on_gpu is None:
             return None
-        assert found.offload
-        assert found.memory.total_bytes <= found.memory.budget_bytes
-        assert found.offload.host.total_bytes <= found.offload.host.budget_bytes
-        return found.offload
+        assert on_gpu.offload
+        assert on_gpu.memory.total_bytes <= on_gpu.memory.budget_bytes
+        assert on_gpu.offload.host.total_bytes <= on_gpu.offload.host.budget_bytes
+        return on_gpu.offload
 
     less, more = best(free), best(free + GIB)
     if less:

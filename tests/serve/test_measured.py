@@ -202,7 +202,7 @@ def test_layers_on_the_gpu_are_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("logged", "what"),
+    ("logged", "sentence"),
     [
         ([], "loaded no layer on a GPU; 21 were planned"),
         (lines("llamacpp-2026"), "loaded no layer on a GPU; 21 were planned"),  # the log of a build for the CPU
@@ -210,8 +210,8 @@ def test_layers_on_the_gpu_are_checked() -> None:
         ([OFFLOADED.replace("21", "7"), BUFFER], "loaded 7 layers on the GPU; 21 were planned"),
     ],
 )
-def test_a_silent_fallback_to_the_cpu_is_an_error(logged: list[str], what: str) -> None:
-    with pytest.raises(ServerError, match=what) as caught:
+def test_a_silent_fallback_to_the_cpu_is_an_error(logged: list[str], sentence: str) -> None:
+    with pytest.raises(ServerError, match=sentence) as caught:
         check(ON_GPU, logged)
     assert caught.value.code == "TW-S11"
 

@@ -178,28 +178,28 @@ def barriers(facts: ModelFacts, constraints: Constraints, stack: str) -> list[Ob
 
 
 def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str) -> list[Obstacle]:
-    found: list[Obstacle] = []
+    conflicts: list[Obstacle] = []
     kept = on_cpu(stack).cache
     if barred := engine_python.against_constraints(constraints, stack):
-        found.append(barred)
+        conflicts.append(barred)
     elif constraints.runtime not in (None, "native"):
         why = because("cpu-runtime", stack=stack, runtime=constraints.runtime)
-        found.append(Obstacle("runtime", why, (change(runtime="native"),)))
+        conflicts.append(Obstacle("runtime", why, (change(runtime="native"),)))
     for name, value in (("tp", constraints.tp), ("pp", constraints.pp), ("replicas", constraints.replicas)):
         if value not in (None, 1):
             why = because("cpu-split", stack=stack, option=name, value=value)
-            found.append(Obstacle(name, why, (change(**{name: 1}),)))
+            conflicts.append(Obstacle(name, why, (change(**{name: 1}),)))
     if constraints.kv_dtype not in (None, kept):
         why = because("cpu-cache", kept=kept, asked=constraints.kv_dtype)
-        found.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))
+        conflicts.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))
     stored = stored_format(facts)
     if constraints.quantization and constraints.quantization.lower() not in (stored, stored.removeprefix("gguf_")):
         quantization = constraints.quantization
         why = because("file-stored", stored=stored, asked=quantization)
-        found.append(Obstacle("quantization", why, (do("other-file", asked=quantization),)))
+        conflicts.append(Obstacle("quantization", why, (do("other-file", asked=quantization),)))
     if long := service.too_long(facts, constraints):
-        found.append(long)
-    return found
+        conflicts.append(long)
+    return conflicts
 
 
 def _against_model(facts: ModelFacts, stack: str) -> list[Obstacle]:

@@ -45,16 +45,16 @@ def candidates(
     for stack in stacks.cpu_stacks():
         if constraints.stack not in (None, stack) or cpu.barriers(facts, constraints, stack):
             continue
-        found = _choice(host, facts, constraints, past, stack)
+        outcome = _choice(host, facts, constraints, past, stack)
         mine = [choice for choice in choices if choice.stack == stack]
-        if isinstance(found, Choice):
-            made += [found, *(_noted(each, Note(IDLE_GPU)) for each in mine)]
+        if isinstance(outcome, Choice):
+            made += [outcome, *(_noted(each, Note(IDLE_GPU)) for each in mine)]
             rejections = [each for each in rejections if each.stack != stack]
         else:
-            unused = Note("gpu-unused", {"gpu": host.gpus[0].name, "why": found.reason})
+            unused = Note("gpu-unused", {"gpu": host.gpus[0].name, "why": outcome.reason})
             made += [_noted(each, unused) for each in mine]
             if not mine:
-                rejections = [*rejections, cpu.rejection(facts, constraints, found, stack)]
+                rejections = [*rejections, cpu.rejection(facts, constraints, outcome, stack)]
     return made, rejections
 
 
@@ -203,7 +203,7 @@ def _best(
     asked = constraints.max_len or service.request_tokens(constraints)
     context = asked or min(facts.max_context or cpu.DEFAULT_CONTEXT, cpu.DEFAULT_CONTEXT)
     counts = (constraints.users,) if constraints.users else (DEFAULT_USERS, FEW_USERS)
-    found: list[tuple[int, int, Split, Memory, Memory]] = []
+    fits: list[tuple[int, int, Split, Memory, Memory]] = []
     for users in counts:
         for rank, split in enumerate(splits(layers)):
             bills = memory(
@@ -217,10 +217,10 @@ def _best(
                 budgets=budgets,
             )
             if all(bill.total_bytes <= bill.budget_bytes for bill in bills):
-                found.append((rank, users, split, *bills))
+                fits.append((rank, users, split, *bills))
                 break
-    if found:
-        _, users, split, gpu, rest = min(found, key=lambda each: (each[0], -each[1]))
+    if fits:
+        _, users, split, gpu, rest = min(fits, key=lambda each: (each[0], -each[1]))
         return users, context, split, gpu, rest
     gpu, rest = bills  # of the split with the least on the GPU
     tight, where = (gpu, "gpu") if gpu.total_bytes > gpu.budget_bytes else (rest, "host")

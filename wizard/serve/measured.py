@@ -97,8 +97,8 @@ def check(choice: Choice, lines: Iterable[str]) -> None:
         UsageError: TW-D30 if the stack's code cannot be loaded.
     """
     port = plugins.port(choice.stack, "serve", StackLog)
-    if port and port.differs and (what := port.differs(Log(lines), choice)):
-        raise ServerError("TW-S11", what, tr("See the server's log, or choose a setup without a GPU."))
+    if port and port.differs and (difference := port.differs(Log(lines), choice)):
+        raise ServerError("TW-S11", difference, tr("See the server's log, or choose a setup without a GPU."))
 
 
 def measure(endpoint: Endpoint, stack: str, lines: Iterable[str]) -> Measured:

@@ -253,8 +253,8 @@ def test_a_build_for_the_cpu_refuses_layers_for_a_gpu(tmp_path: Path) -> None:
     gguf = write_chain_model(tmp_path / "chain.gguf")
     python = server_environment() / "bin" / "python"
     argv = [str(python), "-c", REAL, str(tmp_path / "model.py"), str(tmp_path / "text_requests.py"), str(gguf)]
-    found, refused = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
-    layers, overrides = json.loads(found)
+    sent, refused = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
+    layers, overrides = json.loads(sent)
     assert layers == 2
     assert overrides.count("=CPU") == 2
     assert refused == "this build of llama.cpp reports no GPU (CPU), which 2 layers are planned for"
