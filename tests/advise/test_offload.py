@@ -86,9 +86,8 @@ def test_gpu_memory_is_close_to_what_was_measured(layers: int, used: int) -> Non
     With no layer on the GPU its 265 MiB are the CUDA context.
     """
     assert QWEN_14B.gguf_layers
-    gpu, _ = offload.memory(
-        QWEN_14B, QWEN_14B.gguf_layers, ENGINE, (layers, 0), users=1, context=4096, server_bytes=0, budgets=(0, 0)
-    )
+    placement = next(each for each in offload.placements(QWEN_14B.gguf_layers) if each.gpu_layers == layers)
+    gpu, _ = offload.memory(QWEN_14B, ENGINE, placement, users=1, context=4096, server_bytes=0, budgets=(0, 0))
     assert (gpu.total_bytes - gpu.overhead_bytes) / MIB + 265 == pytest.approx(used, rel=0.07)
 
 
@@ -275,13 +274,12 @@ a_layer = st.builds(Layer, sizes, st.just(0) | sizes, st.integers(0, MIB), st.in
 @given(st.lists(a_layer, min_size=1, max_size=12), sizes, sizes)
 def test_every_byte_is_somewhere_and_later_splits_put_less_on_the_gpu(each: list[Layer], out: int, read: int) -> None:
     layers = Layers(tuple(each), out, read)
-    placements = list(offload.splits(layers))
-    assert placements[0] == (len(each) + 1, 0)
-    weights = [offload.weights(layers, placement) for placement in placements]
+    made = offload.placements(layers)
+    assert (made[0].gpu_layers, made[0].expert_layers, made[0].copied_bytes) == (len(each) + 1, 0, 0)
     total = sum(layer.dense + layer.experts for layer in each) + out + read
-    assert all(gpu + host == total for gpu, host, _ in weights)
-    assert [gpu for gpu, *_ in weights] == sorted((gpu for gpu, *_ in weights), reverse=True)
-    assert weights[0][2] == 0
+    assert all(placement.gpu_bytes + placement.host_bytes == total for placement in made)
+    on_gpu = [placement.gpu_bytes for placement in made]
+    assert on_gpu == sorted(on_gpu, reverse=True)
 
 
 @given(

@@ -9,7 +9,8 @@ at a time (``ggml_backend_sched``, ``op_offload``). Source: llama.cpp in xllamac
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from wizard.advise import calibration, cpu, offload_speed, service
 from wizard.advise.advice import GATED, NO_TEMPLATE, Checkpoint, Choice, Constraints, Memory, Offload, Rejection, Speed
@@ -30,8 +31,6 @@ FEW_USERS = 2
 """Users to which the default is reduced if all layers then fit on the GPU, or more of them."""
 IDLE_GPU = "offload-idle"
 """Code of the warning for a choice on the CPU although a GPU could serve."""
-Split = tuple[int, int]
-"""Layers on the GPU, the output included; number of first layers whose experts stay on the host."""
 
 
 def candidates(
@@ -62,21 +61,40 @@ def _noted(choice: Choice, note: Note) -> Choice:
     return replace(choice, warnings=(*choice.warnings, note))
 
 
-def splits(layers: Layers) -> Iterator[Split]:
-    """All splits, the one with the most on the GPU first."""
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A split of a model and its bytes of weights.
+
+    Attributes:
+        gpu_layers: As in `Offload`.
+        layers: As in `Offload`.
+        expert_layers: As in `Offload`.
+        gpu_bytes: Weights on the GPU.
+        host_bytes: Weights on the host.
+        copied_bytes: The largest tensor of a layer on the host.
+    """
+
+    gpu_layers: int
+    layers: int
+    expert_layers: int
+    gpu_bytes: int
+    host_bytes: int
+    copied_bytes: int
+
+
+@lru_cache(maxsize=16)
+def placements(layers: Layers) -> tuple[Placement, ...]:
+    """All placements, the one with the most on the GPU first."""
     count = len(layers.repeating)
-    yield count + 1, 0
     with_experts = [number for number, layer in enumerate(layers.repeating, 1) if layer.experts]
-    for number in with_experts:
-        yield count + 1, number
     kept = with_experts[-1] if with_experts else 0
-    for on_gpu in range(count, 1, -1):
-        yield on_gpu, kept
+    splits = [(count + 1, 0), *((count + 1, number) for number in with_experts)]
+    splits += [(on_gpu, kept) for on_gpu in range(count, 1, -1)]
+    return tuple(Placement(on_gpu, count + 1, kept, *_weights(layers, on_gpu, kept)) for on_gpu, kept in splits)
 
 
-def weights(layers: Layers, split: Split) -> tuple[int, int, int]:
+def _weights(layers: Layers, on_gpu: int, kept: int) -> tuple[int, int, int]:
     """Bytes of weights on the GPU and on the host, and of the largest tensor of a layer on the host."""
-    on_gpu, kept = split
     first = len(layers.repeating) + 1 - on_gpu
     gpu, rest, largest = layers.output, layers.input, 0
     for number, layer in enumerate(layers.repeating):
@@ -90,9 +108,8 @@ def weights(layers: Layers, split: Split) -> tuple[int, int, int]:
 
 def memory(
     facts: ModelFacts,
-    layers: Layers,
     engine: OnCpu,
-    split: Split,
+    placement: Placement,
     *,
     users: int,
     context: int,
@@ -107,14 +124,12 @@ def memory(
     per_token, known = cpu.kv_bytes_per_token(facts, engine.cache), engine.offload
     if per_token is None or known is None:
         raise ValueError("checked before")
-    count, on_gpu = len(layers.repeating), split[0] - 1
-    gpu_weights, host_weights, copied = weights(layers, split)
-    gpu_kv = -(-per_token * on_gpu // count)
+    gpu_kv = -(-per_token * (placement.gpu_layers - 1) // (placement.layers - 1))
     tokens = users * context
     activations = cpu.activation_bytes(facts, engine, users=users, context=context)
     server = server_bytes + engine.tokenizer_bytes * (facts.vocabulary or 0)
-    parts = (gpu_weights, gpu_kv, tokens, activations + copied, known.context_bytes)
-    rest = (host_weights, per_token - gpu_kv, tokens, activations, server)
+    parts = (placement.gpu_bytes, gpu_kv, tokens, activations + placement.copied_bytes, known.context_bytes)
+    rest = (placement.host_bytes, per_token - gpu_kv, tokens, activations, server)
     return _summed(parts, budgets[0]), _summed(rest, budgets[1])
 
 
@@ -162,8 +177,8 @@ def _choice(
     best = _best(facts, facts.gguf_layers, engine, constraints, env, budgets)
     if isinstance(best, Obstacle):
         return best
-    users, context, split, gpu, rest = best
-    offload = Offload(split[0], len(facts.gguf_layers.repeating) + 1, split[1], rest)
+    users, context, placement, gpu, rest = best
+    offload = Offload(placement.gpu_layers, placement.layers, placement.expert_layers, rest)
     speed = _speed(host, facts, constraints, past, engine, device, offload, users, context)
     if slow := service.too_slow(None if isinstance(speed, (Reason, str)) or constraints.ttft else speed, constraints):
         return slow
@@ -198,30 +213,29 @@ def _best(
     constraints: Constraints,
     env: Environment,
     budgets: tuple[int, int],
-) -> tuple[int, int, Split, Memory, Memory] | Obstacle:
+) -> tuple[int, int, Placement, Memory, Memory] | Obstacle:
     """Users, context and the split with the most on the GPU; fewer users than by default if that puts more there."""
     asked = constraints.max_len or service.request_tokens(constraints)
     context = asked or min(facts.max_context or cpu.DEFAULT_CONTEXT, cpu.DEFAULT_CONTEXT)
     counts = (constraints.users,) if constraints.users else (DEFAULT_USERS, FEW_USERS)
-    fits: list[tuple[int, int, Split, Memory, Memory]] = []
+    fits: list[tuple[int, int, Placement, Memory, Memory]] = []
     for users in counts:
-        for rank, split in enumerate(splits(layers)):
+        for rank, placement in enumerate(placements(layers)):
             bills = memory(
                 facts,
-                layers,
                 engine,
-                split,
+                placement,
                 users=users,
                 context=context,
                 server_bytes=env.server_bytes,
                 budgets=budgets,
             )
             if all(bill.total_bytes <= bill.budget_bytes for bill in bills):
-                fits.append((rank, users, split, *bills))
+                fits.append((rank, users, placement, *bills))
                 break
     if fits:
-        _, users, split, gpu, rest = min(fits, key=lambda each: (each[0], -each[1]))
-        return users, context, split, gpu, rest
+        _, users, placement, gpu, rest = min(fits, key=lambda each: (each[0], -each[1]))
+        return users, context, placement, gpu, rest
     gpu, rest = bills  # of the split with the least on the GPU
     tight, where = (gpu, "gpu") if gpu.total_bytes > gpu.budget_bytes else (rest, "host")
     values: dict[str, Param] = {"where": where, "need_bytes": tight.total_bytes, "budget_bytes": tight.budget_bytes}

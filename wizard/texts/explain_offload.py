@@ -19,7 +19,9 @@ def figures(host: Host, facts: ModelFacts, choice: Choice, split: Offload) -> It
     known = cpu.on_cpu(choice.stack).offload
     if facts.gguf_layers is None or device is None or known is None:
         return
-    *_, copied = offload.weights(facts.gguf_layers, (split.gpu_layers, split.expert_layers))
+    made = offload.placements(facts.gguf_layers)
+    alike = (split.gpu_layers, split.expert_layers)
+    copied = next((each.copied_bytes for each in made if (each.gpu_layers, each.expert_layers) == alike), 0)
     header, source = tr("the list of tensors in the file's header"), known.source
     layers = {"count": split.gpu_layers - 1, "layers": split.layers - 1, "experts": split.expert_layers}
     formula = tr("{count} of {layers} layers and the output", **layers)
