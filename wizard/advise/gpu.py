@@ -288,7 +288,7 @@ def _against_constraints(facts: ModelFacts, setup: Setup, constraints: Constrain
     if constraints.kv_dtype not in (None, "auto", "fp8", "bfloat16", "float16"):
         auto, fp8 = change(kv_dtype="auto"), Remedy("fp8-cache", {"kv_dtype": "fp8"})
         return Obstacle("kv-dtype", because("no-cache", dtype=constraints.kv_dtype), (auto, fp8))
-    if constraints.max_gpus and setup.gpus > constraints.max_gpus:
+    if constraints.max_gpus is not None and setup.gpus > constraints.max_gpus:
         why = because("over-max-gpus", tp=setup.tp, pp=setup.pp, gpus=setup.gpus, most=constraints.max_gpus)
         return Obstacle("max-gpus", why, (change(max_gpus=setup.gpus),))
     return None

@@ -7,10 +7,10 @@ from dataclasses import replace
 from math import inf, log
 from typing import Any
 
-from wizard.advise import cpu, engines, gpu, nearest, not_chat, rules, service, untried
+from wizard.advise import engines, gpu, nearest, not_chat, offload, rules, service, untried
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration, damaged
-from wizard.advise.comparison import behind, limit, no_speed, untested
+from wizard.advise.comparison import behind, idle_gpu, limit, no_speed, untested
 from wizard.advise.fit import LONGEST
 from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
 from wizard.catalog import stacks
@@ -75,7 +75,7 @@ def _candidates(
         names = [constraints.stack] if constraints.stack else stacks.names()
         stored, tp, pp = constraints.quantization or "none", constraints.tp or 1, constraints.pp or 1
         return [], [Rejection(name, stored, tp, pp, other.code, other.reason, other.remedies) for name in names]
-    choices, rejections = cpu.candidates(host, facts, constraints, past)
+    choices, rejections = offload.candidates(host, facts, constraints, past)
     of_gguf = any(file.format == "gguf" for file in facts.weights)
     if constraints.stack in stacks.cpu_stacks() or (constraints.stack is None and of_gguf and not host.gpus):
         return untried.with_notes(host, choices), rejections
@@ -106,17 +106,17 @@ Key = Callable[[Choice], tuple[Any, ...]]
 
 
 READING = (
-    *("measured", "room", "links", "pace", "pace", "simplicity", "precision"),
+    *("idle", "measured", "room", "links", "pace", "pace", "simplicity", "precision"),
     *("room", "links", "pace", "gpus", "replicas", "speed"),
 )
 CRITERIA = {
     **dict.fromkeys(("chat", "documents", "code"), READING),
-    "throughput": ("measured", "room", "links", "tokens", "simplicity", "gpus"),
+    "throughput": ("idle", "measured", "room", "links", "tokens", "simplicity", "gpus"),
     "quality": (
-        *("measured", "room", "precision", "links", "pace", "simplicity"),
+        *("idle", "measured", "room", "precision", "links", "pace", "simplicity"),
         *("room", "links", "pace", "gpus", "replicas", "speed"),
     ),
-    "smallest": ("measured", "gpus", "links", "size", "simplicity", "speed"),
+    "smallest": ("idle", "measured", "gpus", "links", "size", "simplicity", "speed"),
 }
 """The criteria that `_key` compares, by goal."""
 
@@ -162,7 +162,7 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
         return (_gpus(choice), gpu.wide(choice), used, _steps(choice), tpot(choice))
 
     by_goal = {"throughput": throughput, "quality": best, "smallest": smallest}.get(constraints.goal, chat)
-    return lambda choice: ((untested(choice), no_speed(choice)), *by_goal(choice))
+    return lambda choice: (idle_gpu(choice), (untested(choice), no_speed(choice)), *by_goal(choice))
 
 
 def _tpot(choice: Choice) -> float:

@@ -269,6 +269,42 @@ class CpuSpeed:
 
 
 @dataclass(frozen=True, slots=True)
+class OffloadSpeed:
+    """Constants of an engine's speed with layers on a GPU; formulas: `wizard.advise.offload_speed`.
+
+    Attributes:
+        share: Share of the GPU's memory bandwidth at which weights are read.
+        layer_us: Microseconds per layer besides.
+        spread: Half of the range, as a factor minus 1.
+    """
+
+    share: float
+    layer_us: float
+    spread: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offload:
+    """How a stack that serves from the host's memory puts layers of the model on a GPU.
+
+    Attributes:
+        environment: File of ``profiles/environments`` with the engine for GPUs.
+        least_bytes: Weights below which the CPU is used.
+        context_bytes: GPU memory of the CUDA context, before anything is loaded.
+        margin_bytes: Free GPU memory that is left for other programs.
+        speed: None: its speed is unknown.
+    """
+
+    environment: str
+    least_bytes: int
+    context_bytes: int
+    margin_bytes: int
+    source: str
+    speed: OffloadSpeed | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OnCpu:
     """How a stack serves from the host's memory.
 
@@ -278,6 +314,7 @@ class OnCpu:
         piece_tokens: Size of the chunks in which a prompt is evaluated.
         tokenizer_bytes: Memory per vocabulary entry.
         speed: None: its speed is unknown.
+        offload: None: it does not use GPUs.
     """
 
     file: str
@@ -286,6 +323,7 @@ class OnCpu:
     tokenizer_bytes: int
     source: str
     speed: CpuSpeed | None = None
+    offload: Offload | None = None
 
 
 @dataclass(frozen=True, slots=True)

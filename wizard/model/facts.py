@@ -7,6 +7,7 @@ from typing import Literal
 
 from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.chat_format import ChatFormat
+from wizard.model.gguf_layers import Layers
 from wizard.model.task import Task
 
 
@@ -82,6 +83,8 @@ class ModelFacts:
     """Parameters by part, from the config; None if the architecture is unknown (see ``unknown``)."""
     stored: Parts | None = None
     """Stored bytes by part, from safetensors headers; None without them."""
+    gguf_layers: Layers | None = None
+    """Bytes by layer, from a GGUF header; None without a complete one."""
     weights: tuple[WeightFile, ...] = ()
     quantization: Quantization | None = None
     revision: str | None = None

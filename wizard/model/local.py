@@ -10,7 +10,7 @@ from typing import Any
 from wizard.kernel.errors import ModelError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.values import from_json
-from wizard.model import chat_format, config, gguf, gguf_anatomy, quantization, safetensors, task, weights
+from wizard.model import chat_format, config, gguf, gguf_anatomy, gguf_layers, quantization, safetensors, task, weights
 from wizard.model.facts import Gate, ModelFacts, Quantization, WeightFile
 from wizard.model.untrusted import label, optional_object, read_bytes, read_object, unreadable, whole
 
@@ -170,6 +170,7 @@ def describe_gguf(facts: ModelFacts, header: gguf.Header, where: str) -> ModelFa
         facts,
         anatomy=anatomy,
         stored=gguf_anatomy.bytes_by_part(header, numbers),
+        gguf_layers=gguf_layers.layers(header, numbers["layers"]),
         name=label(meta.get("general.name"), 60) or facts.name,
         architecture=architecture,
         parameters=header.parameters,

@@ -22,7 +22,7 @@ from wizard.kernel.units import GIB, MIB, size
 from wizard.model.anatomy import Anatomy, Attention, Parts
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
-from wizard.texts import explain_speed, units
+from wizard.texts import explain_offload, explain_speed, units
 from wizard.texts.figure import Figure
 
 __all__ = ["Figure", "figures"]
@@ -51,6 +51,8 @@ PARTS = {
 
 def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]:
     """Every figure of ``choice``, recommended for ``facts`` on ``host``, in the order of the computation."""
+    if choice.offload:
+        return tuple(explain_offload.figures(host, facts, choice, choice.offload))
     if not choice.devices:
         return tuple(_on_cpu(host, facts, choice))
     anatomy, device = facts.anatomy, _device(host, choice)

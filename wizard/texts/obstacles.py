@@ -30,6 +30,14 @@ def _holder(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     return _on_gpu(f"{params['name'] or tr('a process')} (pid {params['pid']})", params, fields)
 
 
+def _no_room(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    if params["where"] == "gpu":
+        text = mark("One layer with {users} × {tokens:,} tokens needs {need} on the GPU; {budget} is usable.")
+    else:
+        text = mark("The part in host memory with {users} × {tokens:,} tokens needs {need}; {budget} is usable.")
+    return (tr(text, **fields),)
+
+
 def _on_gpu(who: str, params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     if params["index"] is None:
         return (f"{who}: {fields['size']}",)
@@ -190,7 +198,7 @@ TEXTS: dict[str, Text] = {
     "own-stack": mark("{stack} does not support --engine-python."),
     "own-unknown": mark("The machine description does not include the engine in {path}."),
     # -- the model
-    "gguf": mark("llama.cpp serves GGUF files on the CPU; GPU stacks load safetensors repositories."),
+    "gguf": mark("llama.cpp serves GGUF files; the other stacks load safetensors repositories."),
     "no-gguf": mark("{model} is not a GGUF file, which {stack} requires."),
     "unknown-method": mark("The wizard does not support the checkpoint's quantization method, {method}."),
     "unknown-memory": lambda _, fields: (
@@ -292,6 +300,17 @@ TEXTS: dict[str, Text] = {
     "no-figure": mark("{provider} has no estimate: {why}"),
     "layers-unknown": mark("the model's layers are unknown"),
     "float32-speed": mark("no server was measured in float32"),
+    "offload-no-gpu": mark("llama.cpp needs a whole GPU, not a MIG slice."),
+    "offload-small": mark("the model has {size} of weights, and below {least} CUDA's libraries are a larger download."),
+    "offload-layers-unknown": mark(
+        "the bytes of each layer are unknown, because the file's header was not read in full."
+    ),
+    "offload-no-room": _no_room,
+    "offload-experts": mark("no model with experts was measured on a GPU and a CPU"),
+    "offload-users": mark("only single users were measured on a GPU and a CPU"),
+    "offload-cpu-unmeasured": mark(
+        "`triton-wizard probe --measure` has not measured this CPU, which serves some layers"
+    ),
     "rates-unknown": mark("the speed of the {gpu} is unknown"),
     "stack-unmeasured": mark("the wizard has no speed model for {stack}"),
     "weights-exceed": mark("the weights alone exceed the memory of {count} × {gpu}"),

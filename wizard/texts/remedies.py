@@ -47,7 +47,7 @@ REMEDIES = {
     "other-repository": mark("another repository for this model"),
     "per-tensor-fp8": mark("a per-tensor FP8 repository"),
     "padded-repository": mark("a repository whose weights are padded for this split"),
-    "own-repository": mark("To serve on the GPU, use the model's original repository instead of the GGUF file."),
+    "own-repository": mark("To use another stack, give the model's original repository instead of the GGUF file."),
     "whole-repository": mark(
         "Use the whole repository: the wizard computes the memory from the headers of its safetensors files."
     ),
