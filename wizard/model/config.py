@@ -15,6 +15,7 @@ from wizard.model import completion, families, parameters, quantization, task
 from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.attention_layers import attention, unknown_kind
 from wizard.model.facts import ModelFacts
+from wizard.model.family import Family
 from wizard.model.untrusted import impossible, label, whole
 
 _FIELDS: dict[str, tuple[tuple[str, ...], int]] = {
@@ -175,7 +176,7 @@ def _numbers(config: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dic
     return numbers, unknown
 
 
-def _check(numbers: Mapping[str, Any], family: families.Family | None, config: Mapping[str, Any], where: str) -> None:
+def _check(numbers: Mapping[str, Any], family: Family | None, config: Mapping[str, Any], where: str) -> None:
     """Check that the numbers do not contradict each other.
 
     Raises:
