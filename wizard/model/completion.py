@@ -126,7 +126,9 @@ def _complete_jamba(family: Family, config: dict[str, Any]) -> Family:
         ("layer_types", "attn_layer", (8, 4), ("full_attention", "mamba")),
         ("mlp_layer_types", "expert_layer", (2, 1), ("sparse", "dense")),
     ):
-        period, offset = (config.get(f"{prefix}_{name}", value) for name, value in zip(("period", "offset"), default))
+        period, offset = (
+            config.get(f"{prefix}_{name}", value) for name, value in zip(("period", "offset"), default, strict=True)
+        )
         if config.get(field) is None and type(layers) is type(period) is type(offset) is int and 0 < layers <= 10_000:
             config[field] = [inside if period and layer % period == offset else outside for layer in range(layers)]
     return family

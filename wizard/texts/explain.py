@@ -167,11 +167,10 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
     sequence = memory.sequence_bytes(anatomy, setup, length, step)
     stage = _stage(anatomy, setup)
     keeps = [group for group in anatomy.attention if group.latent or group.kv_heads]
-    groups = [_group(group, setup, length, step, engine.block) for group in keeps]
+    groups = [row for group in keeps for row in _group(group, setup, length, step, engine.block)]
+    each = [(group.layers, memory.state_bytes(group, setup) + group.pending_bytes) for group in anatomy.attention]
     states = [
-        tr("{layers} layers × {bytes:,} bytes of state", layers=group.layers, bytes=memory.state_bytes(group, setup))
-        for group in anatomy.attention
-        if group.state_bytes
+        tr("{layers} layers × {bytes:,} bytes of state", layers=layers, bytes=held) for layers, held in each if held
     ]
     terms = [tr("{row} × {tokens:,} tokens", row=row, tokens=tokens) for row, tokens in groups]
     paged = memory.pages(anatomy, setup, length)
@@ -214,8 +213,8 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
     yield Figure(tr("KV cache available"), bill.kv_capacity_tokens, "tokens", formula, source)
 
 
-def _group(group: Attention, setup: Setup, length: int, step: int, block: int) -> tuple[str, int]:
-    """Bytes per token in a group of layers, written out, and the tokens that they keep."""
+def _group(group: Attention, setup: Setup, length: int, step: int, block: int) -> Iterator[tuple[str, int]]:
+    """Bytes per token in a group of layers, written out, and the tokens that they keep; then the compressed rows."""
     if group.latent is not None:
         row = tr("{layers} layers × {width}", layers=group.layers, width=group.latent)
     else:
@@ -227,10 +226,14 @@ def _group(group: Attention, setup: Setup, length: int, step: int, block: int) -
                 "{layers} layers × {heads} KV heads × {width}", layers=group.layers, heads=heads, width=group.key_dim
             )
     row = tr("{row} × {bytes} bytes", row=row, bytes=setup.kv_bytes)
+    kept = memory.kept_tokens(group, setup, length, step, block)
+    if group.tokens_per_row:
+        yield row, kept
+        kept = -(-length // group.tokens_per_row)
     if group.index_bytes:
         index = tr("{layers} layers × {bytes:,} bytes of index keys", layers=group.layers, bytes=group.index_bytes)
         row = f"({row} + {index})"
-    return row, memory.kept_tokens(group, setup, length, step, block)
+    yield row, kept
 
 
 # -- the rest of the memory --------------------------------------------------------------------------------------------
