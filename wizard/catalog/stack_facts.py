@@ -88,12 +88,17 @@ class Unpacked:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """Formats that need a newer GPU if the checkpoint's method begins with ``method``."""
+    """Formats that need a newer GPU if the checkpoint's method begins with ``method``.
+
+    Attributes:
+        engine: First version of the engine that unpacks them on such a GPU; empty: all do, or none has to.
+    """
 
     method: str
     formats: tuple[str, ...]
     oldest: Capability
     source: str
+    engine: str = ""
 
 
 @dataclass(frozen=True, slots=True)

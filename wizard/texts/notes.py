@@ -243,6 +243,9 @@ NOTES: dict[str, Text] = {
         "Weight-only: the {gpu} has no native {format} support, so vLLM unpacks the weights to 16 bits. The "
         "format still saves memory and bandwidth, but long prompts are no faster than with 16 bits."
     ),
+    "unlisted": mark(
+        "The wizard's tables do not say whether {engine} serves {model}: if it does not, loading fails."
+    ),
     "desc-act": mark(
         "GPTQ with desc_act: when the model is split, every GPU keeps all scales, which takes slightly more memory."
     ),
