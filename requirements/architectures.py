@@ -2,8 +2,8 @@
 
     python requirements/architectures.py [ARCHITECTURE...]
 
-rewrites `read`, the ``[[models]]`` and the ``[[methods]]`` of ``profiles/releases/architectures.toml``: those that are in it, those that two
-of the engines name, and the given ones. Of every final release on the package index only the files of its registry are
+rewrites `read`, the ``[[models]]`` and the ``[[methods]]`` of ``profiles/releases/architectures.toml``: models that are
+in it, that two of the engines name, or that are given. Of every final release on the package index only the files of its registry are
 read, from the wheel by ranged requests or from the source distribution, and parsed; nothing is installed or imported.
 An engine whose packages have no such files keeps its versions, and `source` what it says of them: TensorRT-LLM's on the
 public index contain no code, so its versions come from release notes.
@@ -281,10 +281,10 @@ def releases(package: str, oldest: str) -> dict[str, tuple[str, int]]:
 @cache  # most files are the same in many releases
 def named(read: Reader, text: bytes) -> frozenset[str]:
     """The decoders that a file names, or the methods of quantization."""
-    found = frozenset(read(ast.parse(text)))
+    names = frozenset(read(ast.parse(text)))
     if read is of_methods:
-        return frozenset(name for name, theirs in NAMES.items() if not found.isdisjoint(theirs))
-    return frozenset(name for name in found if DECODER.fullmatch(name))
+        return frozenset(name for name, theirs in NAMES.items() if not names.isdisjoint(theirs))
+    return frozenset(name for name in names if DECODER.fullmatch(name))
 
 
 def history(engine: Engine) -> dict[str, set[str]]:

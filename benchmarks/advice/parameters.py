@@ -4,7 +4,8 @@
 
 Needs torch (any build) and transformers 5, neither of which the wizard installs. Without ``--folder`` it reads
 ``public.json`` and ``more.json`` in ``tests/model/configs``; ``--write`` puts the counts there, which the tests hold
-the wizard to (an entry with ``published`` has the published number instead). ``FOLDER`` holds ``*config.json`` files, such as ``aiconfigurator_core/model_configs`` of the wheel aiconfigurator-core.
+the wizard to (an entry with ``published`` has the published number instead). ``FOLDER`` holds ``*config.json`` files,
+such as ``aiconfigurator_core/model_configs`` of the wheel aiconfigurator-core.
 
 Parameters are those of the language model; buffers that belong to a checkpoint (DeepSeek-V3's router bias) are added.
 The last column says whether the formula and the names of the model's tensors share them out to the same parts.

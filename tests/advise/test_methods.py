@@ -21,7 +21,7 @@ def codes(method: str, form: str, engine: str, stack: str = "vllm", capability: 
 
 
 @pytest.mark.parametrize(
-    ("method", "form", "engine", "found"),
+    ("method", "form", "engine", "reasons"),
     [  # vllm/model_executor/layers/quantization/__init__.py of the wheels 0.27.1, 0.28.0 and 0.33.0
         ("bitsandbytes", "int4_wo", "0.27.1", set()),
         ("bitsandbytes", "int4_wo", "0.28.0", {"too-new"}),
@@ -31,8 +31,8 @@ def codes(method: str, form: str, engine: str, stack: str = "vllm", capability: 
         ("something-else", "int8_wo", "0.33.0", set()),
     ],
 )
-def test_a_release_has_to_name_the_method(method: str, form: str, engine: str, found: set[str]) -> None:
-    assert codes(method, form, engine) == found
+def test_a_release_has_to_name_the_method(method: str, form: str, engine: str, reasons: set[str]) -> None:
+    assert codes(method, form, engine) == reasons
 
 
 def test_sglang_still_names_bitsandbytes() -> None:

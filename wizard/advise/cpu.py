@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise import calibration, cpu_speed, engine_python, service
+from wizard.advise import calibration, cpu_speed, engine_python, not_chat, service
 from wizard.advise.advice import (
     GATED,
     NO_TEMPLATE,
@@ -256,7 +256,7 @@ def _too_large(
 
 
 def _warnings(host: Host, facts: ModelFacts, constraints: Constraints, tokens: int, context: int) -> list[Note]:
-    notes: list[Note] = []
+    notes = list(not_chat.notes(facts))
     if context < tokens:
         notes.append(Note("context-cut", {"wanted": tokens, "context": context}))
     if host.gpus:

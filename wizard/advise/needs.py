@@ -70,11 +70,11 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
         firsts.append(("format", subject, row.engine if row else None))
     needs = [model] if model.first else []
     if method := _method(facts, setup):
-        first = floor(table.methods, method, stack) or ""
+        since = floor(table.methods, method, stack)
         lacking = because("no-method", engine=engine(setup), method=method)
         needed_for = because("needs-method", name=method)
-        last = ceiling(table.methods, method, stack)
-        needs += [Need("format", needed_for, first, lacking, last, read)] if first else []
+        until = ceiling(table.methods, method, stack)
+        needs += [Need("format", needed_for, since, lacking, until, read)] if since else []
     needs += [Need(code, subject, first, listed) for code, subject, first in firsts if first]
     if first := _converted(facts, setup):
         made = because("no-conversion", model=name)

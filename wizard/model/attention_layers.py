@@ -56,8 +56,8 @@ def attention(family: Family, config: Mapping[str, Any], *, n: Mapping[str, Any]
         with_state = kinds(family, n["layers"], config, where).count(STATE)
         if with_state:
             state = mixers.recurrent(n, config, where)
-            groups = (replace(row, layers=n["layers"] - with_state), _states(with_state, state))
-            return tuple(group for group in groups if group.layers)
+            both = (replace(row, layers=n["layers"] - with_state), _states(with_state, state))
+            return tuple(group for group in both if group.layers)
         with_index = sum(indexed(family, n["layers"], config, where))
         if not with_index:
             return (row,)

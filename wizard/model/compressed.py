@@ -72,14 +72,10 @@ def outside(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> int:
     hashed = whole(config, "num_hash_layers", 10_000, where, low=0)
     if named := per_layer(config, "mlp_layer_types", n["layers"], where):
         hashed = sum(each == "hash_moe" for each in named)
-    rows = min(3 if hashed is None else hashed, n["layers"]) * (n.get("experts_per_token") or 0)
-    router_bias = n.get("experts") or 0  # layers with a table have no bias
-    return (
-        streams * (streams * n["hidden_size"] + 1)
-        + (1 if streams else 0)
-        + rows * n["vocabulary"]
-        - min(3 if hashed is None else hashed, n["layers"]) * router_bias
-    )
+    tables = min(3 if hashed is None else hashed, int(n["layers"]))
+    head = streams * (streams * int(n["hidden_size"]) + 1) + (1 if streams else 0)
+    experts, per_token = n.get("experts") or 0, n.get("experts_per_token") or 0
+    return head + tables * (int(n["vocabulary"]) * per_token - experts)  # layers with a table have no bias
 
 
 def cache(layers: list[int], n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> tuple[Attention, ...]:

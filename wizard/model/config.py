@@ -95,6 +95,7 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
         dtype=_dtype(text) or _dtype(config),
         quantization=quantization.of_config(text) or quantization.of_config(config),
         needs_remote_code=bool(config.get("auto_map")),
+        encoders=tuple(name for name in ("vision", "audio") if isinstance(config.get(f"{name}_config"), dict)),
         task=task.of_config(config),
         unknown={**facts.unknown, **unknown},
     )

@@ -89,6 +89,8 @@ class ModelFacts:
     gated: bool | None = None
     needs_remote_code: bool = False
     """Whether the config refers to its own code (``auto_map``); see `wizard.plan.remote_code`."""
+    encoders: tuple[str, ...] = ()
+    """What encodes images or sounds for the language model: ``vision``, ``audio``."""
     task: Task | None = None
     """What it does instead of generating text; None for a model that generates text."""
     chat: ChatFormat | None = None

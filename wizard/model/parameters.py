@@ -139,9 +139,9 @@ def _mixers(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], whe
     of: dict[str, Mixer | None] = {NOTHING: Mixer()}
     if family.compressed:
         shares = compressed.ratios(n["layers"], config, where)
-        found = [compressed.mixer(ratio, n, config, where) for ratio in shares or ()]
-        known = [mixer for mixer in found if mixer is not None]
-        return known if shares and len(known) == len(found) else None
+        listed = [compressed.mixer(ratio, n, config, where) for ratio in shares or ()]
+        known = [mixer for mixer in listed if mixer is not None]
+        return known if shares and len(known) == len(listed) else None
     layers = kinds(family, n["layers"], config, where)
     for kind in {*layers} - {NOTHING}:
         if kind == STATE:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from wizard.advise import cpu, memory
+from wizard.advise import cpu, encoders, memory
 from wizard.advise.advice import Choice, Memory
 from wizard.advise.devices import Device, devices
 from wizard.advise.formats import NONE, SIXTEEN, of, weight_bytes
@@ -53,6 +53,7 @@ def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]
     """Every figure of ``choice``, recommended for ``facts`` on ``host``, in the order of the computation."""
     if not choice.devices:
         return tuple(_on_cpu(host, facts, choice))
+    facts = encoders.loaded(facts, choice.stack, choice.engine_version)
     anatomy, device = facts.anatomy, _device(host, choice)
     if anatomy is None or device is None:
         return ()
