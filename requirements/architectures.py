@@ -3,10 +3,10 @@
     python requirements/architectures.py [ARCHITECTURE...]
 
 rewrites `read`, the ``[[models]]`` and the ``[[methods]]`` of ``profiles/releases/architectures.toml``: models that are
-in it, that two of the engines name, or that are given. Of every final release on the package index only the files of its registry are
-read, from the wheel by ranged requests or from the source distribution, and parsed; nothing is installed or imported.
-An engine whose packages have no such files keeps its versions, and `source` what it says of them: TensorRT-LLM's on the
-public index contain no code, so its versions come from release notes.
+in it, that two of the engines name, or that are given. Of every final release on the package index only the files of
+its registry are read, from the wheel by ranged requests or from the source distribution, and parsed; nothing is
+installed or imported. An engine whose packages have no such files keeps its versions, and `source` what it says of
+them: TensorRT-LLM's on the public index contain no code, so its versions come from release notes.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.model.test_parameters import PUBLIC, anatomy_of, facts_of, public
+from wizard.advise.formats import weight_bytes
 from wizard.kernel.errors import WizardError
 from wizard.model.anatomy import Attention
 from wizard.model.report import text
@@ -70,6 +71,16 @@ def test_deepseek_v4_keeps_a_window_and_compressed_rows() -> None:
         Attention(20, 1, 512, 512, window=128, latent=512, tokens_per_row=128, pending_bytes=pending(128, 512, 1)),
     )
     assert "one row for every 128" in " ".join(text(facts_of(V4)).split())
+
+
+def test_experts_of_deepseek_v4_have_a_format_of_their_own() -> None:
+    facts = facts_of({**V4, "expert_dtype": "fp4", "quantization_config": {"quant_method": "fp8", "fmt": "e4m3"}})
+    assert facts.quantization
+    assert facts.anatomy
+    assert (facts.quantization.format, facts.quantization.experts) == ("fp8", "mxfp4")
+    weights = weight_bytes(facts, facts.anatomy, "fp8")
+    assert weights.experts == round(facts.anatomy.parts.experts * 4.25 / 8)  # int8 pairs, and a scale for 32 of them
+    assert weights.attention == facts.anatomy.parts.attention
 
 
 @pytest.mark.parametrize("ratios", [[3] * 43, ["many"] * 43, [4] * 10, "4"])
