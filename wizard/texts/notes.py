@@ -281,7 +281,8 @@ NOTES: dict[str, Text] = {
         "Weight-only: the {gpu} has no native {format} support, so vLLM unpacks the weights to 16 bits. The "
         "format still saves memory and bandwidth, but long prompts are no faster than with 16 bits."
     ),
-    "unlisted": mark("The wizard's tables do not say whether {engine} serves {model}: if it does not, loading fails."),
+    "unlisted": mark("No list of supported models in the wizard names {model} for {engine}. If the engine does not support it, "
+        "loading fails."),
     "text-only": _text_only,
     "encoders": _encoders,
     "named-reranker": mark(
