@@ -281,8 +281,10 @@ NOTES: dict[str, Text] = {
         "Weight-only: the {gpu} has no native {format} support, so vLLM unpacks the weights to 16 bits. The "
         "format still saves memory and bandwidth, but long prompts are no faster than with 16 bits."
     ),
-    "unlisted": mark("No list of supported models in the wizard names {model} for {engine}. If the engine does not support it, "
-        "loading fails."),
+    "unlisted": mark(
+        "No list of supported models in the wizard names {model} for {engine}. If the engine does not support it, "
+        "loading fails."
+    ),
     "text-only": _text_only,
     "encoders": _encoders,
     "named-reranker": mark(
