@@ -168,8 +168,8 @@ def test_last_versions_are_of_models_that_a_release_dropped(name: str | None, st
 
 def test_last_versions_follow_first_ones_and_end_before_what_was_read() -> None:
     table = architectures()
-    assert set(table.read) == {"vllm", "sglang", "transformers"}
-    for model in table.models:
+    assert set(table.read) == {"vllm", "sglang", "transformers", "llm_api"}
+    for model in (*table.models, *table.methods):
         for column, last in model.last.items():
             assert version(model.first[column]) <= version(last) < version(table.read[column]), model.name
 

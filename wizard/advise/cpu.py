@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise import calibration, cpu_speed, engine_python, service
+from wizard.advise import calibration, cpu_speed, engine_python, not_chat, service
 from wizard.advise.advice import (
     GATED,
     NO_TEMPLATE,
@@ -261,7 +261,7 @@ def _too_large(
 
 
 def _warnings(facts: ModelFacts, constraints: Constraints, tokens: int, context: int) -> list[Note]:
-    notes: list[Note] = []
+    notes = list(not_chat.notes(facts))
     if context < tokens:
         notes.append(Note("context-cut", {"wanted": tokens, "context": context}))
     if constraints.max_gpus or constraints.gpu_memory_utilization:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise import calibration, checkpoint, engine_python, memory, rules, service
+from wizard.advise import calibration, checkpoint, encoders, engine_python, memory, not_chat, rules, service
 from wizard.advise.advice import GATED, NO_TEMPLATE, Checkpoint, Choice, Constraints, Memory, Rejection
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LONGEST, Fit, fit
@@ -214,6 +214,8 @@ def _choice(
     if isinstance(ready, Obstacle):
         return ready
     release = ready
+    whole, facts = facts, encoders.loaded(facts, setup.stack, release.engine_version)
+    anatomy = facts.anatomy or anatomy
     setup = replace(setup, triton_bytes=memory.triton(setup.stack, release.runtime))
     engine = calibration.engine(setup.stack, release.release)
     measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
@@ -251,7 +253,12 @@ def _choice(
         kv_cache_fraction=memory.kv_fraction(device, setup, best.memory) if of_free else None,
         step_tokens=memory.step_tokens(device),
         speed=speed,
-        warnings=(*unknown, *_warnings(facts, device, setup, best, fetched), *release.warnings),
+        warnings=(
+            *unknown,
+            *_warnings(facts, device, setup, best, fetched),
+            *encoders.notes(whole, setup.stack, release.engine_version),
+            *release.warnings,
+        ),
         reasons=(*_reasons(anatomy, device, setup, best, fetched), *used, release.reason),
         engine_python=constraints.engine_python and absolute(constraints.engine_python),
         environment=release.environment,
@@ -313,6 +320,7 @@ def _fetched(
 
 
 def _warnings(facts: ModelFacts, device: Device, setup: Setup, best: Fit, fetched: Checkpoint) -> Iterator[Note]:
+    yield from not_chat.notes(facts)
     yield from rules.warnings(facts, device, setup)
     if best.cut:
         yield Note("few-users", {"users": best.users, "tokens": best.length})

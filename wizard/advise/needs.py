@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wizard.advise import rules
+from wizard.advise.checkpoint import METHODS
 from wizard.advise.devices import Device
 from wizard.advise.reasons import Obstacle, Param, Reason, because, do
 from wizard.advise.rules import instead
 from wizard.advise.setup import Setup
 from wizard.catalog.releases import NONE, Release, architectures, ceiling, floor, version
 from wizard.catalog.stacks import facts as stack_facts
+from wizard.catalog.stacks import on_gpu
 from wizard.catalog.trtllm_tools import tools
 from wizard.model.facts import ModelFacts
 
@@ -64,7 +66,15 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
     if rules.weight_only(device, setup):
         subject = because("needs-unpacked", name=setup.quantization, capability=device.compute_capability)
         firsts.append(("format", subject, rules.unpacks(device, setup)))
+        row = rules.exception(facts, on_gpu(setup.stack).formats, setup.quantization)
+        firsts.append(("format", subject, row.engine if row else None))
     needs = [model] if model.first else []
+    if method := _method(facts, setup):
+        since = floor(table.methods, method, stack)
+        lacking = because("no-method", engine=engine(setup), method=method)
+        needed_for = because("needs-method", name=method)
+        until = ceiling(table.methods, method, stack)
+        needs += [Need("format", needed_for, since, lacking, until, read)] if since else []
     needs += [Need(code, subject, first, listed) for code, subject, first in firsts if first]
     if first := _converted(facts, setup):
         made = because("no-conversion", model=name)
@@ -101,6 +111,15 @@ def _family(setup: Setup) -> str:
     """The family of images that contain the stack's engine; empty if there is none."""
     image = stack_facts(setup.stack).image
     return image.family if image and not image.own_packages else ""
+
+
+def _method(facts: ModelFacts, setup: Setup) -> str:
+    """``quant_method`` of the checkpoint that the engine loads; empty if none is loaded or it is not known."""
+    if facts.quantization:
+        return facts.quantization.method
+    known = on_gpu(setup.stack).formats
+    online = known.online is not None and setup.quantization in known.online.formats
+    return "" if online or stack_facts(setup.stack).builds_engine else METHODS.get(setup.quantization, "")
 
 
 def _converted(facts: ModelFacts, setup: Setup) -> str | None:

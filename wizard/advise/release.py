@@ -284,10 +284,10 @@ def _resolved(
         environment=own.engine if own else None,
         serves=_serves(facts, device, setup),
     )
-    warnings: tuple[Note, ...] = ()
+    warnings = _unlisted(facts, setup)
     if mode == "forward":
         about: dict[str, Param] = {"release": release.tag, "wanted": release.driver, "driver": host.driver_version}
-        warnings = (Note("forward-compatibility", about, drivers().source),)
+        warnings += (Note("forward-compatibility", about, drivers().source),)
     note = Note("release", {"why": reason}, _source(known, facts))
     engine_version = own.engine_version if own else release.engine
     return Resolved("docker", f"{release.tag}-{known.suffix}", note, warnings, own.name if own else "", engine_version)
@@ -297,6 +297,13 @@ def _serves(facts: ModelFacts, device: Device, setup: Setup) -> Reason:
     first = floor(architectures().models, facts.architecture, setup.stack)
     code = "runs-unknown" if first in (None, NONE) else "serves"  # NONE: of the releases that were read, not this one
     return because(code, model=facts.architecture, capability=device.compute_capability)
+
+
+def _unlisted(facts: ModelFacts, setup: Setup) -> tuple[Note, ...]:
+    """A warning if no list of the engine's models that the wizard has names the model."""
+    if facts.architecture is None or floor(architectures().models, facts.architecture, setup.stack) not in (None, NONE):
+        return ()
+    return (Note("unlisted", {"model": facts.architecture, "engine": engine(setup)}),)
 
 
 def _source(known: Images, facts: ModelFacts) -> str:
@@ -326,7 +333,7 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
         driver=host.driver_version,
         serves=_serves(facts, device, setup),
     )
-    warnings: tuple[Note, ...] = ()
+    warnings = _unlisted(facts, setup)
     native = stacks.facts(setup.stack).native
     if native and native.untried:
         untried: dict[str, Param] = {
@@ -334,9 +341,9 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
             "versions": native.untried,
             "needs_more": bool(engine_env.before),
         }
-        warnings = (Note(UNTRIED_CODE, untried),)
+        warnings += (Note(UNTRIED_CODE, untried),)
     elif native and native.attention and have < native.attention.capability:
-        warnings = (Note("attention", {}, native.attention.source),)
+        warnings += (Note("attention", {}, native.attention.source),)
     release = f"triton {front.triton}, {engine_env.engine_name}"
     note = Note("release", {"why": reason}, "profiles/environments")
     return Resolved("native", release, note, warnings, engine_env.name, engine_env.engine_version)
@@ -370,7 +377,7 @@ def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: En
         prefix=python.prefix,
     )
     note = Note("release", {"why": reason})
-    return Resolved("native", f"triton {front.triton}, {title}", note, engine_version=has)
+    return Resolved("native", f"triton {front.triton}, {title}", note, _unlisted(facts, setup), engine_version=has)
 
 
 def _short(cuda: str) -> str:

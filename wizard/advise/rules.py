@@ -14,7 +14,7 @@ from wizard.advise.formats import of
 from wizard.advise.reasons import Note, Obstacle, Param, Reason, Remedy, because, change, do
 from wizard.advise.setup import Setup
 from wizard.catalog import stacks
-from wizard.catalog.stack_facts import Capability, Formats, Models
+from wizard.catalog.stack_facts import Capability, Checkpoints, Formats, Models
 from wizard.catalog.stacks import on_gpu
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
@@ -110,11 +110,11 @@ def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
             yield Obstacle("format", because("no-kernels", format=name), (OTHER_CHECKPOINT,))
         elif have < gpus.oldest:
             yield Obstacle("format", because("vllm-format", **_later(name, gpus.oldest, device)), _newer(gpus.oldest))
-        elif (oldest := _exception(facts, known, name)) and have < oldest:
+        elif (row := exception(facts, known, name)) and have < row.oldest:
             yield Obstacle(
                 "format",
-                because("checkpoint-format", method=_method(facts), **_later(name, oldest, device)),
-                _newer(oldest),
+                because("checkpoint-format", method=_method(facts), **_later(name, row.oldest, device)),
+                _newer(row.oldest),
             )
     else:
         if gpus is None or not gpus.have(have):
@@ -128,15 +128,11 @@ def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
             yield from _model_format(facts, anatomy, known.models, setup)
 
 
-def _exception(facts: ModelFacts, known: Formats, name: str) -> Capability | None:
-    """The oldest GPU for the format ``name`` if it depends on the checkpoint's producer."""
+def exception(facts: ModelFacts, known: Formats, name: str) -> Checkpoints | None:
+    """What the producer of the checkpoint changes about the format ``name``; None: nothing."""
     method = _method(facts)
-    rows = (
-        checkpoint
-        for checkpoint in known.checkpoints
-        if name in checkpoint.formats and method.startswith(checkpoint.method)
-    )
-    return next((row.oldest for row in rows), None)
+    rows = (row for row in known.checkpoints if name in row.formats and method.startswith(row.method))
+    return next(rows, None)
 
 
 def _method(facts: ModelFacts) -> str:

@@ -104,6 +104,7 @@ class Architectures:
     about: str
     read: dict[str, str]
     models: tuple[Floors, ...]
+    methods: tuple[Floors, ...]
     ropes: tuple[Floors, ...]
     formats: tuple[Floors, ...]
     gpus: tuple[GpuFloors, ...]

@@ -88,12 +88,17 @@ class Unpacked:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """Formats that need a newer GPU if the checkpoint's method begins with ``method``."""
+    """Formats that need a newer GPU if the checkpoint's method begins with ``method``.
+
+    Attributes:
+        engine: First version of the engine that unpacks them on such a GPU; empty: all do, or none has to.
+    """
 
     method: str
     formats: tuple[str, ...]
     oldest: Capability
     source: str
+    engine: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +240,25 @@ class First:
 
 
 @dataclass(frozen=True, slots=True)
+class TextOnly:
+    """How a multimodal model is served for text alone.
+
+    Attributes:
+        setting: The engine's argument that leaves the encoders out.
+        engine: First version that has it.
+    """
+
+    setting: str
+    engine: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class OnGpu:
     """How a stack serves on GPUs.
 
     Attributes:
+        text_only: None: it loads the encoders of a multimodal model, and reserves memory for what they encode.
         float32: The oldest GPU on which it computes in float32; None: it is not known to.
     """
 
@@ -248,6 +268,7 @@ class OnGpu:
     cache: Cache
     memory: EngineMemory
     float32: Oldest | None = None
+    text_only: TextOnly | None = None
 
 
 @dataclass(frozen=True, slots=True)

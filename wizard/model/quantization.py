@@ -74,6 +74,7 @@ def of_config(config: Mapping[str, Any]) -> Quantization | None:
         format=name,
         group_size=group,
         desc_act=stored.get("desc_act") is True,
+        experts="mxfp4" if "fp4" in (config.get("expert_dtype"), stored.get("expert_dtype")) else None,
         kv_dtype=_kv_dtype(stored),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from wizard.advise import engines, rules
 from wizard.advise.formats import FORMATS
 from wizard.advise.reasons import Param, Reason
-from wizard.kernel.language import mark, ntr, tr
+from wizard.kernel.language import join, mark, ntr, tr
 from wizard.kernel.units import count, size
 from wizard.texts.table import Fields, Text
 from wizard.texts.units import gpus, rate, room, users
@@ -128,6 +128,44 @@ def _ended(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
     stacks = params["stacks"]
     first, *others = map(str, stacks if isinstance(stacks, tuple) else ())
     return (engines.end(tr("--stack {stack}", stack=first), *others),)
+
+
+ENCODERS = {"vision": mark("image"), "audio": mark("audio")}
+"""What an encoder reads, by its name among `ModelFacts.encoders`."""
+
+
+def _named_encoders(params: Mapping[str, Param]) -> str:
+    names = params["encoders"]
+    return join(tr(" and "), *(tr(ENCODERS[str(name)]) for name in (names if isinstance(names, tuple) else ())))
+
+
+def _text_only(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    return (
+        tr(
+            "The model is served for text only ({argument}): its {encoders} encoder is not loaded.",
+            argument=fields["argument"],
+            encoders=_named_encoders(params),
+        ),
+    )
+
+
+def _encoders(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    names = {"stack": fields["stack"], "encoders": _named_encoders(params)}
+    if params["counted"]:
+        return (
+            tr(
+                "{stack} also loads the model's {encoders} encoder. Its weights are counted; the memory that it works "
+                "in is not.",
+                **names,
+            ),
+        )
+    return (
+        tr(
+            "{stack} also loads the model's {encoders} encoder. Neither its weights nor the memory that it works in "
+            "are counted.",
+            **names,
+        ),
+    )
 
 
 def _pcie(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
@@ -265,6 +303,16 @@ NOTES: dict[str, Text] = {
     rules.WEIGHT_ONLY: mark(
         "Weight-only: the {gpu} has no native {format} support, so vLLM unpacks the weights to 16 bits. The "
         "format still saves memory and bandwidth, but long prompts are no faster than with 16 bits."
+    ),
+    "unlisted": mark(
+        "No list of supported models in the wizard names {model} for {engine}. If the engine does not support it, "
+        "loading fails."
+    ),
+    "text-only": _text_only,
+    "encoders": _encoders,
+    "named-reranker": mark(
+        "{model} is named like a reranker, which scores documents, but its files describe a model that writes text: "
+        "its answers may be meaningless."
     ),
     "desc-act": mark(
         "GPTQ with desc_act: when the model is split, every GPU keeps all scales, which takes slightly more memory."

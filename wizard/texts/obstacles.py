@@ -158,6 +158,8 @@ TEXTS: dict[str, Text] = {
     ),
     "pytorch-backend": mark("{engine}'s PyTorch backend"),
     "needs-name": lambda _, fields: (str(fields["name"]),),
+    "needs-method": mark("A checkpoint with the quantization method {name}"),
+    "no-method": mark("{engine} does not load checkpoints with the quantization method {method}."),
     "needs-rope": mark("{model} with {kind} rotary embeddings"),
     "needs-capability": mark("Compute capability {capability}"),
     "needs-unpacked": lambda _, fields: (
