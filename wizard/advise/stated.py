@@ -1,0 +1,67 @@
+"""Fields of a case in the words of other files: ``machine`` of a recorded host, ``config`` of a config.json. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from wizard.kernel.errors import WizardError
+from wizard.kernel.values import from_data, to_data
+from wizard.model import config as configs
+from wizard.model.facts import ModelFacts, Quantization, WeightFile
+from wizard.probe import hardware
+from wizard.probe.host import Host
+
+
+def machine(host: Host, fields: dict[str, Any]) -> Host:
+    """``host`` with the fields of a recorded host (``probe --save``); mappings are merged, lists and values replaced.
+
+    Raises:
+        ValueError: If a field is unknown or its value impossible; the message names it.
+    """
+    if not fields:
+        return host
+    data = to_data(host)
+    if unknown := next((name for name in fields if name not in data), None):
+        raise ValueError(f"machine.{unknown}")
+    try:
+        made = from_data(Host, _merged(data, fields), where="`machine`")
+    except WizardError as error:
+        raise ValueError(error.what) from error
+    if wrong := hardware.fault(made):
+        raise ValueError(wrong)
+    return made
+
+
+def _merged(data: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    def value(old: Any, new: Any) -> Any:
+        return _merged(old, new) if isinstance(old, dict) and isinstance(new, dict) else new
+
+    return {**data, **{name: value(data.get(name), new) for name, new in fields.items()}}
+
+
+def model(ref: str, config: dict[str, Any], gguf: str | None, weight_bytes: int | None) -> ModelFacts:
+    """A model described by its config.json.
+
+    Args:
+        ref: Its ID.
+        config: The contents of config.json.
+        gguf: File type, such as ``Q4_K_M``, of a GGUF file with its weights; None for safetensors.
+        weight_bytes: Size of the weights; None if unknown.
+
+    Raises:
+        ValueError: If a value is impossible; the message names the field.
+    """
+    name = re.split(r"[/\\]", ref)[-1]
+    try:
+        facts = configs.describe(ModelFacts(ref, "case", ref, name, None, None), config, "`config`")
+    except WizardError as error:
+        raise ValueError(error.what) from error
+    facts = replace(facts, weight_bytes=weight_bytes)
+    if gguf is None:
+        return facts
+    bits = weight_bytes * 8 / facts.parameters if weight_bytes and facts.parameters else None
+    stored = Quantization("gguf", bits, gguf, format=f"gguf_{gguf.lower()}")
+    file = WeightFile(f"{name}-{gguf}.gguf", weight_bytes, "gguf")
+    return replace(facts, dtype=gguf, quantization=stored, weights=(file,))
