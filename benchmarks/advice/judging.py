@@ -18,6 +18,7 @@ FAMILIES = {
     "vllm": "vllm",
     "trtllm-llmapi": "trtllm",
     "trtllm-engine": "trtllm",
+    "sglang": "sglang",
     "transformers": "python",
     "llamacpp": "python",
 }

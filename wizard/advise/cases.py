@@ -25,6 +25,7 @@ from wizard.model.anatomy import Anatomy, Attention, Parts
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.model.quantization import of_config
 from wizard.probe.host import ContainerEngine, Cpu, Disk, Gpu, GpuLink, Host, System
+from wizard.probe.shorthand import python
 
 RESERVED_MIB = 450
 """Memory that the driver reserves on a data-center GPU (observed: 0.42 to 0.47 GiB between NVML's total and CUDA's)."""
@@ -156,6 +157,7 @@ def host(gpus: list[dict[str, Any]]) -> Host:
         gpu_links=tuple(links),
         driver_version=next((str(kind["driver"]) for kind in gpus if kind.get("driver")), None),
         engines=(ContainerEngine("docker", None, None, nvidia_runtime=True),),
+        interpreters=(python("x86_64"),),
         source=mark("a case"),
         unknown={"memory_available_bytes": tr("not given in the case")},
     )

@@ -51,10 +51,10 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
         ("architecture", because("needs-rope", model=name, kind=facts.rope), floor(table.ropes, facts.rope, stack)),
         (
             "format",
-            because("needs-name", name=setup.quantization),
+            because("needs-format", format=setup.quantization),
             floor(table.formats, setup.quantization, stack),
         ),
-        ("format", because("needs-name", name=setup.quantization), _quantised(facts, setup)),
+        ("format", because("needs-format", format=setup.quantization), _quantised(facts, setup)),
         (
             "image",
             because("needs-capability", capability=device.compute_capability),
@@ -62,7 +62,7 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
         ),
     ]
     if rules.weight_only(device, setup):
-        subject = because("needs-unpacked", name=setup.quantization, capability=device.compute_capability)
+        subject = because("needs-unpacked", format=setup.quantization, capability=device.compute_capability)
         firsts.append(("format", subject, rules.unpacks(device, setup)))
     needs = [model] if model.first else []
     needs += [Need(code, subject, first, listed) for code, subject, first in firsts if first]

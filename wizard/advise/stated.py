@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from wizard.kernel.errors import WizardError
+from wizard.kernel.language import tr
 from wizard.kernel.values import from_data, to_data
 from wizard.model import config as configs
 from wizard.model.facts import ModelFacts, Quantization, WeightFile
@@ -22,11 +23,8 @@ def machine(host: Host, fields: dict[str, Any]) -> Host:
     """
     if not fields:
         return host
-    data = to_data(host)
-    if unknown := next((name for name in fields if name not in data), None):
-        raise ValueError(f"machine.{unknown}")
     try:
-        made = from_data(Host, _merged(data, fields), where="`machine`")
+        made = from_data(Host, _merged(to_data(host), fields, "machine"), where="`machine`")
     except WizardError as error:
         raise ValueError(error.what) from error
     if wrong := hardware.fault(made):
@@ -34,11 +32,15 @@ def machine(host: Host, fields: dict[str, Any]) -> Host:
     return made
 
 
-def _merged(data: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
-    def value(old: Any, new: Any) -> Any:
-        return _merged(old, new) if isinstance(old, dict) and isinstance(new, dict) else new
-
-    return {**data, **{name: value(data.get(name), new) for name, new in fields.items()}}
+def _merged(data: dict[str, Any], fields: dict[str, Any], where: str) -> dict[str, Any]:
+    merged = dict(data)
+    for name, new in fields.items():
+        if name not in data and not where.endswith(".unknown"):  # whose keys are free
+            raise ValueError(tr("{field} is not a field of a recorded host", field=f"{where}.{name}"))
+        old: Any = data.get(name)
+        both = isinstance(old, dict) and isinstance(new, dict)
+        merged[name] = _merged(old, new, f"{where}.{name}") if both else new
+    return merged
 
 
 def model(ref: str, config: dict[str, Any], gguf: str | None, weight_bytes: int | None) -> ModelFacts:

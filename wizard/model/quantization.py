@@ -50,7 +50,7 @@ def of_config(config: Mapping[str, Any]) -> Quantization | None:
     """
     stored = config.get("quantization_config", config.get("compression_config"))
     if not isinstance(stored, dict) or not stored:
-        return None
+        return _mlx(config.get("quantization"))
     method = (label(stored.get("quant_method")) or _method(stored)).lower()
     algorithm = label(stored.get("quant_algo"))
     if algorithm and (method.startswith("modelopt") or algorithm.upper() == "MIXED_PRECISION"):
@@ -76,6 +76,13 @@ def of_config(config: Mapping[str, Any]) -> Quantization | None:
         desc_act=stored.get("desc_act") is True,
         kv_dtype=_kv_dtype(stored),
     )
+
+
+def _mlx(stored: object) -> Quantization | None:
+    """The quantization that mlx-lm writes as ``quantization``, which only MLX reads."""
+    if not isinstance(stored, dict) or not (bits := _bits(stored.get("bits"))):
+        return None
+    return Quantization("mlx", bits, label(stored.get("mode")), group_size=_group_size(stored.get("group_size")))
 
 
 def of_modelopt(config: Mapping[str, Any]) -> Quantization | None:

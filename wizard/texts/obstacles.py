@@ -128,11 +128,7 @@ TEXTS: dict[str, Text] = {
     "unknown-release": mark("No Triton image with {engine} is known for {release}."),
     "no-llm-api": mark("Release {release} (TensorRT-LLM {engine}) has no Triton model for the LLM API."),
     "no-image": lambda _, fields: (
-        tr(
-            "No Triton image with {stack} supports compute capability {capability} and {format}.",
-            **fields,
-            format=fields["name"],
-        ),
+        tr("No Triton image with {stack} supports compute capability {capability} and {format}.", **fields),
         f"({fields['source']})",
     ),
     "release-capability": mark("Release {release} needs compute capability {wanted}; the {gpu} has {capability}."),
@@ -152,11 +148,11 @@ TEXTS: dict[str, Text] = {
     "needs-name": lambda _, fields: (str(fields["name"]),),
     "needs-rope": mark("{model} with {kind} rotary embeddings"),
     "needs-capability": mark("Compute capability {capability}"),
-    "needs-unpacked": lambda _, fields: (
-        tr("{format} on compute capability {capability}", format=fields["name"], **fields),
-    ),
+    "needs-format": lambda _, fields: (str(fields["format"]),),
+    "needs-unpacked": mark("{format} on compute capability {capability}"),
     "needs-conversion": mark("Converting {model}"),
     "not-listed": mark("{engine} does not list {model} as a supported model."),
+    "no-image-for": mark("NVIDIA has no Triton image with {stack} for the {gpu}."),
     "no-conversion": mark("The wizard cannot convert {model} into an engine."),
     "release-too-old": lambda _, fields: (
         tr(
@@ -213,10 +209,13 @@ TEXTS: dict[str, Text] = {
         "{capability}."
     ),
     "unlisted-format": mark("{stack} does not list {format} as supported on compute capability {capability} ({gpu})."),
+    "unloaded-method": mark("{stack} does not load checkpoints quantized with {method}."),
     "mixtral-format": mark("TensorRT-LLM's support table does not list {format} for Mixtral."),
     "phi-format": mark("TensorRT-LLM's support table lists Phi in 16 bits only, not {format}."),
     "sixteen-bit-cache": mark("The transformers baseline keeps its KV cache in 16 bits."),
-    "fp8-cache": mark("An FP8 KV cache in {stack} needs a GPU with a compute capability above {capability}."),
+    "fp8-cache": mark(
+        "An FP8 KV cache in {stack} needs compute capability {wanted} or higher; the {gpu} has {capability}."
+    ),
     "float16-overflow": mark(
         "{model} overflows in float16, and bfloat16 needs compute capability {wanted} or higher; the {gpu} has "
         "{capability}. {stack} is not known to compute in float32 there."
