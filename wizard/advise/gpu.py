@@ -148,7 +148,7 @@ def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | N
     if any(file.format == "gguf" for file in facts.weights):
         return Obstacle("gguf", because("gguf"), (do("own-repository"),))
     if facts.quantization and facts.quantization.format is None:
-        why = because("unknown-method", method=facts.quantization.method)
+        why = because("unknown-method", method=facts.quantization.method, bits=facts.quantization.bits)
         return Obstacle("format", why, (do("give-unquantized"),))
     if facts.anatomy is None or not facts.anatomy.attention:
         unknown = facts.unknown.get("anatomy") or facts.unknown.get("parameters") or because("silent-config")

@@ -313,8 +313,8 @@ def _instead(
         best = min(choices, key=lambda choice: (_gpus(choice), key(choice)))
     else:
         best = min(choices, key=key)
-    if name in ("max_len", "users"):
-        own = best.max_seq_len if name == "max_len" else best.users
+    if name in ("max_len", "users", "replicas"):
+        own = best.max_seq_len if name == "max_len" else getattr(best, name)
         # The requested value may be far beyond what is offered by default: the rejections contain the maximum.
         return change(**{name: max([own, *_alone(name, rejections)])})
     if name == "release":

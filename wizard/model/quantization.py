@@ -50,7 +50,9 @@ def of_config(config: Mapping[str, Any]) -> Quantization | None:
     """
     stored = config.get("quantization_config", config.get("compression_config"))
     if not isinstance(stored, dict) or not stored:
-        return _mlx(config.get("quantization"))
+        return _mlx(config)
+    if "quant_method" not in stored and (mlx := _mlx(config)):
+        return mlx
     method = (label(stored.get("quant_method")) or _method(stored)).lower()
     algorithm = label(stored.get("quant_algo"))
     if algorithm and (method.startswith("modelopt") or algorithm.upper() == "MIXED_PRECISION"):
@@ -78,8 +80,9 @@ def of_config(config: Mapping[str, Any]) -> Quantization | None:
     )
 
 
-def _mlx(stored: object) -> Quantization | None:
-    """The quantization that mlx-lm writes as ``quantization``, which only MLX reads."""
+def _mlx(config: Mapping[str, Any]) -> Quantization | None:
+    """The quantization that mlx-lm writes as ``quantization`` too, which only MLX reads."""
+    stored = config.get("quantization")
     if not isinstance(stored, dict) or not (bits := _bits(stored.get("bits"))):
         return None
     return Quantization("mlx", bits, label(stored.get("mode")), group_size=_group_size(stored.get("group_size")))

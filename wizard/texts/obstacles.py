@@ -51,6 +51,11 @@ def _no_python(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     return tr("Triton's Python backend needs Python {low} to {high} with its shared library.", **fields), reasons
 
 
+def _with_bits(params: Mapping[str, Param], fields: Fields) -> str:
+    """A quantization method, with its bits if they are known."""
+    return tr("{method} with {bits:g} bits", **{**fields, **params}) if params.get("bits") else str(fields["method"])
+
+
 def _version(fields: Fields) -> str:
     """The required engine."""
     return f"{fields['engine']} {fields['version']}"
@@ -71,6 +76,7 @@ _BUSY = mark(
     "You requested {share:.2f} of {total}, but only {free} is free{holders}, of which the CUDA context and CUDA "
     "graphs take {context}."
 )
+_METHOD = mark("The wizard does not support the checkpoint's quantization method, {method}.")
 _GPU_MEMORY = mark(
     "{weights} of weights, {working} of working memory and {cache} of KV cache for {users:,} × {length:,} tokens "
     "exceed the {budget} available on one {gpu}."
@@ -188,7 +194,7 @@ TEXTS: dict[str, Text] = {
     # -- the model
     "gguf": mark("llama.cpp serves GGUF files on the CPU; GPU stacks load safetensors repositories."),
     "no-gguf": mark("{model} is not a GGUF file, which {stack} requires."),
-    "unknown-method": mark("The wizard does not support the checkpoint's quantization method, {method}."),
+    "unknown-method": lambda params, fields: (tr(_METHOD, method=_with_bits(params, fields)),),
     "unknown-memory": lambda _, fields: (
         tr("The memory needed for {model} is unknown: {why}.", why=fields["whys"], **fields),
     ),
@@ -209,6 +215,7 @@ TEXTS: dict[str, Text] = {
         "{capability}."
     ),
     "unlisted-format": mark("{stack} does not list {format} as supported on compute capability {capability} ({gpu})."),
+    "unloaded-checkpoint": mark("{stack} does not load {ref}, the known repository in {format} on this GPU."),
     "unloaded-method": mark("{stack} does not load checkpoints quantized with {method}."),
     "mixtral-format": mark("TensorRT-LLM's support table does not list {format} for Mixtral."),
     "phi-format": mark("TensorRT-LLM's support table lists Phi in 16 bits only, not {format}."),
