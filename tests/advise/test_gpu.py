@@ -179,8 +179,8 @@ def test_a_pipeline_is_a_choice_where_ranks_cannot_be() -> None:
 
 def test_a_pipeline_has_stages_that_its_stack_can_make() -> None:
     def serving(layers: int) -> set[str]:
-        facts = facts_of("Qwen/Qwen2.5-72B", quantization_config=AWQ, num_hidden_layers=layers)
-        return {choice.stack for choice in choices("4x4090", facts) if choice.pp == 4}
+        facts = facts_of("Qwen/Qwen2.5-72B", num_hidden_layers=layers)
+        return {choice.stack for choice in choices("4x4090", facts, quantization="int4_awq") if choice.pp == 4}
 
     able = {name: stacks.on_gpu(name) for name in stacks.gpu_stacks() if "int4_awq" in stacks.on_gpu(name).formats.gpus}
     staged = {name: gpu.splits.stages for name, gpu in able.items() if gpu.splits.stages != "none"}

@@ -1,4 +1,4 @@
-"""Which stacks load a checkpoint as it is stored: the plan refuses others (TW-L45, TW-L48), so the advice does first."""
+"""Which stacks load a checkpoint as it is stored: the plan refuses others (TW-L45, TW-L48), so does the advice."""
 
 from __future__ import annotations
 

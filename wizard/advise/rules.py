@@ -154,8 +154,8 @@ def _loads(facts: ModelFacts, known: Formats, stack: str) -> bool:
 
 def _unlisted(device: Device, setup: Setup) -> Obstacle:
     """The stack's table does not have the format for this GPU."""
-    about = {"stack": setup.stack, "format": setup.quantization, "gpu": device.name}
-    why = because("unlisted-format", capability=device.compute_capability, **about)
+    about: dict[str, Param] = {"stack": setup.stack, "format": setup.quantization}
+    why = because("unlisted-format", **about, capability=device.compute_capability, gpu=device.name)
     return Obstacle("format", why, (OTHER_CHECKPOINT,))
 
 
