@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.advise.worlds import AWQ, BLOCKS, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, MXFP4, facts_of, machine
+from tests.advise.worlds import AWQ, BLOCKS, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, MXFP4, facts_of, machine, sliced
 from tests.values import GGUF
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Choice, Constraints, Rejection
@@ -439,3 +439,9 @@ def test_a_gptq_repository_of_unknown_packing_is_not_fetched_for_volta() -> None
     fetched = checkpoint(facts, "vllm", "int4_gptq", (7, 5))
     assert fetched
     assert fetched.how == "ready"
+
+
+def test_mig_without_instances_is_named_as_the_cause() -> None:
+    refused = rejections(sliced("2xH100", "1g.10gb", 10 << 30, slices=0))[0]
+    assert text_of(refused) == "MIG is enabled on the NVIDIA H100 80GB HBM3, but it has no instances."
+    assert "nvidia-smi mig -cgi" in remedy_of(refused)

@@ -65,7 +65,7 @@ def refusal(stack: str, code: str) -> Rejection:
 
 def test_a_known_repository_that_a_stack_does_not_load_is_not_called_unknown() -> None:
     assert text_of(refusal("trtllm-llmapi", "checkpoint")).startswith(
-        "TensorRT-LLM does not load Qwen/Qwen2.5-7B-Instruct-AWQ, the known repository in INT4 AWQ on this GPU."
+        "TensorRT-LLM does not load Qwen/Qwen2.5-7B-Instruct-AWQ, the known repository in INT4 AWQ, on this GPU."
     )
 
 

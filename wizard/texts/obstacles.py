@@ -215,7 +215,7 @@ TEXTS: dict[str, Text] = {
         "{capability}."
     ),
     "unlisted-format": mark("{stack} does not list {format} as supported on compute capability {capability} ({gpu})."),
-    "unloaded-checkpoint": mark("{stack} does not load {ref}, the known repository in {format} on this GPU."),
+    "unloaded-checkpoint": mark("{stack} does not load {ref}, the known repository in {format}, on this GPU."),
     "unloaded-method": mark("{stack} does not load checkpoints quantized with {method}."),
     "mixtral-format": mark("TensorRT-LLM's support table does not list {format} for Mixtral."),
     "phi-format": mark("TensorRT-LLM's support table lists Phi in 16 bits only, not {format}."),
@@ -240,6 +240,7 @@ TEXTS: dict[str, Text] = {
     "cpu-cache": mark("The KV cache is stored as {kept}, not {asked}."),
     "no-stack": lambda params, _: (tr("Unknown serving stack: {stack}.", **params),),
     # -- splits
+    "mig-empty": mark("MIG is enabled on the {gpu}, but it has no instances."),
     "mig": mark("MIG slices have neither NVLink nor peer-to-peer access, so a model cannot be split across them."),
     "few-gpus": lambda params, fields: (_stage(params, fields),),
     "over-max-gpus": mark("tp {tp} × pp {pp} needs {gpus} GPUs, but --max-gpus is {most}."),
