@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import pytest
 
-from tests.advise.worlds import AWQ, LLAMA_8B, facts_of, machine
+from tests.advise.worlds import AWQ, GPTQ, LLAMA_8B, facts_of, machine
 from tests.worded import text_of
 from wizard.advise.advice import Constraints, Rejection
 from wizard.advise.ranking import advise
@@ -18,6 +20,7 @@ W8A8 = {
     "quant_method": "compressed-tensors",
     "config_groups": {"group_0": {"weights": INT8, "input_activations": INT8}},
 }
+ENGINE = partial(Constraints, stack="trtllm-engine")
 MLX = {"group_size": 64, "bits": 4}
 
 
@@ -34,6 +37,17 @@ MLX = {"group_size": 64, "bits": 4}
 def test_a_stored_checkpoint_gets_the_stacks_that_load_it(stored: dict[str, object], stacks: set[str]) -> None:
     advice = advise(machine("1xL4"), facts_of(LLAMA_8B, quantization_config=stored), Constraints())
     assert {choice.stack for choice in advice.choices} == stacks
+
+
+def test_an_engine_is_built_from_what_its_tools_read() -> None:
+    def reasons(stored: dict[str, object], **options: Any) -> set[str]:
+        facts = facts_of(LLAMA_8B, quantization_config=stored)
+        return {text_of(each) for each in advise(machine("1xL4"), facts, ENGINE(**options)).rejections}
+
+    assert reasons(AWQ) == set()
+    assert reasons(GPTQ) == {"TensorRT-LLM engine does not load checkpoints quantized with gptq."}  # desc_act
+    assert "FP8 KV cache for a checkpoint that is quantized already" in reasons(AWQ, kv_dtype="fp8").pop()
+    assert "INT4 AWQ needs TensorRT-LLM 0.16.0; release 24.09 has 0.13.0." in reasons(AWQ, release="24.09")
 
 
 def test_int8_stops_at_hopper() -> None:

@@ -112,9 +112,11 @@ def _converted(facts: ModelFacts, setup: Setup) -> str | None:
 
 
 def _quantised(facts: ModelFacts, setup: Setup) -> str | None:
-    """First TensorRT-LLM that produces the format."""
-    if not stack_facts(setup.stack).builds_engine or facts.quantization:
+    """First TensorRT-LLM that produces the format, or reads the stored checkpoint."""
+    if not stack_facts(setup.stack).builds_engine:
         return None
+    if facts.quantization:
+        return tools().reads(facts.quantization.method, facts.architecture or "")
     made = tools().format(setup.quantization)
     return made.since if made else None
 

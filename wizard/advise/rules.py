@@ -32,7 +32,7 @@ def obstacles(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup)
     """Every rule that ``setup`` breaks on ``device``, the most fundamental first."""
     yield from _machine(facts, device, setup)
     yield from _format(facts, anatomy, device, setup)
-    yield from _cache(device, setup)
+    yield from _cache(facts, device, setup)
     yield from _split(facts, anatomy, device, setup)
 
 
@@ -148,8 +148,10 @@ def _loads(facts: ModelFacts, known: Formats, stack: str) -> bool:
         return True
     if known.methods or not stacks.facts(stack).builds_engine or not facts.architecture:
         return not known.methods
-    family = tools().family(facts.architecture)
-    return family is None or any((row.method, row.family) == (method, family.name) for row in tools().checkpoints)
+    if tools().family(facts.architecture) is None:
+        return True  # it has no conversion at all
+    reordered = facts.quantization is not None and facts.quantization.desc_act
+    return not reordered and tools().reads(method, facts.architecture) is not None
 
 
 def _unlisted(device: Device, setup: Setup) -> Obstacle:
@@ -174,9 +176,11 @@ def _method(facts: ModelFacts) -> str:
     return facts.quantization.method if facts.quantization else ""
 
 
-def _cache(device: Device, setup: Setup) -> Iterator[Obstacle]:
+def _cache(facts: ModelFacts, device: Device, setup: Setup) -> Iterator[Obstacle]:
     have, oldest = device.compute_capability, on_gpu(setup.stack).cache.fp8
-    if setup.kv_cache_dtype == "fp8" and oldest is None:
+    if setup.kv_cache_dtype == "fp8" and facts.quantization and stacks.facts(setup.stack).builds_engine:
+        yield Obstacle("kv-dtype", because("uncalibrated-cache", stack=setup.stack), (change(kv_dtype="auto"),))
+    elif setup.kv_cache_dtype == "fp8" and oldest is None:
         yield Obstacle("kv-dtype", because("sixteen-bit-cache"), (change(kv_dtype="auto"),))
     elif setup.kv_cache_dtype == "fp8" and oldest and have < oldest:
         why = because("fp8-cache", stack=setup.stack, wanted=oldest, gpu=device.name, capability=have)

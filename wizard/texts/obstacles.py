@@ -220,6 +220,7 @@ TEXTS: dict[str, Text] = {
     "mixtral-format": mark("TensorRT-LLM's support table does not list {format} for Mixtral."),
     "phi-format": mark("TensorRT-LLM's support table lists Phi in 16 bits only, not {format}."),
     "sixteen-bit-cache": mark("The transformers baseline keeps its KV cache in 16 bits."),
+    "uncalibrated-cache": mark("{stack} cannot calibrate an FP8 KV cache for a checkpoint that is quantized already."),
     "fp8-cache": mark(
         "An FP8 KV cache in {stack} needs compute capability {wanted} or higher; the {gpu} has {capability}."
     ),
