@@ -6,6 +6,7 @@ from wizard.advise import rules
 from wizard.advise.advice import Checkpoint
 from wizard.advise.formats import NONE, weight_bytes
 from wizard.advise.reasons import Obstacle, because, change, do
+from wizard.advise.rules import instead
 from wizard.catalog import checkpoints, stacks
 from wizard.catalog.releases import version
 from wizard.catalog.stack_facts import Capability, Formats, StackFacts
@@ -95,7 +96,11 @@ def _formats(stack: str) -> Formats | None:
 
 
 def unknown(facts: ModelFacts, stack: str, name: str) -> Obstacle:
-    """No repository in the format ``name`` is known, and ``stack`` does not quantize to it while loading."""
+    """No repository in the format ``name`` is known that ``stack`` loads, and it does not quantize while loading."""
+    rows = () if facts.local else checkpoints.ready(facts.location)
+    if row := next((row for row in rows if row.format == name), None):
+        why = because("unloaded-checkpoint", ref=row.ref, format=name, stack=stack)
+        return Obstacle("checkpoint", why, (*instead(stack), change(quantization=NONE)))
     why = because("no-checkpoint", model=facts.name, format=name, stack=stack)
     return Obstacle("checkpoint", why, (do("find-checkpoint", format=name), change(quantization=NONE)))
 

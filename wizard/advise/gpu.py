@@ -140,15 +140,11 @@ def wide(choice: Choice) -> bool:
 def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | None:
     """What prevents every GPU stack from serving the model here."""
     if not groups:
-        if host.gpus:
-            return Obstacle("gpu-unknown", because("gpu-unknown", gpu=host.gpus[0].name), (do("update-driver"),))
-        problem = host.gpu_problem
-        no_gpu = because("no-gpu", problem=problem.what, code=problem.code) if problem else because("no-gpu")
-        return Obstacle("no-gpu", no_gpu, (do("gguf-or-driver"),))
+        return _no_group(host)
     if any(file.format == "gguf" for file in facts.weights):
         return Obstacle("gguf", because("gguf"), (do("own-repository"),))
     if facts.quantization and facts.quantization.format is None:
-        why = because("unknown-method", method=facts.quantization.method)
+        why = because("unknown-method", method=facts.quantization.method, bits=facts.quantization.bits)
         return Obstacle("format", why, (do("give-unquantized"),))
     if facts.anatomy is None or not facts.anatomy.attention:
         unknown = facts.unknown.get("anatomy") or facts.unknown.get("parameters") or because("silent-config")
@@ -156,6 +152,18 @@ def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | N
             "shape", because("unknown-memory", model=facts.name, whys=(unknown,)), (do("whole-repository"),)
         )
     return None
+
+
+def _no_group(host: Host) -> Obstacle:
+    """Why no GPU of ``host`` can be used."""
+    if not host.gpus:
+        problem = host.gpu_problem
+        no_gpu = because("no-gpu", problem=problem.what, code=problem.code) if problem else because("no-gpu")
+        return Obstacle("no-gpu", no_gpu, (do("gguf-or-driver"),))
+    gpu = host.gpus[0].name
+    if all(each.mig_enabled and not each.mig_slices for each in host.gpus):
+        return Obstacle("mig", because("mig-empty", gpu=gpu), (do("make-slices"),))
+    return Obstacle("gpu-unknown", because("gpu-unknown", gpu=gpu), (do("update-driver"),))
 
 
 def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks: list[str]) -> Iterator[Setup]:

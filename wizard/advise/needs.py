@@ -53,10 +53,10 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
         ("architecture", because("needs-rope", model=name, kind=facts.rope), floor(table.ropes, facts.rope, stack)),
         (
             "format",
-            because("needs-name", name=setup.quantization),
+            because("needs-format", format=setup.quantization),
             floor(table.formats, setup.quantization, stack),
         ),
-        ("format", because("needs-name", name=setup.quantization), _quantised(facts, setup)),
+        ("format", because("needs-format", format=setup.quantization), _quantised(facts, setup)),
         (
             "image",
             because("needs-capability", capability=device.compute_capability),
@@ -64,7 +64,7 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
         ),
     ]
     if rules.weight_only(device, setup):
-        subject = because("needs-unpacked", name=setup.quantization, capability=device.compute_capability)
+        subject = because("needs-unpacked", format=setup.quantization, capability=device.compute_capability)
         firsts.append(("format", subject, rules.unpacks(device, setup)))
         row = rules.exception(facts, on_gpu(setup.stack).formats, setup.quantization)
         firsts.append(("format", subject, row.engine if row else None))
@@ -131,9 +131,11 @@ def _converted(facts: ModelFacts, setup: Setup) -> str | None:
 
 
 def _quantised(facts: ModelFacts, setup: Setup) -> str | None:
-    """First TensorRT-LLM that produces the format."""
-    if not stack_facts(setup.stack).builds_engine or facts.quantization:
+    """First TensorRT-LLM that produces the format, or reads the stored checkpoint."""
+    if not stack_facts(setup.stack).builds_engine:
         return None
+    if facts.quantization:
+        return tools().reads(facts.quantization.method, facts.architecture or "")
     made = tools().format(setup.quantization)
     return made.since if made else None
 

@@ -129,9 +129,12 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
     want = service.wanted(constraints)
     most = min(facts.max_context or LONGEST, constraints.max_len or LONGEST)
 
-    def cramped(choice: Choice) -> bool:
+    def cramped(choice: Choice) -> int:
+        """Doublings of the context that are missing; at least 1 if it is short, or if there are too few users."""
         tokens = constraints.max_len or min(max(CRAMPED, want.isl + want.osl), facts.max_context or CRAMPED)
-        return choice.max_seq_len < tokens or choice.users < (constraints.users or FEW)
+        if choice.max_seq_len < tokens:
+            return max(1, tokens.bit_length() - choice.max_seq_len.bit_length())
+        return int(choice.users < (constraints.users or FEW))
 
     def room(choice: Choice) -> int:
         return -(min(choice.max_seq_len, most).bit_length())
@@ -313,8 +316,8 @@ def _instead(
         best = min(choices, key=lambda choice: (_gpus(choice), key(choice)))
     else:
         best = min(choices, key=key)
-    if name in ("max_len", "users"):
-        own = best.max_seq_len if name == "max_len" else best.users
+    if name in ("max_len", "users", "replicas"):
+        own = best.max_seq_len if name == "max_len" else getattr(best, name)
         # The requested value may be far beyond what is offered by default: the rejections contain the maximum.
         return change(**{name: max([own, *_alone(name, rejections)])})
     if name == "release":

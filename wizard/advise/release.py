@@ -180,7 +180,15 @@ def no_containers(host: Host, name: str | None = None) -> Reason | None:
     return because("no-nvidia-runtime", engine=engine.name)
 
 
+def _container_engine(host: Host) -> str:
+    """The container engine that provides GPUs; docker if several do."""
+    usable = [engine.name for engine in host.engines if not no_containers(host, engine.name)]
+    return "docker" if "docker" in usable or not usable else usable[0]
+
+
 def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, requested: str | None) -> Resolved | Obstacle:
+    if why := _no_images(device, setup):
+        return why
     known = _images(setup)
     releases = known.named(requested) if requested else known.releases
     if not releases:
@@ -208,6 +216,15 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, requeste
     else:
         why = _no_image(known, device, setup)
     return _or_another(host, facts, device, setup, releases[0], why) if requested else why
+
+
+def _no_images(device: Device, setup: Setup) -> Obstacle | None:
+    """NVIDIA makes no image with an engine for such GPUs."""
+    have = dots(device.compute_capability)
+    if all(gpu.images for gpu in architectures().gpus if gpu.name == have):
+        return None
+    why = because("no-image-for", stack=setup.stack, gpu=device.name)
+    return Obstacle("image", why, (do("newer-gpu"), do("give-gguf")))
 
 
 def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, named: Release, why: Obstacle) -> Obstacle:
@@ -263,7 +280,7 @@ def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
         "no-image",
         stack=setup.stack,
         capability=device.compute_capability,
-        name=setup.quantization,
+        format=setup.quantization,
         source=known.gpu_source,
     )
     return Obstacle("image", why, (*instead(setup.stack), do("newer-gpu")))
@@ -290,7 +307,8 @@ def _resolved(
         warnings += (Note("forward-compatibility", about, drivers().source),)
     note = Note("release", {"why": reason}, _source(known, facts))
     engine_version = own.engine_version if own else release.engine
-    return Resolved("docker", f"{release.tag}-{known.suffix}", note, warnings, own.name if own else "", engine_version)
+    tag, name = f"{release.tag}-{known.suffix}", own.name if own else ""
+    return Resolved(_container_engine(host), tag, note, warnings, name, engine_version)
 
 
 def _serves(facts: ModelFacts, device: Device, setup: Setup) -> Reason:

@@ -32,6 +32,9 @@ REMEDIES = {
     "gpu-capability": mark("a GPU with compute capability {capability} or higher"),
     "larger-gpu": mark("a GPU with at least {size:,} GB"),
     "more-gpus": "{count} × {gpu} (tp {count})",
+    "make-slices": mark(
+        "Create an instance (`sudo nvidia-smi mig -cgi PROFILE -C`) or disable MIG (`sudo nvidia-smi -mig 0`)."
+    ),
     "larger-slice": mark("a larger slice"),
     "prerequisites": mark("run `triton-wizard prerequisites` to see what to install"),
     "containers-need": mark("run `triton-wizard prerequisites` to see what to install"),
