@@ -290,7 +290,8 @@ def _warnings(host: Host, facts: ModelFacts, constraints: Constraints, tokens: i
 def _reasons(host: Host, facts: ModelFacts, env: Environment, users: int, context: int, bill: Memory) -> list[Note]:
     stored = (facts.quantization.detail if facts.quantization else None) or "GGUF"
     fetched = _checkpoint(facts)
-    file = Note("gguf-file", {"file": fetched.file, "ref": fetched.ref, "size_bytes": fetched.bytes, "type": stored})
+    named = {"file": fetched.file, "ref": fetched.ref, "type": stored, "flag": f"--quantization {_format(facts)}"}
+    file = Note("gguf-file", {**named, "size_bytes": fetched.bytes})
     return [
         Note("cpu", {"cores": host.cpu.cores, "gpus": bool(host.gpus)}),
         Note("format", {"stored": stored, "parameters": facts.parameters}),

@@ -217,8 +217,8 @@ NOTES: dict[str, Text] = {
     ),
     "busy": mark("Other processes use GPU memory: {holders}. The plan uses only free memory."),
     "gguf-file": mark(
-        "The download is {file} of {ref}, {size}. To choose another file, pass its format as --quantization or name "
-        "the model as {ref}:{type}."
+        "The download is {file} of {ref}, {size} ({flag}). For another file, change that option, or name the model as "
+        "{ref}:{type}."
     ),
     "checkpoint-assumed": _assumed,
     "checkpoint-ready": mark("The download is {ref}: this model in {format}, {size}."),
