@@ -278,6 +278,10 @@ NOTES: dict[str, Text] = {
         "identical machines can run the same setup."
     ),
     "busy": mark("Other processes use GPU memory: {holders}. The plan uses only free memory."),
+    "gguf-file": mark(
+        "The download is {file} of {ref}, {size} ({flag}). For another file, change that option, or name the model as "
+        "{ref}:{type}."
+    ),
     "checkpoint-assumed": _assumed,
     "checkpoint-ready": mark("The download is {ref}: this model in {format}, {size}."),
     "checkpoint-loading": mark(
