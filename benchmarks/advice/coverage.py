@@ -11,7 +11,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterable
 
-from public import Point, read
+from public import INDEPENDENT, Point, read
 
 from wizard.advise.speed import estimate
 
@@ -52,16 +52,23 @@ def table(pairs: list[tuple[Point, Score]], title: str) -> Iterable[str]:
         lambda point, _: f"{point.setup.stack}, compute capability {point.generation}",
         lambda point, _: f"{point.setup.stack}, {point.setup.quantization}",
         lambda point, result: f"{point.setup.stack}, confidence {result[2]}",
+        lambda point, _: f"{point.setup.stack}, {point.source}",
     )
     for key in keys:
         for label in sorted({key(*pair) for pair in pairs}):
             yield line(label, [pair[1] for pair in pairs if key(*pair) == label])
 
 
+def scored(points: list[Point]) -> list[tuple[Point, Score]]:
+    """The points that have an estimate."""
+    return [(point, result) for point in points if (result := score(point)) is not None]
+
+
 def main() -> int:
-    """Print a table for the held-out half and one for the other; 1 if a bar is missed."""
-    pairs = [(point, result) for point in read() if (result := score(point)) is not None]
+    """Print a table for the independent points, the held-out half and the other half; 1 if a bar is missed."""
+    pairs = scored(read())
     held = [pair for pair in pairs if pair[0].held_out]
+    print(*table(scored(read(INDEPENDENT)), "independent"), "", sep="\n")
     print(*table(held, "held out"), "", *table([pair for pair in pairs if not pair[0].held_out], "fitted"), sep="\n")
     median = statistics.median(abs(result[0]) for _, result in held)
     return int(median > 0.10 or sum(result[1] for _, result in held) < 0.85 * len(held))

@@ -1,6 +1,8 @@
-"""Public measurements that are not in the silicon sample: ``public.json``, each point with its source.
+"""Public measurements that are not in the silicon sample, each point with its source: ``public.json``, and
+``independent.json``, collected after the first fit.
 
-Half of them, by the last bit of the SHA-256 of the point's id, are held out: no coefficient and no range sees them.
+Half of ``public.json``, by the last bit of the SHA-256 of the point's id, is held out: no coefficient and no range sees
+it.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from wizard.model.facts import ModelFacts
 from wizard.probe.shorthand import host
 
 FILE = Path(__file__).parent / "public.json"
+INDEPENDENT = Path(__file__).parent / "independent.json"
 EVERYBODY = 10**9
 """Tokens of KV cache: a server whose concurrency is stated held all of it."""
 
@@ -28,6 +31,7 @@ class Point:
 
     id: str
     source: str
+    version: str
     gpu: str
     model: str
     facts: ModelFacts
@@ -37,6 +41,7 @@ class Point:
     capacity: int | None
     metric: str
     measured: float
+    ttft_ms: float | None
 
     @property
     def held_out(self) -> bool:
@@ -60,6 +65,7 @@ def read(file: Path = FILE) -> list[Point]:
         Point(
             id=line["id"],
             source=line["source"],
+            version=line["version"],
             gpu=line["gpu"],
             model=line["model"],
             facts=models[line["model"]],
@@ -69,6 +75,7 @@ def read(file: Path = FILE) -> list[Point]:
             capacity=None if line.get("saturated") else EVERYBODY,
             metric=line["metric"],
             measured=line["value"],
+            ttft_ms=line.get("ttft_ms"),
         )
         for line in content["points"]
     ]
