@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from wizard.probe.shorthand import host
 
 FILE = Path(__file__).parent / "public.json"
 INDEPENDENT = Path(__file__).parent / "independent.json"
+V1 = 8
+"""vLLM's 0.8 made the V1 engine the default."""
 EVERYBODY = 10**9
 """Tokens of KV cache: a server whose concurrency is stated held all of it."""
 
@@ -47,6 +50,17 @@ class Point:
     def held_out(self) -> bool:
         """Not fitted to."""
         return bool(hashlib.sha256(self.id.encode()).digest()[-1] & 1)
+
+    @property
+    def engine(self) -> str:
+        """The stack, and whether its engine is too old to be one that the estimates are for."""
+        return f"{self.setup.stack} before 0.{V1}" if self.old else self.setup.stack
+
+    @property
+    def old(self) -> bool:
+        """Whether vLLM is older than its V1 engine as the default, which needs far less of the processor."""
+        version = re.match(r"0\.(\d+)", self.version)
+        return self.setup.stack == "vllm" and (int(version[1]) < V1 if version else self.version == "2024")
 
     @property
     def generation(self) -> str:
