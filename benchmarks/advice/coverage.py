@@ -15,6 +15,8 @@ from public import INDEPENDENT, Point, read
 
 from wizard.advise.speed import estimate
 
+NEAR = 0.3
+"""Error of a time to the first token that counts as near; its range is for the load, not for the error."""
 Score = tuple[float, bool, str]
 """Error, whether the measurement is in the range, and the confidence."""
 
@@ -59,6 +61,21 @@ def table(pairs: list[tuple[Point, Score]], title: str) -> Iterable[str]:
             yield line(label, [pair[1] for pair in pairs if key(*pair) == label])
 
 
+def first_tokens(points: list[Point]) -> Iterable[str]:
+    """The table of times to the first token."""
+    yield f"| time to the first token | points | median error | bias (median) | within {NEAR:.0%} |"
+    yield "|---|---|---|---|---|"
+    groups: dict[str, list[Score]] = {}
+    for point in points:
+        speed = estimate(point.facts, point.device, point.setup, point.load, point.capacity)
+        if point.ttft_ms and speed and speed.ttft_ms:
+            label = f"{point.engine}, {'one user' if point.load.users == 1 else 'several'}"
+            ratio = speed.ttft_ms / point.ttft_ms
+            groups.setdefault(label, []).append((ratio - 1, 1 / (1 + NEAR) <= ratio <= 1 + NEAR, speed.confidence))
+    for label, scores in sorted(groups.items()):
+        yield line(label, scores)
+
+
 def scored(points: list[Point]) -> list[tuple[Point, Score]]:
     """The points that have an estimate."""
     return [(point, result) for point in points if (result := score(point)) is not None]
@@ -74,6 +91,7 @@ def main() -> int:
     fitted = [pair for pair in pairs if not pair[0].held_out]
     for some, title in ((independent, "independent"), (held, "held out"), (fitted, "fitted")):
         print(*table(some, title), "", sep="\n")
+    print(*first_tokens(read(INDEPENDENT)), "", sep="\n")
     current = [result for point, result in (*independent, *held) if not point.old]
     median = statistics.median(abs(error) for error, _, _ in current)
     print(f"without old engines: {line('independent and held out', current)}")

@@ -2,9 +2,10 @@
 
 python benchmarks/advice/fit_public.py   (needs numpy and scipy; run it after fit.py, which rewrites its stacks)
 
-What was fitted to the silicon sample stays as it is. Read are ``independent.json`` and the half of ``public.json`` that
-is not held out, without the old engines (`Point.old`); every source counts the same, however many points it has. A range is the error that nine in ten points
-of a source do not exceed if that whole source is left out of the fit, each source counting the same again.
+What was fitted to the silicon sample stays as it is. Read are ``independent.json`` and the half of ``public.json``
+that is not held out, without the old engines (`Point.old`); every source counts the same, however many points it has.
+A range is the error that nine in ten points of a source do not exceed if that whole source is left out of the fit,
+each source counting the same again.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ BOUNDS = {
     "experts": (0.3, 0.95),
 }
 SHARED = {"cache": (0.3, 0.95), "cache8": (0.3, 0.95)}
+SHORT = 2_048
+"""Tokens of a prompt up to which the time beside it shows."""
 SPREAD = 0.9
 GRADES = ("like", "near", "far")
 SILICON = {"vllm": ("10.0", "9.0"), "sglang": ("9.0",)}
@@ -143,6 +146,19 @@ def left_out(points: list[Point], known: Fit, names: tuple[str, ...]) -> list[Le
     return result
 
 
+def first_us(points: list[Point], k: Coefficients) -> float:
+    """Microseconds of a first token beside the prompt: of single prompts, the median of the sources' medians."""
+    rest: dict[str, list[float]] = {}
+    for p in points:
+        if p.ttft_ms and p.load.users == 1 and p.load.isl <= SHORT:
+            assert p.facts.anatomy is not None
+            assert p.device.rates is not None
+            todo = work(p.facts, p.facts.anatomy, p.device.rates, p.setup)
+            steps = first_token(todo, replace(k, first_us=0.0), p.device, p.device.rates, p.setup, p.load)[0]
+            rest.setdefault(p.source, []).append(p.ttft_ms * 1e3 - steps * 1e6)
+    return float(np.median([np.median(some) for some in rest.values()])) if len(rest) >= CONFIRMED else k.first_us
+
+
 def nested(errors: list[Left], least: dict[str, float]) -> float:
     """Share of points in the range if the range, too, was made without their source."""
     inside = 0
@@ -178,6 +194,8 @@ def main() -> None:
         spreads = ranges(errors, least)
         print(" ", {grade: round(spread, 2) for grade, spread in spreads.items()})
         text = _with(text, stack, {name: getattr(k, name) for name in names})
+        if stack == "vllm":
+            text = _with(text, stack, {"first_us": first_us(mine, k)})
         text = _with(text, stack, {**spreads, "fitted": str(list(known.fitted)).replace("'", '"')})
     # No other source confirms the silicon sample here.
     alone = {term: _value(text, COPIED["trtllm-llmapi"], term) for term in ("older", "older_us", "gddr")}
