@@ -10,7 +10,7 @@ from typing import Any
 from wizard.advise import cpu, engines, gpu, nearest, not_chat, rules, service, untried
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration, damaged
-from wizard.advise.comparison import behind, limit, no_speed, untested
+from wizard.advise.comparison import behind, limit, uncertain, untested
 from wizard.advise.fit import LONGEST
 from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
 from wizard.catalog import stacks
@@ -162,7 +162,7 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
         return (_gpus(choice), gpu.wide(choice), used, _steps(choice), tpot(choice))
 
     by_goal = {"throughput": throughput, "quality": best, "smallest": smallest}.get(constraints.goal, chat)
-    return lambda choice: ((untested(choice), no_speed(choice)), *by_goal(choice))
+    return lambda choice: ((untested(choice), uncertain(choice)), *by_goal(choice))
 
 
 def _tpot(choice: Choice) -> float:
