@@ -157,7 +157,7 @@ def blocks(family: Family, layers: int, config: Mapping[str, Any], where: str) -
         letters = list(pattern) if isinstance(pattern, str) else pattern
         named = [_HYBRID.get(each, each) for each in _names({field: letters}, field, layers, where) or ()]
     if family.separate and named and (strange := next((each for each in named if each not in _BLOCKS), None)):
-        raise impossible(where, field, tr("a list with {item}, which is no kind of layer", item=repr(strange[:20])))
+        raise impossible(where, field, tr("a list with {item}, which is not a layer type", item=repr(strange[:20])))
     return named
 
 

@@ -68,7 +68,7 @@ def kept(ref: HubRef, why: str) -> ModelFacts | None:
     if noted := _noted(ref):
         day = time.strftime("%Y-%m-%d", time.gmtime(_note(ref).stat().st_mtime))
         return replace(
-            noted, unknown={**noted.unknown, "hub": tr("{why}; using its response from {day}", why=why, day=day)}
+            noted, unknown={**noted.unknown, "hub": tr("{why}; using the response cached on {day}", why=why, day=day)}
         )
     if facts := _of_snapshot(ref):
         return replace(facts, unknown={**facts.unknown, "hub": tr("{why}; using files from the cache", why=why)})

@@ -163,7 +163,7 @@ GOAL = Question(
     default="chat",
     choices=goals.GOALS,
     help=mark(
-        "chat, documents, code: quick answers; throughput: most tokens; quality: most precision; smallest: fewest GPUs."
+        "chat, documents, code: quick answers; throughput: most tokens; quality: best precision; smallest: fewest GPUs."
     ),
 )
 USERS = Question(
@@ -182,48 +182,48 @@ MAX_LEN = Question(
     "--max-len",
     otherwise=CHOSEN,
     validate=between(1, 10_000_000),
-    help=mark("A token is about three quarters of a word; the KV cache grows with the length."),
+    help=mark("A token is about three quarters of a word. More tokens need a larger KV cache."),
 )
 ISL = Question(
     "isl",
     "int",
-    mark("Tokens of a prompt"),
+    mark("Prompt length (tokens)"),
     "--isl",
-    otherwise=mark("typical of the goal"),
+    otherwise=mark("typical for the goal"),
     validate=between(1, 10_000_000),
-    help=mark("The input sequence length that estimates are for; such requests then have to fit."),
+    help=mark("Input sequence length that estimates assume; requests of this length must fit."),
 )
 OSL = Question(
     "osl",
     "int",
-    mark("Tokens of an answer"),
+    mark("Answer length (tokens)"),
     "--osl",
-    otherwise=mark("typical of the goal"),
+    otherwise=mark("typical for the goal"),
     validate=between(1, 1_000_000),
-    help=mark("The output sequence length that estimates are for; such requests then have to fit."),
+    help=mark("Output sequence length that estimates assume; requests of this length must fit."),
 )
 TTFT = Question(
     "ttft",
     "float",
-    mark("Most milliseconds to the first token"),
+    mark("Maximum time to first token (ms)"),
     "--ttft",
-    otherwise=mark("typical of the goal, and no limit"),
+    otherwise=mark("typical for the goal, not a limit"),
     validate=between(1, 86_400_000),
     help=mark("Setups with a slower estimate are rejected."),
 )
 TPOT = Question(
     "tpot",
     "float",
-    mark("Most milliseconds between two tokens"),
+    mark("Maximum time between tokens (ms)"),
     "--tpot",
-    otherwise=mark("typical of the goal, and no limit"),
+    otherwise=mark("typical for the goal, not a limit"),
     validate=between(0.1, 60_000),
-    help=mark("20 tokens a second are 50 ms. Setups with a slower estimate are rejected."),
+    help=mark("50 ms is 20 tokens/s. Setups with a slower estimate are rejected."),
 )
 P99 = Question(
     "p99",
     "confirm",
-    mark("Limits for the slowest requests"),
+    mark("Apply limits to the slowest requests"),
     "--p99",
     default=False,
     help=mark("Compares --ttft and --tpot with the slow end of the estimate instead of its middle."),
@@ -235,7 +235,7 @@ REPLICAS = Question(
     "--replicas",
     otherwise=CHOSEN,
     validate=between(1, 1024),
-    help=mark("Copies of the model on separate GPUs, behind one address: more users, not a faster answer for one."),
+    help=mark("Copies of the model on separate GPUs, behind one address: for more users, not faster answers."),
 )
 QUANTIZATION = Question(
     "quantization",
@@ -270,7 +270,7 @@ PP = Question(
 KV_DTYPE = Question(
     "kv_dtype",
     "choice",
-    mark("Type of the KV cache"),
+    mark("KV cache type"),
     "--kv-dtype",
     otherwise=CHOSEN,
     choices=("auto", "fp8", "f16", "float16", "bfloat16"),

@@ -21,9 +21,7 @@ def _weights(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     return (tr(_WIDENED if "dtype" in params else _WEIGHTS[str(params["how"])], **values),)
 
 
-_WIDENED = mark(
-    "{format}, to which the checkpoint's weights are converted: {size} of weights per GPU for {parameters} parameters."
-)
+_WIDENED = mark("{format}, converted from the checkpoint: {size} of weights per GPU for {parameters} parameters.")
 
 
 _WEIGHTS = {
@@ -207,7 +205,8 @@ NOTES: dict[str, Text] = {
     "context-cut": mark("The context was reduced from {wanted:,} to {context:,} tokens to fit."),
     "gpu-unused": mark("GGUF files are served on the CPU; this machine's {gpu} is not used."),
     "cpu-unmeasured": mark(
-        "Speed on this CPU: not estimated yet. `triton-wizard probe --measure` measures the memory bandwidth (2 s)."
+        "No speed estimate for this CPU yet. To get one, run `triton-wizard probe --measure` (measures memory "
+        "bandwidth, 2 s)."
     ),
     "no-gpu-used": mark("No GPU is used: --max-gpus and --gpu-memory-utilization have no effect."),
     "speed": mark("Speed unknown: {why}."),
@@ -220,8 +219,8 @@ NOTES: dict[str, Text] = {
     "checkpoint-assumed": _assumed,
     "checkpoint-ready": mark("The download is {ref}: this model in {format}, {size}."),
     "checkpoint-loading": mark(
-        "{stack} quantizes to {format} while loading: the download is {ref} in 16 bits, {size}, which takes "
-        "longer than loading {format} weights."
+        "The download is {ref} in 16 bits, {size}; {stack} quantizes it to {format} while loading, which takes longer "
+        "than loading {format} weights."
     ),
     "checkpoint-building": mark(
         "The download is {ref} in 16 bits, {size}; it is quantized here, before the engine is built."
@@ -347,11 +346,11 @@ def _served(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
 REASONS: dict[str, Text] = {
     # -- GPUs that stay free
     "idle-enough": mark(
-        "more replicas would not make answers noticeably faster or conversations longer (up to --replicas {most})"
+        "more replicas (up to --replicas {most}) would not make answers noticeably faster or conversations longer"
     ),
     "idle-alone": mark("{stack} ({runtime}) starts one replica"),
     "idle-rest": mark("a replica needs {gpus} of them"),
-    "idle-slices": mark("MIG slices of a GPU are served one at a time"),
+    "idle-slices": mark("a server uses only one MIG slice"),
     # -- what serves
     "in-image": _in_image,
     "in-environment": _in_environment,
@@ -417,7 +416,7 @@ REASONS: dict[str, Text] = {
     "more-room": mark("it has room for {tokens:,} tokens per user"),
     # -- whether a model fits
     "served": _served,
-    "only-as": mark("only as {format}: another, less precise checkpoint"),
+    "only-as": mark("only as {format}, from a different, less precise checkpoint"),
     "at-most": lambda params, fields: (
         tr("{people} with up to {tokens:,} tokens", people=users(params["users"]), **fields),
     ),

@@ -82,7 +82,7 @@ _MULTIPLY = mark("Tensor cores support {format} on compute capability {wanted} o
 TEXTS: dict[str, Text] = {
     # -- the checkpoint
     "no-checkpoint": mark(
-        "No repository of {model} in {format} is known to the wizard, and {stack} does not quantize to it while "
+        "The wizard knows of no repository with {model} in {format}, and {stack} cannot produce that format while "
         "loading."
     ),
     "sixteen-while-loading": mark(
@@ -219,7 +219,7 @@ TEXTS: dict[str, Text] = {
     "fp8-cache": mark("An FP8 KV cache in {stack} needs a GPU with a compute capability above {capability}."),
     "float16-overflow": mark(
         "{model} overflows in float16, and bfloat16 needs compute capability {wanted} or higher; the {gpu} has "
-        "{capability}. {stack} is not known to compute in float32 there."
+        "{capability}. {stack} is not known to support float32 on that GPU."
     ),
     "float32-format": mark(
         "{model} overflows in float16, and bfloat16 needs compute capability {wanted} or higher; the {gpu} has "
@@ -241,15 +241,17 @@ TEXTS: dict[str, Text] = {
     "short-context": mark("A request has {need:,} tokens (--isl and --osl), but --max-len is {asked:,}."),
     # -- pace
     "slow-tokens": mark(
-        "With {users} users, an estimated {estimate_ms:.1f} ms pass between two tokens; you allow {asked_ms:g} ms."
+        "With --users {users}, the estimated time between tokens is {estimate_ms:.1f} ms; your limit is {asked_ms:g} "
+        "ms."
     ),
     "slow-start": mark(
-        "With {users} users and prompts of {isl:,} tokens, the first token takes an estimated {estimate_ms:,.0f} ms; "
-        "you allow {asked_ms:g} ms."
+        "With --users {users} and prompts of {isl:,} tokens, the estimated time to first token is "
+        "{estimate_ms:,.0f} ms; your limit is {asked_ms:g} ms."
     ),
-    "limit-unproven": mark("The speed of this setup is unknown, so no limit is known to be met."),
+    "limit-unproven": mark("The speed of this setup is unknown, so the wizard cannot check it against your limit."),
     "waiting-users": mark(
-        "The KV cache holds {served} of {users} users at once; the others wait, so no time to the first token holds."
+        "The KV cache has room for {served} of {users} users at once. The others wait, so the wizard cannot estimate "
+        "their time to first token."
     ),
     "one-gpu": mark("The transformers baseline runs on one GPU only."),
     "stages": mark("{layers} layers cannot be split into {stages} stages."),

@@ -187,7 +187,7 @@ def _published(job: Job, stored: Quantization) -> None:
                 since=known[0].since,
             )
             if known
-            else tr("is quantized with {method}, from which TensorRT-LLM cannot build an engine", method=stored.method),
+            else tr("is quantized with {method}; TensorRT-LLM cannot build an engine from it", method=stored.method),
         )
     if job.fp8_cache:
         raise _refused(job, tr("is already quantized, so it cannot be calibrated for an FP8 KV cache"))

@@ -47,7 +47,7 @@ GROUPS = {
     "quantization": mark("Setup (never overridden; an error if not possible)"),
     "max_gpus": mark("Resources"),
     "as_published": mark("Files and versions"),
-    "replicas": mark("Load and pace"),
+    "replicas": mark("Load and latency"),
 }
 """Name of the first constraint of a group → heading of the group."""
 SMALL_BAR = 6

@@ -223,7 +223,7 @@ class WebWizard(Server):  # type: ignore[misc]
                 "This page requires JavaScript. Without JavaScript, run triton-wizard --plain in a terminal."
             ),
             "waiting": tr("Starting the wizard."),
-            "ended": tr("The wizard has exited. Models that were running are still up."),
+            "ended": tr("The wizard has exited. Running models keep running."),
             "again": tr("Restart the wizard"),
         }
         page = Template(PAGE.read_text(encoding="utf-8"))
