@@ -23,7 +23,7 @@ Score = tuple[float, bool, str]
 
 def score(point: Point) -> Score | None:
     """What the estimate for ``point`` is worth; None without an estimate."""
-    speed = estimate(point.facts, point.device, point.setup, point.load, point.capacity)
+    speed = estimate(point.facts, point.device, point.setup, point.load, point.capacity, point.release)
     if speed is None or not (speed.tpot_ms and speed.low and speed.high and speed.served):
         return None
     if point.metric == "tpot_ms":
@@ -67,7 +67,7 @@ def first_tokens(points: list[Point]) -> Iterable[str]:
     yield "|---|---|---|---|---|"
     groups: dict[str, list[Score]] = {}
     for point in points:
-        speed = estimate(point.facts, point.device, point.setup, point.load, point.capacity)
+        speed = estimate(point.facts, point.device, point.setup, point.load, point.capacity, point.release)
         if point.ttft_ms and speed and speed.ttft_ms:
             label = f"{point.engine}, {'one user' if point.load.users == 1 else 'several'}"
             ratio = speed.ttft_ms / point.ttft_ms

@@ -176,13 +176,18 @@ def main(package: Path, *stacks: str) -> None:
         out.write_text((head.replace(old[0], part) if old else head + part) + mark + tail)
 
 
+SINCE = {"vllm": "0.8"}
+"""Oldest releases of the sample's engines; vLLM's V1 engine is the default from 0.8 on."""
+
+
 def table(stack: str, k: Coefficients, like: float, near: float, capabilities: list[str], source: str) -> str:
     """One stack's part of the file."""
     values = {field.name: getattr(k, field.name) for field in fields(k)}
     lines = [f"{name} = {str(v).lower() if isinstance(v, bool) else f'{v:.4g}'}" for name, v in values.items()]
     return (
         f"[stacks.{stack}]\nlike = {like:.2f}\nnear = {near:.2f}\nfar = 0.6\nfitted = {capabilities}\n"
-        f'source = "{source}; {date.today().isoformat()}"\n\n[stacks.{stack}.coefficients]\n'
+        + (f'since = "{SINCE[stack]}"\n' if stack in SINCE else "")
+        + f'source = "{source}; {date.today().isoformat()}"\n\n[stacks.{stack}.coefficients]\n'
         + "\n".join(lines)
         + "\n\n"
     ).replace("'", '"')

@@ -63,6 +63,11 @@ class Point:
         return self.setup.stack == "vllm" and (int(version[1]) < V1 if version else self.version == "2024")
 
     @property
+    def release(self) -> str:
+        """The engine's version, if it is known; 0 if only that it is old."""
+        return "0" if self.old else self.version if re.match(r"\d+\.\d", self.version) else ""
+
+    @property
     def generation(self) -> str:
         """The GPU's compute capability."""
         return ".".join(map(str, self.device.compute_capability))

@@ -299,6 +299,17 @@ def test_good_confidence_is_within_a_quarter() -> None:
     assert sum(0.8 <= ratio <= 1.25 for ratio, _ in good) >= 0.85 * len(good)
 
 
+def test_a_release_older_than_the_fitted_ones_is_rough() -> None:
+    new, old = (
+        estimate(model("8B"), gpu("H200"), Setup("vllm", "bfloat16", "none"), Load(1, 2048, 256), EVERYBODY, release)
+        for release in ("0.8.0", "0.7.3")
+    )
+    assert new is not None
+    assert old is not None
+    assert (new.confidence, old.confidence) == ("good", "rough")
+    assert (old.high or 0) > 1.4 * (new.high or 0)
+
+
 def test_sglang_lets_first_tokens_wait_for_prompts_instead_of_running_answers() -> None:
     """SGLang processes the prompts of simultaneous requests together; the tokens of all users take as long."""
     load = Load(64, 2048, 256)

@@ -62,10 +62,10 @@ def behind(goal: str, criterion: str | None, choice: Choice, first: Choice) -> N
     return Note(BEHIND, {"goal": goal, "why": why, "though": _advantage(criterion, choice, first)})
 
 
-def _unmeasured(choice: Choice, first: Choice) -> str:
+def _unmeasured(choice: Choice, first: Choice) -> Reason:
     if untested(choice) and not untested(first):
-        return "not-tested"
-    return "pace-rough" if choice.speed else "pace-unknown"
+        return because("not-tested")
+    return because("pace-rough") if choice.speed else because("pace-unknown")
 
 
 def _precision(choice: Choice, first: Choice) -> Reason:
@@ -81,7 +81,7 @@ def _slower(choice: Choice, first: Choice) -> Reason:
 
 
 WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
-    "measured": lambda choice, first: because(_unmeasured(choice, first)),
+    "measured": _unmeasured,
     "room": lambda choice, _: because("less-room", users=choice.users, tokens=choice.max_seq_len),
     "pace": _slower,
     "speed": _slower,

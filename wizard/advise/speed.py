@@ -18,6 +18,7 @@ from wizard.advise.devices import Device, Rates
 from wizard.advise.interconnect import all_reduce
 from wizard.advise.reasons import Reason, because
 from wizard.advise.setup import Setup
+from wizard.catalog.releases import version
 from wizard.catalog.speed import Coefficients, Fit, fit
 from wizard.catalog.stacks import facts as stack_facts
 from wizard.model.anatomy import Anatomy, Attention
@@ -119,14 +120,17 @@ class Step:
         return max(times, key=lambda label: times[label])
 
 
-def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capacity: int | None = None) -> Speed | None:
+def estimate(
+    facts: ModelFacts, device: Device, setup: Setup, load: Load, capacity: int | None = None, engine: str = ""
+) -> Speed | None:
     """The speed of ``setup`` under ``load``.
 
     None if a required fact is unknown, or the weights alone exceed the memory: `why_unknown` has the reason.
 
     ``low`` and ``high`` bound ``tpot_ms``: 90% of the held-out rows are between them. If not all users fit into the KV
     cache, the figures are for those who do (``served``), and the time to first token is unknown: some wait for another
-    user's answer to end. ``capacity`` is the number of tokens that the cache holds, if memory was computed.
+    user's answer to end. ``capacity`` is the number of tokens that the cache holds, if memory was computed; ``engine``
+    the engine's version, if known.
     """
     known = fit(stack_facts(setup.stack).speed)
     if known is None or device.rates is None or facts.anatomy is None or "speed" in facts.unknown:
@@ -139,7 +143,7 @@ def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capaci
     tpot, typical = decode(todo, k, device, rates, setup, shown)
     first = first_token(todo, k, device, rates, setup, shown)
     busy = decode(todo, replace(k, interrupt=1.0), device, rates, setup, shown)[0]  # whoever waits for the prompts
-    confidence, spread = certainty(known, facts.anatomy, device, setup)
+    confidence, spread = certainty(known, facts.anatomy, device, setup, engine)
     waiting = users < load.users
     return Speed(
         tpot_ms=tpot * 1e3,
@@ -173,11 +177,16 @@ def why_unknown(facts: ModelFacts, device: Device, setup: Setup) -> Reason | str
 
 
 def certainty(
-    known: Fit, anatomy: Anatomy, device: Device, setup: Setup
+    known: Fit, anatomy: Anatomy, device: Device, setup: Setup, engine: str = ""
 ) -> tuple[Literal["good", "fair", "rough"], float]:
     """The confidence in the figure, which is what its relative error allows, and this error."""
-    spread: float = getattr(known, likeness(known, anatomy, device, setup))
+    spread: float = known.far if outdated(known, engine) else getattr(known, likeness(known, anatomy, device, setup))
     return "good" if spread <= GOOD else "fair" if spread <= FAIR else "rough", spread
+
+
+def outdated(known: Fit, engine: str) -> bool:
+    """Whether the release ``engine`` is older than those that ``known`` is for."""
+    return bool(version(engine)) and version(engine) < version(known.since)
 
 
 def likeness(known: Fit, anatomy: Anatomy, device: Device, setup: Setup) -> Literal["like", "near", "far"]:

@@ -95,6 +95,7 @@ class Fit:
         far: The same for links over PCIe, pipelines, recurrent states, sparse attention, and rates that NVML gave.
         fitted: Compute capabilities of the GPUs of at least two such sources, as ``9.0``.
         source: Rows, rule of the split, date.
+        since: Oldest release of the engine that the coefficients are for; older ones have the range ``far``.
     """
 
     coefficients: Coefficients
@@ -103,6 +104,7 @@ class Fit:
     far: float
     fitted: tuple[str, ...]
     source: str
+    since: str = ""
 
 
 @dataclass(frozen=True, slots=True)

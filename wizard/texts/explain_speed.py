@@ -56,7 +56,7 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
         osl=load.osl,
     )
     yield Figure(tr("Inter-token latency"), estimate.tpot_ms, "ms", formula, source)
-    yield from _rates(choice, load, speed.certainty(known, anatomy, device, setup)[1], fitted)
+    yield from _rates(choice, load, speed.certainty(known, anatomy, device, setup, choice.engine_version)[1], fitted)
     if estimate.ttft_low_ms and estimate.ttft_high_ms:
         start = k.first_us / 1e3
         work = estimate.ttft_low_ms - start
