@@ -1,7 +1,8 @@
 """Fit the speed model's coefficients to one half of the silicon sample and write ``profiles/speed.toml``.
 
 Run with a Python that has numpy, scipy and pydantic, from the checkout; PACKAGE is the folder ``aiconfigurator_core``
-of its wheel: ``PYTHONPATH=. python benchmarks/advice/fit.py PACKAGE``. What was measured on our own H200 is not read.
+of its wheel: ``PYTHONPATH=. python benchmarks/advice/fit.py PACKAGE [STACK ...]``.
+What was measured on our own H200 is not read.
 
 Three fits one after the other, each with a soft-L1 loss on the logarithm of estimate / measured:
 
@@ -14,6 +15,7 @@ Three fits one after the other, each with a soft-L1 loss on the logarithm of est
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
@@ -26,12 +28,13 @@ from silicon import STACKS, Row, few_users, read
 
 from wizard.advise.speed import decode, first_token, work
 from wizard.catalog.speed import Coefficients
+from wizard.catalog.speed import fit as known
 
 START = Coefficients(
     weights=0.9, weights4=0.75, experts=0.6, experts4=0.6, widened_gb=2_000, cache=0.8, cache8=0.6, compute=0.65,
     skew=0.9, expert_compute=0.2, narrow=0.5, attention=0.5, layer_us=50, moe_us=20, unfused_us=10, latent_us=20,
-    eager_us=0, step_us=100, request_us=10, older=1.0, older_us=0, packed=0.7,
-    packed_us=0, link_us=4.5, link=0.6,
+    eager_us=0, step_us=100, request_us=10, older=1.0, older_us=0, gddr=1.0, packed=0.7,
+    packed_us=0, interrupt=1.0, link_us=4.5, link=0.6,
     first_us=20_000, first=1.2, first_experts=1.5,
     queue=0.05,
 )  # fmt: skip
@@ -41,20 +44,25 @@ LOW = {
 }  # fmt: skip
 HIGH = {
     "weights": 0.95, "weights4": 0.95, "experts": 0.95, "experts4": 0.95, "cache": 0.95,
-    "cache8": 0.95, "compute": 0.9, "expert_compute": 0.9, "attention": 0.8, "narrow": 1, "skew": 1, "link": 1,
+    "cache8": 0.95, "interrupt": 1,
+    "compute": 0.9, "expert_compute": 0.9, "attention": 0.8, "narrow": 1, "skew": 1, "link": 1,
     "layer_us": 90, "queue": 0.5,
 }  # fmt: skip
 """What a coefficient may be: a share of what is on paper is below 1, a launch takes microseconds."""
 DENSE = ["weights", "weights4", "cache", "cache8", "compute", "narrow", "attention", "layer_us", "link"]
+KERNELS = {"sglang": "vllm"}
+"""Stacks whose dense kernels are taken for another's, because their own rows are too few; they differ in the scheduler,
+which processes the prompts of simultaneous requests together (`Coefficients.interrupt`), and in experts.
+"""
 EXPERTS = ["experts", "experts4", "widened_gb", "expert_compute", "moe_us", "unfused_us", "skew", "latent_us"]
 FIRST = ["first_us", "first", "first_experts", "queue"]
-LINK_US = {"vllm": 4.5, "trtllm-llmapi": 2.8}
+LINK_US = {"vllm": 4.5, "trtllm-llmapi": 2.8, "sglang": 4.5}
 """Not fitted, because a layer's other fixed costs look the same: ``custom_allreduce_perf`` of two H100 or H200 in CUDA
-graphs, aiconfigurator-core 0.12.0."""
+graphs, aiconfigurator-core 0.12.0; SGLang's is taken for vLLM's."""
 HOST = ["step_us", "request_us"]
 """What the processor does, which each release does faster."""
 NEWEST = "2026"
-FITTED, BY_HAND = "# --- fitted ---\n", "# --- by hand ---\n"
+BY_HAND = "# --- by hand ---\n"
 PRIOR = 0.02
 """Weight of where a coefficient begins: one that no row speaks of stays there."""
 SPREAD = 0.9
@@ -110,6 +118,9 @@ def fitted(rows: list[Row], stack: str) -> Coefficients:
     """All three fits for one stack."""
     mine = [row for row in rows if row.stack == stack]
     begin = replace(START, link_us=LINK_US[stack])
+    if other := known(KERNELS.get(stack, "")):
+        kernels = solve([row for row in mine if row.dense], other.coefficients, ["interrupt", *HOST])
+        return solve([row for row in mine if not row.dense], kernels, EXPERTS)
     kernels = solve([row for row in mine if row.dense], begin, DENSE, by_era=HOST)
     kernels = replace(kernels, **{name: getattr(begin, name) for name in HOST})
     whole = solve([row for row in mine if not row.dense], kernels, EXPERTS, by_era=HOST)
@@ -144,37 +155,43 @@ def unseen(rows: list[Row], stack: str) -> list[float]:
     return ratios
 
 
-def main(package: Path) -> None:
+def main(package: Path, *stacks: str) -> None:
+    """Fit ``stacks``, or all, and write their parts of the file."""
     rows, left_out = read(package)
     print(f"{len(rows)} rows, left out:", *(f"  {n:5} {why}" for why, n in left_out.most_common()), sep="\n")
-    tables = []
-    for stack in STACKS.values():
+    out = Path(__file__).parents[2] / "profiles" / "speed.toml"
+    for stack in stacks or STACKS.values():
         mine = [row for row in rows if row.stack == stack]
         half, held = [row for row in mine if not row.held_out], [row for row in mine if row.held_out]
         k = fitted(half, stack)
         dense, experts = errors((r for r in held if r.dense), k), errors((r for r in held if not r.dense), k)
         first = errors(filter(few_users, held), k, ttft)
         print(stack, f"  dense {words(dense)}", f"  experts {words(experts)}", f"  ttft {words(first)}", sep="\n")
-        fair = max(quantile(experts), quantile(unseen(mine, stack)))
+        near = max(quantile(experts), quantile(unseen(mine, stack)))
         capabilities = sorted({".".join(map(str, row.device.compute_capability)) for row in half if row.dense})
         source = f"{len(half)} rows of the silicon sample of aiconfigurator-core 0.12.0, {len(held)} others held out"
-        tables.append(table(stack, k, quantile(dense), fair, capabilities, source))
-    out = Path(__file__).parents[2] / "profiles" / "speed.toml"
-    head, _, tail = out.read_text().partition(FITTED)
-    out.write_text(f"{head}{FITTED}{''.join(tables)}{BY_HAND}{tail.partition(BY_HAND)[2]}")
+        head, mark, tail = out.read_text().partition(BY_HAND)
+        part = table(stack, k, quantile(dense), near, capabilities, source)
+        old = re.search(rf"(?s)\[stacks\.{stack}\]\n.*?(?=\[stacks\.(?!{stack}\.)|\Z)", head)
+        out.write_text((head.replace(old[0], part) if old else head + part) + mark + tail)
 
 
-def table(stack: str, k: Coefficients, good: float, fair: float, capabilities: list[str], source: str) -> str:
+SINCE = {"vllm": "0.8"}
+"""Oldest releases of the sample's engines; vLLM's V1 engine is the default from 0.8 on."""
+
+
+def table(stack: str, k: Coefficients, like: float, near: float, capabilities: list[str], source: str) -> str:
     """One stack's part of the file."""
     values = {field.name: getattr(k, field.name) for field in fields(k)}
     lines = [f"{name} = {str(v).lower() if isinstance(v, bool) else f'{v:.4g}'}" for name, v in values.items()]
     return (
-        f"[stacks.{stack}]\ngood = {good:.2f}\nfair = {fair:.2f}\nrough = 0.6\nfitted = {capabilities}\n"
-        f'source = "{source}; {date.today().isoformat()}"\n\n[stacks.{stack}.coefficients]\n'
+        f"[stacks.{stack}]\nlike = {like:.2f}\nnear = {near:.2f}\nfar = 0.6\nfitted = {capabilities}\n"
+        + (f'since = "{SINCE[stack]}"\n' if stack in SINCE else "")
+        + f'source = "{source}; {date.today().isoformat()}"\n\n[stacks.{stack}.coefficients]\n'
         + "\n".join(lines)
         + "\n\n"
     ).replace("'", '"')
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -1,12 +1,15 @@
-"""Public measurements that are not in the silicon sample: ``public.json``, each point with its source.
+"""Public measurements that are not in the silicon sample, each point with its source: ``public.json``, and
+``independent.json``, collected after the first fit.
 
-Half of them, by the last bit of the SHA-256 of the point's id, are held out: no coefficient and no range sees them.
+Half of ``public.json``, by the last bit of the SHA-256 of the point's id, is held out: no coefficient and no range sees
+it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +21,9 @@ from wizard.model.facts import ModelFacts
 from wizard.probe.shorthand import host
 
 FILE = Path(__file__).parent / "public.json"
+INDEPENDENT = Path(__file__).parent / "independent.json"
+V1 = 8
+"""vLLM's 0.8 made the V1 engine the default."""
 EVERYBODY = 10**9
 """Tokens of KV cache: a server whose concurrency is stated held all of it."""
 
@@ -28,6 +34,7 @@ class Point:
 
     id: str
     source: str
+    version: str
     gpu: str
     model: str
     facts: ModelFacts
@@ -37,11 +44,28 @@ class Point:
     capacity: int | None
     metric: str
     measured: float
+    ttft_ms: float | None
 
     @property
     def held_out(self) -> bool:
         """Not fitted to."""
         return bool(hashlib.sha256(self.id.encode()).digest()[-1] & 1)
+
+    @property
+    def engine(self) -> str:
+        """The stack, and whether its engine is too old to be one that the estimates are for."""
+        return f"{self.setup.stack} before 0.{V1}" if self.old else self.setup.stack
+
+    @property
+    def old(self) -> bool:
+        """Whether vLLM is older than its V1 engine as the default, which needs far less of the processor."""
+        version = re.match(r"0\.(\d+)", self.version)
+        return self.setup.stack == "vllm" and (int(version[1]) < V1 if version else self.version == "2024")
+
+    @property
+    def release(self) -> str:
+        """The engine's version, if it is known; 0 if only that it is old."""
+        return "0" if self.old else self.version if re.match(r"\d+\.\d", self.version) else ""
 
     @property
     def generation(self) -> str:
@@ -60,6 +84,7 @@ def read(file: Path = FILE) -> list[Point]:
         Point(
             id=line["id"],
             source=line["source"],
+            version=line["version"],
             gpu=line["gpu"],
             model=line["model"],
             facts=models[line["model"]],
@@ -69,6 +94,7 @@ def read(file: Path = FILE) -> list[Point]:
             capacity=None if line.get("saturated") else EVERYBODY,
             metric=line["metric"],
             measured=line["value"],
+            ttft_ms=line.get("ttft_ms"),
         )
         for line in content["points"]
     ]

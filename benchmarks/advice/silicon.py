@@ -4,7 +4,8 @@ The sample is ``systems/silicon_sample.csv`` of the wheel ``aiconfigurator-core`
 measured by InferenceX and by NVIDIA. What a row does not say is taken from the public scripts that made it
 (github.com/SemiAnalysisAI/InferenceX, ``benchmarks/*.sh`` of October 2025 to April 2026): lengths are uniform between
 0.8 and 1 of the stated (``RANDOM_RANGE_RATIO=0.8``), so 0.9 of it on average; the KV cache is fp8 for Llama-3.1-70B,
-for DeepSeek on TensorRT-LLM, and for gpt-oss on a B200; Kimi and NVFP4 checkpoints have only their experts quantised.
+for DeepSeek on TensorRT-LLM, for DeepSeek with SGLang on a B200 or B300, and for gpt-oss on a B200; Kimi and NVFP4
+checkpoints have only their experts quantised.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ CONFIGS = {
 }
 """Model of the sample → its config in the wheel, where the name differs."""
 GPUS = {"h100_sxm": "H100", "h200_sxm": "H200", "b200_sxm": "B200", "b300_sxm": "B300", "gb200": "GB200"}
-STACKS = {"vllm": "vllm", "trtllm": "trtllm-llmapi"}
+STACKS = {"vllm": "vllm", "trtllm": "trtllm-llmapi", "sglang": "sglang"}
 FORMATS = {"": "none", "nvfp4": "nvfp4", "fp8": "fp8", "fp8_block": "fp8_block", "int4_wo": "int4_gptq"}
 
 
@@ -101,9 +102,11 @@ def _facts(package: Path, model: str) -> ModelFacts | None:
 FEW_USERS = 16
 Line = dict[str, str]
 LEFT_OUT: dict[str, Callable[[Line, ModelFacts | None], bool]] = {
-    "another engine (SGLang)": lambda line, _: line["backend"] not in STACKS,
     "prompts and answers on separate servers": lambda line, _: line["mode"] != "agg",
     "an architecture that the wizard does not know": lambda _, facts: facts is None or facts.anatomy is None,
+    "recurrent states, of one model only": lambda _, facts: bool(
+        facts and facts.anatomy and any(group.state_bytes for group in facts.anatomy.attention)
+    ),
     "data-parallel attention or expert parallelism": lambda line, _: (
         float(line["attention_dp_size"] or 1) > 1 or float(line["moe_ep_size"] or 1) > 1
     ),
@@ -126,6 +129,8 @@ LEFT_OUT: dict[str, Callable[[Line, ModelFacts | None], bool]] = {
 TWICE = "the same measurement under another id"
 CROWDED = "more users than the KV cache holds"
 """Some of them waited; how many is not said."""
+QUEUE = 2
+"""A first token that takes more than this many answers waited for others'; SGLang's rows only."""
 
 
 def _row(line: dict[str, str], facts: ModelFacts, device: Device) -> Row:
@@ -138,6 +143,7 @@ def _row(line: dict[str, str], facts: ModelFacts, device: Device) -> Row:
     eight = (
         ("Llama-3.1-70B" in model)
         or ("DeepSeek" in model and line["backend"] == "trtllm")
+        or ("DeepSeek" in model and line["backend"] == "sglang" and line["system"] in ("b200_sxm", "b300_sxm"))
         or ("gpt-oss" in model and line["system"] == "b200_sxm")
         or ("Qwen3-32B" in model and line["backend"] == "trtllm")  # 64 users x 4,608 tokens ran; 16 bits hold 35
     )
@@ -177,6 +183,8 @@ def _crowded(row: Row) -> bool:
     room = 0.9 * row.device.total_bytes - 3 * GIB - todo.dense_bytes - todo.expert_bytes
     length = row.load.isl + row.load.osl
     sequence = sum(each * min(length, window or length) for each, window in todo.cache)
+    if row.stack == "sglang" and row.ttft_ms > QUEUE * row.load.osl * row.tpot_ms:
+        return True
     return row.load.users > max(1, int(room / sequence))
 
 

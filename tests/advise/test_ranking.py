@@ -11,6 +11,7 @@ import pytest
 from tests.advise.worlds import AWQ, HOSTS, LLAMA_8B, LLAMA_70B, facts_of, machine
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Constraints
+from wizard.advise.comparison import uncertain, untested
 from wizard.advise.ranking import CRITERIA, advise
 from wizard.journey import recommended
 from wizard.kernel.errors import InfeasibleError
@@ -70,7 +71,7 @@ def test_an_engine_is_not_built_for_a_first_answer() -> None:
         ranked = [choice.stack for choice in choices]
         assert ranked[0] == "vllm"
         assert ranked.index("trtllm-llmapi") < ranked.index("trtllm-engine")
-        measured = [choice.stack for choice in choices if not {"untried", "speed"} & {n.code for n in choice.warnings}]
+        measured = [choice.stack for choice in choices if not untested(choice) and not uncertain(choice)]
         assert model == LLAMA_70B or measured[-1] == "transformers"
 
 
@@ -110,14 +111,14 @@ def test_what_the_pcie_warning_names_is_offered() -> None:
 
 @pytest.mark.parametrize("goal", ["chat", "throughput", "quality", "smallest"])
 def test_what_was_measured_comes_first_and_what_was_never_run_last(goal: str) -> None:
-    """Without containers the LLM API is served with what was tested with a stand-in only; SGLang's speed is unknown."""
+    """Without containers the LLM API is served with what was tested with a stand-in only; SGLang's speed is rough."""
     host = replace(machine("2xH100"), source="this machine", engines=())
     newer = replace(
         host, interpreters=tuple(replace(interpreter, version=(3, 12, 3)) for interpreter in host.interpreters)
     )
     advice = advise(newer, facts_of(LLAMA_8B), Constraints(goal=goal))
     ranked = [choice.stack for choice in advice.choices]
-    behind = {"sglang": "Its speed is unknown", "trtllm-llmapi": "Not tested with the real engine"}
+    behind = {"sglang": "Its speed is only roughly known", "trtllm-llmapi": "Not tested with the real engine"}
     place = {"sglang": 1, "trtllm-llmapi": 2}
     assert {"vllm", *behind} <= set(ranked)
     assert ranked[0] == "vllm"
@@ -132,7 +133,7 @@ NEAREST = {
     "users": ("1xL4", LLAMA_8B, {"users": 500, "max_len": 2048, "quantization": "none"}, r"--users \d+"),
     "tp": ("8xH100", "Qwen/Qwen2.5-7B", {"tp": 8}, "--tp 4"),
     "tp of unlike GPUs": ("A100+T4", LLAMA_8B, {"tp": 2}, "--tp 1"),
-    "pp": ("2x4090", LLAMA_8B, {"pp": 16}, "--pp 2"),
+    "pp": ("2x4090", LLAMA_8B, {"pp": 16}, "--pp [12]"),
     "quantization": ("3xA100", LLAMA_8B, {"quantization": "w4a8_awq"}, "--quantization none"),
     "kv_dtype": ("3xA100", LLAMA_8B, {"kv_dtype": "fp8", "stack": "vllm"}, "--kv-dtype auto"),
     "gpu_memory_utilization": (

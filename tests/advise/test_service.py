@@ -12,6 +12,7 @@ from wizard.advise.advice import Advice, Constraints
 from wizard.advise.ranking import advise, recommended
 from wizard.advise.service import load_of, wanted
 from wizard.catalog.goals import GOALS, goal
+from wizard.catalog.speed import fit
 
 
 def ask(gpus: str, model: str = LLAMA_8B, **constraints: Any) -> Advice:
@@ -65,7 +66,8 @@ def test_a_limit_that_no_setup_meets_is_refused_with_the_one_that_would(limit: s
     assert met.feasible
 
 
-def test_a_setup_of_unknown_speed_meets_no_limit() -> None:
+def test_a_setup_of_unknown_speed_meets_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wizard.advise.speed.fit", lambda name: None if name == "sglang" else fit(name))
     assert all(choice.speed for choice in ask("8xH100", LLAMA_70B, tpot=20.0).choices)
     refused = ask("8xH100", LLAMA_70B, tpot=20.0, stack="sglang")
     assert not refused.feasible

@@ -10,10 +10,14 @@ from wizard.advise.offload import IDLE_GPU
 from wizard.advise.reasons import Note, Reason, because
 from wizard.advise.release import UNTRIED_CODE
 from wizard.advise.speed import UNMEASURED
+from wizard.catalog.speed import fit
+from wizard.catalog.stacks import facts as facts_of
 from wizard.model.facts import ModelFacts
 
 LIMIT, BEHIND = "limit", "behind"
 """Codes of the reasons for a choice's limit, and for not being the first."""
+ROUGHLY = 0.6
+"""Relative error of a speed model above which its figures do not decide between stacks."""
 BOUNDS = ("memory", "compute", "launch", "interconnect")
 """Values of `Speed.bound` that are limits."""
 
@@ -28,8 +32,13 @@ def idle_gpu(choice: Choice) -> bool:
     return any(note.code == IDLE_GPU for note in choice.warnings)
 
 
-def no_speed(choice: Choice) -> bool:
-    """Whether the speed of ``choice`` is unknown because there is no speed model for its stack."""
+def uncertain(choice: Choice) -> bool:
+    """Whether the speed of ``choice`` is unknown because there is no speed model for its stack, or the model is off by
+    more than `ROUGHLY` even for servers like the measured ones.
+    """
+    known = fit(facts_of(choice.stack).speed)
+    if known is not None and known.like > ROUGHLY:
+        return True
     whys = (note.params["why"] for note in choice.warnings if note.code == "speed")
     return any(isinstance(why, Reason) and why.code == UNMEASURED for why in whys)
 
@@ -61,6 +70,12 @@ def behind(goal: str, criterion: str | None, choice: Choice, first: Choice) -> N
     return Note(BEHIND, {"goal": goal, "why": why, "though": _advantage(criterion, choice, first)})
 
 
+def _unmeasured(choice: Choice, first: Choice) -> Reason:
+    if untested(choice) and not untested(first):
+        return because("not-tested")
+    return because("pace-rough") if choice.speed else because("pace-unknown")
+
+
 def _precision(choice: Choice, first: Choice) -> Reason:
     mine, theirs = _stored(choice), _stored(first)
     stored = {"format": first.quantization, "dtype": first.dtype}
@@ -75,9 +90,7 @@ def _slower(choice: Choice, first: Choice) -> Reason:
 
 WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
     "idle": lambda *_: because("gpu-idle"),
-    "measured": lambda choice, first: because(
-        "not-tested" if untested(choice) and not untested(first) else "pace-unknown"
-    ),
+    "measured": _unmeasured,
     "room": lambda choice, _: because("less-room", users=choice.users, tokens=choice.max_seq_len),
     "pace": _slower,
     "speed": _slower,

@@ -293,7 +293,7 @@ def _warnings(facts: ModelFacts, constraints: Constraints, tokens: int, context:
 def _reasons(host: Host, facts: ModelFacts, env: Environment, users: int, context: int, bill: Memory) -> list[Note]:
     stored = (facts.quantization.detail if facts.quantization else None) or "GGUF"
     fetched = _checkpoint(facts)
-    named = {"file": fetched.file, "ref": fetched.ref, "type": stored, "flag": f"--quantization {_format(facts)}"}
+    named = {"file": fetched.file, "ref": fetched.ref, "type": stored, "flag": f"--quantization {stored_format(facts)}"}
     file = Note("gguf-file", {**named, "size_bytes": fetched.bytes})
     return [
         Note("cpu", {"cores": host.cpu.cores, "gpus": bool(host.gpus)}),

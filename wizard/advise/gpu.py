@@ -236,7 +236,8 @@ def _choice(
     of_free = on_gpu(setup.stack).cache.counts_of == "free"
     half = setup.dtype != "float32"  # no server was measured in float32
     load = service.load_of(constraints, best.users, best.length)
-    speed = estimate(facts, device, setup, load, best.memory.kv_capacity_tokens) if half else None
+    tokens = best.memory.kv_capacity_tokens
+    speed = estimate(facts, device, setup, load, tokens, release.engine_version) if half else None
     if isinstance(fetched, Obstacle):
         return fetched
     if why := service.too_slow(speed, constraints):

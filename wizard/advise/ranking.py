@@ -10,7 +10,7 @@ from typing import Any
 from wizard.advise import engines, gpu, nearest, not_chat, offload, rules, service, untried
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration, damaged
-from wizard.advise.comparison import behind, idle_gpu, limit, no_speed, untested
+from wizard.advise.comparison import behind, idle_gpu, limit, uncertain, untested
 from wizard.advise.fit import LONGEST
 from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
 from wizard.catalog import stacks
@@ -174,7 +174,7 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
         return (_gpus(choice), gpu.wide(choice), used, _steps(choice), tpot(choice))
 
     by_goal = {"throughput": throughput, "quality": best, "smallest": smallest}.get(constraints.goal, chat)
-    return lambda choice: (idle_gpu(choice), (untested(choice), no_speed(choice)), *by_goal(choice))
+    return lambda choice: (idle_gpu(choice), (untested(choice), uncertain(choice)), *by_goal(choice))
 
 
 def _tpot(choice: Choice) -> float:

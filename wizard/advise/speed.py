@@ -18,6 +18,7 @@ from wizard.advise.devices import Device, Rates
 from wizard.advise.interconnect import all_reduce
 from wizard.advise.reasons import Reason, because
 from wizard.advise.setup import Setup
+from wizard.catalog.releases import version
 from wizard.catalog.speed import Coefficients, Fit, fit
 from wizard.catalog.stacks import facts as stack_facts
 from wizard.model.anatomy import Anatomy, Attention
@@ -32,7 +33,11 @@ in DeepSeek-V2, DeepSeek-V3 and Kimi-K2: ``qk_nope_head_dim``, ``qk_rope_head_di
 FITTED_FORMATS = ("none", "fp8", "fp8_block", "nvfp4")
 """Formats of the dense rows in the fit; for others (AWQ: 16 to 21% off on an H200) the range is wider."""
 OLDER = (8, 6)
-"""GPUs below this compute capability (A100, V100, T4) have efficiency terms; those of 8.6 and 8.9 fit without."""
+"""GPUs below this compute capability (A100, V100, T4) have efficiency terms."""
+GDDR = ((8, 6), (8, 9), (12, 0))
+"""Compute capabilities of GPUs with GDDR memory from Ampere on, which have an efficiency term too."""
+GOOD, FAIR = 0.25, 0.45
+"""Relative errors up to which the confidence is good, and fair."""
 PROVIDER = "roofline"
 UNMEASURED = "stack-unmeasured"
 """Code of the reason that a stack's speed is unknown: no coefficients were fitted to its servers."""
@@ -115,14 +120,17 @@ class Step:
         return max(times, key=lambda label: times[label])
 
 
-def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capacity: int | None = None) -> Speed | None:
+def estimate(
+    facts: ModelFacts, device: Device, setup: Setup, load: Load, capacity: int | None = None, engine: str = ""
+) -> Speed | None:
     """The speed of ``setup`` under ``load``.
 
     None if a required fact is unknown, or the weights alone exceed the memory: `why_unknown` has the reason.
 
     ``low`` and ``high`` bound ``tpot_ms``: 90% of the held-out rows are between them. If not all users fit into the KV
     cache, the figures are for those who do (``served``), and the time to first token is unknown: some wait for another
-    user's answer to end. ``capacity`` is the number of tokens that the cache holds, if memory was computed.
+    user's answer to end. ``capacity`` is the number of tokens that the cache holds, if memory was computed; ``engine``
+    the engine's version, if known.
     """
     known = fit(stack_facts(setup.stack).speed)
     if known is None or device.rates is None or facts.anatomy is None or "speed" in facts.unknown:
@@ -134,11 +142,12 @@ def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capaci
     shown = replace(load, users=users)
     tpot, typical = decode(todo, k, device, rates, setup, shown)
     first = first_token(todo, k, device, rates, setup, shown)
-    confidence, spread = certainty(known, facts.anatomy, device, setup)
+    busy = decode(todo, replace(k, interrupt=1.0), device, rates, setup, shown)[0]  # whoever waits for the prompts
+    confidence, spread = certainty(known, facts.anatomy, device, setup, engine)
     waiting = users < load.users
     return Speed(
         tpot_ms=tpot * 1e3,
-        throughput_tokens_per_s=users * load.osl / (first[0] + (load.osl - 1) * tpot),
+        throughput_tokens_per_s=users * load.osl / (first[0] + (load.osl - 1) * busy),
         ttft_ms=None if waiting else first[1] * 1e3,
         low=tpot * 1e3 / (1 + spread),
         high=tpot * 1e3 * (1 + spread),
@@ -168,18 +177,28 @@ def why_unknown(facts: ModelFacts, device: Device, setup: Setup) -> Reason | str
 
 
 def certainty(
-    known: Fit, anatomy: Anatomy, device: Device, setup: Setup
+    known: Fit, anatomy: Anatomy, device: Device, setup: Setup, engine: str = ""
 ) -> tuple[Literal["good", "fair", "rough"], float]:
-    """The confidence in the figure, and its relative error."""
+    """The confidence in the figure, which is what its relative error allows, and this error."""
+    spread: float = known.far if outdated(known, engine) else getattr(known, likeness(known, anatomy, device, setup))
+    return "good" if spread <= GOOD else "fair" if spread <= FAIR else "rough", spread
+
+
+def outdated(known: Fit, engine: str) -> bool:
+    """Whether the release ``engine`` is older than those that ``known`` is for."""
+    return bool(version(engine)) and version(engine) < version(known.since)
+
+
+def likeness(known: Fit, anatomy: Anatomy, device: Device, setup: Setup) -> Literal["like", "near", "far"]:
+    """How like the measured servers this one is, which decides its error."""
     if any(group.state_bytes or group.index_bytes or group.tokens_per_row for group in anatomy.attention):
-        return "rough", known.rough  # no such model was measured
-    near = device.link == "nvlink" or setup.tp == 1
-    if device.rates is None or not device.rates.known or setup.pp > 1 or not near or not known.fitted:
-        return "rough", known.rough
+        return "far"  # too few such models were measured
+    linked = device.link == "nvlink" or setup.tp == 1
+    if device.rates is None or not device.rates.known or setup.pp > 1 or not linked:
+        return "far"
     generation = f"{device.compute_capability[0]}.{device.compute_capability[1]}"
-    if generation in known.fitted and not anatomy.experts and setup.quantization in FITTED_FORMATS:
-        return "good", known.good
-    return "fair", known.fair
+    dense = not anatomy.experts and setup.quantization in FITTED_FORMATS
+    return "like" if generation in known.fitted and dense else "near"
 
 
 def work(facts: ModelFacts, anatomy: Anatomy, rates: Rates, setup: Setup) -> Work:
@@ -285,7 +304,7 @@ def step(
     tokens = users + prompt
     touched = 1 - (1 - todo.expert_share) ** (tokens**k.skew) if todo.expert_share else 0.0
     native = todo.four_bit_experts and todo.gain > 1
-    bandwidth, fp16 = rates.bandwidth * older(k, device), rates.fp16 * older(k, device)
+    bandwidth, fp16 = rates.bandwidth * efficiency(k, device), rates.fp16 * efficiency(k, device)
     reading = bandwidth * (k.experts4 if todo.four_bit_experts else k.experts)
     if todo.four_bit_experts and not native:
         reading = min(reading, k.widened_gb * 1e9)
@@ -314,8 +333,10 @@ def step(
     return Step(weights + cached, linear + attention, max(launch, eager), reduce, max(seconds, eager))
 
 
-def older(k: Coefficients, device: Device) -> float:
+def efficiency(k: Coefficients, device: Device) -> float:
     """Share of the other GPUs' efficiency that this one reaches."""
+    if device.compute_capability in GDDR:
+        return k.gddr
     return k.older if device.compute_capability < OLDER else 1.0
 
 
@@ -333,7 +354,7 @@ def decode(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Set
         return setup.pp * plain.seconds, plain
     prompt = begin * load.isl / share
     mixed = step(todo, k, device, rates, setup.tp, users=users, context=context, prompt=prompt, before=load.isl / 2)
-    seconds = (1 - share) * plain.seconds + share * mixed.seconds
+    seconds = plain.seconds + k.interrupt * share * (mixed.seconds - plain.seconds)
     return setup.pp * seconds, mixed if share * mixed.seconds > seconds / 2 else plain
 
 

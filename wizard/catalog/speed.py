@@ -36,9 +36,13 @@ class Coefficients:
         step_us: Time of the scheduler per step.
         request_us: Time of the scheduler per request in the step.
         older: Share of the other GPUs' efficiency (memory and multiplication) below compute capability 8.6 (A100).
-        older_us: Additional cost of a layer there; the engines in the fit are mostly of 2024.
+        older_us: Additional cost of a layer there.
+        gddr: Share of the efficiency of GPUs with HBM (memory and multiplication) that GPUs with GDDR memory reach:
+            compute capability 8.6, 8.9 and 12.0.
         packed: Share of the memory bandwidth at which packed weights of 4 bits (AWQ, GPTQ) are read.
         packed_us: Additional cost of a layer with packed weights.
+        interrupt: Share of the time for other users' prompts that running answers wait for: 1 if prompts join their
+            steps; less if the prompts of simultaneous requests are processed together first, so that first tokens wait.
         link_us: Fixed cost of an all-reduce over NVLink.
         link: Share of NVLink's bandwidth that a large all-reduce reaches.
         first_us: From the request to its first step, and from the first token to the client.
@@ -68,8 +72,10 @@ class Coefficients:
     request_us: float
     older: float
     older_us: float
+    gddr: float
     packed: float
     packed_us: float
+    interrupt: float
     link_us: float
     link: float
     first_us: float
@@ -83,19 +89,22 @@ class Fit:
     """A stack's coefficients, their errors, and the data of the fit.
 
     Attributes:
-        good: Error that 90% of the held-out dense rows do not exceed, as a share of the estimate.
-        fair: The same for experts, and for a GPU that was held out of the fit.
-        rough: The range that is shown without measurements.
-        fitted: Compute capabilities of the GPUs in the fit, as ``9.0``; empty: too few measurements.
+        like: Error that 90% of the points of a source that the fit did not see do not exceed, as a share of the
+            estimate; for dense models in formats and on GPUs of ``fitted``.
+        near: The same for experts, other formats and other GPUs.
+        far: The same for links over PCIe, pipelines, recurrent states, sparse attention, and rates that NVML gave.
+        fitted: Compute capabilities of the GPUs of at least two such sources, as ``9.0``.
         source: Rows, rule of the split, date.
+        since: Oldest release of the engine that the coefficients are for; older ones have the range ``far``.
     """
 
     coefficients: Coefficients
-    good: float
-    fair: float
-    rough: float
+    like: float
+    near: float
+    far: float
     fitted: tuple[str, ...]
     source: str
+    since: str = ""
 
 
 @dataclass(frozen=True, slots=True)

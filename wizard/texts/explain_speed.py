@@ -38,7 +38,7 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
         return speed.step(todo, k, device, rates, setup.tp, users=users / setup.pp, context=context)
 
     empty, plain = step(0.0), step(load.isl + load.osl / 2)
-    share = (k.packed if todo.packed else k.weights4 if todo.four_bit else k.weights) * speed.older(k, device)
+    share = (k.packed if todo.packed else k.weights4 if todo.four_bit else k.weights) * speed.efficiency(k, device)
     dense = todo.dense_bytes / share / rates.bandwidth
     formula = f"{todo.dense_bytes / 1e9:.4f} GB ÷ ({share:g} × {rates.bandwidth / 1e9:,.1f} GB/s) × 1,000"
     if todo.expert_bytes:
@@ -56,7 +56,7 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
         osl=load.osl,
     )
     yield Figure(tr("Inter-token latency"), estimate.tpot_ms, "ms", formula, source)
-    yield from _rates(choice, load, speed.certainty(known, anatomy, device, setup)[1], fitted)
+    yield from _rates(choice, load, speed.certainty(known, anatomy, device, setup, choice.engine_version)[1], fitted)
     if estimate.ttft_low_ms and estimate.ttft_high_ms:
         start = k.first_us / 1e3
         work = estimate.ttft_low_ms - start

@@ -476,6 +476,7 @@ REASONS: dict[str, Text] = {
     "not-tested": mark("Not tested with the real engine"),
     "pace-unknown": mark("Its speed is unknown"),
     "gpu-idle": mark("It does not use the GPU"),
+    "pace-rough": mark("Its speed is only roughly known"),
     "less-room": lambda params, _: (tr("It has room for only {room}", room=room(params["users"], params["tokens"])),),
     "slower": lambda params, _: (tr("It is slower: {paces}", paces=_paces(params)),),
     "less-simple": mark("It is harder to set up than {stack}"),

@@ -25,7 +25,7 @@ PROVIDERS = {
 CONFIDENCE = {
     "good": mark("high (this type of GPU was measured)"),
     "fair": mark("medium (close to what was measured)"),
-    "rough": mark("low (nothing similar was measured)"),
+    "rough": mark("low (few similar measurements, or they differ widely)"),
 }
 Kind = Literal["weights", "cache", "activations", "overhead", "left", "excess"]
 
