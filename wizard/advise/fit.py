@@ -9,7 +9,7 @@ from wizard.advise import memory
 from wizard.advise.advice import Constraints, Memory
 from wizard.advise.devices import Device
 from wizard.advise.reasons import Obstacle, Remedy, because, change, do
-from wizard.advise.service import default_users, request_tokens
+from wizard.advise.service import default_users, least_tokens
 from wizard.advise.setup import Setup
 from wizard.catalog.stacks import on_gpu
 from wizard.kernel.units import GIB, MIB
@@ -72,7 +72,7 @@ def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, const
     def need(tokens: int) -> int:
         return memory.sequence_bytes(anatomy, setup, tokens, step)
 
-    least = constraints.max_len or max(min(limit, LEAST), request_tokens(constraints) or 0)
+    least = constraints.max_len or max(min(limit, LEAST), least_tokens(constraints, limit))
     if need(least) * (constraints.users or 1) > room(constraints.users or 1):
         return _too_large(facts, anatomy, device, setup, constraints, budget, least)
     free = room(users)
@@ -152,7 +152,7 @@ def _too_large(
         for earlier in (*_STEPS, length)
         if earlier < length and memory.sequence_bytes(anatomy, setup, earlier, step) * users <= room
     ]
-    if fits:
+    if fits and (constraints.max_len or not least_tokens(constraints, length)):
         return Obstacle("context", why, (change(max_len=max(fits)),))
     if constraints.users and memory.sequence_bytes(anatomy, setup, length, step) <= room:
         most = room // memory.sequence_bytes(anatomy, setup, length, step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise import calibration, checkpoint, engine_python, memory, rules, service
+from wizard.advise import calibration, checkpoint, cost, engine_python, memory, rules, service
 from wizard.advise.advice import GATED, NO_TEMPLATE, Checkpoint, Choice, Constraints, Memory, Rejection
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LONGEST, Fit, fit
@@ -116,7 +116,9 @@ def _worthwhile(choices: list[Choice], constraints: Constraints) -> list[Choice]
             return False
         if not (choice.speed and other.speed and choice.speed.tpot_ms and other.speed.tpot_ms):
             return False
-        tokens = [each.speed.throughput_tokens_per_s or 0 for each in (choice, other) if each.speed]
+        tokens = [
+            (each.speed.throughput_tokens_per_s or 0) / each.replicas for each in (choice, other) if each.speed
+        ]
         room = other.max_batch_size >= choice.max_batch_size and other.max_seq_len >= choice.max_seq_len
         return other.speed.tpot_ms <= choice.speed.tpot_ms and tokens[1] >= tokens[0] and room
 
@@ -227,6 +229,7 @@ def _choice(
     half = setup.dtype != "float32"  # no server was measured in float32
     load = service.load_of(constraints, best.users, best.length)
     speed = estimate(facts, device, setup, load, best.memory.kv_capacity_tokens) if half else None
+    speed = service.together(speed, setup.replicas)
     if isinstance(fetched, Obstacle):
         return fetched
     if why := service.too_slow(speed, constraints):
@@ -257,7 +260,10 @@ def _choice(
         environment=release.environment,
         engine_version=release.engine_version,
         checkpoint=fetched,
+        cost=cost.cost(speed, constraints.cost_per_hour, device.watts and device.watts * setup.gpus * setup.replicas),
     )
+    if short := service.shortened(facts, constraints, choice):
+        choice = replace(choice, warnings=(short, *choice.warnings))
     if measured is None:
         return choice
     users = best.users

@@ -38,10 +38,10 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
     """
     if not host.is_here:
         past = NOTHING
-    choices, rejections = _candidates(host, facts, constraints, past)
+    choices, rejections = candidates(host, facts, constraints, past)
     if not choices:
         nearest_setup = _with_nearest(host, facts, constraints, rejections, past)
-        if constraints == Constraints():  # otherwise an option may be the cause
+        if not constraints.restricts:  # otherwise an option may be the cause
             nearest_setup = nearest.with_models(host, facts, nearest_setup)
         return Advice(False, rejections=tuple(nearest_setup))
     notes = {stack: engines.notes(stack, facts) for stack in {choice.stack for choice in choices}}
@@ -64,9 +64,10 @@ def recommended(advice: Advice) -> Choice:
     return advice.choices[0]
 
 
-def _candidates(
+def candidates(
     host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration
 ) -> tuple[list[Choice], list[Rejection]]:
+    """All choices with every stack, unranked, and why others were rejected."""
     if constraints.stack and constraints.stack not in stacks.names():
         why, split = because("no-stack", stack=constraints.stack), (constraints.tp or 1, constraints.pp or 1)
         remedies = (do("choose", names=tuple(stacks.names())),)
@@ -136,9 +137,6 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
     def room(choice: Choice) -> int:
         return -(min(choice.max_seq_len, most).bit_length())
 
-    def quality(choice: Choice) -> int:
-        return PRECISION.get(choice.quantization or "none", 5)
-
     def last(choice: Choice) -> tuple[Any, ...]:
         return (room(choice), gpu.waits(choice), _pace(choice), *_used(choice), tpot(choice))
 
@@ -150,7 +148,7 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
         return (*need, *last(choice))
 
     def throughput(choice: Choice) -> tuple[Any, ...]:
-        tokens = (choice.speed.throughput_tokens_per_s or 0) * choice.replicas if choice.speed else 0
+        tokens = choice.speed.throughput_tokens_per_s or 0 if choice.speed else 0
         return (cramped(choice), gpu.wide(choice), -round(tokens), _steps(choice), _gpus(choice))
 
     def best(choice: Choice) -> tuple[Any, ...]:
@@ -163,6 +161,11 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
 
     by_goal = {"throughput": throughput, "quality": best, "smallest": smallest}.get(constraints.goal, chat)
     return lambda choice: ((untested(choice), no_speed(choice)), *by_goal(choice))
+
+
+def quality(choice: Choice) -> int:
+    """How much of the model's quality its format loses: less is better."""
+    return PRECISION.get(choice.quantization or "none", 5)
 
 
 def _tpot(choice: Choice) -> float:
@@ -235,7 +238,7 @@ RELAX_ORDER = (
 
 CAUSES = {
     "max_len": ("context", "trained-context", "memory"),
-    "users": ("users", "memory", "ttft", "tpot"),
+    "users": ("users", "memory", "context", "ttft", "tpot"),
     "isl": ("context", "trained-context", "memory", "ttft"),
     "osl": ("context", "trained-context", "memory"),
     "p99": ("ttft", "tpot"),
@@ -278,8 +281,10 @@ def _with_nearest(
     for name in RELAX_ORDER:
         if getattr(constraints, name) == getattr(nothing, name):
             continue
+        if name in ("ttft", "tpot") and not any(rejection.code == name for rejection in rejections):
+            continue  # it is not the limit that is missed: without it, shorter requests would be served
         others = replace(constraints, **{name: getattr(nothing, name)})
-        choices, _ = _candidates(host, facts, others, past)
+        choices, _ = candidates(host, facts, others, past)
         if choices:
             remedies = (_instead(name, constraints, others, facts, choices, rejections),)
             cause = next((rejection for rejection in rejections if rejection.code in CAUSES[name]), None)

@@ -49,6 +49,18 @@ def request_tokens(constraints: Constraints) -> int | None:
     return want.isl + want.osl
 
 
+def least_tokens(constraints: Constraints, most: int) -> int:
+    """Tokens of a request that has to fit; 0 if any length will do.
+
+    It has the user's lengths, or with a limit of the user's (``--ttft``, ``--tpot``) those of the goal, up to ``most``
+    that the model was trained for: a limit that only shorter requests meet is not met.
+    """
+    if given := request_tokens(constraints):
+        return given
+    want = wanted(constraints)
+    return min(most, want.isl + want.osl) if constraints.ttft or constraints.tpot else 0
+
+
 def beyond_training(most: int, tokens: int) -> Reason:
     """Why a context of ``tokens`` tokens is not possible with a model that was trained for ``most``."""
     return because("trained-context", most=most, asked=tokens)
@@ -71,6 +83,36 @@ def load_of(constraints: Constraints, users: int, length: int) -> Load:
     want = wanted(constraints)
     isl = max(1, min(want.isl, length - want.osl if length > 2 * want.osl else length * 3 // 4))
     return Load(users, isl, max(1, min(want.osl, length - isl)))
+
+
+def shortened(facts: ModelFacts, constraints: Constraints, choice: Choice) -> Note | None:
+    """The warning that the figures of ``choice`` are for shorter requests than the goal stands for; None if not."""
+    want, length = wanted(constraints), choice.max_seq_len
+    load, need = load_of(constraints, choice.users, length), want.isl + want.osl
+    if load.isl + load.osl >= need:
+        return None
+    if constraints.max_len:
+        why = because("shorter-asked", tokens=constraints.max_len)
+    elif facts.max_context and length >= facts.max_context:
+        why = because("shorter-trained", tokens=facts.max_context)
+    else:
+        fitting = choice.memory.kv_capacity_tokens // need * choice.replicas
+        why = because("shorter-memory", tokens=length, users=choice.users, fitting=fitting)
+    lengths = {"isl": load.isl, "osl": load.osl, "goal_isl": want.isl, "goal_osl": want.osl}
+    return Note("shorter-requests", {"goal": constraints.goal, "why": why, **lengths})
+
+
+def together(speed: Speed | None, replicas: int) -> Speed | None:
+    """The speed of ``replicas`` replicas that share the users, from that of one with its share of them."""
+    if speed is None or replicas == 1:
+        return speed
+    tokens, users, served = speed.throughput_tokens_per_s, speed.users, speed.served
+    return replace(
+        speed,
+        throughput_tokens_per_s=tokens and tokens * replicas,
+        users=users and users * replicas,
+        served=served and served * replicas,
+    )
 
 
 def paces(speed: Speed, constraints: Constraints) -> tuple[float | None, float | None]:

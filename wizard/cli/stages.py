@@ -113,6 +113,8 @@ def advise(arguments: argparse.Namespace) -> int:
         both, neither = tr("both a model and a cases file were given"), tr("neither a model nor a cases file was given")
         todo = tr("Pass one: `triton-wizard advise MODEL`, or --cases FILE.yaml.")
         raise UsageError("TW-U08", both if arguments.ref else neither, todo)
+    if arguments.pareto:
+        return _pareto(arguments)
     if arguments.cases:
         return _cases(arguments)
     state = walked(arguments, MakePlan)
@@ -126,6 +128,29 @@ def advise(arguments: argparse.Namespace) -> int:
         why = figures(host, facts, advice.choices[0]) if arguments.explain and advice.choices else ()
         print(advice_text(advice, facts, top=arguments.top, figures=why, fit=fit(arguments)))
     return 0 if advice.feasible else InfeasibleError.exit_code
+
+
+def _pareto(arguments: argparse.Namespace) -> int:
+    """The Pareto front instead of the recommendation."""
+    from wizard import journey
+    from wizard.cli.walk import walked
+    from wizard.flow.effects import MakePlan
+    from wizard.flow.known import known, there
+    from wizard.kernel.errors import InfeasibleError
+    from wizard.plan.questions import constraints
+
+    if arguments.cases or arguments.top or arguments.explain:
+        raise UsageError("TW-U08", tr("--pareto excludes --cases, --top and --explain"), tr("Omit them."))
+    state = walked(arguments, MakePlan)
+    past = journey.calibration(workspace_of(arguments))
+    front = journey.pareto(there(state.host), there(state.facts), constraints(known(state)), past)
+    if arguments.json:
+        print_json(front)
+    else:
+        from wizard.prompts.value_text import pareto_text
+
+        print(pareto_text(front, fit=fit(arguments)))
+    return InfeasibleError.exit_code if front.rejections else 0
 
 
 def _cases(arguments: argparse.Namespace) -> int:
