@@ -16,6 +16,7 @@ from wizard.catalog.goals import Goal, goal
 from wizard.catalog.releases import version
 from wizard.catalog.stacks import on_gpu
 from wizard.model.facts import ModelFacts
+from wizard.probe.host import Host
 
 FELT_MS = 10.0
 """Milliseconds per token (100 tokens/s) below which more GPUs are not felt: an answer of a page takes five seconds."""
@@ -89,11 +90,13 @@ def shortened(facts: ModelFacts, constraints: Constraints, choice: Choice) -> No
     """The warning that the figures of ``choice`` are for shorter requests than the goal stands for; None if not."""
     want, length = wanted(constraints), choice.max_seq_len
     load, need = load_of(constraints, choice.users, length), want.isl + want.osl
-    if load.isl + load.osl >= need:
+    full = load.isl + load.osl >= need
+    fits = constraints.max_len or (facts.max_context and length >= facts.max_context)
+    if full or (fits and choice.speed is None):  # without a speed, only less room than expected is worth a warning
         return None
     if constraints.max_len:
         why = because("shorter-asked", tokens=constraints.max_len)
-    elif facts.max_context and length >= facts.max_context:
+    elif fits:
         why = because("shorter-trained", tokens=facts.max_context)
     else:
         fitting = choice.memory.kv_capacity_tokens // need * choice.replicas
@@ -221,3 +224,20 @@ def idle(constraints: Constraints, device: Device, setup: Setup, release: Resolv
     else:
         why = because("idle-rest", gpus=setup.gpus)
     return Note("idle", {"count": left, "gpus": len(device.indices), "gpu": device.name, "why": why})
+
+
+def unused(host: Host, device: Device, groups: list[Device]) -> Iterator[Note]:
+    """Why GPUs outside the group of a setup stay free: other kinds, busy ones, and those that NVML cannot describe."""
+    for other in groups:
+        if other is device:
+            continue
+        why = because("idle-kind")
+        if other.name == device.name and not other.mig:
+            why = because("idle-busy", holders=other.holders or device.holders)
+        count = len(other.indices)
+        yield Note("idle", {"count": count, "gpus": count, "gpu": other.name, "why": why})
+    known = {index for group in groups for index in group.indices}
+    for gpu in host.gpus:
+        if gpu.index not in known:
+            why = because("idle-no-slice") if gpu.mig_enabled else because("idle-unknown")
+            yield Note("idle", {"count": 1, "gpus": 1, "gpu": gpu.name, "why": why})

@@ -166,6 +166,13 @@ def _whole(value: Param) -> int:
     return value if isinstance(value, int) else 0
 
 
+def _idle(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    count = _whole(params["count"])
+    if params["count"] == params["gpus"]:
+        return (ntr("{count} × {gpu} stays free: {why}.", "{count} × {gpu} stay free: {why}.", count, **fields),)
+    return (ntr("{count} of {gpus} × {gpu} stays free: {why}.", "{count} of {gpus} × {gpu} stay free: {why}.", count, **fields),)
+
+
 NOTES: dict[str, Text] = {
     "gated": mark("The model is gated: accept its license on its page, then log in with `hf auth login`."),
     "no-template": mark("The model has no chat template: it continues text instead of answering."),
@@ -180,11 +187,14 @@ NOTES: dict[str, Text] = {
             **{**fields, "link": tr(LINKS[str(params["link"])])},
         ),
     ),
-    "replicas": mark(
-        "{replicas} replicas, each on {gpus} of the GPUs and with room for {users} users, share the requests; all have "
-        "the same address."
+    "replicas": lambda params, fields: (
+        tr(
+            "{replicas} replicas share the requests, each on {gpus} and with room for {people}; all have the same "
+            "address.",
+            **{**fields, "gpus": gpus(params["gpus"]), "people": users(params["users"])},
+        ),
     ),
-    "idle": mark("{count} of {gpus} × {gpu} stay free: {why}."),
+    "idle": _idle,
     "context": mark(
         "{users:,} × {length:,} tokens need {need} of KV cache; {cache} is available, enough for {tokens:,} "
         "tokens ({longest:,} per user)."
@@ -219,7 +229,8 @@ NOTES: dict[str, Text] = {
     "few-users": _few_users,
     "one-machine": mark(
         "{count} × {gpu} do not fit in one machine. This recommendation is for a machine with {here} of them; "
-        "identical machines can run the same setup."
+        "identical machines can run the same setup. One model across several machines is not supported: its engine "
+        "would need a cluster (vLLM: Ray or one process group on all machines)."
     ),
     "busy": mark("Other processes use GPU memory: {holders}. The plan uses only free memory."),
     "checkpoint-assumed": _assumed,
@@ -370,6 +381,14 @@ REASONS: dict[str, Text] = {
     "idle-alone": mark("{stack} ({runtime}) starts one replica"),
     "idle-rest": mark("a replica needs {gpus} of them"),
     "idle-slices": mark("MIG slices of a GPU are served one at a time"),
+    "idle-kind": mark("only identical GPUs share a model or its users"),
+    "idle-busy": lambda params, fields: (
+        tr("other processes use GPU memory, and the fullest GPU of a group limits all ({holders})", **fields)
+        if params["holders"]
+        else tr("its free memory differs, and the fullest GPU of a group limits all"),
+    ),
+    "idle-no-slice": mark("MIG is enabled and it has no slice"),
+    "idle-unknown": mark("the driver reports neither its memory nor its compute capability"),
     # -- what serves
     "in-image": _in_image,
     "in-environment": _in_environment,
