@@ -25,7 +25,21 @@ from wizard.probe.host import Host
 
 CONFIGS = Path(__file__).parents[2] / "tests" / "model" / "configs" / "public.json"
 MACHINES = (
-    *("1xT4", "4xT4", "1xV100", "8xV100", "1xA10", "4xA10", "1xL4", "2xL4", "4xL4", "8xL4", "1xL40S", "4xL40S", "8xL40S"),
+    *(
+        "1xT4",
+        "4xT4",
+        "1xV100",
+        "8xV100",
+        "1xA10",
+        "4xA10",
+        "1xL4",
+        "2xL4",
+        "4xL4",
+        "8xL4",
+        "1xL40S",
+        "4xL40S",
+        "8xL40S",
+    ),
     *("2xA6000", "4xA6000", "1x3090", "1x4090", "2x4090", "1x5090", "1xA100", "4xA100", "8xA100", "1xH100", "8xH100"),
     *("1xH200", "8xH200", "8xB200", "1xGB10", "1xGH200", "3xA6000"),
 )
@@ -58,8 +72,12 @@ def main() -> int:
     seconds = time.perf_counter() - begun
     times = [each * 1e3 for _, each in answers]
     used = sum(times) / 1e3 / CORES
-    print(f"{len(models)} models × {len(MACHINES)} machines: {seconds:.1f} s, of which {used:.1f} s computing on each of")
-    print(f"{CORES} cores (bar: {BAR_S:.0f} s); processor time of one answer: median {statistics.median(times):.1f} ms,")
+    print(
+        f"{len(models)} models × {len(MACHINES)} machines: {seconds:.1f} s, of which {used:.1f} s computing on each of"
+    )
+    print(
+        f"{CORES} cores (bar: {BAR_S:.0f} s); processor time of one answer: median {statistics.median(times):.1f} ms,"
+    )
     print(f"slowest {max(times):.1f} ms")
     print(f"{sum(feasible for feasible, _ in answers)} of {len(answers)} can be served")
     return 1 if min(seconds, used) > BAR_S else 0

@@ -74,7 +74,10 @@ def test_an_unknown_power_limit_of_one_gpu_leaves_the_sum_unknown() -> None:
 def test_the_sentences_say_the_load_and_that_power_is_a_bound() -> None:
     choice = replace(CHOICE, devices=(0, 1), speed=SPEED, cost=cost(SPEED, 3.6, 1400.0))
     money, power = report.cost_sentences(choice)
-    assert money == "Cost at this load: 1.00 (0.8 to 1.25) per million output tokens, with 3.60 per hour for the whole machine."
+    assert (
+        money
+        == "Cost at this load: 1.00 (0.8 to 1.25) per million output tokens, with 3.60 per hour for the whole machine."
+    )
     assert power.startswith("Power: at most 1,400 W by the power limit of 2 GPUs; at this load at most 0.49 kWh per")
     assert "not included" in power
     (unknown,) = report.cost_sentences(replace(choice, speed=None, cost=cost(None, 3.6, None)))

@@ -38,9 +38,7 @@ def test_no_setup_of_any_number_of_users_exceeds_a_point_on_both_axes(gpus: str,
         for choice in ranking.candidates(machine(gpus), facts_of(model), asked, NOTHING)[0]:
             if (mine := figures(choice)) is not None:
                 beaten = [
-                    point
-                    for point in points
-                    if point.tokens_per_s_per_user < mine[0] and point.tokens_per_s < mine[1]
+                    point for point in points if point.tokens_per_s_per_user < mine[0] and point.tokens_per_s < mine[1]
                 ]
                 assert not beaten, (choice, beaten)
 

@@ -101,7 +101,9 @@ def test_shorter_requests_than_the_goals_are_reported_with_what_would_fit() -> N
     assert f"{choice.speed.isl:,} tokens in" in text
     assert "28,672" in text
     fitting = note.params["why"].params["fitting"]  # type: ignore[union-attr]
-    again = recommended(ask("1xL4", goal="documents", users=fitting, stack=choice.stack, quantization=choice.quantization))
+    again = recommended(
+        ask("1xL4", goal="documents", users=fitting, stack=choice.stack, quantization=choice.quantization)
+    )
     assert not [note for note in again.warnings if note.code == "shorter-requests"]
 
 
@@ -133,7 +135,10 @@ def test_a_limit_that_only_shorter_requests_would_meet_is_not_met(limit: dict[st
 
 
 def test_a_speed_is_that_of_all_replicas() -> None:
-    one, four = (recommended(ask("4xL4", users=users, replicas=count, stack="vllm", quantization="fp8")) for users, count in ((2, 1), (8, 4)))
+    one, four = (
+        recommended(ask("4xL4", users=users, replicas=count, stack="vllm", quantization="fp8"))
+        for users, count in ((2, 1), (8, 4))
+    )
     assert one.speed
     assert four.speed
     assert (one.speed.users, four.speed.users, four.speed.served) == (2, 8, 8)
@@ -166,7 +171,11 @@ def test_a_gpu_that_the_driver_does_not_describe_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("gpus", "model"),
-    [(3, "mistralai/Mistral-Small-24B-Base-2501"), (5, "mistralai/Mixtral-8x7B-v0.1"), (6, "mistralai/Mixtral-8x7B-v0.1")],
+    [
+        (3, "mistralai/Mistral-Small-24B-Base-2501"),
+        (5, "mistralai/Mixtral-8x7B-v0.1"),
+        (6, "mistralai/Mixtral-8x7B-v0.1"),
+    ],
 )
 def test_uneven_stages_use_a_number_of_gpus_that_no_power_of_two_does(gpus: int, model: str) -> None:
     """A model in 16 bits that fits on no power of two of these GPUs."""

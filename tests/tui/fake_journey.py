@@ -180,9 +180,7 @@ class FakeJourney:
     def calibration(self, workspace: Workspace) -> Calibration:
         return self.past
 
-    def pareto(
-        self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
-    ) -> Front:
+    def pareto(self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None) -> Front:
         return front(host, facts, constraints)
 
     def advise(

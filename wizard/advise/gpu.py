@@ -123,9 +123,7 @@ def _worthwhile(choices: list[Choice], constraints: Constraints) -> list[Choice]
             return False
         if not (choice.speed and other.speed and choice.speed.tpot_ms and other.speed.tpot_ms):
             return False
-        tokens = [
-            (each.speed.throughput_tokens_per_s or 0) / each.replicas for each in (choice, other) if each.speed
-        ]
+        tokens = [(each.speed.throughput_tokens_per_s or 0) / each.replicas for each in (choice, other) if each.speed]
         room = other.max_batch_size >= choice.max_batch_size and other.max_seq_len >= choice.max_seq_len
         return other.speed.tpot_ms <= choice.speed.tpot_ms and tokens[1] >= tokens[0] and room
 

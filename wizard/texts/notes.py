@@ -170,7 +170,14 @@ def _idle(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     count = _whole(params["count"])
     if params["count"] == params["gpus"]:
         return (ntr("{count} × {gpu} stays free: {why}.", "{count} × {gpu} stay free: {why}.", count, **fields),)
-    return (ntr("{count} of {gpus} × {gpu} stays free: {why}.", "{count} of {gpus} × {gpu} stay free: {why}.", count, **fields),)
+    return (
+        ntr(
+            "{count} of {gpus} × {gpu} stays free: {why}.",
+            "{count} of {gpus} × {gpu} stay free: {why}.",
+            count,
+            **fields,
+        ),
+    )
 
 
 NOTES: dict[str, Text] = {

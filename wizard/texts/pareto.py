@@ -137,11 +137,15 @@ def plot(front: Front, columns: int, lines: int) -> list[str]:
     axis = tr("tokens/s each →")
     room = wide - width(left) - width(right) - width(axis)
     ends = f"{left}{' ' * (room // 2)}{axis}{' ' * (room - room // 2)}{right}" if room > 1 else f"{left} … {right}"
-    return [tr("↑ tokens/s total (logarithmic axes)"), *drawn, " " * (margin - 1) + "+" + "-" * wide, " " * margin + ends]
+    return [
+        tr("↑ tokens/s total (logarithmic axes)"),
+        *drawn,
+        " " * (margin - 1) + "+" + "-" * wide,
+        " " * margin + ends,
+    ]
 
 
 def _place(value: float, values: Sequence[float], cells: int) -> int:
     """The cell of ``value`` on a logarithmic axis of ``cells`` cells that ends at the smallest and largest of them."""
     low, high = min(values), max(values)
     return round((cells - 1) * log(value / low) / log(high / low)) if high > low else (cells - 1) // 2
-
