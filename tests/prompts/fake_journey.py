@@ -17,8 +17,8 @@ from tests import pseudo
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from tests.worded import noted, saying
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
-from wizard.advise.pareto import Front, front
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement
+from wizard.advise.pareto import Front, front
 from wizard.advise.reasons import change
 from wizard.advise.verdict import Verdict
 from wizard.catalog.recipes import Recipe

@@ -236,8 +236,8 @@ NOTES: dict[str, Text] = {
     "few-users": _few_users,
     "one-machine": mark(
         "{count} × {gpu} do not fit in one machine. This recommendation is for a machine with {here} of them; "
-        "identical machines can run the same setup. One model across several machines is not supported: its engine "
-        "would need a cluster (vLLM: Ray or one process group on all machines)."
+        "identical machines can run the same setup. A model is not split across machines: the wizard sets up "
+        "one machine, not the cluster that engines need for that (vLLM: Ray)."
     ),
     "busy": mark("Other processes use GPU memory: {holders}. The plan uses only free memory."),
     "checkpoint-assumed": _assumed,
@@ -387,7 +387,7 @@ REASONS: dict[str, Text] = {
     ),
     "idle-alone": mark("{stack} ({runtime}) starts one replica"),
     "idle-rest": mark("a replica needs {gpus} of them"),
-    "idle-slices": mark("MIG slices of a GPU are served one at a time"),
+    "idle-slices": mark("the wizard starts one engine, and a process uses a single MIG slice"),
     "idle-kind": mark("only identical GPUs share a model or its users"),
     "idle-busy": lambda params, fields: (
         tr("other processes use GPU memory, and the fullest GPU of a group limits all ({holders})", **fields)

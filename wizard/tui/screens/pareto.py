@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 
-from wizard.advise.pareto import Front, Point
+from wizard.advise.pareto import Front
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain, table
