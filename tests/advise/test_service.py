@@ -187,3 +187,11 @@ def test_uneven_stages_use_a_number_of_gpus_that_no_power_of_two_does(gpus: int,
 def test_uneven_stages_are_no_choice_where_others_have_as_much_room() -> None:
     for gpus in ("3xA6000", "6xH100"):
         assert {choice.pp for choice in ask(gpus).choices} <= {1, 2, 4}
+
+
+def test_requests_of_the_goal_are_worth_more_than_the_default_number_of_users() -> None:
+    choice = recommended(ask("1xL4", goal="documents"))
+    assert choice.max_seq_len >= 28_672 + 1024
+    assert 2 <= choice.users < 4
+    assert "few-users" in {note.code for note in choice.warnings}
+    assert recommended(ask("1xL4")).users == 4

@@ -25,5 +25,7 @@ def cost(speed: Speed | None, per_hour: float | None, watts: float | None) -> Co
         return Cost(per_hour, watts=watts)
     hours = MILLION / tokens / SECONDS_PER_HOUR
     fast, slow = (hours * (end or speed.tpot_ms) / speed.tpot_ms for end in (speed.low, speed.high))
-    money = (None, None, None) if per_hour is None else (per_hour * hours, per_hour * fast, per_hour * slow)
-    return Cost(per_hour, *money, watts, None if watts is None else watts / 1000 * slow)
+    energy = None if watts is None else watts / 1000 * slow
+    if per_hour is None:
+        return Cost(watts=watts, kwh_per_million_tokens=energy)
+    return Cost(per_hour, per_hour * hours, per_hour * fast, per_hour * slow, watts, energy)

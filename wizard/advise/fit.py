@@ -9,7 +9,7 @@ from wizard.advise import memory
 from wizard.advise.advice import Constraints, Memory
 from wizard.advise.devices import Device
 from wizard.advise.reasons import Obstacle, Remedy, because, change, do
-from wizard.advise.service import default_users, least_tokens
+from wizard.advise.service import default_users, goal_tokens, least_tokens
 from wizard.advise.setup import Setup
 from wizard.catalog.stacks import on_gpu
 from wizard.kernel.units import GIB, MIB
@@ -24,6 +24,8 @@ SPARE = 256 * MIB
 """Bytes left free on a GPU that other processes use as well."""
 LEAST = 2048
 """Tokens of prompt and answer below which a chat is not usable."""
+FEW = 2
+"""Minimum number of concurrent users for a full solution if no number was given."""
 LONGEST = 32_768
 """Maximum number of tokens offered by default: prompts beyond take minutes and are rare."""
 
@@ -76,6 +78,9 @@ def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, const
     if need(least) * (constraints.users or 1) > room(constraints.users or 1):
         return _too_large(facts, anatomy, device, setup, constraints, budget, least)
     free = room(users)
+    if not (constraints.users or constraints.max_len):  # the goal's requests are worth more than the default users
+        whole = max(least, min(limit, goal_tokens(constraints)))
+        users = min(users, max(FEW, free // need(whole)))
     if need(least) * users > free:  # the default number of users: fewer then
         users = max(1, free // need(least))
     most = min(limit, max(LONGEST, least))

@@ -97,8 +97,8 @@ def constrained(constraints: Constraints, point: Point) -> Constraints:
     return replace(
         constraints,
         users=point.users,
-        isl=speed and speed.isl,
-        osl=speed and speed.osl,
+        isl=speed.isl if speed else None,
+        osl=speed.osl if speed else None,
         stack=choice.stack,
         quantization=choice.quantization,
         tp=choice.tp,

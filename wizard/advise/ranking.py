@@ -11,7 +11,7 @@ from wizard.advise import cpu, engines, gpu, nearest, not_chat, rules, service, 
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.advise.comparison import behind, limit, no_speed, untested
-from wizard.advise.fit import LONGEST
+from wizard.advise.fit import FEW, LONGEST
 from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
 from wizard.catalog import stacks
 from wizard.kernel.errors import InfeasibleError
@@ -22,8 +22,6 @@ CRAMPED = 2048
 """Tokens of prompt and answer below which a chat soon drops messages."""
 NOTICED = 1.25
 """Ratio of two paces from which on they differ: more than the range of a good estimate (profiles/speed.toml)."""
-FEW = 2
-"""Minimum number of concurrent users for a full solution if no number was given."""
 LARGE = 20_000_000_000
 """Parameters from which on 8 and 4 bits are worth another checkpoint: they halve the bottleneck at little cost."""
 PRECISION = {"none": 0, "fp8": 1, "fp8_block": 1, "int8_sq": 2, "int8_wo": 2, "nvfp4": 3, "mxfp4": 3, "w4a8_awq": 4}

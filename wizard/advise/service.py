@@ -46,8 +46,7 @@ def request_tokens(constraints: Constraints) -> int | None:
     """Tokens of a request whose prompt or answer the user gave; None if neither was."""
     if constraints.isl is None and constraints.osl is None:
         return None
-    want = wanted(constraints)
-    return want.isl + want.osl
+    return goal_tokens(constraints)
 
 
 def least_tokens(constraints: Constraints, most: int) -> int:
@@ -58,8 +57,13 @@ def least_tokens(constraints: Constraints, most: int) -> int:
     """
     if given := request_tokens(constraints):
         return given
+    return min(most, goal_tokens(constraints)) if constraints.ttft or constraints.tpot else 0
+
+
+def goal_tokens(constraints: Constraints) -> int:
+    """Tokens of a request of the goal, with the user's own lengths."""
     want = wanted(constraints)
-    return min(most, want.isl + want.osl) if constraints.ttft or constraints.tpot else 0
+    return want.isl + want.osl
 
 
 def beyond_training(most: int, tokens: int) -> Reason:

@@ -58,7 +58,7 @@ def _roomy(choice: Choice, facts: ModelFacts) -> bool:
 def _pace(choice: Choice) -> Reason:
     speed = choice.speed
     asked = load(speed.users, speed.isl, speed.osl) if speed else None
-    return because("served", gpus=len(choice.devices) or None, tpot_ms=speed and speed.tpot_ms, load=asked)
+    return because("served", gpus=len(choice.devices) or None, tpot_ms=speed.tpot_ms if speed else None, load=asked)
 
 
 def _refused(host: Host, facts: ModelFacts, why: Rejection) -> Reason:

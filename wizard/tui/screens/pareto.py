@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 
-from wizard.advise.pareto import Front
+from wizard.advise.pareto import Front, Point  # noqa: F401 - ruff does not look into the text of a base's argument
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain, table
