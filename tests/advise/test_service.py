@@ -13,7 +13,7 @@ from wizard.advise.advice import Advice, Constraints
 from wizard.advise.ranking import advise, recommended
 from wizard.advise.service import load_of, wanted
 from wizard.catalog.goals import GOALS, goal
-from wizard.texts.advise import note as said
+from wizard.texts.advise import note as sentence
 
 
 def ask(gpus: str, model: str = LLAMA_8B, **constraints: Any) -> Advice:
@@ -97,7 +97,7 @@ def test_shorter_requests_than_the_goals_are_reported_with_what_would_fit() -> N
     assert choice.speed
     assert choice.speed.isl
     (note,) = [note for note in choice.warnings if note.code == "shorter-requests"]
-    text = said(note)
+    text = sentence(note)
     assert f"{choice.speed.isl:,} tokens in" in text
     assert "28,672" in text
     fitting = note.params["why"].params["fitting"]  # type: ignore[union-attr]
@@ -114,9 +114,9 @@ def test_requests_of_full_length_get_no_such_warning() -> None:
 
 def test_the_users_own_shorter_context_and_the_models_training_are_the_reason() -> None:
     own = recommended(ask("8xH100", goal="documents", max_len=8192)).warnings[0]
-    assert "You set 8,192 tokens per user" in said(own)
+    assert "You set 8,192 tokens per user" in sentence(own)
     trained = recommended(ask("1xL4", "openai-community/gpt2")).warnings[0]
-    assert "trained for 1,024 tokens" in said(trained)
+    assert "trained for 1,024 tokens" in sentence(trained)
 
 
 @pytest.mark.parametrize("limit", [{"ttft": 60_000.0}, {"tpot": 5_000.0}])
@@ -135,21 +135,21 @@ def test_a_limit_that_only_shorter_requests_would_meet_is_not_met(limit: dict[st
 
 
 def test_a_speed_is_that_of_all_replicas() -> None:
-    one, four = (
+    alone, four = (
         recommended(ask("4xL4", users=users, replicas=count, stack="vllm", quantization="fp8"))
         for users, count in ((2, 1), (8, 4))
     )
-    assert one.speed
+    assert alone.speed
     assert four.speed
-    assert (one.speed.users, four.speed.users, four.speed.served) == (2, 8, 8)
-    assert four.speed.tpot_ms == one.speed.tpot_ms
-    assert four.speed.throughput_tokens_per_s == pytest.approx(4 * one.speed.throughput_tokens_per_s)  # type: ignore[operator]
+    assert (alone.speed.users, four.speed.users, four.speed.served) == (2, 8, 8)
+    assert four.speed.tpot_ms == alone.speed.tpot_ms
+    assert four.speed.throughput_tokens_per_s == pytest.approx(4 * alone.speed.throughput_tokens_per_s)  # type: ignore[operator]
 
 
 def test_gpus_of_another_kind_are_named_with_the_reason() -> None:
     choice = recommended(ask("A100+T4"))
     (note,) = [note for note in choice.reasons if note.code == "idle"]
-    assert said(note) == "1 × Tesla T4 stays free: only identical GPUs share a model or its users."
+    assert sentence(note) == "1 × Tesla T4 stays free: only identical GPUs share a model or its users."
     assert not [note for note in recommended(ask("A100+T4", max_gpus=1)).reasons if note.code == "idle"]
 
 
@@ -157,7 +157,7 @@ def test_a_busy_gpu_of_the_same_kind_is_named_with_who_uses_it() -> None:
     choice = recommended(advise(busy("2xL40S", 30 * GIB), facts_of(LLAMA_8B), Constraints()))
     assert choice.devices == (1,)
     (note,) = [note for note in choice.reasons if note.code == "idle"]
-    assert "python (pid 4242): 30.0 GiB" in said(note)
+    assert "python (pid 4242): 30.0 GiB" in sentence(note)
 
 
 def test_a_gpu_that_the_driver_does_not_describe_is_named() -> None:
@@ -166,7 +166,7 @@ def test_a_gpu_that_the_driver_does_not_describe_is_named() -> None:
     sliceless = replace(host.gpus[1], mig_enabled=True)
     for gpu, why in ((broken, "reports neither"), (sliceless, "has no slice")):
         choice = recommended(advise(replace(host, gpus=(host.gpus[0], gpu)), facts_of(LLAMA_8B), Constraints()))
-        assert [note for note in choice.reasons if note.code == "idle" and why in said(note)]
+        assert [note for note in choice.reasons if note.code == "idle" and why in sentence(note)]
 
 
 @pytest.mark.parametrize(
