@@ -298,7 +298,8 @@ class AdviceScreen(StageScreen[Choice]):
         best = view.advice.choices[0] if view.advice and view.advice.choices else None
         common = _lengths(best) or next(filter(None, map(_lengths, view.choices)), None)
         load = tr("tokens/s per user, for requests with {isl:,} tokens in and {osl:,} out", **common) if common else ""
-        self.query_one("#load", Static).update(load)
+        if str(self.query_one("#load", Static).content) != load:  # an update lays the screen out again
+            self.query_one("#load", Static).update(load)
         self.query_one(Picker).show([_row(choice, choice is best, common) for choice in view.choices], view.at)
         if view.choice is not None:
             others = view.advice.choices[1:2] if view.advice and view.choice is best else ()
