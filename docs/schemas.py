@@ -12,6 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import NotRequired, TypedDict
 
 from wizard.advise.advice import Advice, Speed
+from wizard.advise.pareto import Front
 from wizard.catalog.recipes import Recipe
 from wizard.chat.conversation import TokenLogprob
 from wizard.model.facts import ModelFacts
@@ -88,7 +89,7 @@ class Failure(TypedDict):
 OUTPUT: dict[str, Any] = {
     "probe": Host | Reading,
     "model": ModelFacts,
-    "advise": Advice | AdvisedCase | InvalidCase,
+    "advise": Advice | AdvisedCase | InvalidCase | Front,
     "speed": Speed,
     "plan": Plan,
     "lint": Report,

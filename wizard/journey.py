@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice, Constraints, Speed
     from wizard.advise.calibration import Calibration
+    from wizard.advise.pareto import Front
     from wizard.advise.setup import Setup
     from wizard.advise.speed import Load
     from wizard.catalog.presets import Preset
@@ -202,16 +203,37 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
 
 def _ranked(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None) -> Advice:
     """`advise` for any model."""
-    from wizard.advise import engine_python
     from wizard.advise.calibration import NOTHING
     from wizard.advise.ranking import advise as rank
+
+    return rank(_inspected(host, constraints), facts, constraints, past or NOTHING)
+
+
+def _inspected(host: Host, constraints: Constraints) -> Host:
+    """``host`` with the user's Python, if one was named and it can serve."""
+    from wizard.advise import engine_python
     from wizard.probe.engine_python import with_python
     from wizard.texts.errors import user_errors
 
     host = with_python(host, constraints.engine_python)
     with user_errors():
         engine_python.check(host, constraints)
-    return rank(host, facts, constraints, past or NOTHING)
+    return host
+
+
+def pareto(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None) -> Front:
+    """Stage 3 for several numbers of users: the Pareto front of speed per user and throughput (a fraction of a second).
+
+    Raises as `advise` does.
+    """
+    from wizard.advise.calibration import NOTHING
+    from wizard.advise.not_chat import check
+    from wizard.advise.pareto import front
+    from wizard.texts.errors import user_errors
+
+    with user_errors():
+        check(facts)
+    return front(_inspected(host, constraints), facts, constraints, past or NOTHING)
 
 
 def recommended(advice: Advice) -> Choice:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.advise.advice import Constraints
-from wizard.journey import advise
+from wizard.journey import advise, pareto
 from wizard.kernel.paths import Workspace
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
@@ -60,7 +60,8 @@ async def drawn(machine: Host, facts: ModelFacts) -> list[tuple[float, float, fl
         alone.append(time.process_time() - begun)
         return advice
 
-    screen = AdviceScreen(facts, timed, partial(figures, machine, facts), Constraints())  # type: ignore[arg-type]
+    front = partial(pareto, machine, facts)
+    screen = AdviceScreen(facts, timed, partial(figures, machine, facts), front, Constraints())  # type: ignore[arg-type]
     walls = []
     async with Alone(screen).run_test(size=(120, 40)) as pilot:
         while screen.view.advice is None:

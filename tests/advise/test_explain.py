@@ -17,6 +17,7 @@ from wizard.catalog import stacks
 from wizard.model.anatomy import Parts
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, Quantization
+from wizard.probe import hardware
 from wizard.probe.host import Host
 from wizard.probe.shorthand import host
 from wizard.texts.explain import Figure, figures
@@ -88,6 +89,7 @@ NAMES = {
         ("openai/gpt-oss-20b", "1xH100", Constraints()),
         ("google/gemma-3-27b-it", "2xH100", Constraints(goal="throughput")),
         ("tiiuae/falcon-7b", "2xA6000", Constraints(users=3)),
+        ("Qwen/Qwen2.5-7B", "4xL4", Constraints(users=8, replicas=4, cost_per_hour=9.5)),
         ("mistralai/Mistral-7B-v0.1", "1xL40S", Constraints(gpu_memory_utilization=0.615)),
         ("google/gemma-3-1b-it", "1xT4", Constraints(quantization="none", max_len=2048)),
     ],
@@ -147,3 +149,14 @@ def test_nothing_is_explained_of_another_machine_or_model() -> None:
     assert figures(CPU_HOST, facts, choice) == ()
     assert figures(host("1xA6000"), GGUF, choice) == ()
     assert figures(CPU_HOST, replace(GGUF, layers=None), replace(choice, devices=(), stack="llamacpp")) == ()
+
+
+def test_energy_follows_from_the_power_limits_and_the_slow_end() -> None:
+    recorded = Path(__file__).parents[1] / "cases" / "hosts" / "host-h200-x8.json"
+    machine = hardware.find(str(recorded), recorded.parent)
+    for choice, by_title in explained(machine, model("meta-llama/Llama-3.1-8B"), Constraints(cost_per_hour=30.0)):
+        check(choice, by_title)
+        assert choice.cost
+        if choice.speed:
+            assert by_title["Energy for a million output tokens, at most"].value == choice.cost.kwh_per_million_tokens
+            assert by_title["Cost of a million output tokens"].value == choice.cost.per_million_tokens

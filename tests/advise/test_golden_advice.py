@@ -85,6 +85,7 @@ def figures(value: Any) -> str:
 
 def lines(choice: Choice, *, first: bool) -> Iterator[str]:
     data = to_data(choice)
+    del data["cost"]  # of the speed, at a rate that none of these gives: test_cost.py
     memory, speed, reasons, warnings = (data.pop(name) for name in ("memory", "speed", "reasons", "warnings"))
     yield f"+ {figures([*data.values()])}"
     yield f"  memory {figures([*memory.values()])}"

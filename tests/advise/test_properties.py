@@ -177,5 +177,5 @@ def test_constraints_here_are_all_there_are() -> None:
     assert {field.name for field in fields(Constraints)} == {
         "goal", "users", "max_len", "max_gpus", "gpu_memory_utilization", "stack", "quantization", "tp", "pp",
         "kv_dtype", "as_published", "release", "runtime", "engine_python", "isl", "osl", "ttft", "tpot",
-        "p99", "replicas",
+        "p99", "replicas", "cost_per_hour",
     }  # fmt: skip

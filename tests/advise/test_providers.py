@@ -241,6 +241,7 @@ def test_the_text_says_range_meaning_and_source() -> None:
         "10.0 ms per token (8.0 to 12.0): 100 tokens/s per user, 800 for all 8",
         "TTFT 200 ms for a 1,024-token prompt (50 for one user, 400 for the last of 8 concurrent users)",
         "Most of the time goes to combining results across GPUs (interconnect).",
+        "Load: 8 concurrent users, 1,024 tokens in, 256 out.",
         "Source: roofline; confidence: high.",
     ]
 

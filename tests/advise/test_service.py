@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.advise.worlds import LLAMA_8B, LLAMA_70B, facts_of, machine
+from tests.advise.worlds import GIB, LLAMA_8B, LLAMA_70B, busy, facts_of, machine
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Constraints
 from wizard.advise.ranking import advise, recommended
 from wizard.advise.service import load_of, wanted
 from wizard.catalog.goals import GOALS, goal
 from wizard.catalog.speed import fit
+from wizard.texts.advise import note as sentence
 
 
 def ask(gpus: str, model: str = LLAMA_8B, **constraints: Any) -> Advice:
@@ -90,3 +92,108 @@ def test_prompts_of_documents_take_longer_than_those_of_a_chat() -> None:
     assert chat
     assert documents
     assert (documents.ttft_ms or 0) > 5 * (chat.ttft_ms or 0)
+
+
+def test_shorter_requests_than_the_goals_are_reported_with_what_would_fit() -> None:
+    choice = recommended(ask("1xL4", goal="documents", users=32))
+    assert choice.speed
+    assert choice.speed.isl
+    (note,) = [note for note in choice.warnings if note.code == "shorter-requests"]
+    text = sentence(note)
+    assert f"{choice.speed.isl:,} tokens in" in text
+    assert "28,672" in text
+    fitting = note.params["why"].params["fitting"]  # type: ignore[union-attr]
+    again = recommended(
+        ask("1xL4", goal="documents", users=fitting, stack=choice.stack, quantization=choice.quantization)
+    )
+    assert not [note for note in again.warnings if note.code == "shorter-requests"]
+
+
+def test_requests_of_full_length_get_no_such_warning() -> None:
+    for name in GOALS:
+        assert "shorter-requests" not in {note.code for note in recommended(ask("8xH100", goal=name)).warnings}
+
+
+def test_the_users_own_shorter_context_and_the_models_training_are_the_reason() -> None:
+    own = recommended(ask("8xH100", goal="documents", max_len=8192)).warnings[0]
+    assert "You set 8,192 tokens per user" in sentence(own)
+    trained = recommended(ask("1xL4", "openai-community/gpt2")).warnings[0]
+    assert "trained for 1,024 tokens" in sentence(trained)
+
+
+@pytest.mark.parametrize("limit", [{"ttft": 60_000.0}, {"tpot": 5_000.0}])
+def test_a_limit_that_only_shorter_requests_would_meet_is_not_met(limit: dict[str, float]) -> None:
+    """Without the limit 64 users are served with shorter requests, which the warning says."""
+    asked: dict[str, Any] = {"goal": "documents", "users": 64, "stack": "vllm"}
+    assert ask("1xL4", **asked).feasible
+    refused = ask("1xL4", **asked, **limit)
+    assert not refused.feasible
+    assert "29,696" in text_of(refused.rejections[0])
+    changes = refused.rejections[0].remedies[0].changes
+    assert set(changes) == {"users"}
+    fixed = recommended(ask("1xL4", **{**asked, **changes}, **limit))
+    assert fixed.speed
+    assert (fixed.speed.isl, fixed.speed.osl) == (28_672, 1024)
+
+
+def test_a_speed_is_that_of_all_replicas() -> None:
+    alone, four = (
+        recommended(ask("4xL4", users=users, replicas=count, stack="vllm", quantization="fp8"))
+        for users, count in ((2, 1), (8, 4))
+    )
+    assert alone.speed
+    assert four.speed
+    assert (alone.speed.users, four.speed.users, four.speed.served) == (2, 8, 8)
+    assert four.speed.tpot_ms == alone.speed.tpot_ms
+    assert four.speed.throughput_tokens_per_s == pytest.approx(4 * alone.speed.throughput_tokens_per_s)  # type: ignore[operator]
+
+
+def test_gpus_of_another_kind_are_named_with_the_reason() -> None:
+    choice = recommended(ask("A100+T4"))
+    (note,) = [note for note in choice.reasons if note.code == "idle"]
+    assert sentence(note) == "1 × Tesla T4 stays free: only identical GPUs share a model or its users."
+    assert not [note for note in recommended(ask("A100+T4", max_gpus=1)).reasons if note.code == "idle"]
+
+
+def test_a_busy_gpu_of_the_same_kind_is_named_with_who_uses_it() -> None:
+    choice = recommended(advise(busy("2xL40S", 30 * GIB), facts_of(LLAMA_8B), Constraints()))
+    assert choice.devices == (1,)
+    (note,) = [note for note in choice.reasons if note.code == "idle"]
+    assert "python (pid 4242): 30.0 GiB" in sentence(note)
+
+
+def test_a_gpu_that_the_driver_does_not_describe_is_named() -> None:
+    host = machine("2xL4")
+    broken = replace(host.gpus[1], memory_total_bytes=None, memory_free_bytes=None)
+    sliceless = replace(host.gpus[1], mig_enabled=True)
+    for gpu, why in ((broken, "reports neither"), (sliceless, "has no slice")):
+        choice = recommended(advise(replace(host, gpus=(host.gpus[0], gpu)), facts_of(LLAMA_8B), Constraints()))
+        assert [note for note in choice.reasons if note.code == "idle" and why in sentence(note)]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "model"),
+    [
+        (3, "mistralai/Mistral-Small-24B-Base-2501"),
+        (5, "mistralai/Mixtral-8x7B-v0.1"),
+        (6, "mistralai/Mixtral-8x7B-v0.1"),
+    ],
+)
+def test_uneven_stages_use_a_number_of_gpus_that_no_power_of_two_does(gpus: int, model: str) -> None:
+    """A model in 16 bits that fits on no power of two of these GPUs."""
+    advice = ask(f"{gpus}x4090", model, stack="vllm", quantization="none", users=1)
+    assert advice.feasible
+    assert {choice.gpus for choice in advice.choices} == {gpus}
+
+
+def test_uneven_stages_are_no_choice_where_others_have_as_much_room() -> None:
+    for gpus in ("3xA6000", "6xH100"):
+        assert {choice.pp for choice in ask(gpus).choices} <= {1, 2, 4}
+
+
+def test_requests_of_the_goal_are_worth_more_than_the_default_number_of_users() -> None:
+    choice = recommended(ask("1xL4", goal="documents"))
+    assert choice.max_seq_len >= 28_672 + 1024
+    assert 2 <= choice.users < 4
+    assert "few-users" in {note.code for note in choice.warnings}
+    assert recommended(ask("1xL4")).users == 4

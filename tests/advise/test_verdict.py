@@ -58,7 +58,7 @@ def test_a_single_good_choice_is_enough_even_if_it_is_not_the_first() -> None:
     fast = replace(CHOICE, quantization="fp8", max_batch_size=16)
     wide = replace(CHOICE, tp=2, devices=(0, 1))
     speed = Speed(25.0, 160.0, 90.0, 20.0, 30.0, "roofline")
-    assert of(fast, replace(wide, speed=speed)) == Verdict("fits", because("served", gpus=2, tpot_ms=25.0))
+    assert of(fast, replace(wide, speed=speed)) == Verdict("fits", because("served", gpus=2, tpot_ms=25.0, load=None))
 
 
 def test_a_tight_fit_has_its_reason() -> None:

@@ -44,6 +44,7 @@ COMMANDS = (
     "model ./wrong-weights",
     f"advise demo --offline --hardware {HOST}",
     f"advise demo --offline --hardware {HOST} --tp 3",
+    f"advise demo --offline --pareto --hardware {HOST}",
     "advise --cases cases.yaml",
     f"speed demo --offline --hardware {HOST}",
     f"plan demo --offline --hardware {HOST}",

@@ -258,3 +258,47 @@ def test_a_file_of_answers_for_a_plan_holds_constraints_too(
     status, _, message = run(capsys, *given)
     assert (status, "--tp 8" in message) == (3, True)
     assert "--tp 8" not in run(capsys, *given, "--tp", "1")[2]
+
+
+def test_the_pareto_front_has_the_load_of_each_point(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("advise", model, "--hardware", "4xL40S", "--goal", "code", "--cost-per-hour", "6", "--pareto")
+    status, out, _ = run(capsys, *arguments, "--json")
+    front = json.loads(out)
+    assert status == 0
+    assert (front["isl"], front["osl"]) == (8192, 512)
+    assert front["points"]
+    for point in front["points"]:
+        speed, cost = point["choice"]["speed"], point["choice"]["cost"]
+        assert (speed["users"], speed["isl"], speed["osl"]) == (point["users"], 8192, 512)
+        assert cost["per_million_tokens"] == pytest.approx(6e6 / 3600 / point["tokens_per_s"])
+    assert {each["stack"] for each in front["unknown"]} == {"sglang"}
+    _, text, _ = run(capsys, *arguments)
+    assert "8,192 tokens in and 512 out" in text
+    assert "cost/million" in text
+    assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_a_front_of_nothing_is_a_rejection(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("advise", model, "--hardware", "1xL4", "--pareto", "--tp", "2")
+    status, out, _ = run(capsys, *arguments, "--json")
+    assert status == 3
+    assert json.loads(out)["rejections"]
+    status, text, _ = run(capsys, *arguments)
+    assert status == 3
+    assert "Not possible" in text
+    assert run(capsys, "advise", model, "--pareto", "--explain")[0] == 2
+
+
+def test_costs_and_power_are_shown_with_the_load(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, text, _ = run(capsys, "advise", model, "--hardware", str(RECORDED), "--cost-per-hour", "2.5", "--top", "1")
+    flat = " ".join(text.split())
+    assert "per million output tokens, with 2.50 per hour for the whole machine." in flat
+    assert "W by the power limit of 1 GPU; at this load at most" in flat
+    assert run(capsys, "advise", model, "--cost-per-hour", "-1")[0] == 2
+    assert run(capsys, "advise", model, "--cost-per-hour", "nan")[0] == 2
+
+
+def test_options_in_the_list_say_their_load(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, text, _ = run(capsys, "advise", model, "--hardware", "2xL40S", "--users", "16")
+    flat = " ".join(text.split())
+    assert flat.count("tokens/s each (16 users, 1,024 tokens in, 256 out)") >= 3

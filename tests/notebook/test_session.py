@@ -17,6 +17,7 @@ from wizard.advise import calibration
 from wizard.advise.advice import Constraints
 from wizard.chat.conversation import Message
 from wizard.kernel.errors import InfeasibleError, ServerError, StepError, UsageError
+from wizard.notebook.html import pareto_html
 from wizard.plan.ports import Ports
 
 
@@ -66,6 +67,13 @@ def test_stages_one_by_one(session: Journey, fake: FakeJourney) -> None:
     assert "KV cache per token" in why._repr_html_()
     assert session.plan().choice == advice.choices[0]
     assert session.plan(CHOICE).choice == CHOICE
+
+
+def test_the_pareto_front_takes_the_options_of_the_advice(session: Journey, fake: FakeJourney) -> None:
+    front = session.pareto(users=2)
+    assert fake.constraints == [Constraints(users=2), Constraints(users=2)]
+    assert "Pareto front" in pareto_html(front)
+    assert "probe --measure" in pareto_html(front)
 
 
 def test_up_takes_the_plan_that_was_made(session: Journey) -> None:

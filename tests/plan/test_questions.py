@@ -60,6 +60,7 @@ BOUNDS: dict[str, tuple[float, int]] = {
     "osl": (1, 1_000_000),
     "ttft": (1, 86_400_000),
     "tpot": (0.1, 60_000),
+    "cost_per_hour": (0.000001, 1_000_000),
     "http_port": (1, 65_533),
     "max_tokens": (1, 1_000_000),
     "seed": (0, 9_223_372_036_854_775_807),
@@ -201,7 +202,7 @@ def test_constraints_from_answers() -> None:
         "max_len": 9,
         "users": 1,
     }
-    answers |= {"isl": 5, "osl": 4, "ttft": 900.0, "tpot": 25.5, "p99": True, "replicas": 3}
+    answers |= {"isl": 5, "osl": 4, "ttft": 900.0, "tpot": 25.5, "p99": True, "replicas": 3, "cost_per_hour": 2.5}
     answers |= {"release": "24.09", "runtime": "native", "engine_python": "/opt/venv/bin/python"}
     assert to_data(constraints(answers)) == answers
 

@@ -18,6 +18,7 @@ from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from tests.worded import noted, saying
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement
+from wizard.advise.pareto import Front, front
 from wizard.advise.reasons import change
 from wizard.advise.verdict import Verdict
 from wizard.catalog.recipes import Recipe
@@ -164,6 +165,10 @@ class FakeJourney:
         why = noted(f"The CPU serves. Advised for: {', '.join(chosen) or 'nothing'}.")
         first = replace(CHOICE, max_batch_size=constraints.users or 4, reasons=(why,))
         return Advice(True, (first, replace(first, max_seq_len=512)))
+
+    def pareto(self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None) -> Front:
+        self.constraints.append(constraints)
+        return front(host, facts, constraints)
 
     def plan(
         self,

@@ -258,6 +258,16 @@ def test_the_numbers_are_explained_and_asked_for_again(flow: Flow) -> None:
     terminal.leaves()
 
 
+def test_the_pareto_front_is_shown_and_asked_again(flow: Flow) -> None:
+    terminal = flow("model=demo")
+    terminal.sees(ADVICE)
+    terminal.types("6" + ENTER)
+    terminal.sees("Pareto front")
+    terminal.sees("probe --measure")
+    terminal.sees(ADVICE)
+    terminal.leaves()
+
+
 def test_all_choices_are_shown_when_requested() -> None:
     advice = Advice(True, tuple(replace(CHOICE, max_batch_size=users) for users in range(1, 12)))
     few, all_of_them = setup_options(advice, 8), setup_options(advice, 11)

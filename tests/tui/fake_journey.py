@@ -27,6 +27,7 @@ from tests.tui.values import (
 from tests.worded import saying
 from wizard.advise.advice import Advice, Choice, Constraints
 from wizard.advise.calibration import Calibration
+from wizard.advise.pareto import Front, front
 from wizard.advise.ranking import advise as real_advice
 from wizard.advise.verdict import Verdict
 from wizard.catalog.presets import Preset
@@ -178,6 +179,9 @@ class FakeJourney:
 
     def calibration(self, workspace: Workspace) -> Calibration:
         return self.past
+
+    def pareto(self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None) -> Front:
+        return front(host, facts, constraints)
 
     def advise(
         self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None

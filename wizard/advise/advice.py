@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from wizard.advise.reasons import Note, Reason, Remedy
@@ -45,6 +45,13 @@ class Constraints:
     """``native``, ``docker`` or ``podman``."""
     engine_python: str | None = None
     """Path of a Python that has the engine, so that none is installed; it is served natively."""
+    cost_per_hour: float | None = None
+    """What the whole machine costs per hour, in any currency; rules nothing out."""
+
+    @property
+    def restricts(self) -> bool:
+        """Whether any of them may rule a setup out."""
+        return replace(self, cost_per_hour=None) != Constraints()
 
 
 GATED = Note("gated")
@@ -91,7 +98,7 @@ class Offload:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Expected speed with its range and provider.
+    """Expected speed with its range and provider. In a choice it is that of all replicas together.
 
     Attributes:
         tpot_ms: Milliseconds between two tokens of a user.
@@ -126,6 +133,28 @@ class Speed:
     users: int | None = None
     isl: int | None = None
     osl: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a million output tokens take under the load of the choice's speed, the time for their prompts included.
+
+    Attributes:
+        per_hour: Rate of the whole machine, as given and in its currency; None if none was given.
+        per_million_tokens: Money for a million output tokens at that rate.
+        low: Lower end of its range: at the fast end of the speed.
+        high: Upper end of its range: at the slow end of the speed.
+        watts: Most that the GPUs of the choice draw together, by their power limits; None if unknown.
+        kwh_per_million_tokens: Most energy that these GPUs need for a million output tokens: ``watts`` at the slow end
+            of the speed.
+    """
+
+    per_hour: float | None = None
+    per_million_tokens: float | None = None
+    low: float | None = None
+    high: float | None = None
+    watts: float | None = None
+    kwh_per_million_tokens: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +231,8 @@ class Choice:
     """What the plan fetches; None only in plans from when choices did not say it."""
     offload: Offload | None = None
     """The split between a GPU and the host's memory; None if only one of them has the weights."""
+    cost: Cost | None = None
+    """None if neither a rate nor the GPUs' power limits are known."""
 
     @property
     def gpus(self) -> int:

@@ -369,4 +369,5 @@ def constraints(request: dict[str, Any]) -> Constraints:
         as_published=bool(request.get("checkpoint_as_published")),
         runtime=runtime,
         engine_python=text("engine_python"),
+        cost_per_hour=limit("cost_per_hour"),
     )

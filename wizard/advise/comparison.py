@@ -7,7 +7,7 @@ from collections.abc import Callable
 from wizard.advise.advice import Choice
 from wizard.advise.fit import LONGEST
 from wizard.advise.offload import IDLE_GPU
-from wizard.advise.reasons import Note, Reason, because
+from wizard.advise.reasons import Note, Param, Reason, because, load
 from wizard.advise.release import UNTRIED_CODE
 from wizard.advise.speed import UNMEASURED
 from wizard.catalog.speed import fit
@@ -85,7 +85,7 @@ def _precision(choice: Choice, first: Choice) -> Reason:
 
 
 def _slower(choice: Choice, first: Choice) -> Reason:
-    return because("slower", mine_ms=_tpot(choice), theirs_ms=_tpot(first))
+    return because("slower", **_paces(choice, first))
 
 
 WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
@@ -111,7 +111,7 @@ def _advantage(criterion: str | None, choice: Choice, first: Choice) -> Reason |
         return None
     mine, theirs = _tpot(choice), _tpot(first)
     if criterion not in ("pace", "speed") and mine and theirs and mine * 1.05 < theirs:
-        return because("faster", mine_ms=mine, theirs_ms=theirs)
+        return because("faster", **_paces(choice, first))
     if criterion != "gpus" and len(choice.devices) < len(first.devices):
         return because("fewer-gpus", count=len(choice.devices))
     if criterion != "room" and choice.max_seq_len > first.max_seq_len:
@@ -133,6 +133,20 @@ def _tpot(choice: Choice) -> float | None:
     return choice.speed.tpot_ms if choice.speed else None
 
 
+def _load(choice: Choice) -> Reason | None:
+    return load(choice.speed.users, choice.speed.isl, choice.speed.osl) if choice.speed else None
+
+
+def _paces(choice: Choice, first: Choice) -> dict[str, Param]:
+    """Both paces, each with its load."""
+    return {
+        "mine_ms": _tpot(choice),
+        "theirs_ms": _tpot(first),
+        "mine_load": _load(choice),
+        "theirs_load": _load(first),
+    }
+
+
 def _tokens(choice: Choice) -> Reason:
     known = choice.speed.throughput_tokens_per_s if choice.speed else None
-    return because("tokens", per_s=known and known * choice.replicas, copies=choice.replicas)
+    return because("tokens", per_s=known, copies=choice.replicas, load=_load(choice))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise import calibration, cpu_speed, engine_python, not_chat, service
+from wizard.advise import calibration, cost, cpu_speed, engine_python, not_chat, service
 from wizard.advise.advice import (
     GATED,
     NO_TEMPLATE,
@@ -138,9 +138,12 @@ def _candidates(
     fit = _fit(host, facts, constraints, replace(env, server_bytes=server), budget, stack)
     if isinstance(fit, Obstacle):
         return [], [rejection(facts, constraints, fit, stack)]
-    fit = replace(fit, speed=_speed(host, facts, fit, constraints, past))
+    speed = _speed(host, facts, fit, constraints, past)
+    fit = replace(fit, speed=speed, cost=cost.cost(speed, constraints.cost_per_hour, None))
     if slow := service.too_slow(fit.speed, constraints):
         return [], [rejection(facts, constraints, slow, stack)]
+    if short := service.shortened(facts, constraints, fit):
+        fit = replace(fit, warnings=(short, *fit.warnings))
     if host.is_here and past.rates_of(host) is None and on_cpu(stack).speed:
         fit = replace(fit, reasons=(*fit.reasons, Note("cpu-unmeasured")))
     return [calibration.corrected(fit, measured, server - env.server_bytes) if measured else fit], []
@@ -230,10 +233,12 @@ def _fit(
     users, engine = constraints.users or DEFAULT_USERS, on_cpu(stack)
     longest = longest_context(facts, engine, users=users, server_bytes=env.server_bytes, budget=budget)
     asked = constraints.max_len or service.request_tokens(constraints)
-    tokens = asked or min(facts.max_context or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
-    context = tokens if tokens <= longest else longest
-    if (asked and context < tokens) or context < min(LEAST_CONTEXT, tokens):
-        least = min(tokens, asked or LEAST_CONTEXT)
+    want = service.wanted(constraints)
+    usual = max(DEFAULT_CONTEXT, want.isl + want.osl)
+    tokens = asked or min(facts.max_context or usual, usual)
+    context = min(tokens, longest)
+    least = asked or max(min(LEAST_CONTEXT, tokens), service.least_tokens(constraints, tokens))
+    if context < least:
         return _too_large(facts, constraints, engine, env, budget, longest, least)
     needed = bill(facts, engine, users=users, context=context, server_bytes=env.server_bytes, budget=budget)
     if needed is None:

@@ -75,6 +75,7 @@ class Device:
         unified: Whether the memory is shared with the host.
         holders: Processes that use memory: ``python (pid 4242): 10.0 GiB``, as reasons.
         named: Number of GPUs requested, if more than a single machine has; the group is then one machine's.
+        watts: Power limit of a GPU, the highest of the group; None if that of any is unknown, and for MIG slices.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Device:
     unified: bool = False
     holders: tuple[Reason, ...] = field(default=())
     named: int | None = None
+    watts: float | None = None
 
 
 def devices(host: Host) -> list[Device]:
@@ -191,9 +193,17 @@ def _group(members: list[Gpu], links: tuple[GpuLink, ...]) -> Device:
         unified=first.memory_is_shared_with_host,
         holders=tuple(line for gpu in members for line in _holders(gpu, several=len(members) > 1)),
         named=named if named > len(members) else None,
+        watts=_watts(members),
     )
     kind, speed = _link(members, profile, links)
     return replace(made, link=kind, link_bytes_per_second=speed or made.link_bytes_per_second)
+
+
+def _watts(members: list[Gpu]) -> float | None:
+    """The highest power limit; None if any is unknown."""
+    limits = [gpu.power_limit_watts for gpu in members]
+    known = [limit for limit in limits if limit]
+    return max(known) if len(known) == len(limits) else None
 
 
 def _holders(gpu: Gpu, several: bool) -> list[Reason]:

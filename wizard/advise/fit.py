@@ -9,7 +9,7 @@ from wizard.advise import memory
 from wizard.advise.advice import Constraints, Memory
 from wizard.advise.devices import Device
 from wizard.advise.reasons import Obstacle, Remedy, because, change, do
-from wizard.advise.service import default_users, request_tokens, wanted
+from wizard.advise.service import default_users, goal_tokens, least_tokens
 from wizard.advise.setup import Setup
 from wizard.catalog.stacks import on_gpu
 from wizard.kernel.units import GIB, MIB
@@ -24,6 +24,8 @@ SPARE = 256 * MIB
 """Bytes left free on a GPU that other processes use as well."""
 LEAST = 2048
 """Tokens of prompt and answer below which a chat is not usable."""
+FEW = 2
+"""Minimum number of concurrent users for a full solution if no number was given."""
 LONGEST = 32_768
 """Maximum number of tokens offered by default: prompts beyond take minutes and are rare."""
 
@@ -72,26 +74,20 @@ def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, const
     def need(tokens: int) -> int:
         return memory.sequence_bytes(anatomy, setup, tokens, step)
 
-    least = constraints.max_len or max(min(limit, LEAST), request_tokens(constraints) or 0)
+    least = constraints.max_len or max(min(limit, LEAST), least_tokens(constraints, limit))
     if need(least) * (constraints.users or 1) > room(constraints.users or 1):
         return _too_large(facts, anatomy, device, setup, constraints, budget, least)
     free = room(users)
-    enough = max(least, min(limit, _goal_tokens(constraints)))
-    if constraints.max_len or need(enough) > room(1):  # not even one request of the goal fits
-        enough = least
-    if not constraints.users and need(enough) * users > free:  # the default number of users: fewer then
-        users = max(1, free // need(enough))
-    most = min(limit, max(LONGEST, enough))
-    length = constraints.max_len or _longest([*_STEPS, limit, enough], most, lambda n: need(n) * users <= free)
+    if not (constraints.users or constraints.max_len):  # the goal's requests are worth more than the default users
+        whole = max(least, min(limit, goal_tokens(constraints)))
+        users = min(users, max(FEW, free // need(whole)))
+    if need(least) * users > free:  # the default number of users: fewer then
+        users = max(1, free // need(least))
+    most = min(limit, max(LONGEST, least))
+    length = constraints.max_len or _longest([*_STEPS, limit, least], most, lambda n: need(n) * users <= free)
     bill = memory.bill(facts, anatomy, device, setup, users, length, budget)
     longest = max(length, min(limit, bill.kv_capacity_tokens // users))
     return Fit(bill, users, length, longest, share, cut=users < asked)
-
-
-def _goal_tokens(constraints: Constraints) -> int:
-    """Tokens of a request of the goal: a context below that serves it no more than none."""
-    want = wanted(constraints)
-    return want.isl + want.osl
 
 
 _STEPS = tuple(1 << power for power in range(11, 24))
@@ -161,7 +157,7 @@ def _too_large(
         for earlier in (*_STEPS, length)
         if earlier < length and memory.sequence_bytes(anatomy, setup, earlier, step) * users <= room
     ]
-    if fits:
+    if fits and (constraints.max_len or not least_tokens(constraints, length)):
         return Obstacle("context", why, (change(max_len=max(fits)),))
     if constraints.users and memory.sequence_bytes(anatomy, setup, length, step) <= room:
         most = room // memory.sequence_bytes(anatomy, setup, length, step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise import calibration, checkpoint, encoders, engine_python, memory, not_chat, rules, service
+from wizard.advise import calibration, checkpoint, cost, encoders, engine_python, memory, not_chat, rules, service
 from wizard.advise.advice import GATED, NO_TEMPLATE, Checkpoint, Choice, Constraints, Memory, Rejection
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LONGEST, Fit, fit
@@ -25,6 +25,8 @@ from wizard.probe.host import EnginePython, Host
 TRIED = ("none", "fp8", "nvfp4", "int4_awq")
 """Formats to try for an unquantized checkpoint: those that ready-made repositories use."""
 SPLITS = (1, 2, 4, 8, 16)
+STAGES = (1, 2, 4)
+"""Usual numbers of pipeline stages."""
 SIZES = ("memory", "context", "users")
 """Codes of obstacles that fewer bytes for each request can resolve."""
 WIDEST = 4
@@ -48,6 +50,7 @@ def candidates(
     choices: list[Choice] = []
     rejected: dict[tuple[str, str, str], Rejection] = {}
     for device in groups:
+        unused = () if constraints.max_gpus else tuple(service.unused(host, device, groups))
         releases: dict[tuple[str, str], Resolved | Obstacle] = {}
         for setup in _setups(facts, device, constraints, stacks):
             kind = (setup.stack, setup.quantization)
@@ -56,7 +59,7 @@ def candidates(
                     host, facts, device, setup, constraints.release, constraints.runtime, python
                 )
             made, why = _replicated(facts, device, setup, constraints, past, releases[kind])
-            choices += made
+            choices += [replace(choice, reasons=(*choice.reasons, *unused)) for choice in made]
             if why and not made:
                 key = (setup.stack, setup.quantization, why.code)
                 rejection = Rejection(*key[:2], setup.tp, setup.pp, why.code, why.reason, why.remedies)
@@ -107,16 +110,20 @@ def _worthwhile(choices: list[Choice], constraints: Constraints) -> list[Choice]
     """The choices without pipelines that were not requested and have no advantage.
 
     Those are no faster for a single user, serve no more tokens and have no more room than ranks on as many GPUs, or
-    than fewer stages of more ranks. `WIDEST` ranks over PCIe are not such an alternative.
+    than fewer stages of more ranks. `WIDEST` ranks over PCIe are not such an alternative. Other numbers of stages than
+    `STAGES` are only for room that no other setup has.
     """
 
     def better(other: Choice, choice: Choice) -> bool:
         like = (other.stack, other.quantization) == (choice.stack, choice.quantization)
-        if not like or other.pp >= choice.pp or other.tp * other.pp != choice.tp * choice.pp or wide(other):
+        room = other.users >= choice.users and other.max_seq_len >= choice.max_seq_len
+        if like and choice.pp not in STAGES and other.pp in STAGES:
+            return room
+        if not like or other.pp >= choice.pp or other.gpus != choice.gpus or wide(other):
             return False
         if not (choice.speed and other.speed and choice.speed.tpot_ms and other.speed.tpot_ms):
             return False
-        tokens = [each.speed.throughput_tokens_per_s or 0 for each in (choice, other) if each.speed]
+        tokens = [(each.speed.throughput_tokens_per_s or 0) / each.replicas for each in (choice, other) if each.speed]
         room = other.max_batch_size >= choice.max_batch_size and other.max_seq_len >= choice.max_seq_len
         return other.speed.tpot_ms <= choice.speed.tpot_ms and tokens[1] >= tokens[0] and room
 
@@ -188,11 +195,15 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
 
 
 def _stages(facts: ModelFacts, device: Device, stack: str, tp: int, there: int) -> tuple[int, ...]:
-    """Pipeline stages to try: only without NVLink, where they transfer less over the links than ranks do."""
+    """Pipeline stages to try: without NVLink, where they transfer less over the links than ranks do; and as many as use
+    all GPUs if their number is no power of two, because layers can be dealt out unevenly, unlike heads.
+    """
     layers = facts.layers or 0
-    if device.link == "nvlink" or device.mig or on_gpu(stack).splits.stages == "none":
+    if device.mig or on_gpu(stack).splits.stages == "none":
         return (1,)
-    can = [pp for pp in (2, 4) if tp * pp <= there and pp <= layers]
+    can = [pp for pp in STAGES[1:] if tp * pp <= there and pp <= layers and device.link != "nvlink"]
+    if (rest := there // tp) not in (0, *SPLITS) and rest <= layers:
+        can.append(rest)
     return (1, *(pp for pp in can if on_gpu(stack).splits.stages != "even" or layers % pp == 0))
 
 
@@ -238,6 +249,7 @@ def _choice(
     load = service.load_of(constraints, best.users, best.length)
     tokens = best.memory.kv_capacity_tokens
     speed = estimate(facts, device, setup, load, tokens, release.engine_version) if half else None
+    speed = service.together(speed, setup.replicas)
     if isinstance(fetched, Obstacle):
         return fetched
     if why := service.too_slow(speed, constraints):
@@ -273,7 +285,10 @@ def _choice(
         environment=release.environment,
         engine_version=release.engine_version,
         checkpoint=fetched,
+        cost=cost.cost(speed, constraints.cost_per_hour, device.watts and device.watts * setup.gpus * setup.replicas),
     )
+    if short := service.shortened(facts, constraints, choice):
+        choice = replace(choice, warnings=(short, *choice.warnings))
     if measured is None:
         return choice
     users = best.users

@@ -24,7 +24,7 @@ from wizard.advise.speed import Load
 from wizard.catalog.stacks import facts as stack_facts
 from wizard.kernel.errors import InfeasibleError, UsageError
 from wizard.kernel.extras import install
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
@@ -267,6 +267,16 @@ def text(estimate: Speed, load: Load) -> str:
         lines.append(first)
     if estimate.bound is not None:
         lines.append(tr(BOUNDS[estimate.bound]))
+    lines.append(
+        ntr(
+            "Load: {users:,} user, {isl:,} tokens in, {osl:,} out.",
+            "Load: {users:,} concurrent users, {isl:,} tokens in, {osl:,} out.",
+            load.users,
+            users=load.users,
+            isl=load.isl,
+            osl=load.osl,
+        )
+    )
     lines.append(
         tr(
             "Source: {provider}; confidence: {confidence}.",

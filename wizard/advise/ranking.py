@@ -11,7 +11,7 @@ from wizard.advise import engines, gpu, nearest, not_chat, offload, rules, servi
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.advise.comparison import behind, idle_gpu, limit, uncertain, untested
-from wizard.advise.fit import LONGEST
+from wizard.advise.fit import FEW, LONGEST
 from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
 from wizard.catalog import stacks
 from wizard.kernel.errors import InfeasibleError
@@ -22,8 +22,6 @@ CRAMPED = 2048
 """Tokens of prompt and answer below which a chat soon drops messages."""
 NOTICED = 1.25
 """Ratio of two paces from which on they differ: more than the range of a good estimate (profiles/speed.toml)."""
-FEW = 2
-"""Minimum number of concurrent users for a full solution if no number was given."""
 HEAVY = 2_000_000_000
 """Parameters of a token from which on it counts how many bits they have: at 8 bits a memory that reads 31 GB/s (the one
 of ``[cpu.speed]``) takes 65 ms, and half as long at 4.
@@ -45,10 +43,10 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
     """
     if not host.is_here:
         past = NOTHING
-    choices, rejections = _candidates(host, facts, constraints, past)
+    choices, rejections = candidates(host, facts, constraints, past)
     if not choices:
         nearest_setup = _with_nearest(host, facts, constraints, rejections, past)
-        if constraints == Constraints():  # otherwise an option may be the cause
+        if not constraints.restricts:  # otherwise an option may be the cause
             nearest_setup = nearest.with_models(host, facts, nearest_setup)
         return Advice(False, rejections=tuple(nearest_setup))
     notes = {stack: engines.notes(stack, facts) for stack in {choice.stack for choice in choices}}
@@ -71,9 +69,10 @@ def recommended(advice: Advice) -> Choice:
     return advice.choices[0]
 
 
-def _candidates(
+def candidates(
     host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration
 ) -> tuple[list[Choice], list[Rejection]]:
+    """All choices with every stack, unranked, and why others were rejected."""
     if constraints.stack and constraints.stack not in stacks.names():
         why, split = because("no-stack", stack=constraints.stack), (constraints.tp or 1, constraints.pp or 1)
         remedies = (do("choose", names=tuple(stacks.names())),)
@@ -147,9 +146,6 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
     def room(choice: Choice) -> int:
         return -(min(choice.max_seq_len, most).bit_length())
 
-    def quality(choice: Choice) -> int:
-        return PRECISION.get(choice.quantization or "none", 5)
-
     def last(choice: Choice) -> tuple[Any, ...]:
         return (room(choice), gpu.waits(choice), _pace(choice), *_used(choice), tpot(choice))
 
@@ -162,7 +158,7 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
         return (*need, *last(choice))
 
     def throughput(choice: Choice) -> tuple[Any, ...]:
-        tokens = (choice.speed.throughput_tokens_per_s or 0) * choice.replicas if choice.speed else 0
+        tokens = choice.speed.throughput_tokens_per_s or 0 if choice.speed else 0
         return (cramped(choice), gpu.wide(choice), -round(tokens), _steps(choice), _gpus(choice))
 
     def best(choice: Choice) -> tuple[Any, ...]:
@@ -175,6 +171,11 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
 
     by_goal = {"throughput": throughput, "quality": best, "smallest": smallest}.get(constraints.goal, chat)
     return lambda choice: (idle_gpu(choice), (untested(choice), uncertain(choice)), *by_goal(choice))
+
+
+def quality(choice: Choice) -> int:
+    """How much of the model's quality its format loses: less is better."""
+    return PRECISION.get(choice.quantization or "none", 5)
 
 
 def _tpot(choice: Choice) -> float:
@@ -253,7 +254,7 @@ RELAX_ORDER = (
 
 CAUSES = {
     "max_len": ("context", "trained-context", "memory"),
-    "users": ("users", "memory", "ttft", "tpot"),
+    "users": ("users", "memory", "context", "ttft", "tpot"),
     "isl": ("context", "trained-context", "memory", "ttft"),
     "osl": ("context", "trained-context", "memory"),
     "p99": ("ttft", "tpot"),
@@ -296,8 +297,10 @@ def _with_nearest(
     for name in RELAX_ORDER:
         if getattr(constraints, name) == getattr(nothing, name):
             continue
+        if name in ("ttft", "tpot") and not any(rejection.code == name for rejection in rejections):
+            continue  # it is not the limit that is missed: without it, shorter requests would be served
         others = replace(constraints, **{name: getattr(nothing, name)})
-        choices, _ = _candidates(host, facts, others, past)
+        choices, _ = candidates(host, facts, others, past)
         if choices:
             remedies = (_instead(name, constraints, others, facts, choices, rejections),)
             cause = next((rejection for rejection in rejections if rejection.code in CAUSES[name]), None)

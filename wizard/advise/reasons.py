@@ -91,6 +91,11 @@ def because(code: str, /, **params: Param) -> Reason:
     return Reason(code, params)
 
 
+def load(users: int | None, isl: int | None, osl: int | None) -> Reason | None:
+    """The load that a speed is for, as a parameter of a sentence; None if it is unknown."""
+    return because("load", users=users, isl=isl, osl=osl) if users and isl and osl else None
+
+
 def change(**changes: Setting) -> Remedy:
     """A remedy that sets options."""
     return Remedy(OPTIONS, changes)

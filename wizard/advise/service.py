@@ -16,6 +16,7 @@ from wizard.catalog.goals import Goal, goal
 from wizard.catalog.releases import version
 from wizard.catalog.stacks import on_gpu
 from wizard.model.facts import ModelFacts
+from wizard.probe.host import Host
 
 FELT_MS = 10.0
 """Milliseconds per token (100 tokens/s) below which more GPUs are not felt: an answer of a page takes five seconds."""
@@ -45,6 +46,22 @@ def request_tokens(constraints: Constraints) -> int | None:
     """Tokens of a request whose prompt or answer the user gave; None if neither was."""
     if constraints.isl is None and constraints.osl is None:
         return None
+    return goal_tokens(constraints)
+
+
+def least_tokens(constraints: Constraints, most: int) -> int:
+    """Tokens of a request that has to fit; 0 if any length will do.
+
+    It has the user's lengths, or with a limit of the user's (``--ttft``, ``--tpot``) those of the goal, up to ``most``
+    that the model was trained for: a limit that only shorter requests meet is not met.
+    """
+    if given := request_tokens(constraints):
+        return given
+    return min(most, goal_tokens(constraints)) if constraints.ttft or constraints.tpot else 0
+
+
+def goal_tokens(constraints: Constraints) -> int:
+    """Tokens of a request of the goal, with the user's own lengths."""
     want = wanted(constraints)
     return want.isl + want.osl
 
@@ -71,6 +88,38 @@ def load_of(constraints: Constraints, users: int, length: int) -> Load:
     want = wanted(constraints)
     isl = max(1, min(want.isl, length - want.osl if length > 2 * want.osl else length * 3 // 4))
     return Load(users, isl, max(1, min(want.osl, length - isl)))
+
+
+def shortened(facts: ModelFacts, constraints: Constraints, choice: Choice) -> Note | None:
+    """The warning that the figures of ``choice`` are for shorter requests than the goal stands for; None if not."""
+    want, length = wanted(constraints), choice.max_seq_len
+    load, need = load_of(constraints, choice.users, length), want.isl + want.osl
+    full = load.isl + load.osl >= need
+    fits = constraints.max_len or (facts.max_context and length >= facts.max_context)
+    if full or (fits and choice.speed is None):  # without a speed, only less room than expected is worth a warning
+        return None
+    if constraints.max_len:
+        why = because("shorter-asked", tokens=constraints.max_len)
+    elif fits:
+        why = because("shorter-trained", tokens=facts.max_context)
+    else:
+        fitting = choice.memory.kv_capacity_tokens // need * choice.replicas
+        why = because("shorter-memory", tokens=length, users=choice.users, fitting=fitting)
+    lengths = {"isl": load.isl, "osl": load.osl, "goal_isl": want.isl, "goal_osl": want.osl}
+    return Note("shorter-requests", {"goal": constraints.goal, "why": why, **lengths})
+
+
+def together(speed: Speed | None, replicas: int) -> Speed | None:
+    """The speed of ``replicas`` replicas that share the users, from that of one with its share of them."""
+    if speed is None or replicas == 1:
+        return speed
+    tokens, users, served = speed.throughput_tokens_per_s, speed.users, speed.served
+    return replace(
+        speed,
+        throughput_tokens_per_s=tokens and tokens * replicas,
+        users=users and users * replicas,
+        served=served and served * replicas,
+    )
 
 
 def paces(speed: Speed, constraints: Constraints) -> tuple[float | None, float | None]:
@@ -179,3 +228,20 @@ def idle(constraints: Constraints, device: Device, setup: Setup, release: Resolv
     else:
         why = because("idle-rest", gpus=setup.gpus)
     return Note("idle", {"count": left, "gpus": len(device.indices), "gpu": device.name, "why": why})
+
+
+def unused(host: Host, device: Device, groups: list[Device]) -> Iterator[Note]:
+    """Why GPUs outside the group of a setup stay free: other kinds, busy ones, and those that NVML cannot describe."""
+    for other in groups:
+        if other is device:
+            continue
+        why = because("idle-kind")
+        if other.name == device.name and not other.mig:
+            why = because("idle-busy", holders=other.holders or device.holders)
+        count = len(other.indices)
+        yield Note("idle", {"count": count, "gpus": count, "gpu": other.name, "why": why})
+    known = {index for group in groups for index in group.indices}
+    for gpu in host.gpus:
+        if gpu.index not in known:
+            why = because("idle-no-slice") if gpu.mig_enabled else because("idle-unknown")
+            yield Note("idle", {"count": 1, "gpus": 1, "gpu": gpu.name, "why": why})

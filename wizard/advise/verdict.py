@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wizard.advise.advice import Advice, Choice, Rejection
-from wizard.advise.reasons import Reason, because
+from wizard.advise.reasons import Reason, because, load
 from wizard.catalog.goals import DEFAULT_USERS
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
@@ -59,8 +59,9 @@ def _roomy(choice: Choice, facts: ModelFacts) -> bool:
 
 
 def _pace(choice: Choice) -> Reason:
-    tpot = choice.speed.tpot_ms if choice.speed else None
-    return because("served", gpus=len(choice.devices) or None, tpot_ms=tpot)
+    speed = choice.speed
+    asked = load(speed.users, speed.isl, speed.osl) if speed else None
+    return because("served", gpus=len(choice.devices) or None, tpot_ms=speed.tpot_ms if speed else None, load=asked)
 
 
 def _refused(host: Host, facts: ModelFacts, why: Rejection) -> Reason:

@@ -200,6 +200,8 @@ def _add_stages(commands: Commands) -> None:
     advise.add_argument("ref", nargs="?", metavar="MODEL", help=bare)
     advise.add_argument("--top", type=whole, default=None, metavar="N", help=tr("show only the best N choices"))
     advise.add_argument("--explain", action="store_true", help=tr("show the formula and source of each number"))
+    pareto = tr("show the setups on the Pareto front of speed per user and throughput, each with its load")
+    advise.add_argument("--pareto", action="store_true", help=pareto)
     advise.add_argument(
         "--cases", metavar="FILE", help=tr("instead of MODEL: machines, models and requests from a YAML file")
     )

@@ -112,6 +112,8 @@ def advise(arguments: argparse.Namespace) -> int:
     if arguments.cases and arguments.ref:
         todo = tr("Pass one: `triton-wizard advise MODEL`, or --cases FILE.yaml.")
         raise UsageError("TW-U08", tr("both a model and a cases file were given"), todo)
+    if arguments.pareto:
+        return _pareto(arguments)
     if arguments.cases:
         return _cases(arguments)
     if arguments.ref is None:
@@ -141,6 +143,29 @@ def _models(arguments: argparse.Namespace) -> int:
     else:
         print(models_text(models if arguments.top is None else shortened(models, arguments.top), fit(arguments)))
     return 0
+
+
+def _pareto(arguments: argparse.Namespace) -> int:
+    """The Pareto front instead of the recommendation."""
+    from wizard import journey
+    from wizard.cli.walk import walked
+    from wizard.flow.effects import MakePlan
+    from wizard.flow.known import known, there
+    from wizard.kernel.errors import InfeasibleError
+    from wizard.plan.questions import constraints
+
+    if arguments.cases or arguments.top or arguments.explain:
+        raise UsageError("TW-U08", tr("--pareto excludes --cases, --top and --explain"), tr("Omit them."))
+    state = walked(arguments, MakePlan)
+    past = journey.calibration(workspace_of(arguments))
+    front = journey.pareto(there(state.host), there(state.facts), constraints(known(state)), past)
+    if arguments.json:
+        print_json(front)
+    else:
+        from wizard.prompts.value_text import pareto_text
+
+        print(pareto_text(front, fit=fit(arguments)))
+    return InfeasibleError.exit_code if front.rejections else 0
 
 
 def _cases(arguments: argparse.Namespace) -> int:

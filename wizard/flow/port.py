@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice, Constraints
     from wizard.advise.calibration import Calibration
+    from wizard.advise.pareto import Front
     from wizard.catalog.presets import Preset
     from wizard.catalog.recipes import Recipe
     from wizard.chat.chunk import Chunk
@@ -55,6 +56,10 @@ class JourneyPort(Protocol):
     def advise(  # noqa: D102
         self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
     ) -> Advice: ...
+
+    def pareto(  # noqa: D102
+        self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
+    ) -> Front: ...
 
     def plan(  # noqa: D102
         self,

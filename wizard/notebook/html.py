@@ -12,6 +12,7 @@ from wizard.advise import calibration, refusals
 from wizard.advise.advice import Advice, Choice, Memory
 from wizard.advise.calibration import Measurement
 from wizard.advise.comparison import BEHIND, LIMIT
+from wizard.advise.pareto import Front
 from wizard.advise.reasons import Note
 from wizard.chat.conversation import Stats
 from wizard.chat.report import figures
@@ -24,9 +25,11 @@ from wizard.plan.summary import cost, model_line, takes
 from wizard.probe.host import Host
 from wizard.probe.report import brief
 from wizard.serve.status import STATES, Status
-from wizard.texts import advise, reasons, remedies, report
+from wizard.texts import advise, pareto, reasons, remedies, report
 from wizard.texts.figure import Figure
 
+PLOT = (90, 20)
+"""Columns and lines of a plot."""
 SHOWN = 8
 """Number of visible choices; the others are folded."""
 MUTED = "opacity:.7"
@@ -85,6 +88,17 @@ def advice_html(advice: Advice) -> str:
     return f"<div>{''.join(parts)}{refused}</div>"
 
 
+def pareto_html(front: Front) -> str:
+    """The Pareto front: its plot, its points in a table, and what is not among them."""
+    head, setups = [f"<b>{text(title)}</b>" for title in pareto.head(front)], pareto.setups(front).items()
+    rows = _row(head) + "".join(_row([text(cell) for cell in row]) for row in pareto.rows(front))
+    drawn = "\n".join(pareto.plot(front, *PLOT))
+    shown = f"<pre>{text(drawn)}</pre>{_grid(rows)}{_table([(letter, name) for name, letter in setups])}"
+    lines = "".join(f"<div>{text(line)}</div>" for line in pareto.remarks(front))
+    refused = "".join(_refusal(refusal) for refusal in refusals.grouped(front.rejections))
+    return f"<div>{text(pareto.heading(front))}{shown if front.points else ''}{lines}{refused}</div>"
+
+
 def choice_html(choice: Choice) -> str:
     """A single choice."""
     return f"<div>{_choice(choice, best=True, recommended=False)}</div>"
@@ -95,6 +109,7 @@ def _choice(choice: Choice, *, best: bool, recommended: bool = True) -> str:
     expected = report.speed_sentence(choice.speed)
     details = (
         tr("Expected: {speed}", speed=expected) if expected else "",
+        *report.cost_sentences(choice),
         report.reason(choice, LIMIT),
         report.reason(choice, BEHIND),
     )

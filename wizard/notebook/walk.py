@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from wizard.flow.effects import Advise, Effect, Inspect, MakePlan, RunPlan
-from wizard.flow.known import there
+from wizard.flow.known import known, there
 from wizard.flow.perform import unattended
 from wizard.flow.values import Stage, State
 from wizard.kernel.paths import Workspace, suggest_name
@@ -17,6 +17,7 @@ from wizard.notebook.values import Figures
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice
+    from wizard.advise.pareto import Front
     from wizard.flow.port import JourneyPort
     from wizard.model.facts import ModelFacts
     from wizard.notebook.background import Background
@@ -77,6 +78,18 @@ class Walk:
         given = {**self._constraints, **options}
         options_checked(given)
         return there(self._walk("advice", MakePlan, given=self._given(given), plan=None).advice)
+
+    def pareto(self, **options: Any) -> Front:
+        """The setups that no other exceeds in both speed per user and throughput, each with its load.
+
+        Args:
+            **options: As in `advise`.
+        """
+        from wizard.plan.questions import constraints
+
+        self.advise(**options)
+        state, past = self._state, self._journey.calibration(self.workspace)
+        return self._journey.pareto(there(state.host), there(state.facts), constraints(known(state)), past)
 
     def _given(self, constraints: Mapping[str, Any]) -> dict[str, Any]:
         return {"model": self.ref, "name": self.name, **constraints}

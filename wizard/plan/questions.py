@@ -341,6 +341,15 @@ ENGINE_PYTHON = Question(
         "install the engine."
     ),
 )
+COST_PER_HOUR = Question(
+    "cost_per_hour",
+    "float",
+    mark("Cost of the whole machine per hour"),
+    "--cost-per-hour",
+    otherwise=mark("no costs are shown"),
+    validate=between(0.000001, 1_000_000),
+    help=mark("In any currency. Shows what a million output tokens cost at the estimated throughput."),
+)
 HF_TOKEN = Question(
     "hf_token",
     "secret",
@@ -420,7 +429,7 @@ CONSTRAINTS = (GOAL, USERS, MAX_LEN)
 """Constraints for all users."""
 SETUP = (
     *(QUANTIZATION, TP, PP, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION, AS_PUBLISHED, RELEASE),
-    *(RUNTIME, ENGINE_PYTHON, REPLICAS, ISL, OSL, TTFT, TPOT, P99),
+    *(RUNTIME, ENGINE_PYTHON, REPLICAS, ISL, OSL, TTFT, TPOT, P99, COST_PER_HOUR),
 )
 """Constraints for experts. A given value is never changed, only rejected."""
 SERVER = (NAME, HTTP_PORT)

@@ -23,7 +23,7 @@ from wizard.kernel.program import command, pasteable
 from wizard.kernel.text import one_line
 from wizard.plan.answers import answers_file, load_answers, save_answers
 from wizard.plan.explanation import of_stage
-from wizard.plan.questions import CHAT, HF_TOKEN, SERVER, Answers, Question
+from wizard.plan.questions import CHAT, HF_TOKEN, SERVER, Answers, Question, constraints
 from wizard.plan.workshop import pinned_words
 from wizard.prompts import ask as asking
 from wizard.prompts import value_text
@@ -205,6 +205,10 @@ class Flow:
                 return Back("model")
             if picked == "why":
                 say(f"\n{value_text.figures_text(figures(host, facts, advice.choices[0]), value_text.aloud)}")
+            elif picked == "pareto":
+                past = self.journey.calibration(self.workspace)
+                front = self.journey.pareto(host, facts, constraints(known(self.state)), past)
+                say(f"\n{value_text.pareto_text(front, value_text.aloud)}")
             elif picked == "all":
                 self._top = len(advice.choices)
             elif picked == "change":

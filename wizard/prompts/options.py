@@ -18,7 +18,7 @@ from wizard.prompts.value_text import Fit
 from wizard.texts import reasons, remedies, report
 from wizard.texts.advise import verdict
 
-Other: TypeAlias = Literal["all", "why", "nearest", "change", "model"]
+Other: TypeAlias = Literal["all", "why", "pareto", "nearest", "change", "model"]
 """An option other than a choice."""
 
 
@@ -39,7 +39,9 @@ def setup_options(advice: Advice, top: int, *, pinned: bool = False) -> list[tup
     options.append((tr("Change constraints: users, context length, format, GPUs ..."), "change"))
     if not pinned:
         options.append((tr("Another model"), "model"))
-    return [*options, (tr("Explain figures"), "why")] if choices else options
+    if not choices:
+        return options
+    return [*options, (tr("Explain figures"), "why"), (tr("Speed per user and throughput"), "pareto")]
 
 
 def now(question: Question, known: Mapping[str, object]) -> str:

@@ -14,6 +14,7 @@ from wizard.advise import refusals
 from wizard.advise.advice import Advice, Choice, Memory
 from wizard.advise.calibration import Measurement, rows
 from wizard.advise.comparison import LIMIT
+from wizard.advise.pareto import Front
 from wizard.advise.reasons import Note
 from wizard.catalog.explanations import Part
 from wizard.catalog.workshops import Workshop
@@ -28,11 +29,13 @@ from wizard.probe.host import Host
 from wizard.probe.report import brief
 from wizard.prompts.speech import spoken
 from wizard.serve.status import STATES, Status
-from wizard.texts import advise, reasons, remedies, report
+from wizard.texts import advise, pareto, reasons, remedies, report
 from wizard.texts.explain import Figure
 
 TOP = 8
 """Default number of choices to show."""
+PLOT = (76, 16)
+"""Columns and lines of a plot."""
 MARKS = {"weights": "#", "cache": "=", "activations": "+", "overhead": "o", "left": ".", "excess": "!"}
 """Characters of the memory bar by type of part."""
 
@@ -99,10 +102,14 @@ def advice_text(
     if not advice.feasible:
         parts += ["", fit(tr("No supported configuration can serve this model on this machine as requested."))]
     for refusal in refusals.grouped(advice.rejections) if top != 1 or not advice.feasible else ():
-        parts += ["", fit(tr("Not possible: {ways}", ways=advise.setups(refusal)), "  ", first="")]
-        remedy = remedies.text(refusal.remedies, flags=not interactive)
-        parts += [fit(reasons.text(refusal.reason), "  "), fit(f"→ {remedy}", "    ", first="  ")]
+        parts += _refusal(refusal, fit)
     return "\n".join(parts)
+
+
+def _refusal(refusal: refusals.Refusal, fit: Fit) -> list[str]:
+    remedy = remedies.text(refusal.remedies, flags=fit is not aloud)
+    heading = fit(tr("Not possible: {ways}", ways=advise.setups(refusal)), "  ", first="")
+    return ["", heading, fit(reasons.text(refusal.reason), "  "), fit(f"→ {remedy}", "    ", first="  ")]
 
 
 def _row(choice: Choice) -> str:
@@ -116,12 +123,33 @@ def choice_text(choice: Choice, fit: Fit = wrapped) -> str:
     parts = [memory_text(choice, fit)]
     if speed := report.speed_sentence(choice.speed):
         parts.append(fit(tr("Expected: {speed}", speed=speed), "  ", first=""))
+    parts += [fit(sentence, "  ", first="") for sentence in report.cost_sentences(choice)]
     if limit := report.reason(choice, LIMIT):
         parts.append(fit(limit, "  ", first=""))
     if why := report.choice_reasons(choice):
         parts.append(f"{tr('Why:')}\n{_notes(why, fit)}")
     if choice.warnings:
         parts.append(f"{tr('Note:')}\n{_notes(choice.warnings, fit)}")
+    return "\n".join(parts)
+
+
+def pareto_text(front: Front, fit: Fit = wrapped) -> str:
+    """The Pareto front: a plot, its points in a table, and what is not among them.
+
+    Args:
+        front: The front.
+        fit: Wraps a text; for screen readers each point is a sentence.
+    """
+    parts = [fit(pareto.heading(front))]
+    if front.points and fit is aloud:
+        parts += [fit(sentence, "    ", first="  - ") for sentence in pareto.sentences(front)]
+    elif front.points:
+        names = table([(letter, name) for name, letter in pareto.setups(front).items()], indent="  ")
+        points = table([pareto.head(front), *pareto.rows(front)], indent="  ")
+        parts += ["", *pareto.plot(front, min(PLOT[0], columns() - 2), PLOT[1]), "", points, "", names]
+    parts += [fit(remark, "  ", first="") for remark in pareto.remarks(front)]
+    for refusal in refusals.grouped(front.rejections):
+        parts += _refusal(refusal, fit)
     return "\n".join(parts)
 
 

@@ -65,6 +65,7 @@ def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]
         *_cache(anatomy, device, setup, choice),
         *_beside(anatomy, device, setup, choice),
         *explain_speed.figures(facts, device, setup, choice),
+        *explain_speed.costs(choice),
     )
 
 

@@ -30,8 +30,8 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
     k, todo = known.coefficients, speed.work(facts, anatomy, rates, setup)
     if not (estimate.users and estimate.isl and estimate.osl):
         return
-    load = speed.Load(estimate.users, estimate.isl, estimate.osl)
-    users = estimate.served or load.users
+    load = speed.Load(estimate.users // choice.replicas, estimate.isl, estimate.osl)  # of one replica
+    users = (estimate.served or estimate.users) // choice.replicas
     fitted = tr("coefficients from profiles/speed.toml: {source}", source=known.source)
 
     def step(context: float) -> speed.Step:
@@ -55,6 +55,8 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
         isl=load.isl,
         osl=load.osl,
     )
+    if choice.replicas > 1:
+        source = tr("each of {count} replicas: {source}", count=choice.replicas, source=source)
     yield Figure(tr("Inter-token latency"), estimate.tpot_ms, "ms", formula, source)
     yield from _rates(choice, load, speed.certainty(known, anatomy, device, setup, choice.engine_version)[1], fitted)
     if estimate.ttft_low_ms and estimate.ttft_high_ms:
@@ -71,13 +73,15 @@ def _step(empty: speed.Step, plain: speed.Step) -> str:
     if plain.seconds == plain.launch:
         return tr("{ms:.3f} ms to launch each kernel separately", ms=plain.launch * 1e3)
     weights, linear = empty.memory * 1e3, plain.compute * 1e3
+    cached, links = plain.memory * 1e3 - weights, plain.interconnect * 1e3
+    launches = plain.seconds * 1e3 - max(weights, linear) - cached - links  # `Step.launch` may be that of eager kernels
     parts = [
         tr("max({weights:.3f} weights, {linear:.3f} multiplications)", weights=weights, linear=linear),
-        tr("{ms:.3f} KV cache", ms=plain.memory * 1e3 - weights),
-        tr("{ms:.3f} kernel launches", ms=plain.launch * 1e3),
+        tr("{ms:.3f} KV cache", ms=cached),
+        tr("{ms:.3f} kernel launches", ms=launches),
     ]
     if plain.interconnect:
-        parts.append(tr("{ms:.3f} links between the GPUs", ms=plain.interconnect * 1e3))
+        parts.append(tr("{ms:.3f} links between the GPUs", ms=links))
     return " + ".join(parts)
 
 
@@ -107,4 +111,23 @@ def _rates(choice: Choice, load: speed.Load, spread: float, source: str) -> Iter
             "tokens/s",
             formula,
             tr("all answers, each with its prompt: TTFT, then the inter-token latency"),
+        )
+
+
+def costs(choice: Choice) -> Iterator[Figure]:
+    """Money and energy for a million output tokens, at the load of the speed."""
+    cost, speed = choice.cost, choice.speed
+    if cost is None or speed is None or not speed.throughput_tokens_per_s or not speed.tpot_ms:
+        return
+    per_hour = f"({speed.throughput_tokens_per_s:.6f} × 3,600)"
+    if cost.per_hour is not None and cost.per_million_tokens is not None:
+        source = tr("the rate that you gave for the whole machine; tokens in total, per second")
+        formula = f"{cost.per_hour:g} × 1,000,000 ÷ {per_hour}"
+        yield Figure(tr("Cost of a million output tokens"), cost.per_million_tokens, "", formula, source)
+    if cost.watts is not None and cost.kwh_per_million_tokens is not None:
+        slow = f"{speed.high or speed.tpot_ms:.3f} ÷ {speed.tpot_ms:.3f}"
+        formula = f"{cost.watts / 1000:g} kW × 1,000,000 ÷ {per_hour} × {slow}"
+        source = tr("the power limits of the GPUs, as NVML reports them; at the slow end of the range")
+        yield Figure(
+            tr("Energy for a million output tokens, at most"), cost.kwh_per_million_tokens, "kWh", formula, source
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from wizard.kernel.language import mark, tr
 from wizard.kernel.units import size
+from wizard.texts.units import money
 
 UNITS = {
     "bytes": mark("bytes"),
@@ -13,6 +14,8 @@ UNITS = {
     "ms": "ms",
     "tokens/s": mark("tokens/s"),
     "parameters": mark("parameters"),
+    "kWh": "kWh",
+    "": "",
 }
 """Display name of `Figure.unit`."""
 
@@ -24,7 +27,7 @@ class Figure:
     Attributes:
         name: Its name.
         value: Its value in ``unit``.
-        unit: ``bytes``, ``tokens``, ``ms``, ``tokens/s``, ``parameters``.
+        unit: ``bytes``, ``tokens``, ``ms``, ``tokens/s``, ``parameters``, ``kWh``; empty for money.
         formula: The formula, with the numbers written out.
         source: Source of the numbers.
     """
@@ -40,4 +43,6 @@ class Figure:
         """The value as text: ``81,920 bytes (80 KiB)``."""
         if self.unit == "bytes":
             return tr("{value:,.0f} bytes ({size})", value=self.value, size=size(int(self.value)))
+        if self.unit in ("", "kWh"):
+            return f"{money(self.value)} {self.unit}".rstrip()
         return f"{self.value:,.{0 if self.unit in ('tokens', 'parameters') else 2}f} {tr(UNITS[self.unit])}"

@@ -9,6 +9,7 @@ from wizard.advise.formats import FORMATS
 from wizard.advise.reasons import Param, Reason
 from wizard.kernel.language import join, mark, ntr, tr
 from wizard.kernel.units import count, size
+from wizard.texts import units
 from wizard.texts.table import Fields, Text
 from wizard.texts.units import gpus, rate, room, users
 
@@ -217,6 +218,20 @@ def _users_cut(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     return (tr("Planned for {users} users, not {wanted}, so that more layers fit on the GPU.", **fields),)
 
 
+def _idle(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    count = _whole(params["count"])
+    if params["count"] == params["gpus"]:
+        return (ntr("{count} × {gpu} stays free: {why}.", "{count} × {gpu} stay free: {why}.", count, **fields),)
+    return (
+        ntr(
+            "{count} of {gpus} × {gpu} stays free: {why}.",
+            "{count} of {gpus} × {gpu} stay free: {why}.",
+            count,
+            **fields,
+        ),
+    )
+
+
 NOTES: dict[str, Text] = {
     "gated": mark("The model is gated: accept its license on its page, then log in with `hf auth login`."),
     "no-template": mark("The model has no chat template: it continues text instead of answering."),
@@ -231,11 +246,14 @@ NOTES: dict[str, Text] = {
             **{**fields, "link": tr(LINKS[str(params["link"])])},
         ),
     ),
-    "replicas": mark(
-        "{replicas} replicas, each on {gpus} of the GPUs and with room for {users} users, share the requests; all have "
-        "the same address."
+    "replicas": lambda params, fields: (
+        tr(
+            "{replicas} replicas share the requests, each on {gpus} and with room for {people}; all have the same "
+            "address.",
+            **{**fields, "gpus": gpus(params["gpus"]), "people": users(params["users"])},
+        ),
     ),
-    "idle": mark("{count} of {gpus} × {gpu} stay free: {why}."),
+    "idle": _idle,
     "context": mark(
         "{users:,} × {length:,} tokens need {need} of KV cache; {cache} is available, enough for {tokens:,} "
         "tokens ({longest:,} per user)."
@@ -256,6 +274,10 @@ NOTES: dict[str, Text] = {
             **fields,
         ),
     ),
+    "shorter-requests": mark(
+        "Figures are for shorter requests than --goal {goal} stands for: {isl:,} tokens in and {osl:,} out instead of "
+        "{goal_isl:,} and {goal_osl:,}. {why}."
+    ),
     "context-cut": mark("The context was reduced from {wanted:,} to {context:,} tokens to fit."),
     "gpu-unused": mark("This machine's {gpu} is not used: {why}"),
     "offload": _offload,
@@ -275,7 +297,8 @@ NOTES: dict[str, Text] = {
     "few-users": _few_users,
     "one-machine": mark(
         "{count} × {gpu} do not fit in one machine. This recommendation is for a machine with {here} of them; "
-        "identical machines can run the same setup."
+        "identical machines can run the same setup. A model is not split across machines: the wizard sets up "
+        "one machine, not the cluster that engines need for that (vLLM: Ray)."
     ),
     "busy": mark("Other processes use GPU memory: {holders}. The plan uses only free memory."),
     "gguf-file": mark(
@@ -396,16 +419,28 @@ def _paces(params: Mapping[str, Param]) -> str:
         rate(1000 / ms) if isinstance(ms := params[name], (int, float)) and ms else tr("unknown")
         for name in ("mine_ms", "theirs_ms")
     )
-    return tr("{mine} vs. {theirs} tokens/s per user", mine=mine, theirs=theirs)
+    loads = [_load(params.get(name)) for name in ("mine_load", "theirs_load")]
+    if loads[0] != loads[1]:
+        mine, theirs = (f"{each} ({load})" if load else each for each, load in zip((mine, theirs), loads, strict=True))
+    text = tr("{mine} vs. {theirs} tokens/s per user", mine=mine, theirs=theirs)
+    return f"{text} ({loads[0]})" if loads[0] and loads[0] == loads[1] else text
+
+
+def _load(load: Param) -> str:
+    """The load of a speed; empty if unknown."""
+    if not isinstance(load, Reason):
+        return ""
+    return units.load(load.params["users"], load.params["isl"], load.params["osl"])
 
 
 def _tokens(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
-    per_s, copies = params["per_s"], _whole(params["copies"])
+    per_s, copies, load = params["per_s"], _whole(params["copies"]), _load(params.get("load"))
     if not isinstance(per_s, (int, float)) or not per_s:
         return (tr("unknown"),)
+    text = tr("{rate} tokens/s", rate=rate(per_s))
     if copies > 1:
-        return (tr("{rate} tokens/s with {copies} replicas", rate=rate(per_s), copies=copies),)
-    return (tr("{rate} tokens/s", rate=rate(per_s)),)
+        text = tr("{rate} tokens/s with {copies} replicas", rate=rate(per_s), copies=copies)
+    return (f"{text} ({load})" if load else text,)
 
 
 def _served(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
@@ -416,7 +451,8 @@ def _served(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
         return (where,)
     per_s = 1000 / tpot
     shown = f"{per_s:.0f}" if per_s >= 9.95 else f"{per_s:.1f}"
-    return (tr("{where}, about {rate} tokens/s", where=where, rate=shown),)
+    text, load = tr("{where}, about {rate} tokens/s", where=where, rate=shown), _load(params.get("load"))
+    return (tr("{text} each with {load}", text=text, load=load) if load else text,)
 
 
 REASONS: dict[str, Text] = {
@@ -426,7 +462,15 @@ REASONS: dict[str, Text] = {
     ),
     "idle-alone": mark("{stack} ({runtime}) starts one replica"),
     "idle-rest": mark("a replica needs {gpus} of them"),
-    "idle-slices": mark("a server uses only one MIG slice"),
+    "idle-slices": mark("the wizard starts one engine, and a process uses a single MIG slice"),
+    "idle-kind": mark("only identical GPUs share a model or its users"),
+    "idle-busy": lambda params, fields: (
+        tr("other processes use GPU memory, and the fullest GPU of a group limits all ({holders})", **fields)
+        if params["holders"]
+        else tr("its free memory differs, and the fullest GPU of a group limits all"),
+    ),
+    "idle-no-slice": mark("MIG is enabled and it has no slice"),
+    "idle-unknown": mark("the driver reports neither its memory nor its compute capability"),
     # -- what serves
     "in-image": _in_image,
     "in-environment": _in_environment,
@@ -493,8 +537,19 @@ REASONS: dict[str, Text] = {
     "faster": lambda params, _: (tr("it is faster: {paces}", paces=_paces(params)),),
     "fewer-gpus": lambda params, _: (tr("it uses only {gpus}", gpus=gpus(params["count"])),),
     "more-room": mark("it has room for {tokens:,} tokens per user"),
+    "cpu-speed-unknown": mark(
+        "the memory bandwidth of the CPU is unknown; on this machine, `triton-wizard probe --measure` measures it"
+    ),
+    # -- why figures are for shorter requests
+    "shorter-asked": mark("You set {tokens:,} tokens per user"),
+    "shorter-trained": mark("The model was trained for {tokens:,} tokens"),
+    "shorter-memory": lambda params, fields: (
+        tr("There is room for only {tokens:,} tokens per user with {people}", people=users(params["users"]), **fields)
+        + (tr("; full-length requests fit with --users {fitting}", **fields) if params["fitting"] else ""),
+    ),
     # -- whether a model fits
     "served": _served,
+    "load": lambda params, _: (units.load(params["users"], params["isl"], params["osl"]),),
     "only-as": mark("only as {format}, from a different, less precise checkpoint"),
     "at-most": lambda params, fields: (
         tr("{people} with up to {tokens:,} tokens", people=users(params["users"]), **fields),

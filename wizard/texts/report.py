@@ -13,9 +13,9 @@ from wizard.advise.titles import format_title, stack_title
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line
 from wizard.kernel.units import duration, size
-from wizard.texts import advise
+from wizard.texts import advise, units
 from wizard.texts.units import gpus as gpus_words
-from wizard.texts.units import rate, room, users
+from wizard.texts.units import money, rate, room, users
 
 PROVIDERS = {
     "roofline": mark("the wizard's roofline model"),
@@ -161,12 +161,23 @@ def shares(parts: Sequence[Part], cells: int) -> list[int]:
 # -- speed -------------------------------------------------------------------------------------------------------------
 
 
-def pace(speed: Speed | None, *, each: bool = True) -> str:
-    """Speed in a list: ``39 tokens/s each``; ``each`` is omitted next to the number of users; empty if unknown."""
+def load(speed: Speed) -> str:
+    """The load that the figures of ``speed`` are for; empty if unknown."""
+    return units.load(speed.users, speed.isl, speed.osl) if speed.users and speed.isl and speed.osl else ""
+
+
+def pace(speed: Speed | None, *, loaded: bool = True) -> str:
+    """Speed in a list: ``39 tokens/s each (4 users, 1,024 tokens in, 256 out)``; empty if unknown.
+
+    With ``loaded`` off, ``39 tokens/s``: for a place that shows the load itself.
+    """
     if speed is None or not speed.tpot_ms:
         return ""
     per_s = rate(1000 / speed.tpot_ms)
-    return tr("{rate} tokens/s each", rate=per_s) if each else tr("{rate} tokens/s", rate=per_s)
+    if not loaded:
+        return tr("{rate} tokens/s", rate=per_s)
+    each = tr("{rate} tokens/s each", rate=per_s)
+    return f"{each} ({load(speed)})" if load(speed) else each
 
 
 def speed_sentence(speed: Speed | None) -> str:
@@ -191,11 +202,40 @@ def speed_sentence(speed: Speed | None) -> str:
             parts.append(tr("{time} with all users at once", time=_seconds(speed.ttft_high_ms)))
     expected = ", ".join(parts)
     if speed.users and speed.isl and speed.osl:
-        load = {"users": users(speed.users), "isl": speed.isl, "osl": speed.osl}
-        expected = tr("{speed} (load: {users}, {isl:,} tokens in, {osl:,} out)", speed=expected, **load)
+        asked = {"users": users(speed.users), "isl": speed.isl, "osl": speed.osl}
+        expected = tr("{speed} (load: {users}, {isl:,} tokens in, {osl:,} out)", speed=expected, **asked)
     who = tr(PROVIDERS.get(speed.provider) or one_line(speed.provider))
     sure = tr(CONFIDENCE.get(speed.confidence, speed.confidence))
     return tr("{speed}. Confidence: {confidence}; source: {who}.", speed=expected, confidence=sure, who=who)
+
+
+def cost_sentences(choice: Choice) -> tuple[str, ...]:
+    """What a million output tokens cost, and the power limit of the GPUs; empty if neither is known."""
+    known = choice.cost
+    if known is None:
+        return ()
+    sentences = []
+    if known.per_hour is not None:
+        given, per_million, low, high = known.per_hour, known.per_million_tokens, known.low, known.high
+        if per_million is None or low is None or high is None:
+            sentences.append(tr("Cost per million output tokens: unknown, because the speed is unknown."))
+        else:
+            amounts = {"cost": money(per_million), "low": money(low), "high": money(high), "rate": money(given)}
+            sentences.append(
+                tr(
+                    "Cost at this load: {cost} ({low} to {high}) per million output tokens, with {rate} per hour for "
+                    "the whole machine.",
+                    **amounts,
+                )
+            )
+    if known.watts is not None:
+        gpus_named, energy = gpus_words(len(choice.devices)), known.kwh_per_million_tokens
+        limit = tr("Power: at most {watts:,.0f} W by the power limit of {gpus}", watts=known.watts, gpus=gpus_named)
+        if energy is not None:
+            kwh = f"{energy:.2g}" if energy < 10 else f"{energy:,.0f}"
+            limit = tr("{limit}; at this load at most {kwh} kWh per million output tokens", limit=limit, kwh=kwh)
+        sentences.append(tr("{limit}. The rest of the machine is not included.", limit=limit))
+    return tuple(sentences)
 
 
 def _seconds(ms: float) -> str:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from wizard.advise.reasons import Param
-from wizard.kernel.language import ntr
+from wizard.kernel.language import ntr, tr
 
 
 def rate(per_s: float) -> str:
     """Tokens per second."""
     return f"{per_s:,.0f}" if per_s >= 9.95 else f"{per_s:.1f}"
+
+
+def money(amount: float) -> str:
+    """An amount in a currency that is not named: two decimals, or three digits of a small one."""
+    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.3g}"
+
+
+def load(users_count: Param, isl: Param, osl: Param) -> str:
+    """The load that figures are for: ``4 users, 1,024 tokens in, 256 out``."""
+    return tr("{users}, {isl:,} tokens in, {osl:,} out", users=users(users_count), isl=isl, osl=osl)
 
 
 def gpus(count: Param) -> str:

@@ -22,6 +22,7 @@ from wizard.tui.views.welcome import WelcomeView
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Constraints
+    from wizard.advise.pareto import Front
     from wizard.chat.history import Kept
     from wizard.flow.port import JourneyPort
     from wizard.kernel.paths import Workspace
@@ -163,7 +164,11 @@ class Flow:
         def advise(constraints: Constraints) -> Advice:
             return self._journey.advise(host, facts, constraints, past)
 
-        screen = AdviceScreen(facts, advise, partial(figures, host, facts), constraints(known(state)), state.choice)
+        def front(constraints: Constraints) -> Front:
+            return self._journey.pareto(host, facts, constraints, past)
+
+        asked, explain = constraints(known(state)), partial(figures, host, facts)
+        screen = AdviceScreen(facts, advise, explain, front, asked, state.choice)
         choice = await self._show(screen)
         given = to_data(screen.view.constraints)
         return Back(given=given) if choice is None else Answer(choice, given)

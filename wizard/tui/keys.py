@@ -34,6 +34,7 @@ WHERE = {
     "machine": mark("Machine"),
     "model": mark("Model"),
     "advice": mark("Advice"),
+    "pareto": mark("Pareto front"),
     "review": mark("Review"),
     "build": mark("Build"),
     "chat": mark("Chat"),

@@ -14,8 +14,9 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import OptionList, Static
 
-from wizard.advise import comparison, engines, refusals
+from wizard.advise import comparison, engines, pareto, refusals
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
+from wizard.advise.pareto import Front
 from wizard.advise.reasons import Setting
 from wizard.advise.titles import stack_title
 from wizard.kernel.errors import WizardError
@@ -31,6 +32,7 @@ from wizard.texts.figure import Figure
 from wizard.tui import background
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import ReaderScreen
+from wizard.tui.screens.pareto import ParetoScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.views.advice import AdviceView
 from wizard.tui.views.what_if import fields, nearest
@@ -77,6 +79,7 @@ class AdviceScreen(StageScreen[Choice]):
         Binding("s", "succeed", mark("Without an engine"), id="advice.succeed"),
         Binding("r", "reset", mark("Reset"), id="advice.reset"),
         Binding("e", "explain", mark("Explain figures"), id="advice.explain"),
+        Binding("p", "pareto", mark("Pareto front"), id="advice.pareto"),
         Binding("x", "refused", mark("Not possible"), id="advice.refused"),
         Binding("w", "constraints", mark("Constraints"), id="advice.constraints"),
     ]
@@ -87,11 +90,12 @@ class AdviceScreen(StageScreen[Choice]):
         facts: ModelFacts,
         advise: Callable[[Constraints], Advice],
         explain: Callable[[Choice], Sequence[Figure]],
+        front: Callable[[Constraints], Front],
         constraints: Constraints,
         chosen: Choice | None = None,
     ) -> None:
         super().__init__()
-        self._facts, self._advise, self._explain, self._chosen = facts, advise, explain, chosen
+        self._facts, self._advise, self._explain, self._front, self._chosen = facts, advise, explain, front, chosen
         self._fields = fields(facts)
         self.set_reactive(AdviceScreen.view, AdviceView(constraints=constraints, given=constraints))
 
@@ -103,6 +107,7 @@ class AdviceScreen(StageScreen[Choice]):
             Static(classes="subheading"),
             WhatIf(),
             ErrorPanel(),
+            Static(id="load", markup=False),
             Container(Picker(id="choices"), details, classes="master-detail"),
         )
 
@@ -170,6 +175,7 @@ class AdviceScreen(StageScreen[Choice]):
         return {
             "accept": bool(view.choices),
             "explain": bool(view.choices),
+            "pareto": bool(view.choices),
             "field": view.last is not None,
             "change": view.last is not None,
             "remedy": bool(self._remedy()),
@@ -231,6 +237,14 @@ class AdviceScreen(StageScreen[Choice]):
             title = tr("Explanation of these figures · {way}", way=report.choice_title(self.view.choice))
             self.app.push_screen(ReaderScreen(title, text or tr("There are no formulas for these figures.")))
 
+    @work(exclusive=True, group="pareto")
+    async def action_pareto(self) -> None:
+        """The Pareto front of the constraints; a chosen point becomes the constraints."""
+        asked = self.view.constraints
+        point = await self.app.push_screen_wait(ParetoScreen(lambda: self._front(asked)))
+        if point is not None:
+            self._what_if(pareto.constrained(asked, point), point.choice)
+
     def action_refused(self) -> None:
         """Everything that is not possible here, with remedies."""
         groups = refusals.grouped(self.view.advice.rejections if self.view.advice else ())
@@ -282,7 +296,11 @@ class AdviceScreen(StageScreen[Choice]):
     def _show_rest(self) -> None:
         view, notes = self.view, self.query_one(Notes)
         best = view.advice.choices[0] if view.advice and view.advice.choices else None
-        self.query_one(Picker).show([_row(choice, choice is best) for choice in view.choices], view.at)
+        common = _lengths(best) or next(filter(None, map(_lengths, view.choices)), None)
+        load = tr("tokens/s per user, for requests with {isl:,} tokens in and {osl:,} out", **common) if common else ""
+        if str(self.query_one("#load", Static).content) != load:  # an update lays the screen out again
+            self.query_one("#load", Static).update(load)
+        self.query_one(Picker).show([_row(choice, choice is best, common) for choice in view.choices], view.at)
         if view.choice is not None:
             others = view.advice.choices[1:2] if view.advice and view.choice is best else ()
             refused = len(view.advice.rejections) if view.advice else 0
@@ -292,10 +310,19 @@ class AdviceScreen(StageScreen[Choice]):
         self.refresh_bindings()
 
 
-def _row(choice: Choice, recommended: bool) -> Content:
+def _lengths(choice: Choice | None) -> dict[str, int] | None:
+    """The length of the requests that the speed of ``choice`` is for."""
+    speed = choice.speed if choice else None
+    return {"isl": speed.isl, "osl": speed.osl} if speed and speed.isl and speed.osl else None
+
+
+def _row(choice: Choice, recommended: bool, common: dict[str, int] | None) -> Content:
+    """The choice in two lines; its load is shown if it differs from the ``common`` one above the list."""
     star = ("  " + tr("★ best") if recommended else "", "$accent")
     rest = f" {choice.users:,} × {choice.max_seq_len:,}"
-    rate = report.pace(choice.speed, each=False)
+    rate, lengths = report.pace(choice.speed, loaded=False), _lengths(choice)
+    if rate and lengths and lengths != common:
+        rate = tr("{rate} ({isl:,} in, {osl:,} out)", rate=rate, **lengths)
     figures = f" {rate} ·{rest}" if rate else tr("{rest} tokens", rest=rest)
     return Content.assemble(
         (report.choice_title(choice), "bold"), star, "\n", bar(choice.memory, SMALL_BAR), (figures, "$text-muted")
@@ -312,11 +339,12 @@ def _headline(choice: Choice) -> Content:
     lines = [Content.assemble((title, "bold"))]
     if speed := report.speed_sentence(choice.speed):
         lines.append(Content(tr("Expected: {speed}", speed=speed)))
+    lines += [Content(sentence) for sentence in report.cost_sentences(choice)]
     return Content("\n").join(lines)
 
 
 def _impossible(view: AdviceView, *, remedy: bool) -> Content:
-    fixed = view.constraints != Constraints()
+    fixed = view.constraints.restricts
     heading = (
         tr("Not possible with the constraints that you set.")
         if fixed

@@ -1,0 +1,157 @@
+"""The Pareto front: only what no other setup exceeds, each with its load; what is unknown is named, never placed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.advise.worlds import LLAMA_8B, LLAMA_70B, facts_of, machine
+from tests.values import CPU_HOST, GGUF
+from wizard.advise import ranking
+from wizard.advise.advice import Choice, Constraints
+from wizard.advise.calibration import NOTHING
+from wizard.advise.pareto import USERS, Front, constrained, front
+from wizard.catalog.goals import goal
+from wizard.texts import pareto
+
+
+def ask(gpus: str, model: str = LLAMA_8B, **constraints: object) -> Front:
+    return front(machine(gpus), facts_of(model), Constraints(**constraints))  # type: ignore[arg-type]
+
+
+def figures(choice: Choice) -> tuple[float, float] | None:
+    speed = choice.speed
+    if speed is None or not speed.tpot_ms or not speed.throughput_tokens_per_s:
+        return None
+    return 1000 / speed.tpot_ms, speed.throughput_tokens_per_s
+
+
+@pytest.mark.parametrize(("gpus", "model"), [("1xL4", LLAMA_8B), ("4xL40S", LLAMA_70B), ("8xH100", LLAMA_70B)])
+def test_no_setup_of_any_number_of_users_exceeds_a_point_on_both_axes(gpus: str, model: str) -> None:
+    points = ask(gpus, model).points
+    assert points
+    for users in USERS:
+        asked = Constraints(goal="throughput", users=users, isl=1024, osl=256)
+        for choice in ranking.candidates(machine(gpus), facts_of(model), asked, NOTHING)[0]:
+            if (mine := figures(choice)) is not None:
+                beaten = [
+                    point for point in points if point.tokens_per_s_per_user < mine[0] and point.tokens_per_s < mine[1]
+                ]
+                assert not beaten, (choice, beaten)
+
+
+def test_points_go_from_the_fastest_to_the_highest_throughput() -> None:
+    points = ask("8xH100", LLAMA_70B).points
+    assert [point.tokens_per_s_per_user for point in points] == sorted(
+        (point.tokens_per_s_per_user for point in points), reverse=True
+    )
+    totals = [point.tokens_per_s for point in points]
+    assert totals == sorted(totals)
+    assert len(set(totals)) == len(totals)
+
+
+@pytest.mark.parametrize("name", ["chat", "documents", "code"])
+def test_every_point_has_the_same_requests_and_says_its_users(name: str) -> None:
+    made = ask("8xH100", goal=name)
+    assert (made.isl, made.osl) == (goal(name).isl, goal(name).osl)
+    for point in made.points:
+        speed = point.choice.speed
+        assert speed
+        assert (speed.isl, speed.osl) == (made.isl, made.osl)
+        assert point.users == speed.users == speed.served
+        assert point.users <= point.choice.users
+        assert point.choice.max_seq_len >= made.isl + made.osl
+
+
+def test_the_users_of_replicas_are_all_of_them() -> None:
+    for point in ask("7xA6000").points:
+        assert point.users % point.choice.replicas == 0
+        assert point.users >= point.choice.replicas
+
+
+def test_a_model_for_short_contexts_gets_requests_that_it_was_trained_for() -> None:
+    made = ask("1xL4", "openai-community/gpt2")
+    assert made.isl + made.osl <= 1024
+    assert made.points
+
+
+def test_explicit_constraints_are_kept() -> None:
+    made = ask("4xL40S", users=6, quantization="fp8", stack="vllm")
+    assert made.points
+    for point in made.points:
+        assert (point.choice.stack, point.choice.quantization) == ("vllm", "fp8")
+        assert 6 <= point.users < 6 + point.choice.replicas
+
+
+def test_a_limit_of_the_users_rules_slower_points_out() -> None:
+    fast = ask("1xH100", tpot=10.0)
+    assert fast.points
+    assert all(point.tokens_per_s_per_user >= 100 for point in fast.points)
+    assert len(fast.points) < len(ask("1xH100").points)
+
+
+def test_an_unknown_speed_is_named_and_not_placed() -> None:
+    made = ask("1xH100")
+    assert "sglang" in {each.stack for each in made.unknown}
+    assert all(point.choice.stack != "sglang" for point in made.points)
+    alone = ask("1xH100", stack="sglang")
+    assert not alone.points
+    assert not alone.rejections
+    assert any("SGLang" in line for line in pareto.remarks(alone))
+
+
+def test_on_a_processor_that_was_not_measured_nothing_is_placed() -> None:
+    made = front(CPU_HOST, GGUF, Constraints())
+    assert not made.points
+    assert "probe --measure" in " ".join(pareto.remarks(made))
+
+
+def test_what_cannot_be_served_is_rejected_with_its_reasons() -> None:
+    made = ask("1xT4", LLAMA_70B)
+    assert not made.points
+    assert made.rejections
+
+
+def test_a_point_as_constraints_is_advised_again() -> None:
+    asked = Constraints(goal="code", cost_per_hour=3.0)
+    made = front(machine("4xL40S"), facts_of(LLAMA_8B), asked)
+    for point in made.points:
+        again = ranking.advise(machine("4xL40S"), facts_of(LLAMA_8B), constrained(asked, point)).choices[0]
+        assert again.speed == point.choice.speed
+        assert (again.stack, again.replicas, again.tp) == (
+            point.choice.stack,
+            point.choice.replicas,
+            point.choice.tp,
+        )
+
+
+def test_rows_and_letters_name_every_setup_once() -> None:
+    made = front(machine("8xH100"), facts_of(LLAMA_70B), Constraints(cost_per_hour=20.0))
+    letters = pareto.setups(made)
+    assert len(set(letters.values())) == len(letters)
+    rows = pareto.rows(made)
+    assert len(rows) == len(made.points)
+    assert {row[0] for row in rows} == set(letters.values())
+    assert all(len(row) == len(pareto.head(made)) for row in rows)
+    assert len(pareto.sentences(made)) == len(made.points)
+
+
+FRONT = ask("8xH100", LLAMA_70B)
+
+
+@settings(deadline=None, max_examples=60)
+@given(columns=st.integers(1, 200), lines=st.integers(1, 60), count=st.integers(0, 12))
+def test_a_plot_stays_in_its_room_and_shows_the_ends(columns: int, lines: int, count: int) -> None:
+    made = replace(FRONT, points=FRONT.points[:count])
+    drawn = pareto.plot(made, columns, lines)
+    assert len(drawn) <= lines
+    assert all(len(line) <= max(columns, len(drawn[0])) for line in drawn)
+    if drawn:
+        area = "".join(line.partition("|")[2] for line in drawn[1:-2])
+        letters = pareto.setups(made)
+        shown = set(letters.values())
+        assert set(area) - {" "} <= shown
+        assert area.strip()
