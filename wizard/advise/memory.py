@@ -47,6 +47,11 @@ def step_tokens(device: Device) -> int:
     return 8192 if device.total_bytes >= LARGE_GPU else 2048
 
 
+def recurrent(anatomy: Anatomy | None) -> bool:
+    """Whether the model keeps recurrent states."""
+    return anatomy is not None and any(group.state_bytes for group in anatomy.attention)
+
+
 def per_stage(layers: int, pp: int) -> float:
     """Number of layers in the fullest pipeline stage."""
     return -(-layers // pp) / layers if layers else 1.0

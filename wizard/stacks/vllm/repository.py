@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from wizard.advise.advice import Choice
+from wizard.advise.memory import recurrent
 from wizard.catalog.float16 import overflows
+from wizard.catalog.releases import version
 from wizard.model.facts import ModelFacts
 from wizard.repository.config_pbtxt import InstanceGroup, Tensor, config_pbtxt
 from wizard.repository.proxy import Engine
@@ -26,6 +28,10 @@ FIRST: Release = (23, 10)
 """The only release whose backend does not complete its configuration, so all of it is written."""
 LAST_LOG_REQUESTS: Release = (25, 8)
 """The next release's vLLM no longer supports ``disable_log_requests``, and fails on an unknown argument."""
+CHUNKS = (0, 11)
+"""First vLLM whose only engine processes long prompts in chunks (``AsyncLLMEngine`` of ``engine/async_llm_engine.py``
+in the wheels 0.10.2 and 0.11.0). An older one may process a prompt as a whole, and rejects a step that is shorter.
+"""
 LAST_LORA_TEXT: Release = (24, 9)
 """Up to this release the backend calls ``.lower()`` on ``enable_lora``, so it is the text "true"."""
 
@@ -79,6 +85,22 @@ def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]
     return args
 
 
+def step_args(facts: ModelFacts, choice: Choice) -> dict[str, Any]:
+    """Arguments for which the memory was counted; empty if that is not known (`Choice.step_tokens`).
+
+    vLLM's own defaults differ by GPU, by release and by how it is started (``engine/arg_utils.py`` of the wheels 0.9.2
+    to 0.33.0: 2,048 to 16,384 tokens a step). With prefix caching, newer releases keep two recurrent states per
+    sequence instead of the one that is counted (``mamba_cache_mode`` ``align``, default from 0.27.1 on).
+    """
+    if choice.step_tokens is None:
+        return {}
+    return {
+        "max_num_batched_tokens": max(choice.step_tokens, choice.max_batch_size),
+        "enable_chunked_prefill": True,
+        "enable_prefix_caching": not recurrent(facts.anatomy),
+    }
+
+
 def repository(
     model_name: str,
     *,
@@ -103,6 +125,8 @@ def repository(
     """
     release = release_of(choice)
     args = engine_args(model, facts, choice)
+    if version(choice.engine_version) >= CHUNKS:
+        args |= step_args(facts, choice)
     if release and release <= LAST_LOG_REQUESTS:
         args["disable_log_requests"] = True
     if lora:
