@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from wizard.catalog.models import cpu_models, gpu_models
-from wizard.catalog.recipes import answered, recipe, recipes
+from wizard.catalog.recipes import Recipe, answered, recipe, recipes
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_data
 from wizard.model.refs import parse_ref
@@ -124,3 +124,21 @@ def test_models_for_a_gpu_are_offered_with_their_facts() -> None:
         "gpt-oss-20b",  # its weights' exact size is in no configuration: the hub is asked
         "gpt-oss-120b",
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "own", "given", "replicas"),
+    [
+        ({"lora": {"sql": "/a"}}, {}, {}, 1),
+        ({"lora": {"sql": "/a"}}, {}, {"replicas": 2}, 2),
+        ({"lora": {"sql": "/a"}}, {"replicas": 3}, {}, 3),
+        ({"lora": {}}, {}, {}, None),
+        ({}, {}, {}, None),
+    ],
+)
+def test_a_recipe_with_adapters_starts_one_replica(
+    options: dict[str, object], own: dict[str, int], given: dict[str, int], replicas: int | None
+) -> None:
+    """Several equal GPUs would otherwise get one each, behind a proxy that does not select adapters (TW-L34)."""
+    recipe = Recipe("with-lora", "", "", "org/name", "", answers={**own}, options=options)
+    assert answered("with-lora", given, [recipe]).get("replicas") == replicas
