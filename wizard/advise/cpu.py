@@ -19,7 +19,7 @@ from wizard.advise.advice import (
     Speed,
 )
 from wizard.advise.compatibility import obstacles
-from wizard.advise.reasons import Note, Obstacle, because, change, do
+from wizard.advise.reasons import Note, Obstacle, because, change, do, without
 from wizard.catalog import stacks
 from wizard.catalog.environments import Environment, environment_of
 from wizard.catalog.goals import DEFAULT_USERS
@@ -184,6 +184,9 @@ def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str
         if value not in (None, 1):
             why = because("cpu-split", stack=stack, option=name, value=value)
             barriers.append(Obstacle(name, why, (change(**{name: 1}),)))
+    if constraints.expert_parallel:
+        why = because("experts-stack", stack=stack)
+        barriers.append(Obstacle("experts", why, (without("expert_parallel"),)))
     if constraints.kv_dtype not in (None, kept):
         why = because("cpu-cache", kept=kept, asked=constraints.kv_dtype)
         barriers.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))

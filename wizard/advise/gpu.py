@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise import calibration, checkpoint, engine_python, memory, rules, service
+from wizard.advise import calibration, checkpoint, engine_python, experts, memory, rules, service
 from wizard.advise.advice import GATED, NO_TEMPLATE, Checkpoint, Choice, Constraints, Memory, Rejection
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LONGEST, Fit, fit
@@ -55,7 +55,8 @@ def candidates(
                 releases[kind] = _python_conflict(constraints, setup, python) or resolve(
                     host, facts, device, setup, constraints.release, constraints.runtime, python
                 )
-            made, why = _replicated(facts, device, setup, constraints, past, releases[kind])
+            divided = experts.divided(facts, device, setup, constraints, releases[kind])
+            made, why = _replicated(facts, device, divided, constraints, past, releases[kind])
             choices += made
             if why and not made:
                 key = (setup.stack, setup.quantization, why.code)
@@ -163,6 +164,8 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
     stored = facts.quantization
     there = len(device.indices) if constraints.max_gpus is None else min(constraints.max_gpus, len(device.indices))
     tps = (constraints.tp,) if constraints.tp else tuple(split for split in SPLITS if split <= max(1, there))
+    if constraints.expert_parallel and not constraints.tp:
+        tps = tps[1:] or tps  # experts are distributed over ranks
     names: tuple[str, ...]
     if stored is not None:
         names = (stored.format or "none",)
@@ -218,15 +221,15 @@ def _choice(
     engine = calibration.engine(setup.stack, release.release)
     measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
     plain, setup = setup, replace(setup, correction_bytes=calibration.difference(measured) if measured else 0)
-    many = service.too_many(constraints, device, setup, release)
-    best = many or fit(facts, anatomy, device, setup, constraints)
+    unable = service.too_many(constraints, device, setup, release)
+    best = unable or experts.too_old(setup, release.engine_version) or fit(facts, anatomy, device, setup, constraints)
     if isinstance(best, Obstacle):
         return best
     fetched = _fetched(facts, anatomy, device, setup, release)
     of_free = on_gpu(setup.stack).cache.counts_of == "free"
-    half = setup.dtype != "float32"  # no server was measured in float32
+    measured_like = setup.dtype != "float32" and not setup.expert_parallel
     load = service.load_of(constraints, best.users, best.length)
-    speed = estimate(facts, device, setup, load, best.memory.kv_capacity_tokens) if half else None
+    speed = estimate(facts, device, setup, load, best.memory.kv_capacity_tokens) if measured_like else None
     if isinstance(fetched, Obstacle):
         return fetched
     if why := service.too_slow(speed, constraints):
@@ -247,12 +250,13 @@ def _choice(
         memory=best.memory,
         devices=device.indices[: setup.gpus * setup.replicas],
         replicas=setup.replicas,
+        expert_parallel=setup.expert_parallel,
         gpu_memory_utilization=best.utilization,
         kv_cache_fraction=memory.kv_fraction(device, setup, best.memory) if of_free else None,
         step_tokens=memory.step_tokens(device),
         speed=speed,
         warnings=(*unknown, *_warnings(facts, device, setup, best, fetched), *release.warnings),
-        reasons=(*_reasons(anatomy, device, setup, best, fetched), *used, release.reason),
+        reasons=(*_reasons(anatomy, device, setup, best, fetched, constraints), *used, release.reason),
         engine_python=constraints.engine_python and absolute(constraints.engine_python),
         environment=release.environment,
         engine_version=release.engine_version,
@@ -295,6 +299,8 @@ def _against_constraints(facts: ModelFacts, setup: Setup, constraints: Constrain
 
 
 def _no_speed(facts: ModelFacts, device: Device, setup: Setup) -> Note:
+    if setup.expert_parallel:
+        return Note("speed", {"why": because("experts-speed")})
     why = because("float32-speed") if setup.dtype == "float32" else why_unknown(facts, device, setup)
     return Note("speed", {"why": why})
 
@@ -367,13 +373,17 @@ def _memory_note(device: Device, setup: Setup, best: Fit) -> Note:
     return Note("memory", values, cache.source if cache.knob else None)
 
 
-def _reasons(anatomy: Anatomy, device: Device, setup: Setup, best: Fit, fetched: Checkpoint) -> Iterator[Note]:
+def _reasons(
+    anatomy: Anatomy, device: Device, setup: Setup, best: Fit, fetched: Checkpoint, constraints: Constraints
+) -> Iterator[Note]:
     bill = best.memory
     yield _weights_note(anatomy, setup, bill, fetched)
     if setup.replicas > 1:
         yield Note("replicas", {"replicas": setup.replicas, "gpus": setup.gpus, "users": best.users})
     if setup.gpus > 1:
         yield Note("split", {"tp": setup.tp, "pp": setup.pp, "gpus": setup.gpus, "link": device.link})
+    if setup.expert_parallel:
+        yield experts.note(anatomy.experts, setup, constraints)
     values: dict[str, Param] = {
         "users": best.users,
         "length": best.length,

@@ -16,6 +16,7 @@ class Setup:
         kv_cache_dtype: ``auto`` (as ``dtype``) or ``fp8``.
         tp: Tensor parallel size.
         pp: Pipeline parallel size.
+        expert_parallel: Whether each rank holds whole experts instead of a part of every expert.
         replicas: Copies of it, each on its own GPUs, that share the users.
         triton_bytes: Memory on each GPU that Triton itself uses besides the engine (`memory.triton`).
         correction_bytes: Added to the overhead of a GPU because of measurements (`calibration`).
@@ -27,6 +28,7 @@ class Setup:
     kv_cache_dtype: str = "auto"
     tp: int = 1
     pp: int = 1
+    expert_parallel: bool = False
     replicas: int = 1
     triton_bytes: int = 0
     correction_bytes: int = 0

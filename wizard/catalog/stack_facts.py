@@ -155,6 +155,8 @@ class Splits:
     Attributes:
         ranks: Tensor parallel.
         stages: Pipeline parallel: none, ``any`` split of the layers, or only into equal stages (``even``).
+        experts_since: First version of the engine that can hold whole experts on each rank; None: the wizard never sets
+            that up.
         replicas: Runtimes in which the wizard starts several replicas behind one address.
         replicas_since: First version of the engine in an image that the engine program of the stack supports.
     """
@@ -162,6 +164,7 @@ class Splits:
     source: str
     ranks: bool = False
     stages: Literal["none", "any", "even"] = "none"
+    experts_since: str | None = None
     replicas: tuple[str, ...] = ()
     replicas_since: str = "0"
 

@@ -267,6 +267,14 @@ PP = Question(
     validate=between(1, 1024),
     help=mark("Number of GPU groups that process the layers in turn."),
 )
+EXPERT_PARALLEL = Question(
+    "expert_parallel",
+    "confirm",
+    mark("Whole experts on each GPU"),
+    "--expert-parallel",
+    default=False,
+    help=mark("Distributes a model's experts over the GPUs of tp instead of splitting each (expert parallelism)."),
+)
 KV_DTYPE = Question(
     "kv_dtype",
     "choice",
@@ -419,7 +427,7 @@ SEED = Question(
 CONSTRAINTS = (GOAL, USERS, MAX_LEN)
 """Constraints for all users."""
 SETUP = (
-    *(QUANTIZATION, TP, PP, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION, AS_PUBLISHED, RELEASE),
+    *(QUANTIZATION, TP, PP, EXPERT_PARALLEL, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION, AS_PUBLISHED, RELEASE),
     *(RUNTIME, ENGINE_PYTHON, REPLICAS, ISL, OSL, TTFT, TPOT, P99),
 )
 """Constraints for experts. A given value is never changed, only rejected."""

@@ -179,6 +179,14 @@ NOTES: dict[str, Text] = {
             **{**fields, "link": tr(LINKS[str(params["link"])])},
         ),
     ),
+    "experts": mark(
+        "Each GPU holds {experts} of a layer's {of} experts as a whole (expert parallelism) instead of a part of every "
+        "expert."
+    ),
+    "experts-needed": mark(
+        "Each GPU holds {experts} of a layer's {of} experts as a whole (expert parallelism), because tp {tp} does not "
+        "divide them evenly."
+    ),
     "replicas": mark(
         "{replicas} replicas, each on {gpus} of the GPUs and with room for {users} users, share the requests; all have "
         "the same address."

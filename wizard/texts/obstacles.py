@@ -238,6 +238,10 @@ TEXTS: dict[str, Text] = {
     "few-gpus": lambda params, fields: (_stage(params, fields),),
     "over-max-gpus": mark("tp {tp} × pp {pp} needs {gpus} GPUs, but --max-gpus is {most}."),
     "replicas": mark("{asked} replicas are not possible: {stack} ({runtime}) can start {most} here."),
+    "no-experts": mark("The model has no experts to distribute (--expert-parallel)."),
+    "experts-alone": mark("Expert parallelism distributes experts over the GPUs of tp, so it needs tp 2 or more."),
+    "experts-stack": mark("The wizard does not set up expert parallelism with {stack}."),
+    "experts-release": mark("Expert parallelism needs {stack} {since} or later; found {engine}."),
     "short-context": mark("A request has {need:,} tokens (--isl and --osl), but --max-len is {asked:,}."),
     # -- pace
     "slow-tokens": mark(
@@ -290,6 +294,7 @@ TEXTS: dict[str, Text] = {
     "no-figure": mark("{provider} has no estimate: {why}"),
     "layers-unknown": mark("the model's layers are unknown"),
     "float32-speed": mark("no server was measured in float32"),
+    "experts-speed": mark("the estimates were not fitted to expert parallelism"),
     "rates-unknown": mark("the speed of the {gpu} is unknown"),
     "stack-unmeasured": mark("the wizard has no speed model for {stack}"),
     "weights-exceed": mark("the weights alone exceed the memory of {count} × {gpu}"),

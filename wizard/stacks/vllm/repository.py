@@ -78,6 +78,8 @@ def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]
         args["tensor_parallel_size"] = choice.tp
     if choice.pp > 1:
         args["pipeline_parallel_size"] = choice.pp
+    if choice.expert_parallel:
+        args["enable_expert_parallel"] = True
     if choice.kv_cache_dtype.startswith("fp8"):
         args["kv_cache_dtype"] = "fp8"
     if choice.quantization == "fp8" and stored is None:
