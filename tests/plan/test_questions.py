@@ -202,7 +202,16 @@ def test_constraints_from_answers() -> None:
         "max_len": 9,
         "users": 1,
     }
-    answers |= {"isl": 5, "osl": 4, "ttft": 900.0, "tpot": 25.5, "p99": True, "replicas": 3, "expert_parallel": True}
+    answers |= {
+        "isl": 5,
+        "osl": 4,
+        "ttft": 900.0,
+        "tpot": 25.5,
+        "p99": True,
+        "replicas": 3,
+        "expert_parallel": True,
+        "speculative": "ngram",
+    }
     answers |= {"release": "24.09", "runtime": "native", "engine_python": "/opt/venv/bin/python"}
     assert to_data(constraints(answers)) == answers
 

@@ -162,9 +162,10 @@ def test_a_changed_constraint_is_checked_and_advised_again(flow: Flow, workspace
         (5, "2\r", {"tp": 2}),
         (6, "2\r", {"pp": 2}),
         (7, "y\r", {"expert_parallel": True}),
-        (8, "3\r", {"kv_dtype": "fp8"}),
-        (9, "2\r", {"stack": "vllm"}),
-        (12, "y\r", {"as_published": True}),
+        (8, "3\r", {"speculative": "ngram"}),
+        (9, "3\r", {"kv_dtype": "fp8"}),
+        (10, "2\r", {"stack": "vllm"}),
+        (13, "y\r", {"as_published": True}),
     ],
 )
 def test_every_constraint_can_be_changed(

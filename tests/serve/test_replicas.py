@@ -82,8 +82,8 @@ def test_the_status_counts_replicas(tmp_path: Path, values: tuple[int, ...], sta
     workspace = Workspace(tmp_path / "w")
     server = workspace.server("demo")
     server.root.mkdir(parents=True)
-    with serving_bytes(lambda _: whole(states(*values).encode())) as http, living(tmp_path, http.port) as endpoint:
-        endpoint = replace(endpoint, ports=replace(endpoint.ports, metrics=http.port))
+    with serving_bytes(lambda _: whole(states(*values).encode())) as http, living(tmp_path, http.port) as running:
+        endpoint = replace(running, ports=replace(running.ports, metrics=http.port))
         find.write(server, endpoint)
         (shown,) = statuses(workspace)
     assert shown.state == state

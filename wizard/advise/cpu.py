@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise import calibration, cpu_speed, engine_python, service
+from wizard.advise import calibration, cpu_speed, engine_python, service, speculation
 from wizard.advise.advice import (
     GATED,
     NO_TEMPLATE,
@@ -187,6 +187,9 @@ def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str
     if constraints.expert_parallel:
         why = because("experts-stack", stack=stack)
         barriers.append(Obstacle("experts", why, (without("expert_parallel"),)))
+    if constraints.speculative not in (None, speculation.NONE):
+        why = because("speculative-stack", stack=stack, method=constraints.speculative)
+        barriers.append(Obstacle("speculative", why, (without("speculative"),)))
     if constraints.kv_dtype not in (None, kept):
         why = because("cpu-cache", kept=kept, asked=constraints.kv_dtype)
         barriers.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))

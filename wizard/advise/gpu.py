@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise import calibration, checkpoint, engine_python, experts, memory, rules, service
+from wizard.advise import calibration, checkpoint, engine_python, experts, memory, rules, service, speculation
 from wizard.advise.advice import GATED, NO_TEMPLATE, Checkpoint, Choice, Constraints, Memory, Rejection
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LONGEST, Fit, fit
@@ -173,13 +173,14 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
         names = (constraints.quantization if constraints.quantization in FORMATS else "none",)
     else:
         names = (constraints.quantization,) if constraints.quantization in FORMATS else checkpoint.tried(facts, TRIED)
+    method = constraints.speculative if constraints.speculative not in (None, speculation.NONE) else ""
     kv = constraints.kv_dtype or (stored and stored.kv_dtype) or "auto"
     for stack in stacks:
         known = on_gpu(stack)
         for name in names if not known.formats.sixteen_only or constraints.quantization or stored else ("none",):
             for tp in tps if known.splits.ranks or constraints.tp else (1,):
                 for pp in (constraints.pp,) if constraints.pp else _stages(facts, device, stack, tp, there):
-                    yield Setup(stack, _dtype(facts, device, name), name, kv, tp, pp)
+                    yield Setup(stack, _dtype(facts, device, name), name, kv, tp, pp, speculative=method)
 
 
 def _stages(facts: ModelFacts, device: Device, stack: str, tp: int, there: int) -> tuple[int, ...]:
@@ -221,20 +222,23 @@ def _choice(
     engine = calibration.engine(setup.stack, release.release)
     measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
     plain, setup = setup, replace(setup, correction_bytes=calibration.difference(measured) if measured else 0)
-    unable = service.too_many(constraints, device, setup, release)
-    best = unable or experts.too_old(setup, release.engine_version) or fit(facts, anatomy, device, setup, constraints)
+    unable = service.too_many(constraints, device, setup, release) or experts.too_old(setup, release.engine_version)
+    best = (
+        unable
+        or speculation.obstacle(anatomy, setup, release.engine_version)
+        or fit(facts, anatomy, device, setup, constraints)
+    )
     if isinstance(best, Obstacle):
         return best
     fetched = _fetched(facts, anatomy, device, setup, release)
     of_free = on_gpu(setup.stack).cache.counts_of == "free"
-    measured_like = setup.dtype != "float32" and not setup.expert_parallel
     load = service.load_of(constraints, best.users, best.length)
-    speed = estimate(facts, device, setup, load, best.memory.kv_capacity_tokens) if measured_like else None
+    speed = estimate(facts, device, setup, load, best.memory.kv_capacity_tokens)
     if isinstance(fetched, Obstacle):
         return fetched
     if why := service.too_slow(speed, constraints):
         return why
-    unknown = () if speed else (_no_speed(facts, device, setup),)
+    unknown = () if speed else (Note("speed", {"why": why_unknown(facts, device, setup)}),)
     used = filter(None, (service.idle(constraints, device, setup, release),))
     choice = Choice(
         stack=setup.stack,
@@ -251,6 +255,7 @@ def _choice(
         devices=device.indices[: setup.gpus * setup.replicas],
         replicas=setup.replicas,
         expert_parallel=setup.expert_parallel,
+        speculative=setup.speculative,
         gpu_memory_utilization=best.utilization,
         kv_cache_fraction=memory.kv_fraction(device, setup, best.memory) if of_free else None,
         step_tokens=memory.step_tokens(device),
@@ -296,13 +301,6 @@ def _against_constraints(facts: ModelFacts, setup: Setup, constraints: Constrain
         why = because("over-max-gpus", tp=setup.tp, pp=setup.pp, gpus=setup.gpus, most=constraints.max_gpus)
         return Obstacle("max-gpus", why, (change(max_gpus=setup.gpus),))
     return None
-
-
-def _no_speed(facts: ModelFacts, device: Device, setup: Setup) -> Note:
-    if setup.expert_parallel:
-        return Note("speed", {"why": because("experts-speed")})
-    why = because("float32-speed") if setup.dtype == "float32" else why_unknown(facts, device, setup)
-    return Note("speed", {"why": why})
 
 
 def _fetched(
@@ -384,6 +382,8 @@ def _reasons(
         yield Note("split", {"tp": setup.tp, "pp": setup.pp, "gpus": setup.gpus, "link": device.link})
     if setup.expert_parallel:
         yield experts.note(anatomy.experts, setup, constraints)
+    if setup.speculative:
+        yield Note("speculative", {"method": setup.speculative, "tokens": setup.lookahead})
     values: dict[str, Param] = {
         "users": best.users,
         "length": best.length,

@@ -130,6 +130,7 @@ def sequence_bytes(anatomy: Anatomy, setup: Setup, tokens: int, step: int) -> in
         tokens: Prompt and answer.
         step: See `step_tokens`.
     """
+    tokens += setup.lookahead  # vLLM reserves blocks for them (``num_lookahead_tokens`` of its scheduler)
     share = per_stage(anatomy.layers, setup.pp)
     if paged := pages(anatomy, setup, tokens):
         count, size = paged
@@ -196,7 +197,9 @@ def activations(anatomy: Anatomy, setup: Setup, users: int, step: int) -> int:
         return element * step * (2 * wide + 7 * hidden) + 4 * users * vocabulary * 2
     layer = element * step * (2 * wide // (1 if setup.expert_parallel else setup.tp) + 7 * hidden)
     head = element * (vocabulary * hidden // setup.tp + 2 * step * hidden)
-    return max(layer, head)
+    # Verifying proposed tokens: logits and probabilities of each in float32 (vLLM's rejection sampler; not measured).
+    verified = 8 * users * (1 + setup.lookahead) * vocabulary + element * 2 * step * hidden if setup.lookahead else 0
+    return max(layer, head, verified)
 
 
 def graphs(anatomy: Anatomy, users: int) -> int:
@@ -226,7 +229,7 @@ def outside(anatomy: Anatomy, setup: Setup, users: int) -> int:
     (measured).
     """
     engine = on_gpu(setup.stack).memory
-    captured = graphs(anatomy, users) if engine.graphs else 0
+    captured = graphs(anatomy, users * (1 + setup.lookahead)) if engine.graphs else 0
     return setup.triton_bytes + engine.context_bytes + (engine.link_bytes if setup.gpus > 1 else 0) + captured
 
 

@@ -124,7 +124,7 @@ def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capaci
     cache, the figures are for those who do (``served``), and the time to first token is unknown: some wait for another
     user's answer to end. ``capacity`` is the number of tokens that the cache holds, if memory was computed.
     """
-    known = fit(stack_facts(setup.stack).speed)
+    known = fit(stack_facts(setup.stack).speed) if not setup.unestimated else None
     if known is None or device.rates is None or facts.anatomy is None or "speed" in facts.unknown:
         return None
     k, rates, todo = known.coefficients, device.rates, work(facts, facts.anatomy, device.rates, setup)
@@ -156,6 +156,8 @@ def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capaci
 
 def why_unknown(facts: ModelFacts, device: Device, setup: Setup) -> Reason | str:
     """Why `estimate` has no figures."""
+    if setup.unestimated:
+        return because(setup.unestimated)
     if facts.anatomy is None:
         return facts.unknown.get("anatomy") or facts.unknown.get("parameters") or because("layers-unknown")
     if "speed" in facts.unknown:

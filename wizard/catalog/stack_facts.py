@@ -238,11 +238,24 @@ class First:
 
 
 @dataclass(frozen=True, slots=True)
+class Speculative:
+    """Speculative decoding that the wizard sets up.
+
+    Attributes:
+        methods: Method → first version of the engine that has it.
+    """
+
+    source: str
+    methods: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class OnGpu:
     """How a stack serves on GPUs.
 
     Attributes:
         float32: The oldest GPU on which it computes in float32; None: it is not known to.
+        speculative: None: the wizard sets up none.
     """
 
     oldest: Oldest
@@ -251,6 +264,7 @@ class OnGpu:
     cache: Cache
     memory: EngineMemory
     float32: Oldest | None = None
+    speculative: Speculative | None = None
 
 
 @dataclass(frozen=True, slots=True)

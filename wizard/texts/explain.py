@@ -56,7 +56,16 @@ def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]
     anatomy, device = facts.anatomy, _device(host, choice)
     if anatomy is None or device is None:
         return ()
-    setup = Setup(choice.stack, choice.dtype, choice.quantization or NONE, choice.kv_cache_dtype, choice.tp, choice.pp)
+    setup = Setup(
+        choice.stack,
+        choice.dtype,
+        choice.quantization or NONE,
+        choice.kv_cache_dtype,
+        choice.tp,
+        choice.pp,
+        choice.expert_parallel,
+        choice.speculative,
+    )
     return (
         *_weights(facts, anatomy, setup, choice),
         *_cache(anatomy, device, setup, choice),

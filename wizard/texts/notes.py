@@ -187,6 +187,10 @@ NOTES: dict[str, Text] = {
         "Each GPU holds {experts} of a layer's {of} experts as a whole (expert parallelism), because tp {tp} does not "
         "divide them evenly."
     ),
+    "speculative": mark(
+        "Speculative decoding ({method}): up to {tokens} tokens are proposed per step and verified together. Each "
+        "sequence reserves memory for them; answers do not change."
+    ),
     "replicas": mark(
         "{replicas} replicas, each on {gpus} of the GPUs and with room for {users} users, share the requests; all have "
         "the same address."

@@ -242,6 +242,12 @@ TEXTS: dict[str, Text] = {
     "experts-alone": mark("Expert parallelism distributes experts over the GPUs of tp, so it needs tp 2 or more."),
     "experts-stack": mark("The wizard does not set up expert parallelism with {stack}."),
     "experts-release": mark("Expert parallelism needs {stack} {since} or later; found {engine}."),
+    "speculative-stages": mark("Speculative decoding is set up without pipeline stages only."),
+    "speculative-stack": mark("The wizard does not set up speculative decoding ({method}) with {stack}."),
+    "speculative-release": mark("Speculative decoding ({method}) needs {stack} {since} or later; found {engine}."),
+    "speculative-states": mark(
+        "Speculative decoding needs more memory for recurrent states, which the wizard does not count yet."
+    ),
     "short-context": mark("A request has {need:,} tokens (--isl and --osl), but --max-len is {asked:,}."),
     # -- pace
     "slow-tokens": mark(
@@ -295,6 +301,7 @@ TEXTS: dict[str, Text] = {
     "layers-unknown": mark("the model's layers are unknown"),
     "float32-speed": mark("no server was measured in float32"),
     "experts-speed": mark("the estimates were not fitted to expert parallelism"),
+    "speculative-speed": mark("with speculative decoding it depends on how many proposed tokens are accepted"),
     "rates-unknown": mark("the speed of the {gpu} is unknown"),
     "stack-unmeasured": mark("the wizard has no speed model for {stack}"),
     "weights-exceed": mark("the weights alone exceed the memory of {count} × {gpu}"),

@@ -106,7 +106,8 @@ def test_natively_the_step_and_the_caching_are_explicit() -> None:
 
 @pytest.mark.parametrize("version", CONTRACT)
 def test_every_version_knows_every_argument(version: str) -> None:
-    changes = {"tp": 2, "pp": 2, "devices": (0, 1, 2, 3), "kv_cache_dtype": "fp8", "quantization": "fp8"}
+    changes: dict[str, Any] = {"tp": 2, "pp": 2, "devices": (0, 1, 2, 3), "kv_cache_dtype": "fp8"}
+    changes |= {"quantization": "fp8", "expert_parallel": True, "speculative": "ngram"}
     _, settings, _ = engine(planned(replace(VLLM, **changes, step_tokens=2048)))
     assert settings.keys() <= set(CONTRACT[version])
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from wizard.advise.advice import Choice
 from wizard.advise.memory import recurrent
+from wizard.advise.setup import LOOKAHEAD
 from wizard.catalog.float16 import overflows
 from wizard.catalog.releases import version
 from wizard.model.facts import ModelFacts
@@ -80,6 +81,9 @@ def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]
         args["pipeline_parallel_size"] = choice.pp
     if choice.expert_parallel:
         args["enable_expert_parallel"] = True
+    if choice.speculative == "ngram":
+        # Without the second value, vLLM looks for 5 tokens at a time (config/speculative.py); its example has 4.
+        args["speculative_config"] = {"method": "ngram", "num_speculative_tokens": LOOKAHEAD, "prompt_lookup_max": 4}
     if choice.kv_cache_dtype.startswith("fp8"):
         args["kv_cache_dtype"] = "fp8"
     if choice.quantization == "fp8" and stored is None:
@@ -96,8 +100,9 @@ def step_args(facts: ModelFacts, choice: Choice) -> dict[str, Any]:
     """
     if choice.step_tokens is None:
         return {}
+    most = 1 + LOOKAHEAD if choice.speculative else 1  # tokens of a sequence in a step
     return {
-        "max_num_batched_tokens": max(choice.step_tokens, choice.max_batch_size),
+        "max_num_batched_tokens": max(choice.step_tokens, choice.max_batch_size * most),
         "enable_chunked_prefill": True,
         "enable_prefix_caching": not recurrent(facts.anatomy),
     }
