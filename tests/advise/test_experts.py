@@ -64,7 +64,7 @@ def test_a_release_without_it_is_as_before() -> None:
         (facts_of(LLAMA_8B), {"stack": "vllm", "tp": 2}, "experts", "The model has no experts"),
         (blocks(), {"stack": "vllm", "tp": 1}, "experts", "needs tp 2 or more"),
         (blocks(), {"stack": "sglang"}, "experts", "The wizard does not set up expert parallelism with SGLang."),
-        (facts_of("mistralai/Mixtral-8x7B-v0.1"), {"stack": "vllm", "release": "25.04"}, "experts", "needs vLLM 0.8.4"),
+        (facts_of("mistralai/Mixtral-8x7B-v0.1"), {"stack": "vllm", "release": "25.04"}, "experts", "needs vLLM 0.11 or later; found 0.8.1"),
     ],
 )
 def test_what_cannot_be_met_is_refused(facts: ModelFacts, constraints: dict[str, Any], code: str, text: str) -> None:
