@@ -16,8 +16,8 @@ from wizard.advise.advice import Choice
 from wizard.advise.setup import Setup
 from wizard.model.facts import ModelFacts
 
-MOE = "Qwen/Qwen3-30B-A3B"
-"""128 experts of width 768: in blocks of 128, six, which neither 4 nor 8 ranks can share."""
+MIXTRAL, MOE = "mistralai/Mixtral-8x7B-v0.1", "Qwen/Qwen3-30B-A3B"
+"""The second has 128 experts of width 768: in blocks of 128, six, which neither 4 nor 8 ranks can share."""
 
 
 def blocks() -> ModelFacts:
@@ -64,14 +64,19 @@ def test_a_release_without_it_is_as_before() -> None:
         (facts_of(LLAMA_8B), {"stack": "vllm", "tp": 2}, "experts", "The model has no experts"),
         (blocks(), {"stack": "vllm", "tp": 1}, "experts", "needs tp 2 or more"),
         (blocks(), {"stack": "sglang"}, "experts", "The wizard does not set up expert parallelism with SGLang."),
-        (facts_of("mistralai/Mixtral-8x7B-v0.1"), {"stack": "vllm", "release": "25.04"}, "experts", "needs vLLM 0.11 or later; found 0.8.1"),
+        (
+            facts_of("mistralai/Mixtral-8x7B-v0.1"),
+            {"stack": "vllm", "release": "25.04"},
+            "experts",
+            "needs vLLM 0.11 or later; found 0.8.1",
+        ),
     ],
 )
 def test_what_cannot_be_met_is_refused(facts: ModelFacts, constraints: dict[str, Any], code: str, text: str) -> None:
     refused = rejections("8xH100", facts, expert_parallel=True, **constraints)
-    found = [rejection for rejection in refused if rejection.code == code]
-    assert text in text_of(found[-1])
-    assert found[-1].remedies[-1].changes == {"expert_parallel": None}
+    matching = [rejection for rejection in refused if rejection.code == code]
+    assert text in text_of(matching[-1])
+    assert matching[-1].remedies[-1].changes == {"expert_parallel": None}
 
 
 @pytest.mark.parametrize("tp", [2, 3, 4, 8])

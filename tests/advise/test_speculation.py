@@ -49,9 +49,9 @@ def test_there_is_none_unless_it_is_asked_for(asked: str | None) -> None:
 )
 def test_what_cannot_be_met_is_refused(model: str, constraints: dict[str, Any], text: str) -> None:
     refused = rejections("8xH100", model, speculative="ngram", **constraints)
-    (found,) = {text_of(rejection): rejection for rejection in refused if rejection.code == "speculative"}.values()
-    assert text in text_of(found)
-    assert found.remedies[-1].changes == {"speculative": None}
+    (refusal,) = {text_of(rejection): rejection for rejection in refused if rejection.code == "speculative"}.values()
+    assert text in text_of(refusal)
+    assert refusal.remedies[-1].changes == {"speculative": None}
 
 
 def test_vllm_is_told() -> None:

@@ -46,12 +46,12 @@ def engines(pids: list[int]) -> dict[str, int]:
 
     Each leads a session, in which its own children have the same environment.
     """
-    found = {}
+    leaders = {}
     for pid in pids:
         with contextlib.suppress(OSError):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
             environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
             gpus = [row.partition(b"=")[2] for row in environment if row.startswith(b"CUDA_VISIBLE_DEVICES=")]
             if os.getsid(pid) == pid and any(word.startswith(b"engines/") for word in words) and gpus:
-                found[gpus[0].decode()] = pid
-    return found
+                leaders[gpus[0].decode()] = pid
+    return leaders

@@ -50,10 +50,10 @@ class Setup:
 
     @property
     def unestimated(self) -> str:
-        """Code of the reason why its speed cannot be estimated: no server of its kind was measured; or empty."""
+        """What prevents an estimate of its speed, because no such server was measured; empty if nothing does."""
         if self.dtype == "float32":
-            return "float32-speed"
-        return "speculative-speed" if self.speculative else "experts-speed" if self.expert_parallel else ""
+            return "float32"
+        return "speculative" if self.speculative else "experts" if self.expert_parallel else ""
 
     @property
     def kv_bytes(self) -> int:

@@ -154,10 +154,18 @@ def estimate(facts: ModelFacts, device: Device, setup: Setup, load: Load, capaci
     )
 
 
+UNESTIMATED = {
+    "float32": because("float32-speed"),
+    "speculative": because("speculative-speed"),
+    "experts": because("experts-speed"),
+}
+"""`Setup.unestimated` → why it has no figures."""
+
+
 def why_unknown(facts: ModelFacts, device: Device, setup: Setup) -> Reason | str:
     """Why `estimate` has no figures."""
     if setup.unestimated:
-        return because(setup.unestimated)
+        return UNESTIMATED[setup.unestimated]
     if facts.anatomy is None:
         return facts.unknown.get("anatomy") or facts.unknown.get("parameters") or because("layers-unknown")
     if "speed" in facts.unknown:
