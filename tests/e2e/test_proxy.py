@@ -344,10 +344,10 @@ def test_replicas_share_the_requests_and_one_that_dies_comes_back_while_the_rest
 
         assert sorted(engines(served)) == ["0", "1"]
         asyncio.run(main())
-        one, two = replicas(served.endpoint)
-        assert (one.state, one.restarts, two.state, two.restarts) == (1, 1, 1, 0)
-        assert one.requests + two.requests == 18
-        assert one.requests > 1
+        first, second = replicas(served.endpoint)
+        assert (first.state, first.restarts, second.state, second.restarts) == (1, 1, 1, 0)
+        assert first.requests + second.requests == 18
+        assert first.requests > 1
         left = list(engines(served).values())
         served.triton.process.send_signal(signal.SIGTERM)
         assert served.triton.process.wait(60) in ENDED

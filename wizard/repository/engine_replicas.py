@@ -158,9 +158,9 @@ class Gauges:
         """Set the state of ``replica``, which are numbered from 1."""
         self._do("state", replica, "set", state)
 
-    def count(self, what: str, replica: int) -> None:
+    def count(self, name: str, replica: int) -> None:
         """Count one of ``requests`` or ``restarts``."""
-        self._do(what, replica, "increment", 1)
+        self._do(name, replica, "increment", 1)
 
     def _do(self, name: str, replica: int, how: str, value: int) -> None:
         if name in self._metrics:
