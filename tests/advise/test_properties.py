@@ -51,6 +51,8 @@ def kept(constraints: Constraints, choice: Choice) -> bool:
         "pp": (constraints.pp, choice.pp),
         "kv_dtype": (constraints.kv_dtype, choice.kv_cache_dtype),
         "quantization": (constraints.quantization, choice.quantization),
+        "expert_parallel": (constraints.expert_parallel or None, choice.expert_parallel),
+        "speculative": ("" if constraints.speculative == "none" else constraints.speculative, choice.speculative),
         "runtime": (constraints.runtime, choice.runtime),
         "engine_python": (constraints.engine_python, choice.engine_python),
     }
@@ -177,5 +179,5 @@ def test_constraints_here_are_all_there_are() -> None:
     assert {field.name for field in fields(Constraints)} == {
         "goal", "users", "max_len", "max_gpus", "gpu_memory_utilization", "stack", "quantization", "tp", "pp",
         "kv_dtype", "as_published", "release", "runtime", "engine_python", "isl", "osl", "ttft", "tpot",
-        "p99", "replicas", "cost_per_hour",
+        "p99", "replicas", "expert_parallel", "speculative", "cost_per_hour",
     }  # fmt: skip

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wizard.catalog.recipes import answered, recipe, recipes
+from wizard.catalog.recipes import Recipe, answered, recipe, recipes
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_data
 from wizard.plan.options import Options
@@ -89,3 +89,21 @@ def test_what_recipes_settle_is_what_can_be_settled() -> None:
     for entry in recipes():
         assert constraints(entry.answers) is not None
         assert from_data(Options, entry.options, where=entry.name) is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "own", "given", "replicas"),
+    [
+        ({"lora": {"sql": "/a"}}, {}, {}, 1),
+        ({"lora": {"sql": "/a"}}, {}, {"replicas": 2}, 2),
+        ({"lora": {"sql": "/a"}}, {"replicas": 3}, {}, 3),
+        ({"lora": {}}, {}, {}, None),
+        ({}, {}, {}, None),
+    ],
+)
+def test_a_recipe_with_adapters_starts_one_replica(
+    options: dict[str, object], own: dict[str, int], given: dict[str, int], replicas: int | None
+) -> None:
+    """Several equal GPUs would otherwise get one each, behind a proxy that does not select adapters (TW-L34)."""
+    recipe = Recipe("with-lora", "", "", "org/name", "", answers={**own}, options=options)
+    assert answered("with-lora", given, [recipe]).get("replicas") == replicas

@@ -34,6 +34,7 @@ from wizard.kernel.errors import WizardError
 from wizard.model.chat_format import ChatFormat
 from wizard.repository.proxy import Engine, repository
 from wizard.serve.endpoint import Endpoint
+from wizard.serve.replicas import Replica, replicas
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("proxy")]
 
@@ -294,7 +295,7 @@ ENDED = (0, 1)
 """How Triton ends when it is told to: 1 if unloading took longer than its exit timeout, as on a busy machine."""
 
 
-def test_a_dead_engine_ends_running_requests_and_is_reported_from_then_on(tmp_path: Path) -> None:
+def test_a_dead_engine_ends_running_requests_and_is_started_again(tmp_path: Path) -> None:
     async def main(address: str) -> None:
         async with grpc_aio.InferenceServerClient(address) as client:
             ends = await asyncio.gather(
@@ -305,20 +306,22 @@ def test_a_dead_engine_ends_running_requests_and_is_reported_from_then_on(tmp_pa
             ends += await asyncio.gather(ask(client, text_input="hello"), return_exceptions=True)
             for end in ends:
                 assert isinstance(end, InferenceServerException)
-                assert "the engine process has ended (killed by SIGKILL)" in str(end)
+                assert "the engine process has ended (killed by SIGKILL); it is being started again" in str(end)
                 error = server_error(str(end), "demo")
                 assert isinstance(error, WizardError)
                 assert error.code == "TW-C11"
 
     with serving(tmp_path) as served:
         asyncio.run(main(served.grpc))
-        assert "error" in json.loads(served.post("generate", text_input="hello", stream=False))
+        served.triton.wait_for_log(lambda text: "demo: the engine is ready again" in text)
+        assert served.generated(max_tokens=3)["completion_tokens"] == 3
+        assert replicas(served.endpoint) == (Replica(1, requests=3, restarts=1),)
         assert served.triton.process.poll() is None
         served.triton.process.send_signal(signal.SIGTERM)
         assert served.triton.process.wait(60) in ENDED
 
 
-def test_replicas_share_the_requests_and_the_rest_serves_on_when_one_dies(tmp_path: Path) -> None:
+def test_replicas_share_the_requests_and_one_that_dies_comes_back_while_the_rest_serves(tmp_path: Path) -> None:
     with serving(tmp_path, replicas=[{"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"}]) as served:
 
         async def main() -> None:
@@ -332,10 +335,19 @@ def test_replicas_share_the_requests_and_the_rest_serves_on_when_one_dies(tmp_pa
                 answers = await asyncio.gather(*(ask(client, text_input="hi", max_tokens=3) for _ in range(8)))
                 assert [answer[-1][2] for answer in answers] == [3] * 8
                 assert proctable.group_members(second)
+                log = await asyncio.to_thread(served.triton.wait_for_log, lambda text: "is ready again" in text)
+                assert "replica 1 of 2: the engine process has ended (killed by SIGKILL); starting it again in 1" in log
+                assert engines(served)["0"] not in (first, second)
+                answers = await asyncio.gather(*(ask(client, text_input="hi", max_tokens=3) for _ in range(8)))
+                assert [answer[-1][2] for answer in answers] == [3] * 8
                 waiting.pop().cancel()
 
         assert sorted(engines(served)) == ["0", "1"]
         asyncio.run(main())
+        first, second = replicas(served.endpoint)
+        assert (first.state, first.restarts, second.state, second.restarts) == (1, 1, 1, 0)
+        assert first.requests + second.requests == 18
+        assert first.requests > 1
         left = list(engines(served).values())
         served.triton.process.send_signal(signal.SIGTERM)
         assert served.triton.process.wait(60) in ENDED

@@ -30,21 +30,21 @@ from typing import Any
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(CHECKOUT), str(Path(__file__).parent)]
 
+import several_gpus  # noqa: E402
+from machine_parts import MIB, SLACK_BYTES, gone, marked, smi, state  # noqa: E402
 from stack_parts import prompts, summary  # noqa: E402
 
 PARTS = Path(__file__).with_name("stack_parts.py")
 DEMO = CHECKOUT / "profiles" / "models" / "triton-wizard-demo"
-MIB = 1024**2
 STREAMS, CLIENTS, PROMPT, ANSWER = 64, 4, 100, 128
 """Streams at once, processes that ask for them, tokens of a prompt and of an answer."""
-SLACK_BYTES = 64 * MIB
-"""By how much free memory may differ between two moments at which nothing of ours runs."""
 START_RATIO = 1.15
 """At most, of the time from a command to Ready over the time that vLLM alone takes."""
 MEMORY_RATIO = 0.03
 """By how much measured memory may differ from the predicted."""
-STAGES = ("probe", "screens", "vllm", "sglang", "start", "transformers", "copies")
-MARK = b"TRITON_WIZARD_SERVER="
+STAGES = ("probe", "screens", "vllm", "sglang", "start", "transformers", "copies", "replicas")
+ALONE = ("--replicas", "1")
+"""For the stages that compare the figures of one engine, whatever GPUs there are beside it."""
 
 
 class Journey:
@@ -231,7 +231,7 @@ class Journey:
         return self._served("transformers", "transformers")
 
     def _served(self, name: str, stack: str, *split: str) -> dict[str, Any]:
-        wanted = (*split, "--users", str(STREAMS), "--max-len", "1024")
+        wanted = (*split, *ALONE, "--users", str(STREAMS), "--max-len", "1024")
         asked = (self.model, "--stack", stack, "--offline", *self.engine, *wanted)
         advice = self.json("advise", *asked, name=f"{name}-advice")
         self.check(f"{name}: advice", advice["feasible"], advice["choices"][0]["release"])
@@ -241,7 +241,7 @@ class Journey:
         up = self.up(name, self.model, stack, *wanted)
         try:
             self.note(f"{name}: ready after", f"{up['seconds']:.1f} s {up['steps']}")
-            self._memory(name, up, before)
+            self.memory(name, up, before)
             words = self.wizard("chat", name, "--max-tokens", "16", "-m", "What is Triton?", name=f"{name}-chat")
             self.check(f"{name}: a chat has an answer", bool(words.strip()))
             self.load(up["endpoint"], 1)  # the first one compiles what the engine has not met yet
@@ -258,7 +258,7 @@ class Journey:
             self.down(name, before)
         return up
 
-    def _memory(self, name: str, up: dict[str, Any], before: dict[int, int]) -> None:
+    def memory(self, name: str, up: dict[str, Any], before: dict[int, int]) -> None:
         """What NVML counts on the server's GPUs against the bill, and that Triton's own process holds none of it."""
         host = self.json("probe", name=f"{name}-serving")
         predicted = up["choice"]["memory"]["total_bytes"]
@@ -279,7 +279,7 @@ class Journey:
 
     def start(self) -> dict[str, Any]:
         """From a command to Ready, against vLLM alone with the same arguments; both warm."""
-        wanted = ("--tp", str(self.given.tp), "--users", str(STREAMS), "--max-len", "1024")
+        wanted = ("--tp", str(self.given.tp), *ALONE, "--users", str(STREAMS), "--max-len", "1024")
         before = self.free("start-before")
         seconds: dict[str, list[float]] = {"wizard": [], "bare": []}
         # vLLM fills one of its caches at the first start with a model and another at the second: two that do not count.
@@ -329,55 +329,11 @@ class Journey:
 
     def copies(self) -> dict[str, Any]:
         """Two servers of one model, each on a GPU of its own."""
-        before = self.free("copies-before")
-        wanted = ("--tp", "1", "--users", str(STREAMS), "--max-len", "1024")
-        servers: dict[str, Any] = {}
-        try:
-            for name in ("one", "two"):
-                servers[name] = self.up(name, self.model, "vllm", *wanted)
-                self.note(
-                    f"copies: {name}", f"GPUs {servers[name]['choice']['devices']}, {servers[name]['seconds']:.1f} s"
-                )
-            used = [set(server["choice"]["devices"]) for server in servers.values()]
-            self.check("copies: each has a GPU of its own", not used[0] & used[1], used)
-            for server in servers.values():
-                server["load"] = self.load(server["endpoint"], 3)
-                self.check("copies: all tokens", server["load"]["tokens"] == STREAMS * ANSWER, server["load"])
-        finally:
-            for name in reversed(tuple(servers)):
-                self.wizard("down", name, name=f"{name}-down")
-        now = self.free("copies-after")
-        kept = {index: (bytes_ - now[index]) // MIB for index, bytes_ in before.items()}
-        self.check("copies: no GPU memory is left", gone(kept), f"MiB kept: {kept}")
-        return servers
+        return several_gpus.copies(self, STREAMS, ANSWER)
 
-
-def gone(kept: dict[int, int]) -> bool:
-    return all(abs(each) * MIB <= SLACK_BYTES for each in kept.values())
-
-
-def smi(query: str, fields: str) -> list[list[str]]:
-    """Rows of ``nvidia-smi``."""
-    words = ["nvidia-smi", f"--query-{query}={fields}", "--format=csv,noheader,nounits"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    return [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines() if line.strip()]
-
-
-def state(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return "X"
-
-
-def marked(server: Path) -> list[int]:
-    """The processes of a server, by what it says in their environment."""
-    mark, pids = MARK + os.fsencode(server), []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            if mark in path.read_bytes().split(b"\0"):
-                pids.append(int(path.parent.name))
-    return pids
+    def replicas(self) -> dict[str, Any]:
+        """One server on two GPUs, each with an engine of its own."""
+        return several_gpus.replicas(self, STREAMS, ANSWER)
 
 
 def engine_of(server: Path, model: str) -> tuple[list[str], dict[str, str | None]]:

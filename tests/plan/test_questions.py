@@ -98,6 +98,7 @@ def test_an_empty_answer_is_the_default_or_leaves_it_to_the_wizard() -> None:
     assert {name: value for name, value in empty.items() if value is not None} == {
         "goal": "chat",
         "users": 4,
+        "expert_parallel": False,
         "as_published": False,
         "p99": False,
         "http_port": 8000,
@@ -202,7 +203,17 @@ def test_constraints_from_answers() -> None:
         "max_len": 9,
         "users": 1,
     }
-    answers |= {"isl": 5, "osl": 4, "ttft": 900.0, "tpot": 25.5, "p99": True, "replicas": 3, "cost_per_hour": 2.5}
+    answers |= {
+        "isl": 5,
+        "osl": 4,
+        "ttft": 900.0,
+        "tpot": 25.5,
+        "p99": True,
+        "replicas": 3,
+        "expert_parallel": True,
+        "speculative": "ngram",
+        "cost_per_hour": 2.5,
+    }
     answers |= {"release": "24.09", "runtime": "native", "engine_python": "/opt/venv/bin/python"}
     assert to_data(constraints(answers)) == answers
 

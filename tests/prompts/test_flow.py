@@ -161,9 +161,11 @@ def test_a_changed_constraint_is_checked_and_advised_again(flow: Flow, workspace
         (4, "fp8\r", {"quantization": "fp8"}),
         (5, "2\r", {"tp": 2}),
         (6, "2\r", {"pp": 2}),
-        (7, "3\r", {"kv_dtype": "fp8"}),
-        (8, "2\r", {"stack": "vllm"}),
-        (11, "y\r", {"as_published": True}),
+        (7, "y\r", {"expert_parallel": True}),
+        (8, "3\r", {"speculative": "ngram"}),
+        (9, "3\r", {"kv_dtype": "fp8"}),
+        (10, "2\r", {"stack": "vllm"}),
+        (13, "y\r", {"as_published": True}),
     ],
 )
 def test_every_constraint_can_be_changed(
@@ -200,7 +202,7 @@ def test_all_constraints_can_be_taken_back(flow: Flow, workspace: Workspace) -> 
     terminal.sees("7 users at a time")
     terminal.sees(ADVICE)
     terminal.types("3\r")
-    terminal.sees("Reset all constraints")
+    terminal.sees("Limits for the slowest requests")
     terminal.types(UP + UP + ENTER)
     terminal.sees("4 users at a time")
     terminal.sees(ADVICE)

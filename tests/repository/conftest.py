@@ -11,9 +11,15 @@ __all__ = ["triton"]
 
 
 @pytest.fixture
-def model(triton: FakeTritonUtils) -> ModuleType:
-    """``model.py`` with ``text_requests.py`` beside it; its signals are fenced for good: its threads outlive a test."""
-    load(proxy.MODEL.with_name("text_requests.py"), "stub.text_requests")
-    module = load(proxy.MODEL, "stub.model")
+def engines(triton: FakeTritonUtils) -> ModuleType:
+    """``engine_replicas.py``; its signals are fenced for good: its threads outlive a test."""
+    module = load(proxy.REPLICAS, "stub.engine_replicas")
     module.os = FencedOs()  # type: ignore[attr-defined]
     return module
+
+
+@pytest.fixture
+def model(engines: ModuleType) -> ModuleType:
+    """``model.py`` with the modules beside it."""
+    load(proxy.MODEL.with_name("text_requests.py"), "stub.text_requests")
+    return load(proxy.MODEL, "stub.model")

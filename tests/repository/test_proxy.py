@@ -48,7 +48,8 @@ def config() -> pb.ModelConfig:
 def test_files_lie_where_triton_and_the_command_look() -> None:
     paths = [file.path for file in made().files]
     assert paths[:3] == ["demo/config.pbtxt", "demo/1/model.py", "demo/1/text_requests.py"]
-    assert paths[3:] == ["demo/1/engines/engine_process.py", "demo/1/engines/vllm_engine.py"]
+    assert paths[3] == "demo/1/engine_replicas.py"
+    assert paths[4:] == ["demo/1/engines/engine_process.py", "demo/1/engines/vllm_engine.py"]
 
 
 def test_the_linter_finds_nothing_in_it(tmp_path: Path) -> None:
@@ -127,7 +128,7 @@ SHIPPED = [Path(file.path) for file in made().files if file.path.endswith(".py")
 def test_what_is_shipped_is_for_old_pythons_and_needs_nothing_of_the_wizard(path: Path) -> None:
     shipped = {file.path: file.text for file in made().files}
     text = shipped.get(str(path)) or path.read_text()
-    stub = path.name in ("model.py", "text_requests.py")
+    stub = path.name in ("model.py", "text_requests.py", "engine_replicas.py")
     allowed = {"triton_python_backend_utils", "numpy"} if stub else {"torch", "transformers", *ENGINES}
     tree = ast.parse(text, feature_version=(3, 9))
     imported = {
@@ -136,7 +137,7 @@ def test_what_is_shipped_is_for_old_pythons_and_needs_nothing_of_the_wizard(path
     imported |= {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     import sys
 
-    own = {"text_requests"} if stub else {"engine_process", "tokenizers"}
+    own = {"text_requests", "engine_replicas"} if stub else {"engine_process", "tokenizers"}
     assert imported <= allowed | own | sys.stdlib_module_names
     assert not any(isinstance(node, ast.Match) for node in ast.walk(tree))
 

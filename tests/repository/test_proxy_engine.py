@@ -19,20 +19,20 @@ from tests.repository.triton_stub import FencedOs
 
 
 @pytest.fixture
-def started(model: ModuleType, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def started(engines: ModuleType, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Start an engine; all are ended afterwards."""
-    engines = []
+    begun = []
 
     def start(program: str | list[str], **changes: str | None) -> Any:
         command = peer(program) if isinstance(program, str) else program
-        engines.append(model.Engine(command, {FencedOs.MARK: "1", **changes}, tmp_path))
-        return engines[-1]
+        begun.append(engines.Engine(command, {FencedOs.MARK: "1", **changes}, tmp_path))
+        return begun[-1]
 
     yield start
-    for engine in engines:
+    for engine in begun:
         engine._process.kill()
         engine._process.wait()
-    assert model.os.strays == []
+    assert engines.os.strays == []
 
 
 def test_a_message_has_its_length_before_it(started: Callable[..., Any]) -> None:
@@ -73,20 +73,20 @@ def test_how_an_engine_ended(program: str, end: str, started: Callable[..., Any]
     assert engine.end() == f"the engine process has ended ({end})"
 
 
-def test_an_engine_that_takes_nothing_is_ended(model: ModuleType, started: Callable[..., Any]) -> None:
+def test_an_engine_that_takes_nothing_is_ended(engines: ModuleType, started: Callable[..., Any]) -> None:
     engine = started("sys.exit(3)")
     assert engine.receive() is None
     engine.end()
-    with pytest.raises(model.EngineEnded, match=r"^the engine process has ended \(exit status 3\)$"):
+    with pytest.raises(engines.EngineEnded, match=r"^the engine process has ended \(exit status 3\)$"):
         engine.send({})
 
 
 def test_an_engine_that_does_not_end_is_killed(
-    model: ModuleType, started: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    engines: ModuleType, started: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = started("send(os.getpid()); read(1 << 20)")
     engine.receive()
-    monkeypatch.setattr(model, "FINALIZE_SECONDS", 0)
+    monkeypatch.setattr(engines, "FINALIZE_SECONDS", 0)
     assert engine.end() == "the engine process has ended (killed by SIGKILL)"
 
 

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from tests.repository.peer import peer
-from tests.repository.triton_stub import FakeError, FakeRequest, FakeTritonUtils, FencedOs
+from tests.repository.triton_stub import SECONDS, FakeError, FakeRequest, FakeTritonUtils, FencedOs
 
 CONFIG = {"default_temperature": "0.5", "special_tokens": r"<\|\w+\|>", "stop": '["<end>"]', "chat_template": "x"}
 
 
 @pytest.fixture
-def loaded(model: ModuleType, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def loaded(model: ModuleType, engines: ModuleType, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """``TritonPythonModel`` as the stub makes it, with an engine that runs a program."""
     models = []
 
@@ -39,10 +39,9 @@ def loaded(model: ModuleType, tmp_path: Path) -> Iterator[Callable[..., Any]]:
 
     yield load_model
     for each in models:
-        for engine in getattr(each, "_engines", ()):
-            engine._process.kill()
-            engine._process.wait()
-    assert model.os.strays == []
+        for replica in getattr(each, "_replicas", ()):
+            replica.stop()
+    assert engines.os.strays == []
 
 
 def request(text: str = "Hi", **inputs: Any) -> FakeRequest:
@@ -94,20 +93,106 @@ def test_errors_have_the_code_of_who_made_them(loaded: Callable[..., Any]) -> No
     ]
 
 
-def test_an_engine_that_ends_fails_all_that_runs_and_all_that_comes(
-    loaded: Callable[..., Any], triton: FakeTritonUtils
+END = "the engine process has ended (exit status 3)"
+AGAIN = f"{END}; it is being started again, so send the request again"
+
+
+def answered(served: Any, text: str = "Hi") -> Any:
+    """The last response to a request."""
+    asked = request(text)
+    served.execute([asked])
+    reply, last = asked.sender.reply()
+    assert last
+    return reply
+
+
+def test_an_engine_that_ends_fails_all_that_runs_and_is_started_again(
+    loaded: Callable[..., Any], triton: FakeTritonUtils, engines: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(engines, "PAUSES", (0.0, 30.0))
     served = loaded(ECHO)
-    running = request("wait")
-    served.execute([running])
-    running.sender.reply()
-    served.execute([request("exit")])
-    end = "the engine process has ended (exit status 3)"
-    assert running.sender.reply() == ((end, FakeError.UNAVAILABLE), True)
-    assert [triton.Logger.line() for _ in range(2)] == [("info", "demo: the engine is ready"), ("error", end)]
-    late = request()
-    served.execute([late])
-    assert late.sender.reply() == ((end, FakeError.UNAVAILABLE), True)
+    for pause in ("0 s (restart 1 of 2)", "30 s (restart 2 of 2)"):
+        running = request("wait")
+        served.execute([running])
+        running.sender.reply()
+        assert answered(served, "exit") == (AGAIN, FakeError.UNAVAILABLE)
+        assert running.sender.reply() == ((AGAIN, FakeError.UNAVAILABLE), True)
+        assert triton.Logger.line()[1].startswith("demo: the engine is ready")
+        assert triton.Logger.line() == ("error", f"demo: {END}; starting it again in {pause}")
+        if pause[0] == "0":
+            assert triton.Logger.line() == ("info", "demo: the engine is ready again")
+            triton.Logger.lines.put(("info", "demo: the engine is ready again"))
+            assert json.loads(answered(served)["text_output"])["ask"]["text"] == "Hi"
+    assert answered(served) == (AGAIN, FakeError.UNAVAILABLE)  # it waits for the second restart
+    assert triton.metric("triton_wizard_replica_state") == {"1": 0}
+    assert triton.metric("triton_wizard_replica_restarts") == {"1": 1}
+    assert triton.metric("triton_wizard_replica_requests") == {"1": 5}
+    served.finalize()
+
+
+def test_an_engine_that_cannot_start_again_is_given_up(
+    loaded: Callable[..., Any], triton: FakeTritonUtils, engines: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its last lines say why it cannot."""
+    monkeypatch.setattr(engines, "PAUSES", (0.0, 0.0))
+    first = 'if os.path.exists("seen"): print("no memory"); sys.exit(4)\nopen("seen", "w").close()\n'
+    served = loaded(first + ECHO)
+    assert answered(served, "exit") == (AGAIN, FakeError.UNAVAILABLE)
+    lines = [triton.Logger.line() for _ in range(4)]
+    failed = "the engine process has ended (exit status 4); its last lines:\nno memory"
+    over = "it is not started again after 2 restarts in a row"
+    assert lines[1:] == [
+        ("error", f"demo: {END}; starting it again in 0 s (restart 1 of 2)"),
+        ("error", f"demo: {failed}; starting it again in 0 s (restart 2 of 2)"),
+        ("error", f"demo: {failed}; {over}"),
+    ]
+    assert answered(served) == (f"{END}; {over}", FakeError.UNAVAILABLE)
+    assert triton.metric("triton_wizard_replica_state") == {"1": -1}
+    assert triton.metric("triton_wizard_replica_restarts") == {"1": 2}
+
+
+def test_restarts_of_an_engine_that_served_for_long_count_from_zero(
+    loaded: Callable[..., Any], triton: FakeTritonUtils, engines: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "PAUSES", (0.0,))
+    monkeypatch.setattr(engines, "STEADY_SECONDS", 0.0)
+    served = loaded(ECHO)
+    triton.Logger.line()
+    for _ in range(3):
+        answered(served, "exit")
+        assert triton.Logger.line() == ("error", f"demo: {END}; starting it again in 0 s (restart 1 of 1)")
+        assert triton.Logger.line() == ("info", "demo: the engine is ready again")
+
+
+@pytest.mark.parametrize("moment", ["pause", "load"])
+def test_a_server_that_stops_starts_no_engine_again(
+    moment: str,
+    loaded: Callable[..., Any],
+    triton: FakeTritonUtils,
+    engines: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engines, "PAUSES", (60.0 if moment == "pause" else 0.0, 60.0))
+    again = 'if os.path.exists("seen"): os.write(1, b"loading"); read(1)\nopen("seen", "w").close()\n'
+    served = loaded(again + ECHO)
+    answered(served, "exit")
+    triton.Logger.line()
+    assert triton.Logger.line()[0] == "error"
+    (replica,) = served._replicas
+    if moment == "load":
+        while replica.engine.last_lines() != "loading":
+            pass  # the test's own time limit ends it
+    (thread,) = (each for each in threading.enumerate() if getattr(each, "_target", None) == served._serve)
+    served.finalize()
+    thread.join(SECONDS)
+    assert not thread.is_alive()
+    assert replica.engine.ended
+    assert triton.Logger.lines.empty()
+
+
+def test_without_custom_metrics_nothing_is_missing(loaded: Callable[..., Any], triton: FakeTritonUtils) -> None:
+    del triton.MetricFamily
+    assert "text_output" in answered(loaded(ECHO))
 
 
 def test_finalizing_fails_running_requests_and_ends_the_engine(loaded: Callable[..., Any]) -> None:
@@ -117,7 +202,7 @@ def test_finalizing_fails_running_requests_and_ends_the_engine(loaded: Callable[
     running.sender.reply()
     served.finalize()
     assert running.sender.reply() == (("the server is stopping", FakeError.UNAVAILABLE), True)
-    assert served._engines[0].end() == "the engine process has ended (exit status 7)"
+    assert served._replicas[0].engine.end() == "the engine process has ended (exit status 7)"
 
 
 HELD = """
@@ -161,14 +246,32 @@ def test_each_replica_sees_its_gpus_and_gets_a_request_when_it_has_the_fewest(
     assert [held(served)[1] for _ in range(3)] == ["0,1", "0,1", "0,1"]
 
 
-def test_a_replica_that_ends_fails_its_requests_and_the_other_serves_on(loaded: Callable[..., Any]) -> None:
-    served = loaded(HELD, replicas=REPLICAS)
+def test_a_replica_that_ends_fails_its_requests_and_the_other_serves_on(
+    loaded: Callable[..., Any],
+    triton: FakeTritonUtils,
+    engines: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engines, "PAUSES", (0.0,))
+    once = """
+gpus = os.environ["CUDA_VISIBLE_DEVICES"]
+while os.path.exists(gpus) and not os.path.exists("go"): pass
+open(gpus, "w").close()
+"""
+    served = loaded(once + HELD, replicas=REPLICAS)
     (first, _), (second, _) = held(served), held(served)
     served.execute([request("exit")])
-    end = "the engine process has ended (exit status 3)"
-    assert first.sender.reply() == ((end, FakeError.UNAVAILABLE), True)
-    served._engines[0].end()
+    assert first.sender.reply() == ((AGAIN, FakeError.UNAVAILABLE), True)
+    triton.Logger.line()
+    text = f"demo, replica 1 of 2: {END}; starting it again in 0 s (restart 1 of 1)"
+    assert triton.Logger.line() == ("error", text)
     assert [held(served)[1] for _ in range(3)] == ["2,3"] * 3
+    assert triton.metric("triton_wizard_replica_state") == {"1": 0, "2": 1}
+    assert triton.metric("triton_wizard_replica_requests") == {"1": 2, "2": 4}
+    (tmp_path / "3" / "go").touch()
+    assert triton.Logger.line() == ("info", "demo, replica 1 of 2: the engine is ready again")
+    assert [held(served)[1] for _ in range(5)] == ["0,1"] * 5
     served.execute([request("release")])
     assert second.sender.reply()[1]
 

@@ -14,7 +14,7 @@ import queue
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -137,6 +137,37 @@ class FakeLogger:
         return self.lines.get(timeout=SECONDS)
 
 
+class FakeMetric:
+    """A series of a family; a counter does not decrease (``TRITONSERVER_MetricIncrement``)."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind, self.now = kind, 0.0
+
+    def increment(self, value: float) -> None:
+        if self.kind == FakeMetricFamily.COUNTER and value < 0:
+            raise FakeModelException("TRITONSERVER_METRIC_KIND_COUNTER can only be incremented monotonically")
+        self.now += value
+
+    def set(self, value: float) -> None:
+        if self.kind != FakeMetricFamily.GAUGE:
+            raise FakeModelException("TRITONSERVER_METRIC_KIND_COUNTER does not support Set")
+        self.now = value
+
+
+class FakeMetricFamily:
+    """Custom metrics, which the stub's module has from 23.05 on; the series are kept."""
+
+    COUNTER, GAUGE = "counter", "gauge"
+    families: ClassVar[dict[str, list[tuple[dict[str, str], FakeMetric]]]] = {}
+
+    def __init__(self, name: str, description: str, kind: str) -> None:
+        self._kind, self._series = kind, self.families.setdefault(name, [])
+
+    def Metric(self, labels: dict[str, str]) -> FakeMetric:
+        self._series.append((labels, FakeMetric(self._kind)))
+        return self._series[-1][1]
+
+
 class FakeTritonUtils(ModuleType):
     """``triton_python_backend_utils``."""
 
@@ -147,6 +178,11 @@ class FakeTritonUtils(ModuleType):
     def __init__(self) -> None:
         super().__init__("triton_python_backend_utils")
         self.Logger = FakeLogger()
+        self.MetricFamily = type("FakeMetricFamily", (FakeMetricFamily,), {"families": {}})
+
+    def metric(self, name: str) -> dict[str, float]:
+        """The value of each replica's series."""
+        return {labels["replica"]: metric.now for labels, metric in self.MetricFamily.families[name]}
 
     @staticmethod
     def get_input_tensor_by_name(inference_request: FakeRequest, name: str) -> FakeTensor | None:
@@ -207,6 +243,6 @@ def triton(monkeypatch: pytest.MonkeyPatch) -> FakeTritonUtils:
     """The stub's own module, which models import."""
     utils = FakeTritonUtils()
     monkeypatch.setitem(sys.modules, utils.__name__, utils)
-    for name in ("stub", "stub.text_requests", "stub.model"):
+    for name in ("stub", "stub.text_requests", "stub.engine_replicas", "stub.model"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     return utils

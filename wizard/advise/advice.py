@@ -30,7 +30,11 @@ class Constraints:
     """Whether ``ttft`` and ``tpot`` hold for the slow end of the estimate instead of its middle."""
     replicas: int | None = None
     """Copies of the model, each on its own GPUs."""
+    expert_parallel: bool = False
+    """Whether ranks have to hold whole experts; otherwise they do only where experts cannot be split."""
     max_gpus: int | None = None
+    speculative: str | None = None
+    """Method of speculative decoding; None and ``none``: none."""
     gpu_memory_utilization: float | None = None
     stack: str | None = None
     quantization: str | None = None
@@ -204,6 +208,10 @@ class Choice:
     """Indices of the GPUs of all replicas, one after the other; empty if the CPU serves."""
     replicas: int = 1
     """Copies of the model that are started, each on its own ``tp`` × ``pp`` GPUs; they share the requests."""
+    expert_parallel: bool = False
+    """Whether each rank holds whole experts instead of a part of every expert."""
+    speculative: str = ""
+    """Method of speculative decoding, as vLLM names it; empty: none."""
     gpu_memory_utilization: float | None = None
     """Share of a GPU's total memory that the server may use (as in vLLM); None if the CPU serves."""
     kv_cache_fraction: float | None = None

@@ -359,6 +359,8 @@ def constraints(request: dict[str, Any]) -> Constraints:
         tpot=limit("tpot"),
         p99=bool(request.get("p99")),
         replicas=number("replicas"),
+        expert_parallel=bool(request.get("expert_parallel")),
+        speculative=text("speculative"),
         max_gpus=number("max_gpus"),
         gpu_memory_utilization=None if share is None else float(share),
         stack=text("stack"),

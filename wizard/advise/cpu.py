@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise import calibration, cost, cpu_speed, engine_python, not_chat, service
+from wizard.advise import calibration, cost, cpu_speed, engine_python, not_chat, service, speculation
 from wizard.advise.advice import (
     GATED,
     NO_TEMPLATE,
@@ -19,7 +19,7 @@ from wizard.advise.advice import (
     Speed,
 )
 from wizard.advise.compatibility import obstacles
-from wizard.advise.reasons import Note, Obstacle, because, change, do
+from wizard.advise.reasons import Note, Obstacle, because, change, do, without
 from wizard.catalog import stacks
 from wizard.catalog.environments import Environment, environment_of
 from wizard.catalog.goals import DEFAULT_USERS
@@ -201,6 +201,12 @@ def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str
         if value not in (None, 1):
             why = because("cpu-split", stack=stack, option=name, value=value)
             conflicts.append(Obstacle(name, why, (change(**{name: 1}),)))
+    if constraints.expert_parallel:
+        why = because("experts-stack", stack=stack)
+        conflicts.append(Obstacle("experts", why, (without("expert_parallel"),)))
+    if constraints.speculative not in (None, speculation.NONE):
+        why = because("speculative-stack", stack=stack, method=constraints.speculative)
+        conflicts.append(Obstacle("speculative", why, (without("speculative"),)))
     if constraints.kv_dtype not in (None, kept):
         why = because("cpu-cache", kept=kept, asked=constraints.kv_dtype)
         conflicts.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise import calibration, checkpoint, cost, encoders, engine_python, memory, not_chat, rules, service
+from wizard.advise import (
+    calibration,
+    checkpoint,
+    cost,
+    encoders,
+    engine_python,
+    experts,
+    memory,
+    not_chat,
+    rules,
+    service,
+    speculation,
+)
 from wizard.advise.advice import GATED, NO_TEMPLATE, Checkpoint, Choice, Constraints, Memory, Rejection
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LONGEST, Fit, fit
@@ -58,7 +70,8 @@ def candidates(
                 releases[kind] = _python_conflict(constraints, setup, python) or resolve(
                     host, facts, device, setup, constraints.release, constraints.runtime, python
                 )
-            made, why = _replicated(facts, device, setup, constraints, past, releases[kind])
+            divided = experts.divided(facts, device, setup, constraints, releases[kind])
+            made, why = _replicated(facts, device, divided, constraints, past, releases[kind])
             choices += [replace(choice, reasons=(*choice.reasons, *unused)) for choice in made]
             if why and not made:
                 key = (setup.stack, setup.quantization, why.code)
@@ -178,6 +191,8 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
     stored = facts.quantization
     there = len(device.indices) if constraints.max_gpus is None else min(constraints.max_gpus, len(device.indices))
     tps = (constraints.tp,) if constraints.tp else tuple(split for split in SPLITS if split <= max(1, there))
+    if constraints.expert_parallel and not constraints.tp:
+        tps = tps[1:] or tps  # experts are distributed over ranks
     names: tuple[str, ...]
     if stored is not None:
         names = (stored.format or "none",)
@@ -185,13 +200,14 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
         names = (constraints.quantization if constraints.quantization in FORMATS else "none",)
     else:
         names = (constraints.quantization,) if constraints.quantization in FORMATS else checkpoint.tried(facts, TRIED)
+    method = constraints.speculative if constraints.speculative not in (None, speculation.NONE) else ""
     kv = constraints.kv_dtype or (stored and stored.kv_dtype) or "auto"
     for stack in stacks:
         known = on_gpu(stack)
         for name in names if not known.formats.sixteen_only or constraints.quantization or stored else ("none",):
             for tp in tps if known.splits.ranks or constraints.tp else (1,):
                 for pp in (constraints.pp,) if constraints.pp else _stages(facts, device, stack, tp, there):
-                    yield Setup(stack, _dtype(facts, device, name), name, kv, tp, pp)
+                    yield Setup(stack, _dtype(facts, device, name), name, kv, tp, pp, speculative=method)
 
 
 def _stages(facts: ModelFacts, device: Device, stack: str, tp: int, there: int) -> tuple[int, ...]:
@@ -239,22 +255,25 @@ def _choice(
     engine = calibration.engine(setup.stack, release.release)
     measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
     plain, setup = setup, replace(setup, correction_bytes=calibration.difference(measured) if measured else 0)
-    many = service.too_many(constraints, device, setup, release)
-    best = many or fit(facts, anatomy, device, setup, constraints)
+    unable = service.too_many(constraints, device, setup, release) or experts.too_old(setup, release.engine_version)
+    best = (
+        unable
+        or speculation.obstacle(anatomy, setup, release.engine_version)
+        or fit(facts, anatomy, device, setup, constraints)
+    )
     if isinstance(best, Obstacle):
         return best
     fetched = _fetched(facts, anatomy, device, setup, release)
     of_free = on_gpu(setup.stack).cache.counts_of == "free"
-    half = setup.dtype != "float32"  # no server was measured in float32
     load = service.load_of(constraints, best.users, best.length)
     tokens = best.memory.kv_capacity_tokens
-    speed = estimate(facts, device, setup, load, tokens, release.engine_version) if half else None
+    speed = estimate(facts, device, setup, load, tokens, release.engine_version)
     speed = service.together(speed, setup.replicas)
     if isinstance(fetched, Obstacle):
         return fetched
     if why := service.too_slow(speed, constraints):
         return why
-    unknown = () if speed else (_no_speed(facts, device, setup),)
+    unknown = () if speed else (Note("speed", {"why": why_unknown(facts, device, setup)}),)
     used = filter(None, (service.idle(constraints, device, setup, release),))
     choice = Choice(
         stack=setup.stack,
@@ -270,6 +289,8 @@ def _choice(
         memory=best.memory,
         devices=device.indices[: setup.gpus * setup.replicas],
         replicas=setup.replicas,
+        expert_parallel=setup.expert_parallel,
+        speculative=setup.speculative,
         gpu_memory_utilization=best.utilization,
         kv_cache_fraction=memory.kv_fraction(device, setup, best.memory) if of_free else None,
         step_tokens=memory.step_tokens(device),
@@ -280,7 +301,7 @@ def _choice(
             *encoders.notes(whole, setup.stack, release.engine_version),
             *release.warnings,
         ),
-        reasons=(*_reasons(anatomy, device, setup, best, fetched), *used, release.reason),
+        reasons=(*_reasons(anatomy, device, setup, best, fetched, constraints), *used, release.reason),
         engine_python=constraints.engine_python and absolute(constraints.engine_python),
         environment=release.environment,
         engine_version=release.engine_version,
@@ -323,11 +344,6 @@ def _against_constraints(facts: ModelFacts, setup: Setup, constraints: Constrain
         why = because("over-max-gpus", tp=setup.tp, pp=setup.pp, gpus=setup.gpus, most=constraints.max_gpus)
         return Obstacle("max-gpus", why, (change(max_gpus=setup.gpus),))
     return None
-
-
-def _no_speed(facts: ModelFacts, device: Device, setup: Setup) -> Note:
-    why = because("float32-speed") if setup.dtype == "float32" else why_unknown(facts, device, setup)
-    return Note("speed", {"why": why})
 
 
 def _fetched(
@@ -399,13 +415,19 @@ def _memory_note(device: Device, setup: Setup, best: Fit) -> Note:
     return Note("memory", values, cache.source if cache.knob else None)
 
 
-def _reasons(anatomy: Anatomy, device: Device, setup: Setup, best: Fit, fetched: Checkpoint) -> Iterator[Note]:
+def _reasons(
+    anatomy: Anatomy, device: Device, setup: Setup, best: Fit, fetched: Checkpoint, constraints: Constraints
+) -> Iterator[Note]:
     bill = best.memory
     yield _weights_note(anatomy, setup, bill, fetched)
     if setup.replicas > 1:
         yield Note("replicas", {"replicas": setup.replicas, "gpus": setup.gpus, "users": best.users})
     if setup.gpus > 1:
         yield Note("split", {"tp": setup.tp, "pp": setup.pp, "gpus": setup.gpus, "link": device.link})
+    if setup.expert_parallel:
+        yield experts.note(anatomy.experts, setup, constraints)
+    if setup.speculative:
+        yield Note("speculative", {"method": setup.speculative, "tokens": setup.lookahead})
     values: dict[str, Param] = {
         "users": best.users,
         "length": best.length,

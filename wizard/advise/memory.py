@@ -47,23 +47,30 @@ def step_tokens(device: Device) -> int:
     return 8192 if device.total_bytes >= LARGE_GPU else 2048
 
 
+def recurrent(anatomy: Anatomy | None) -> bool:
+    """Whether the model keeps recurrent states."""
+    return anatomy is not None and any(group.state_bytes for group in anatomy.attention)
+
+
 def per_stage(layers: int, pp: int) -> float:
     """Number of layers in the fullest pipeline stage."""
     return -(-layers // pp) / layers if layers else 1.0
 
 
 @lru_cache(maxsize=4096)
-def rank_weights(parts: Parts, anatomy: Anatomy, tp: int, pp: int) -> int:
+def rank_weights(parts: Parts, anatomy: Anatomy, tp: int, pp: int, whole_experts: bool = False) -> int:
     """Bytes of weights on the fullest rank, of ``parts`` bytes in total.
 
     Split over ``tp``: query, output, feed-forward and experts evenly; key and value by heads, repeated if there are
     more ranks than heads (vLLM ``QKVParallelLinear``); the vocabulary in pieces of a multiple of 64. Whole on every
     rank: MLA's down-projections, routers, norms, and parts outside the language model. Over ``pp`` the layers are
-    split; the first stage has the embedding and the last the head, a tied one is in both.
+    split; the first stage has the embedding and the last the head, a tied one is in both. With ``whole_experts`` a rank
+    has whole experts, rounded up (``determine_expert_map`` in vLLM's fused_moe).
     """
     kv_heads = anatomy.kv_heads or 1
     kv_share = max(1 / tp, 1 / kv_heads)
-    layers = (parts.attention + parts.mlp + parts.experts + parts.shared) / tp
+    expert_share = -(-anatomy.experts // tp) / anatomy.experts if whole_experts and anatomy.experts else 1 / tp
+    layers = (parts.attention + parts.mlp + parts.shared) / tp + parts.experts * expert_share
     layers += parts.key_value * kv_share + parts.latent + parts.router + parts.norms
     padded = -(-anatomy.vocabulary // VOCABULARY_PAD) * VOCABULARY_PAD / max(1, anatomy.vocabulary)
     ends = (parts.embedding * padded / tp, (parts.head or (parts.embedding if pp > 1 else 0)) * padded / tp)
@@ -78,7 +85,7 @@ def weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> int:
     too low for Qwen2.5 7B, within 0.2 % for Llama 2 7B, 3.1 8B and 3.2 3B, Mistral 7B and Qwen2.5 14B.
     """
     parts = weight_bytes(facts, anatomy, setup.quantization)
-    total = rank_weights(parts, anatomy, setup.tp, setup.pp) * setup.element_bytes // SIXTEEN
+    total = rank_weights(parts, anatomy, setup.tp, setup.pp, setup.expert_parallel) * setup.element_bytes // SIXTEEN
     engine = on_gpu(setup.stack).memory
     if engine.repacks_4bit and setup.quantization in ("int4_awq", "int4_gptq"):
         group = (facts.quantization and facts.quantization.group_size) or 128
@@ -123,6 +130,7 @@ def sequence_bytes(anatomy: Anatomy, setup: Setup, tokens: int, step: int) -> in
         tokens: Prompt and answer.
         step: See `step_tokens`.
     """
+    tokens += setup.lookahead  # vLLM reserves blocks for them (``num_lookahead_tokens`` of its scheduler)
     share = per_stage(anatomy.layers, setup.pp)
     if paged := pages(anatomy, setup, tokens):
         count, size = paged
@@ -188,14 +196,17 @@ def activations(anatomy: Anatomy, setup: Setup, users: int, step: int) -> int:
     Feed-forward of a full step: 2 bytes (float32: 4) × tokens × (two halves of the gated layer ÷ tp + 7 × hidden
     size); or the output projection, twice its size plus two rows of the residual stream. Measured with vLLM 0.26.0 on
     an H200 and predicted within 3 % of the larger; logs of vLLM 0.6 to 0.8 with 20,000 and 29,000 tokens within 4 %.
+    Whole experts are not divided by tp: vLLM's buffers are for the full width (``fused_moe.py``; not measured).
     """
     hidden, vocabulary, element = anatomy.hidden, anatomy.vocabulary, setup.element_bytes
     wide = max(anatomy.intermediate, (anatomy.expert_intermediate * anatomy.experts_per_token), 1)
     if on_gpu(setup.stack).memory.activations == "logits":
         return element * step * (2 * wide + 7 * hidden) + 4 * users * vocabulary * 2
-    layer = element * step * (2 * wide // setup.tp + 7 * hidden)
+    layer = element * step * (2 * wide // (1 if setup.expert_parallel else setup.tp) + 7 * hidden)
     head = element * (vocabulary * hidden // setup.tp + 2 * step * hidden)
-    return max(layer, head)
+    # Verifying proposed tokens: logits and probabilities of each in float32 (vLLM's rejection sampler; not measured).
+    verified = 8 * users * (1 + setup.lookahead) * vocabulary + element * 2 * step * hidden if setup.lookahead else 0
+    return max(layer, head, verified)
 
 
 def graphs(anatomy: Anatomy, users: int) -> int:
@@ -225,7 +236,7 @@ def outside(anatomy: Anatomy, setup: Setup, users: int) -> int:
     (measured).
     """
     engine = on_gpu(setup.stack).memory
-    captured = graphs(anatomy, users) if engine.graphs else 0
+    captured = graphs(anatomy, users * (1 + setup.lookahead)) if engine.graphs else 0
     return setup.triton_bytes + engine.context_bytes + (engine.link_bytes if setup.gpus > 1 else 0) + captured
 
 

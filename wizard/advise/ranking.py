@@ -246,7 +246,7 @@ def _within(remedy: Remedy, made: dict[str, Setting], tp: int) -> bool:
 
 RELAX_ORDER = (
     *("release", "runtime", "engine_python", "max_len", "isl", "osl", "p99", "ttft", "tpot", "users", "replicas"),
-    *("tp", "pp", "quantization", "kv_dtype"),
+    *("speculative", "expert_parallel", "tp", "pp", "quantization", "kv_dtype"),
     *("gpu_memory_utilization", "max_gpus", "as_published", "stack"),
 )
 """Constraints in the order of what costs the user least to give up."""
@@ -261,6 +261,8 @@ CAUSES = {
     "ttft": ("ttft",),
     "tpot": ("tpot",),
     "replicas": ("replicas",),
+    "expert_parallel": ("experts",),
+    "speculative": ("speculative",),
     "tp": ("gpus", "max-gpus", "split", "group", "mig", "tp", "memory"),
     "pp": ("gpus", "max-gpus", "split", "mig", "pp"),
     "quantization": ("checkpoint", "quantization", "format", "model", "dtype", "memory", "image"),
@@ -340,7 +342,7 @@ def _instead(
         return change(**{name: max([own, *_alone(name, rejections)])})
     if name == "release":
         return without(name) if best.runtime == "native" else change(release=best.release.partition("-")[0])
-    if name in ("engine_python", "isl", "osl", "p99"):
+    if name in ("engine_python", "isl", "osl", "p99", "expert_parallel", "speculative"):
         return without(name)
     if name in ("ttft", "tpot"):
         met = min(service.limit_met(name, each, constraints) for each in choices)

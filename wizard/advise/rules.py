@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from wizard.advise.devices import Device
 from wizard.advise.formats import of
-from wizard.advise.reasons import Note, Obstacle, Param, Reason, Remedy, because, change, do
+from wizard.advise.reasons import Note, Obstacle, Param, Reason, Remedy, because, change, do, without
 from wizard.advise.setup import Setup
 from wizard.catalog import stacks
 from wizard.catalog.stack_facts import Capability, Checkpoints, Formats, Models
@@ -217,20 +217,33 @@ def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) ->
     if splits.stages == "even" and anatomy.layers % setup.pp:
         why = because("like-stages", layers=anatomy.layers, pp=setup.pp)
         yield Obstacle("split", why, (change(pp=_divisor(anatomy.layers, setup.pp)),))
-    for code, why in _uneven(facts, anatomy, device, setup):
+    if setup.expert_parallel:
+        yield from whole_experts(anatomy, setup)
+    for code, why in uneven(facts, anatomy, device, setup):
         smaller = (split for split in (8, 4, 2) if split < setup.tp)
         even = next(
-            (split for split in smaller if not any(_uneven(facts, anatomy, device, replace(setup, tp=split)))), 1
+            (split for split in smaller if not any(uneven(facts, anatomy, device, replace(setup, tp=split)))), 1
         )
         other = OTHER_GROUPS.get(setup.quantization) if code == "group" else None
         yield Obstacle(code, why, (change(tp=even), *((other,) if other else ())))
+
+
+def whole_experts(anatomy: Anatomy, setup: Setup) -> Iterator[Obstacle]:
+    """What prevents whole experts on each rank."""
+    remedies = (without("expert_parallel"),)
+    if not anatomy.experts:
+        yield Obstacle("experts", because("no-experts"), remedies)
+    elif on_gpu(setup.stack).splits.experts_since is None:
+        yield Obstacle("experts", because("experts-stack", stack=setup.stack), remedies)
+    elif setup.tp == 1:
+        yield Obstacle("experts", because("experts-alone"), (change(tp=2), *remedies))
 
 
 OTHER_GROUPS = {"fp8_block": do("per-tensor-fp8"), "int4_awq": do("padded-repository")}
 """What else helps if groups or blocks do not divide evenly, by format."""
 
 
-def _uneven(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[tuple[str, Reason]]:
+def uneven(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[tuple[str, Reason]]:
     """Kind and reason of everything that does not divide evenly among ``setup.tp`` ranks."""
     tp = setup.tp
     if tp == 1:
@@ -240,7 +253,7 @@ def _uneven(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
     latent = any(attention.latent is not None for attention in anatomy.attention)
     if anatomy.kv_heads and not latent and anatomy.kv_heads % tp and tp % anatomy.kv_heads:
         yield "split", because("kv-heads", heads=anatomy.kv_heads, tp=tp)
-    for part, width in _widths(anatomy):
+    for part, width in _widths(anatomy, setup):
         if width % tp:
             yield "split", because("width", part=part, width=width, tp=tp)
         elif (unit := _unit(facts, device, setup)) > 1 and width // tp % unit:
@@ -248,10 +261,11 @@ def _uneven(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -
             yield "group", because("group", format=setup.quantization, part=part, **values)
 
 
-def _widths(anatomy: Anatomy) -> list[tuple[str, int]]:
+def _widths(anatomy: Anatomy, setup: Setup) -> list[tuple[str, int]]:
+    """The widths that are divided among the ranks."""
     widths = [
         ("feed-forward", anatomy.intermediate),
-        ("experts", anatomy.expert_intermediate),
+        ("experts", 0 if setup.expert_parallel else anatomy.expert_intermediate),
         ("shared experts", anatomy.shared_intermediate),
     ]
     return [(part, width) for part, width in widths if width]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LOOKAHEAD = 5
+"""``num_speculative_tokens`` in vLLM's example for n-grams (docs/features/speculative_decoding/n_gram.md)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Setup:
@@ -16,6 +19,8 @@ class Setup:
         kv_cache_dtype: ``auto`` (as ``dtype``) or ``fp8``.
         tp: Tensor parallel size.
         pp: Pipeline parallel size.
+        expert_parallel: Whether each rank holds whole experts instead of a part of every expert.
+        speculative: Method of speculative decoding, as vLLM names it; empty: none.
         replicas: Copies of it, each on its own GPUs, that share the users.
         triton_bytes: Memory on each GPU that Triton itself uses besides the engine (`memory.triton`).
         correction_bytes: Added to the overhead of a GPU because of measurements (`calibration`).
@@ -27,6 +32,8 @@ class Setup:
     kv_cache_dtype: str = "auto"
     tp: int = 1
     pp: int = 1
+    expert_parallel: bool = False
+    speculative: str = ""
     replicas: int = 1
     triton_bytes: int = 0
     correction_bytes: int = 0
@@ -35,6 +42,18 @@ class Setup:
     def gpus(self) -> int:
         """GPUs of one replica."""
         return self.tp * self.pp
+
+    @property
+    def lookahead(self) -> int:
+        """Tokens of a sequence that are proposed and verified in a step."""
+        return LOOKAHEAD if self.speculative else 0
+
+    @property
+    def unestimated(self) -> str:
+        """What prevents an estimate of its speed, because no such server was measured; empty if nothing does."""
+        if self.dtype == "float32":
+            return "float32"
+        return "speculative" if self.speculative else "experts" if self.expert_parallel else ""
 
     @property
     def kv_bytes(self) -> int:

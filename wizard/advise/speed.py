@@ -132,7 +132,7 @@ def estimate(
     user's answer to end. ``capacity`` is the number of tokens that the cache holds, if memory was computed; ``engine``
     the engine's version, if known.
     """
-    known = fit(stack_facts(setup.stack).speed)
+    known = fit(stack_facts(setup.stack).speed) if not setup.unestimated else None
     if known is None or device.rates is None or facts.anatomy is None or "speed" in facts.unknown:
         return None
     k, rates, todo = known.coefficients, device.rates, work(facts, facts.anatomy, device.rates, setup)
@@ -163,8 +163,18 @@ def estimate(
     )
 
 
+UNESTIMATED = {
+    "float32": because("float32-speed"),
+    "speculative": because("speculative-speed"),
+    "experts": because("experts-speed"),
+}
+"""`Setup.unestimated` → why it has no figures."""
+
+
 def why_unknown(facts: ModelFacts, device: Device, setup: Setup) -> Reason | str:
     """Why `estimate` has no figures."""
+    if setup.unestimated:
+        return UNESTIMATED[setup.unestimated]
     if facts.anatomy is None:
         return facts.unknown.get("anatomy") or facts.unknown.get("parameters") or because("layers-unknown")
     if "speed" in facts.unknown:

@@ -79,6 +79,11 @@ def recipe(name: str) -> Recipe:
     return known[name]
 
 
+def _preset(recipe: Recipe) -> dict[str, str | int | float | bool]:
+    """The recipe's answers; adapters are served by a single replica, because the engine proxy does not select them."""
+    return {**({"replicas": 1} if recipe.options.get("lora") else {}), **recipe.answers}
+
+
 TIED = ("release", "quantization", "kv_dtype")
 """Answers that apply to a single stack only: its images and its formats."""
 
@@ -89,7 +94,7 @@ def answered(ref: str, given: Mapping[str, object], known: Iterable[Recipe]) -> 
     With a different stack than the recipe's, the recipe's images and formats are dropped: 24.09 has the TensorRT-LLM of
     a tutorial, and an old vLLM that no constraint asks for. The image is also dropped if the stack is to run natively.
     """
-    preset = next((model.answers for model in known if model.name == ref), {})
+    preset = next((_preset(model) for model in known if model.name == ref), {})
     stack = given.get("stack", preset.get("stack"))
     if stack != preset.get("stack"):
         preset = {name: value for name, value in preset.items() if name not in TIED}

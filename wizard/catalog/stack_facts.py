@@ -160,6 +160,8 @@ class Splits:
     Attributes:
         ranks: Tensor parallel.
         stages: Pipeline parallel: none, ``any`` split of the layers, or only into equal stages (``even``).
+        experts_since: First version of the engine that can hold whole experts on each rank; None: the wizard never sets
+            that up.
         replicas: Runtimes in which the wizard starts several replicas behind one address.
         replicas_since: First version of the engine in an image that the engine program of the stack supports.
     """
@@ -167,6 +169,7 @@ class Splits:
     source: str
     ranks: bool = False
     stages: Literal["none", "any", "even"] = "none"
+    experts_since: str | None = None
     replicas: tuple[str, ...] = ()
     replicas_since: str = "0"
 
@@ -254,12 +257,25 @@ class TextOnly:
 
 
 @dataclass(frozen=True, slots=True)
+class Speculative:
+    """Speculative decoding that the wizard sets up.
+
+    Attributes:
+        methods: Method → first version of the engine that has it.
+    """
+
+    source: str
+    methods: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class OnGpu:
     """How a stack serves on GPUs.
 
     Attributes:
         text_only: None: it loads the encoders of a multimodal model, and reserves memory for what they encode.
         float32: The oldest GPU on which it computes in float32; None: it is not known to.
+        speculative: None: the wizard sets up none.
     """
 
     oldest: Oldest
@@ -269,6 +285,7 @@ class OnGpu:
     memory: EngineMemory
     float32: Oldest | None = None
     text_only: TextOnly | None = None
+    speculative: Speculative | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ def server_error(text: str, model: str) -> WizardError | PromptTooLong:
     if "unknown model" in text or "is not ready" in text or "no available versions" in text:
         return no_model(model, text)
     if "Stub process" in text or "engine process has ended" in text:  # the second in front of an isolated engine
-        return model_ended(model)
+        return engine_restarting(model) if "started again, so" in text else model_ended(model)
     return ServerError(
         "TW-C04",
         tr("the server could not answer: {text}", text=plain(text)),
@@ -165,6 +165,18 @@ def model_ended(model: str) -> ServerError:
             "smaller model.",
             model=model,
         ),
+    )
+
+
+def engine_restarting(model: str) -> ServerError:
+    """The engine has exited; the engine proxy is starting it again, or has others."""
+    return ServerError(
+        "TW-C11",
+        tr(
+            "the engine of the model {model} exited (killed, crashed or out of memory) and is being restarted",
+            model=repr(model),
+        ),
+        tr("Send the question again; `triton-wizard status` shows when the engine is ready."),
     )
 
 

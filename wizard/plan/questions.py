@@ -267,6 +267,23 @@ PP = Question(
     validate=between(1, 1024),
     help=mark("Number of GPU groups that process the layers in turn."),
 )
+EXPERT_PARALLEL = Question(
+    "expert_parallel",
+    "confirm",
+    mark("Whole experts on each GPU"),
+    "--expert-parallel",
+    default=False,
+    help=mark("Distributes a model's experts over the GPUs of tp instead of splitting each (expert parallelism)."),
+)
+SPECULATIVE = Question(
+    "speculative",
+    "choice",
+    mark("Speculative decoding"),
+    "--speculative",
+    otherwise=mark("none"),
+    choices=("none", "ngram"),
+    help=mark("ngram proposes tokens that followed the same words before: faster if answers repeat the prompt."),
+)
 KV_DTYPE = Question(
     "kv_dtype",
     "choice",
@@ -428,8 +445,8 @@ SEED = Question(
 CONSTRAINTS = (GOAL, USERS, MAX_LEN)
 """Constraints for all users."""
 SETUP = (
-    *(QUANTIZATION, TP, PP, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION, AS_PUBLISHED, RELEASE),
-    *(RUNTIME, ENGINE_PYTHON, REPLICAS, ISL, OSL, TTFT, TPOT, P99, COST_PER_HOUR),
+    *(QUANTIZATION, TP, PP, EXPERT_PARALLEL, SPECULATIVE, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION),
+    *(AS_PUBLISHED, RELEASE, RUNTIME, ENGINE_PYTHON, REPLICAS, ISL, OSL, TTFT, TPOT, P99, COST_PER_HOUR),
 )
 """Constraints for experts. A given value is never changed, only rejected."""
 SERVER = (NAME, HTTP_PORT)

@@ -15,6 +15,8 @@ from wizard.repository.python_models import INPUTS, LOGPROBS, MORE_INPUTS, OUTPU
 from wizard.repository.repository import Repository, RepositoryFile
 
 MODEL = Path(__file__).with_name("proxy_model.py")
+REPLICAS = Path(__file__).with_name("engine_replicas.py")
+"""The module that it imports."""
 ENGINE_PROCESS = Path(__file__).with_name("engine_process.py")
 """The module that every engine program imports."""
 
@@ -82,6 +84,6 @@ def repository(
     return Repository(
         (
             RepositoryFile(f"{model_name}/config.pbtxt", config),
-            *programs(model_name, MODEL, (ENGINE_PROCESS, engine.program)),
+            *programs(model_name, MODEL, (ENGINE_PROCESS, engine.program), (REPLICAS,)),
         )
     )

@@ -49,15 +49,19 @@ answer.
 """
 
 
-def programs(model_name: str, model: Path, engines: Iterable[Path] = ()) -> tuple[RepositoryFile, ...]:
+def programs(
+    model_name: str, model: Path, engines: Iterable[Path] = (), modules: Iterable[Path] = ()
+) -> tuple[RepositoryFile, ...]:
     """One of the wizard's own models, with the files that it needs.
 
     Args:
         model_name: Name in Triton.
         model: The model's file; ``model.py`` in the repository.
         engines: Programs that it starts, for the folder ``engines`` of the repository.
+        modules: Further files that it imports.
     """
-    sources = (("model.py", model), (REQUESTS, Path(__file__).with_name(REQUESTS)))
+    beside = ((path.name, path) for path in (Path(__file__).with_name(REQUESTS), *modules))
+    sources = (("model.py", model), *beside)
     files = (*sources, *((f"engines/{path.name}", path) for path in engines))
     return tuple(RepositoryFile(f"{model_name}/1/{name}", path.read_text(encoding="utf-8")) for name, path in files)
 

@@ -11,7 +11,7 @@ from wizard.kernel.language import join, mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.program import command
 from wizard.kernel.values import to_data
-from wizard.serve import find, health
+from wizard.serve import find, health, replicas
 from wizard.serve.calibration import kept
 from wizard.serve.endpoint import Endpoint
 
@@ -28,6 +28,8 @@ class Status:
     """``dead``: it was started, not stopped, and cannot respond: one of its processes exited."""
     endpoint: Endpoint | None
     detail: str
+    trouble: str = ""
+    """What some of its replicas lack, in words; empty if all serve, or if it has none."""
     predicted: Memory | None = None
     """The predicted memory breakdown, and the measured one; None if it was not measured."""
     actual: Memory | None = None
@@ -60,12 +62,19 @@ def status(server: ServerFolder) -> Status:
     contained = bool(endpoint.remove)  # a container's processes cannot be distinguished from outside
     if not contained and find.model_process(endpoint) is None:
         return _dead(server, endpoint, tr("the model process exited; the server is not responding"))
-    return Status(
-        server.name,
-        "ready",
-        endpoint,
-        tr("{http} (gRPC {grpc}), process {pid}", http=endpoint.http, grpc=endpoint.grpc, pid=endpoint.pid),
-    )
+    return _serving(server, endpoint)
+
+
+def _serving(server: ServerFolder, endpoint: Endpoint) -> Status:
+    """The status of a server whose model is loaded, by its engines."""
+    engines = replicas.replicas(endpoint)
+    lacking, best = replicas.trouble(engines), max((engine.state for engine in engines), default=1)
+    if best < 0:
+        return _dead(server, endpoint, lacking)
+    if best < 1:
+        return Status(server.name, "starting", endpoint, lacking, lacking)
+    where = tr("{http} (gRPC {grpc}), process {pid}", http=endpoint.http, grpc=endpoint.grpc, pid=endpoint.pid)
+    return Status(server.name, "ready", endpoint, join("; ", where, lacking), lacking)
 
 
 def _dead(server: ServerFolder, endpoint: Endpoint, why: str) -> Status:

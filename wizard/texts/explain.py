@@ -59,7 +59,16 @@ def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]
     anatomy, device = facts.anatomy, _device(host, choice)
     if anatomy is None or device is None:
         return ()
-    setup = Setup(choice.stack, choice.dtype, choice.quantization or NONE, choice.kv_cache_dtype, choice.tp, choice.pp)
+    setup = Setup(
+        choice.stack,
+        choice.dtype,
+        choice.quantization or NONE,
+        choice.kv_cache_dtype,
+        choice.tp,
+        choice.pp,
+        choice.expert_parallel,
+        choice.speculative,
+    )
     return (
         *_weights(facts, anatomy, setup, choice),
         *_cache(anatomy, device, setup, choice),
@@ -121,9 +130,12 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
     tp, vocabulary = setup.tp, max(1, anatomy.vocabulary)
     padded = -(-vocabulary // memory.VOCABULARY_PAD) * memory.VOCABULARY_PAD
     pad = f" × {padded:,} ÷ {vocabulary:,}" if padded != anatomy.vocabulary else ""
-    split = parts.attention + parts.mlp + parts.experts + parts.shared
+    split = parts.attention + parts.mlp + parts.shared + (0 if setup.expert_parallel else parts.experts)
     both = tr("{amount} key and value", amount=f"{parts.key_value:,}{_over(min(tp, anatomy.kv_heads or 1))}")
     layers = " + ".join((tr("{amount} split", amount=f"{split:,}{_over(tp)}"), both))
+    if setup.expert_parallel:
+        held = f"{parts.experts:,} × ⌈{anatomy.experts} ÷ {tp}⌉ ÷ {anatomy.experts}"
+        layers += " + " + tr("{amount} split", amount=held)
     if whole := parts.latent + parts.router + parts.norms:
         layers += " + " + tr("{amount} replicated", amount=f"{whole:,}")
     ends = tr("{amount} embedding", amount=f"{parts.embedding:,}{pad}{_over(tp)}")
@@ -175,7 +187,7 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
     sequence = memory.sequence_bytes(anatomy, setup, length, step)
     stage = _stage(anatomy, setup)
     keeps = [group for group in anatomy.attention if group.latent or group.kv_heads]
-    groups = [row for group in keeps for row in _group(group, setup, length, step, engine.block)]
+    groups = [row for group in keeps for row in _group(group, setup, length + setup.lookahead, step, engine.block)]
     each = [(group.layers, memory.state_bytes(group, setup) + group.pending_bytes) for group in anatomy.attention]
     states = [
         tr("{layers} layers × {bytes:,} bytes of state", layers=layers, bytes=held) for layers, held in each if held
@@ -252,7 +264,7 @@ def _beside(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> I
     engine = known.memory
     source = tr(MEASURED if engine.measured else ALIKE)
     yield Figure(tr("Activations"), bill.activation_bytes, "bytes", _peak(anatomy, device, setup, users), source)
-    captured = memory.graphs(anatomy, users) if engine.graphs else 0
+    captured = memory.graphs(anatomy, users * (1 + setup.lookahead)) if engine.graphs else 0
     if captured:
         batches = round((captured - 0.07 * GIB) / (0.18 * MIB * anatomy.layers))
         formula = tr(
@@ -306,8 +318,12 @@ def _peak(anatomy: Anatomy, device: Device, setup: Setup, users: int) -> str:
     half = tr("{bytes} bytes × {tokens:,} tokens per step", bytes=setup.element_bytes, tokens=step)
     if on_gpu(setup.stack).memory.activations == "logits":
         return f"{half} × (2 × {wide:,} + 7 × {hidden:,}) + 4 × {users:,} × {vocabulary:,} × 2"
-    layer = f"{half} × (⌊2 × {wide:,} ÷ {tp}⌋ + 7 × {hidden:,})"
-    return f"max({layer}; {setup.element_bytes} × (⌊{vocabulary:,} × {hidden:,} ÷ {tp}⌋ + 2 × {step:,} × {hidden:,}))"
+    layer = f"{half} × (⌊2 × {wide:,} ÷ {1 if setup.expert_parallel else tp}⌋ + 7 × {hidden:,})"
+    head = f"{setup.element_bytes} × (⌊{vocabulary:,} × {hidden:,} ÷ {tp}⌋ + 2 × {step:,} × {hidden:,})"
+    if setup.lookahead:
+        verified = f"8 × {users:,} × {1 + setup.lookahead} × {vocabulary:,}"
+        head += f"; {verified} + {setup.element_bytes} × 2 × {step:,} × {hidden:,}"
+    return f"max({layer}; {head})"
 
 
 # -- on the CPU --------------------------------------------------------------------------------------------------------

@@ -246,6 +246,18 @@ NOTES: dict[str, Text] = {
             **{**fields, "link": tr(LINKS[str(params["link"])])},
         ),
     ),
+    "experts": mark(
+        "Each GPU holds {experts} of a layer's {of} experts as a whole (expert parallelism) instead of a part of every "
+        "expert."
+    ),
+    "experts-needed": mark(
+        "Each GPU holds {experts} of a layer's {of} experts as a whole (expert parallelism), because tp {tp} does not "
+        "divide them evenly."
+    ),
+    "speculative": mark(
+        "Speculative decoding ({method}): up to {tokens} tokens are proposed per step and verified together. Each "
+        "sequence reserves memory for them; answers do not change."
+    ),
     "replicas": lambda params, fields: (
         tr(
             "{replicas} replicas share the requests, each on {gpus} and with room for {people}; all have the same "

@@ -256,6 +256,16 @@ TEXTS: dict[str, Text] = {
     "few-gpus": lambda params, fields: (_stage(params, fields),),
     "over-max-gpus": mark("tp {tp} × pp {pp} needs {gpus} GPUs, but --max-gpus is {most}."),
     "replicas": mark("{asked} replicas are not possible: {stack} ({runtime}) can start {most} here."),
+    "no-experts": mark("The model has no experts to distribute (--expert-parallel)."),
+    "experts-alone": mark("Expert parallelism distributes experts over the GPUs of tp, so it needs tp 2 or more."),
+    "experts-stack": mark("The wizard does not set up expert parallelism with {stack}."),
+    "experts-release": mark("Expert parallelism needs {stack} {since} or later; found {engine}."),
+    "speculative-stages": mark("Speculative decoding is set up without pipeline stages only."),
+    "speculative-stack": mark("The wizard does not set up speculative decoding ({method}) with {stack}."),
+    "speculative-release": mark("Speculative decoding ({method}) needs {stack} {since} or later; found {engine}."),
+    "speculative-states": mark(
+        "Speculative decoding needs more memory for recurrent states, which the wizard does not count yet."
+    ),
     "short-context": mark("A request has {need:,} tokens (--isl and --osl), but --max-len is {asked:,}."),
     # -- pace
     "slow-tokens": mark(
@@ -321,6 +331,8 @@ TEXTS: dict[str, Text] = {
     "offload-cpu-unmeasured": mark(
         "`triton-wizard probe --measure` has not measured this CPU, which serves some layers"
     ),
+    "experts-speed": mark("the estimates were not fitted to expert parallelism"),
+    "speculative-speed": mark("with speculative decoding it depends on how many proposed tokens are accepted"),
     "rates-unknown": mark("the speed of the {gpu} is unknown"),
     "stack-unmeasured": mark("the wizard has no speed model for {stack}"),
     "weights-exceed": mark("the weights alone exceed the memory of {count} × {gpu}"),

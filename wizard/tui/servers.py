@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from wizard.flow.perform import earlier
@@ -26,7 +25,13 @@ def servers(app: WizardApp, journey: JourneyPort, workspace: Workspace, state: S
     app.running.update({endpoint.name: endpoint for endpoint in answering})
     off = [status.name for status in statuses if status.state in ("stopped", "dead") and status.name not in runs]
     allowed, last = earlier(journey, workspace, state, off)
-    return listed([endpoint for endpoint in answering if allowed(endpoint.name)], builds, partial(measured, past), last)
+    trouble = {status.name: status.trouble for status in statuses}
+    here = [endpoint for endpoint in answering if allowed(endpoint.name)]
+
+    def notes(server: str) -> str:
+        return " · ".join(filter(None, (trouble.get(server), measured(past, server))))
+
+    return listed(here, builds, notes, last)
 
 
 def measured(past: Calibration, server: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.plan.stack_values import FACTS, commands, engine, ids, machine, named, native, planned, start
+from tests.plan.stack_values import FACTS, RECURRENT, commands, engine, ids, machine, named, native, planned, start
 from tests.stacks.trtllm_values import AWQ, model
 from tests.worded import text_of
 from wizard.advise.advice import Constraints
@@ -39,7 +39,9 @@ def steps(facts: ModelFacts = FACTS, **changes: Any) -> tuple[Step, ...]:
 
 def full() -> dict[str, Any]:
     """The settings of a plan that uses every one."""
-    _, settings, _ = engine(steps(tp=2, pp=2, kv_cache_dtype="fp8", quantization="fp8", devices=(0, 1, 2, 3)))
+    _, settings, _ = engine(
+        steps(tp=2, pp=2, kv_cache_dtype="fp8", quantization="fp8", step_tokens=9, devices=(0, 1, 2, 3))
+    )
     return settings
 
 
@@ -50,7 +52,8 @@ def test_the_order() -> None:
 
 def test_the_engine_gets_the_values_of_the_choice() -> None:
     memory = replace(SGLANG.memory, kv_capacity_tokens=70_000)
-    changes = {"tp": 2, "pp": 2, "kv_cache_dtype": "fp8", "quantization": "fp8", "devices": (0, 1, 2, 3)}
+    changes: dict[str, Any] = {"tp": 2, "pp": 2, "kv_cache_dtype": "fp8", "quantization": "fp8"}
+    changes |= {"devices": (0, 1, 2, 3), "step_tokens": 2048}
     argv, settings, env = engine(steps(memory=memory, **changes))
     assert argv[1] == "engines/sglang_engine.py"
     assert "/environments/sglang-" in argv[0]
@@ -62,6 +65,8 @@ def test_the_engine_gets_the_values_of_the_choice() -> None:
         "skip_tokenizer_init": True,
         "log_level": "info",
         "max_total_tokens": 70_000,
+        "chunked_prefill_size": 2048,
+        "disable_radix_cache": False,
         "tp_size": 2,
         "pp_size": 2,
         "kv_cache_dtype": "fp8_e4m3",
@@ -69,6 +74,12 @@ def test_the_engine_gets_the_values_of_the_choice() -> None:
     }
     assert env["LD_LIBRARY_PATH"] is None
     assert env["SPT_NOENV"] == env["HF_HUB_OFFLINE"] == "1"
+
+
+def test_prefixes_of_recurrent_models_are_not_cached() -> None:
+    """Their states would take memory beside those that are counted."""
+    _, settings, _ = engine(steps(RECURRENT, step_tokens=2048))
+    assert settings["disable_radix_cache"] is True
 
 
 def test_what_is_the_default_is_left_out() -> None:

@@ -69,7 +69,7 @@ def checked(folder: Path, wanted: dict[str, Any]) -> subprocess.CompletedProcess
 def test_tools_as_planned(tmp_path: Path) -> None:
     done = checked(tmp_path, expected(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
-    assert "trtllm-build: all 8 flags are supported" in done.stdout
+    assert "trtllm-build: all 9 flags are supported" in done.stdout
 
 
 def test_a_flag_that_is_gone(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_lengths_are_never_nothing_and_never_more_than_was_counted(length: int, 
 
 
 @pytest.mark.parametrize(
-    ("version", "length", "tokens"), [("0.13.0", 8192, None), ("0.13.0", 32768, "32768"), ("0.10.0", 32768, None)]
+    ("version", "length", "tokens"), [("0.13.0", 1024, "8192"), ("0.13.0", 32768, "32768"), ("0.10.0", 32768, None)]
 )
 def test_a_long_prompt_fits_into_one_step(version: str, length: int, tokens: str | None) -> None:
     argv = command(planned(LLAMA, choice(version, length=length)), "trtllm-build")

@@ -16,6 +16,7 @@ from tritonclient.grpc import model_config_pb2 as pb
 from tests.plan.stack_values import (
     FACTS,
     IN_IMAGE,
+    RECURRENT,
     VLLM,
     arguments,
     commands,
@@ -28,6 +29,8 @@ from tests.plan.stack_values import (
     written,
 )
 from wizard.advise.advice import Choice
+from wizard.catalog.environments import environment
+from wizard.catalog.releases import images
 from wizard.kernel.errors import InfeasibleError
 from wizard.model.facts import Quantization, WeightFile
 from wizard.plan.options import Options
@@ -78,6 +81,42 @@ def test_the_choice_reaches_vllm_on_both_runtimes(change: dict[str, Any], key: s
     assert arguments(planned(replace(IN_IMAGE, **change), on=on))[key] == value
     _, settings, _ = engine(planned(replace(VLLM, **change), on=on))
     assert settings[key] == value
+
+
+CONTRACT = json.loads(Path(__file__).with_name("contract.json").read_text(encoding="utf-8"))["versions"]
+STEPS = {"max_num_batched_tokens": 2048, "enable_chunked_prefill": True, "enable_prefix_caching": True}
+
+
+@pytest.mark.parametrize(("engine_version", "explicit"), [("0.27.1", True), ("0.11.0", True), ("0.10.2", False)])
+def test_an_image_gets_the_step_that_was_counted(engine_version: str, explicit: bool) -> None:
+    """vLLM 0.31 would take 16,384 tokens on a B200 and 2,048 on an A100; an old one may take a prompt as a whole."""
+    choice = replace(IN_IMAGE, step_tokens=2048, engine_version=engine_version)
+    given = arguments(planned(choice))
+    assert {name: given[name] for name in STEPS if name in given} == (STEPS if explicit else {})
+
+
+def test_natively_the_step_and_the_caching_are_explicit() -> None:
+    _, settings, _ = engine(planned(replace(VLLM, step_tokens=2048)))
+    assert settings.items() >= STEPS.items()
+    _, settings, _ = engine(planned(replace(VLLM, step_tokens=2048, max_batch_size=4096)))
+    assert settings["max_num_batched_tokens"] == 4096  # vLLM rejects a step that is smaller than its batch
+    _, settings, _ = engine(planned(replace(VLLM, step_tokens=2048), RECURRENT))
+    assert settings["enable_prefix_caching"] is False
+
+
+@pytest.mark.parametrize("version", CONTRACT)
+def test_every_version_knows_every_argument(version: str) -> None:
+    changes: dict[str, Any] = {"tp": 2, "pp": 2, "devices": (0, 1, 2, 3), "kv_cache_dtype": "fp8"}
+    changes |= {"quantization": "fp8", "expert_parallel": True, "speculative": "ngram"}
+    _, settings, _ = engine(planned(replace(VLLM, **changes, step_tokens=2048)))
+    assert settings.keys() <= set(CONTRACT[version])
+
+
+def test_the_pins_and_the_images_are_of_versions_in_the_contract() -> None:
+    """Those of the environments, and images on both sides of `CHUNKS`."""
+    for name in ("vllm", "vllm-cuda12"):
+        assert environment(name).engine.split()[1] in CONTRACT
+    assert {release.engine for release in images("vllm").releases[:1]} <= set(CONTRACT)
 
 
 def test_natively_the_engine_runs_in_its_own_environment() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.advise.advice import Choice
+from wizard.advise.memory import recurrent
 from wizard.kernel.language import mark, tr
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
@@ -72,6 +73,8 @@ def arguments(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]:
         settings["max_total_tokens"] = choice.memory.kv_capacity_tokens
     if choice.step_tokens:
         settings["chunked_prefill_size"] = choice.step_tokens
+        # Cached prefixes of recurrent models take states beside those of the running requests, which are counted.
+        settings["disable_radix_cache"] = recurrent(facts.anatomy)
     if choice.tp > 1:
         settings["tp_size"] = choice.tp
     if choice.pp > 1:

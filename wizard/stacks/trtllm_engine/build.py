@@ -12,7 +12,7 @@ from wizard.stacks.trtllm_engine.job import Call, Job, partial, whole
 from wizard.stacks.trtllm_engine.lint import built_for
 
 STEP_TOKENS = 8192
-"""Default of ``--max_num_tokens``, from 0.11 on: a longer prompt would not fit into a single engine step."""
+"""Tokens of an engine step if the choice does not say: the default of ``--max_num_tokens`` from 0.11 on."""
 _STRONGLY_TYPED = ("fp8", "w4a8_awq")
 """Formats with strongly typed networks (llama and mixtral READMEs, 0.8 to 0.10)."""
 
@@ -45,7 +45,8 @@ def call(job: Job) -> Call:
         "max_input_len": prompt,
         "max_output_len": answer,
         "max_seq_len": job.choice.max_seq_len,
-        "max_num_tokens": prompt if prompt > STEP_TOKENS else None,
+        # A prompt is processed in a single step.
+        "max_num_tokens": max(prompt, job.choice.max_batch_size, job.choice.step_tokens or STEP_TOKENS),
         "workers": job.world if job.world > 1 else None,
     }
     return job.call("trtllm-build", ("trtllm-build",), values)

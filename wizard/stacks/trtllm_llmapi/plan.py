@@ -46,8 +46,10 @@ if wrong := sorted(set(json.loads(sys.argv[1])) - set(TorchLlmArgs.model_fields)
     sys.exit("this TensorRT-LLM does not support: " + ", ".join(wrong))
 print("this TensorRT-LLM supports all arguments")
 """
-LIMITS, FP8_CACHE = (0, 20), (1, 0)
-"""First releases whose LLM accepts its limits, and its KV cache's dtype, as arguments (docs/source/features of 1.0)."""
+LIMITS, FP8_CACHE, STEPS = (0, 20), (1, 0), (1, 0)
+"""First releases whose LLM accepts its limits, its KV cache's dtype, and the size of a step as arguments
+(docs/source/features and ``llmapi/llm_args.py`` of 1.0).
+"""
 
 
 def steps(
@@ -66,7 +68,12 @@ def steps(
     check(choice, facts, version)
     model = runtime.server.name
     made = repository.repository(
-        model, model=str(get.path), facts=facts, choice=choice, limits=version_of(version) >= LIMITS
+        model,
+        model=str(get.path),
+        facts=facts,
+        choice=choice,
+        limits=version_of(version) >= LIMITS,
+        steps=version_of(version) >= STEPS,
     )
     scripts = sources.folder(runtime) / "all_models" / SCRIPT
     target = runtime.server.repository

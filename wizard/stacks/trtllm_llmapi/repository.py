@@ -53,13 +53,14 @@ OUTPUTS = (
 )
 
 
-def llm_args(model: str, choice: Choice, *, limits: bool = True) -> dict[str, Value]:
+def llm_args(model: str, choice: Choice, *, limits: bool = True, steps: bool = True) -> dict[str, Value]:
     """Arguments of ``tensorrt_llm.LLM``.
 
     Args:
         model: The model's folder, as seen by the engine.
         choice: The choice: split over GPUs, KV cache and limits.
         limits: Whether the release's LLM accepts ``max_batch_size`` and ``max_seq_len``.
+        steps: Whether it accepts the size of a step, chunked prompts, and reuse of the KV cache.
     """
     arguments: dict[str, Value] = {
         "model": model,
@@ -69,6 +70,10 @@ def llm_args(model: str, choice: Choice, *, limits: bool = True) -> dict[str, Va
     if limits:
         arguments |= {"max_batch_size": choice.max_batch_size, "max_seq_len": choice.max_seq_len}
     cache: dict[str, Value] = {}
+    if steps and choice.step_tokens:  # its default, 8,192 tokens, is not what the memory was counted for on every GPU
+        arguments["max_num_tokens"] = max(choice.step_tokens, choice.max_batch_size)
+        arguments["enable_chunked_prefill"] = choice.max_seq_len > choice.step_tokens
+        cache["enable_block_reuse"] = True
     if choice.kv_cache_fraction is not None:
         cache["free_gpu_memory_fraction"] = choice.kv_cache_fraction
     if choice.kv_cache_dtype == "fp8":
@@ -78,7 +83,9 @@ def llm_args(model: str, choice: Choice, *, limits: bool = True) -> dict[str, Va
     return arguments
 
 
-def repository(model_name: str, *, model: str, facts: ModelFacts, choice: Choice, limits: bool) -> Repository:
+def repository(
+    model_name: str, *, model: str, facts: ModelFacts, choice: Choice, limits: bool, steps: bool = True
+) -> Repository:
     """The repository that serves ``facts`` as ``choice``.
 
     Args:
@@ -86,9 +93,11 @@ def repository(model_name: str, *, model: str, facts: ModelFacts, choice: Choice
         model: The model's folder, as seen by the server.
         facts: The model: chat format and questions.
         choice: The choice: split over GPUs, KV cache and limits.
-        limits: Whether the release's LLM accepts ``max_batch_size`` and ``max_seq_len``.
+        limits: See `llm_args`.
+        steps: See `llm_args`.
     """
-    arguments: dict[str, Value] = {"model": model, "backend": "pytorch", **llm_args(model, choice, limits=limits)}
+    own = llm_args(model, choice, limits=limits, steps=steps)
+    arguments: dict[str, Value] = {"model": model, "backend": "pytorch", **own}
     # Triton's own batching is not used: the engine does its own batching, at every token.
     arguments["triton_config"] = {"max_batch_size": 0, "decoupled": True}
     config = config_pbtxt(

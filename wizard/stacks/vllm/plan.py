@@ -139,9 +139,7 @@ def _backend(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, a
 
 
 def _behind_proxy(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, model: Path) -> Made:
-    settings = repository.engine_args(str(model), facts, choice)
-    if choice.step_tokens:  # vLLM's default depends on how it is started, and this memory was counted for it
-        settings["max_num_batched_tokens"] = max(choice.step_tokens, choice.max_batch_size)
+    settings = repository.engine_args(str(model), facts, choice) | repository.step_args(facts, choice)
     device = next((group for group in devices(host) if {*choice.devices} & {*group.indices}), None)
     if choice.environment and device and device.compute_capability < AMPERE:
         settings["attention_backend"] = READY_MADE

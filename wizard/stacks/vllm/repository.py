@@ -13,7 +13,10 @@ from typing import Any, TypeAlias
 
 from wizard.advise import encoders
 from wizard.advise.advice import Choice
+from wizard.advise.memory import recurrent
+from wizard.advise.setup import LOOKAHEAD
 from wizard.catalog.float16 import overflows
+from wizard.catalog.releases import version
 from wizard.model.facts import ModelFacts
 from wizard.repository.config_pbtxt import InstanceGroup, Tensor, config_pbtxt
 from wizard.repository.proxy import Engine
@@ -27,6 +30,10 @@ FIRST: Release = (23, 10)
 """The only release whose backend does not complete its configuration, so all of it is written."""
 LAST_LOG_REQUESTS: Release = (25, 8)
 """The next release's vLLM no longer supports ``disable_log_requests``, and fails on an unknown argument."""
+CHUNKS = (0, 11)
+"""First vLLM whose only engine processes long prompts in chunks (``AsyncLLMEngine`` of ``engine/async_llm_engine.py``
+in the wheels 0.10.2 and 0.11.0). An older one may process a prompt as a whole, and rejects a step that is shorter.
+"""
 LAST_LORA_TEXT: Release = (24, 9)
 """Up to this release the backend calls ``.lower()`` on ``enable_lora``, so it is the text "true"."""
 
@@ -73,6 +80,11 @@ def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]
         args["tensor_parallel_size"] = choice.tp
     if choice.pp > 1:
         args["pipeline_parallel_size"] = choice.pp
+    if choice.expert_parallel:
+        args["enable_expert_parallel"] = True
+    if choice.speculative == "ngram":
+        # Without the second value, vLLM looks for 5 tokens at a time (config/speculative.py); its example has 4.
+        args["speculative_config"] = {"method": "ngram", "num_speculative_tokens": LOOKAHEAD, "prompt_lookup_max": 4}
     if choice.kv_cache_dtype.startswith("fp8"):
         args["kv_cache_dtype"] = "fp8"
     if text_only := encoders.setting(facts, choice.stack, choice.engine_version):
@@ -80,6 +92,23 @@ def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]
     if choice.quantization == "fp8" and stored is None:
         args["quantization"] = "fp8"  # vLLM quantizes the weights while loading
     return args
+
+
+def step_args(facts: ModelFacts, choice: Choice) -> dict[str, Any]:
+    """Arguments for which the memory was counted; empty if that is not known (`Choice.step_tokens`).
+
+    vLLM's own defaults differ by GPU, by release and by how it is started (``engine/arg_utils.py`` of the wheels 0.9.2
+    to 0.33.0: 2,048 to 16,384 tokens a step). With prefix caching, newer releases keep two recurrent states per
+    sequence instead of the one that is counted (``mamba_cache_mode`` ``align``, default from 0.27.1 on).
+    """
+    if choice.step_tokens is None:
+        return {}
+    most = 1 + LOOKAHEAD if choice.speculative else 1  # tokens of a sequence in a step
+    return {
+        "max_num_batched_tokens": max(choice.step_tokens, choice.max_batch_size * most),
+        "enable_chunked_prefill": True,
+        "enable_prefix_caching": not recurrent(facts.anatomy),
+    }
 
 
 def repository(
@@ -106,6 +135,8 @@ def repository(
     """
     release = release_of(choice)
     args = engine_args(model, facts, choice)
+    if version(choice.engine_version) >= CHUNKS:
+        args |= step_args(facts, choice)
     if release and release <= LAST_LOG_REQUESTS:
         args["disable_log_requests"] = True
     if lora:

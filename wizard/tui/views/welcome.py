@@ -107,7 +107,7 @@ def right(view: WelcomeView) -> str:
 def listed(
     ready: Iterable[Endpoint],
     builds: Mapping[str, float | None],
-    measured: Callable[[str], str],
+    notes: Callable[[str], str],
     before: Plan | None = None,
 ) -> list[Server]:
     """Servers being built first, then running ones, then stopped ones.
@@ -115,7 +115,7 @@ def listed(
     Args:
         ready: Running servers.
         builds: Name of a server that is being built → progress, 0 to 1; None if the build was stopped or has failed.
-        measured: The measured and predicted memory of a server, in a few words.
+        notes: Other facts about a server, in a few words.
         before: The plan of the last server, if it is stopped.
     """
     answering = {endpoint.name: endpoint for endpoint in ready}
@@ -131,7 +131,7 @@ def listed(
         answering.pop(name, None)  # it responds before its build has ended
     for endpoint in answering.values():
         about = tr("model {model} at {url}", model=one_line(endpoint.model), url=endpoint.http)
-        servers.append(Server(endpoint.name, " · ".join(filter(None, (about, measured(endpoint.name)))), endpoint))
+        servers.append(Server(endpoint.name, " · ".join(filter(None, (about, notes(endpoint.name)))), endpoint))
     if before is not None:
         about = tr("{model}: not running; downloads and builds are kept", model=one_line(before.facts.name))
         servers.append(Server(before.name, about, None, before))

@@ -43,7 +43,7 @@ class Server:
         from transformers import AutoTokenizer
 
         self._context = int(settings["max_seq_len"])
-        if self._context > CHUNK_TOKENS:
+        if "max_num_tokens" not in settings and self._context > CHUNK_TOKENS:
             settings = {**settings, "enable_chunked_prefill": True}
         if cache := settings.get("kv_cache_config"):
             settings = {**settings, "kv_cache_config": KvCacheConfig(**cache)}

@@ -1,0 +1,78 @@
+"""The stage ``replicas`` of ``tests/gpu/journey.py`` without GPUs: a real tritonserver and proxy, stand-ins as engines.
+
+What needs GPUs is given: how the server is started, and what ``nvidia-smi`` and the memory check see.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.test_proxy import Served, engines, serving
+from tests.gpu import journey
+from wizard.kernel.values import to_data
+from wizard.serve.replicas import replicas, trouble
+
+several_gpus, machine_parts = journey.several_gpus, journey.several_gpus.machine_parts
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("proxy")]
+
+
+class FakeJourney(journey.Journey):
+    """Everything but the load, the counters and the killing, which are real."""
+
+    def __init__(self, out: Path, served: Served) -> None:
+        given = argparse.Namespace(out=str(out), workspace=None, model="m", shape="", engine_python=None, limit=60)
+        super().__init__(given)
+        self.served = served
+
+    def free(self, name: str) -> dict[int, int]:
+        return {0: 0, 1: 0}
+
+    def up(self, name: str, model: str, stack: str, *more: str) -> dict[str, Any]:
+        assert more[2:4] == ("--replicas", "2")
+        return {
+            "seconds": 1.0,
+            "steps": {},
+            "endpoint": to_data(self.served.endpoint),
+            "choice": {"devices": [0, 1], "replicas": 2},
+        }
+
+    def memory(self, name: str, up: dict[str, Any], before: dict[int, int]) -> None:
+        """There is none to count."""
+
+    def down(self, name: str, before: dict[int, int]) -> None:
+        """The test ends the server."""
+
+    def wizard(self, *words: str, name: str, ok: tuple[int, ...] = (0,)) -> str:
+        assert words[:2] == ("chat", "replicas")
+        return str(self.served.generated(max_tokens=3)["text_output"])
+
+    def json(self, *words: str, name: str) -> Any:
+        return [{"name": "replicas", "detail": trouble(replicas(self.served.endpoint))}]
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeJourney]:
+    monkeypatch.setattr(machine_parts, "smi", lambda *_: [["0", "97"], ["1", "88"], ["2", "[N/A]"]])
+    with serving(tmp_path, replicas=[{"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"}]) as served:
+        monkeypatch.setattr(several_gpus, "marked", lambda _: [*engines(served).values()])
+        yield FakeJourney(tmp_path / "out", served)
+
+
+def test_the_stage_passes_where_both_replicas_serve(stage: FakeJourney) -> None:
+    result = stage.replicas()
+    assert stage.wrong == []
+    assert result["load"]["most_busy"] == {0: 97, 1: 88}
+    assert json.loads(json.dumps(result, default=str))["restart"]["seconds"] > 0
+
+
+def test_the_stage_fails_where_a_gpu_is_idle(stage: FakeJourney, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_parts, "smi", lambda *_: [["0", "97"], ["1", "0"]])
+    stage.replicas()
+    assert stage.wrong == ["replicas: both GPUs are busy, together", "replicas: both GPUs are busy, after a restart"]

@@ -1,0 +1,52 @@
+"""Expert parallelism: when each rank holds whole experts instead of a part of every expert. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wizard.advise.advice import Constraints
+from wizard.advise.devices import Device
+from wizard.advise.reasons import Note, Obstacle, because, without
+from wizard.advise.release import Resolved
+from wizard.advise.rules import uneven, whole_experts
+from wizard.advise.setup import Setup
+from wizard.catalog.releases import version
+from wizard.catalog.stacks import on_gpu
+from wizard.model.facts import ModelFacts
+
+
+def divided(
+    facts: ModelFacts, device: Device, setup: Setup, constraints: Constraints, release: Resolved | Obstacle
+) -> Setup:
+    """``setup`` with whole experts on each rank if the user asks for it, or if experts cannot be split otherwise.
+
+    It is not chosen for speed: no estimate was fitted to it.
+    """
+    if constraints.expert_parallel:
+        return replace(setup, expert_parallel=True)
+    if isinstance(release, Resolved) and _needed(facts, device, setup, release.engine_version):
+        return replace(setup, expert_parallel=True)
+    return setup
+
+
+def _needed(facts: ModelFacts, device: Device, setup: Setup, engine: str) -> bool:
+    """Whether ``setup`` divides evenly only with whole experts, and the engine's version can hold them."""
+    whole = replace(setup, expert_parallel=True)
+    if facts.anatomy is None or any(whole_experts(facts.anatomy, whole)) or too_old(whole, engine):
+        return False
+    return any(uneven(facts, facts.anatomy, device, setup)) and not any(uneven(facts, facts.anatomy, device, whole))
+
+
+def too_old(setup: Setup, engine: str) -> Obstacle | None:
+    """The obstacle if the engine's version cannot hold whole experts on each rank."""
+    since = on_gpu(setup.stack).splits.experts_since
+    if not setup.expert_parallel or since is None or version(engine) >= version(since):
+        return None
+    why = because("experts-release", stack=setup.stack, since=since, engine=engine)
+    return Obstacle("experts", why, (without("expert_parallel"),))
+
+
+def note(experts: int, setup: Setup, constraints: Constraints) -> Note:
+    """How ``experts`` routed experts of a layer are distributed, and whether the user asked for it."""
+    held = {"experts": -(-experts // setup.tp), "of": experts, "tp": setup.tp}
+    return Note("experts" if constraints.expert_parallel else "experts-needed", held)
