@@ -264,11 +264,11 @@ def _fit(
         memory=needed,
         warnings=tuple(_warnings(facts, constraints, tokens, context)),
         reasons=tuple(_reasons(host, facts, env, users, context, needed)),
-        checkpoint=_checkpoint(facts),
+        checkpoint=fetched_file(facts),
     )
 
 
-def _checkpoint(facts: ModelFacts) -> Checkpoint:
+def fetched_file(facts: ModelFacts) -> Checkpoint:
     """The file of ``facts``; ``ready`` if it was chosen among several, and not named or stored here."""
     file = facts.weights[0]
     if facts.local or ":" in facts.ref or facts.source != "hub" or gguf_files.type_of(file.name) is None:
@@ -303,7 +303,7 @@ def _warnings(facts: ModelFacts, constraints: Constraints, tokens: int, context:
 
 def _reasons(host: Host, facts: ModelFacts, env: Environment, users: int, context: int, bill: Memory) -> list[Note]:
     stored = (facts.quantization.detail if facts.quantization else None) or "GGUF"
-    fetched = _checkpoint(facts)
+    fetched = fetched_file(facts)
     named = {"file": fetched.file, "ref": fetched.ref, "type": stored, "flag": f"--quantization {stored_format(facts)}"}
     file = Note("gguf-file", {**named, "size_bytes": fetched.bytes})
     return [

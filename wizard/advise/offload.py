@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from wizard.advise import calibration, cpu, offload_speed, service
-from wizard.advise.advice import GATED, NO_TEMPLATE, Checkpoint, Choice, Constraints, Memory, Offload, Rejection, Speed
+from wizard.advise import calibration, cost, cpu, offload_speed, service
+from wizard.advise.advice import GATED, NO_TEMPLATE, Choice, Constraints, Memory, Offload, Rejection, Speed
 from wizard.advise.compatibility import obstacles
 from wizard.advise.devices import Device, devices
 from wizard.advise.driver import environment_obstacle
@@ -183,6 +183,7 @@ def _choice(
     if slow := service.too_slow(None if isinstance(speed, (Reason, str)) or constraints.ttft else speed, constraints):
         return slow
     warnings = _warnings(host, facts, constraints, device, offload, speed, users)
+    pace = speed if isinstance(speed, Speed) else None
     return Choice(
         stack=stack,
         runtime="native",
@@ -197,12 +198,13 @@ def _choice(
         engine_version=env.engine_version,
         memory=gpu,
         devices=device.indices[:1],
-        speed=speed if isinstance(speed, Speed) else None,
+        speed=pace,
         warnings=tuple(warnings),
         reasons=tuple(_reasons(facts, device, env, offload, gpu, users, context)),
         environment=env.name,
-        checkpoint=Checkpoint(facts.location, facts.weight_bytes),
+        checkpoint=cpu.fetched_file(facts),
         offload=offload,
+        cost=cost.cost(pace, constraints.cost_per_hour, device.watts),
     )
 
 
