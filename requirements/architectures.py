@@ -2,11 +2,11 @@
 
     python requirements/architectures.py [ARCHITECTURE...]
 
-rewrites `read` and the ``[[models]]`` of ``profiles/releases/architectures.toml``: those that are in it, those that two
-of the engines name, and the given ones. Of every final release on the package index only the files of its registry are
-read, from the wheel by ranged requests or from the source distribution, and parsed; nothing is installed or imported.
-An engine whose packages have no such files keeps its versions, and `source` what it says of them: TensorRT-LLM's on the
-public index contain no code, so its versions come from release notes.
+rewrites `read`, the ``[[models]]`` and the ``[[methods]]`` of ``profiles/releases/architectures.toml``: models that are
+in it, that two of the engines name, or that are given. Of every final release on the package index only the files of
+its registry are read, from the wheel by ranged requests or from the source distribution, and parsed; nothing is
+installed or imported. An engine whose packages have no such files keeps its versions, and `source` what it says of
+them: TensorRT-LLM's on the public index contain no code, so its versions come from release notes.
 """
 
 from __future__ import annotations
@@ -115,6 +115,15 @@ def of_llm_api(tree: ast.Module) -> Iterator[str]:
                     yield from (text for argument in mark.args for text in words(argument))
 
 
+def of_methods(tree: ast.Module) -> Iterator[str]:
+    """The quantization methods that vLLM's or SGLang's package of them names: in dictionaries, or in a literal."""
+    listed = assigned(tree, re.compile("QuantizationMethods|QUANTIZATION_METHODS"))
+    keys_of = (key for node in ast.walk(tree) if isinstance(node, ast.Dict) for key in node.keys if key)
+    for node in (each for value in (*listed, *keys_of) for each in ast.walk(value)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
 def of_trtllm(tree: ast.Module) -> Iterator[str]:
     """The models that TensorRT-LLM builds engines of."""
     return keys(tree, re.compile("MODEL_MAP"))
@@ -169,6 +178,31 @@ ENGINES = (
     Engine("trtllm", "tensorrt-llm", ("tensorrt_llm/models/__init__.py",), of_trtllm, "TensorRT-LLM MODEL_MAP"),
     Engine("llm_api", "tensorrt-llm", ("tensorrt_llm/_torch/models/*.py",), of_llm_api, "TensorRT-LLM _torch/models"),
 )
+
+
+METHODS = (
+    Engine(
+        "vllm",
+        "vllm",
+        ("vllm/model_executor/layers/quantization/__init__.py",),
+        of_methods,
+        "vLLM layers/quantization/__init__.py",
+    ),
+    Engine(
+        "sglang",
+        "sglang",
+        ("sglang/srt/layers/quantization/__init__.py",),
+        of_methods,
+        "SGLang srt/layers/quantization/__init__.py",
+    ),
+)
+"""The same for methods of quantization."""
+NAMES = {
+    "auto-round": ("auto-round", "inc"),
+    **{name: (name,) for name in ("awq", "bitsandbytes", "compressed-tensors", "eetq", "fbgemm_fp8", "fp8", "gptq")},
+    **{name: (name,) for name in ("gptq_marlin", "modelopt", "mxfp4", "nvfp4")},
+}
+"""``quant_method`` of checkpoints that the wizard knows → the engines' names for it."""
 
 
 def version(text: str) -> tuple[int, ...]:
@@ -246,8 +280,11 @@ def releases(package: str, oldest: str) -> dict[str, tuple[str, int]]:
 
 @cache  # most files are the same in many releases
 def named(read: Reader, text: bytes) -> frozenset[str]:
-    """The decoders that a file names."""
-    return frozenset(name for name in read(ast.parse(text)) if DECODER.fullmatch(name))
+    """The decoders that a file names, or the methods of quantization."""
+    names = frozenset(read(ast.parse(text)))
+    if read is of_methods:
+        return frozenset(name for name, theirs in NAMES.items() if not names.isdisjoint(theirs))
+    return frozenset(name for name in names if DECODER.fullmatch(name))
 
 
 def history(engine: Engine) -> dict[str, set[str]]:
@@ -275,18 +312,24 @@ def span(name: str, rows: dict[str, set[str]]) -> tuple[str, str]:
     return mine[-1][0], "" if mine[-1][-1] == list(rows)[-1] else mine[-1][-1]
 
 
-def entry(name: str, old: dict[str, Any], read: dict[str, dict[str, set[str]]]) -> str:
-    """The text of a model's entry."""
+def entry(
+    name: str,
+    old: dict[str, Any],
+    read: dict[str, dict[str, set[str]]],
+    known: tuple[Engine, ...] = ENGINES,
+    kind: str = "models",
+) -> str:
+    """The text of a model's entry, or a method's."""
     first, last = dict(old.get("first", {})), dict(old.get("last", {}))
-    engines = [engine for engine in ENGINES if engine.column in read]
+    engines = [engine for engine in known if engine.column in read]
     for engine in engines:
         since, until = span(name, read[engine.column])
         first[engine.column] = since if since != "none" or engine.by_name else ""
         last[engine.column] = until
-    by_hand = [part for part in old.get("source", "").split("; ") if not any(each.source in part for each in ENGINES)]
+    by_hand = [part for part in old.get("source", "").split("; ") if not any(each.source in part for each in known)]
     files = [engine.source for engine in engines if first[engine.column] not in ("none", "")]
     files = files or [f"not in {engine.source}" for engine in engines]
-    lines = ["[[models]]", f'name = "{name}"']
+    lines = [f"[[{kind}]]", f'name = "{name}"']
     lines += [f"{key} = {inline(row)}" for key, row in (("first", first), ("last", last)) if any(row.values())]
     return "\n".join([*lines, f'source = "{"; ".join([", ".join(files), *by_hand]).strip("; ")}"'])
 
@@ -304,10 +347,20 @@ def table(text: str, read: dict[str, dict[str, set[str]]], more: Iterable[str] =
     chat = {name for names in ever for name in names if not OTHERS.search(name)}
     shared = {name for name in chat if sum(name in names for names in ever) > 1}
     wanted = sorted({*old, *shared, *more}, key=lambda name: (name.lower(), name))
-    newest = inline({column: list(rows)[-1] for column, rows in read.items()})
+    by_hand = tomllib.loads(text).get("read", {})
+    newest = inline({**by_hand, **{column: list(rows)[-1] for column, rows in read.items()}})
     before, _, rest = re.sub(r"^read = .*$", f"read = {newest}", text, flags=re.MULTILINE).partition("[[models]]")
     after = rest[rest.index("\n# ") :]
     return before + "\n\n".join(entry(name, old.get(name, {}), read) for name in wanted) + "\n" + after
+
+
+def methods(text: str, read: dict[str, dict[str, set[str]]]) -> str:
+    """The table ``text`` with the methods of quantization that were ``read`` of each engine."""
+    old = {method["name"]: method for method in tomllib.loads(text).get("methods", ())}
+    before, _, rest = text.partition("[[methods]]")
+    after = rest[rest.index("\n# ") :]
+    written = "\n\n".join(entry(name, old.get(name, {}), read, METHODS, "methods") for name in sorted(NAMES))
+    return f"{before}{written}\n{after}"
 
 
 def main(more: list[str]) -> None:
@@ -315,7 +368,8 @@ def main(more: list[str]) -> None:
     if not INDEX:
         raise SystemExit("Set PIP_INDEX_URL to the package index: the releases are read there.")
     read = {engine.column: rows for engine in ENGINES if (rows := history(engine))}
-    TABLE.write_text(table(TABLE.read_text(encoding="utf-8"), read, more), encoding="utf-8")
+    text = table(TABLE.read_text(encoding="utf-8"), read, more)
+    TABLE.write_text(methods(text, {engine.column: history(engine) for engine in METHODS}), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -61,6 +61,16 @@ class A: ...
 @other("CForCausalLM")
 class C: ...
 """
+VLLM_METHODS = b"""
+QuantizationMethods = Literal["awq", "inc", "online"]
+QUANTIZATION_METHODS: list[str] = list(get_args(QuantizationMethods))
+method_to_config = {"fp8": Fp8Config}
+"""
+SGLANG_METHODS = b"""
+BASE = {"gptq": GPTQConfig}
+if is_cuda():
+    BASE.update({"mxfp4": Mxfp4Config})
+"""
 TRTLLM = b"MODEL_MAP = {'AForCausalLM': LLaMAForCausalLM, 'AModel': B}"
 
 
@@ -77,6 +87,8 @@ TRTLLM = b"MODEL_MAP = {'AForCausalLM': LLaMAForCausalLM, 'AModel': B}"
         ),
         ("of_llm_api", LLM_API, {"AForCausalLM", "BForCausalLM"}),
         ("of_trtllm", TRTLLM, {"AForCausalLM"}),
+        ("of_methods", VLLM_METHODS, {"awq", "auto-round", "fp8"}),
+        ("of_methods", SGLANG_METHODS, {"gptq", "mxfp4"}),
     ],
 )
 def test_what_a_registry_names(script: ModuleType, read: str, text: bytes, names: set[str]) -> None:
@@ -164,3 +176,20 @@ def test_the_table_of_the_wizard_is_as_the_script_writes_it(script: ModuleType) 
     for model in models:
         assert f'name = "{model["name"]}"\nfirst = {script.inline(model["first"])}\n' in text
     assert written.count("[[models]]") == text.count("[[models]]") == len(models)
+
+
+def test_methods_of_quantization_are_written_beside_the_models(script: ModuleType) -> None:
+    text = TABLE.replace("# More.", '# Methods.\n[[methods]]\nname = "awq"\nsource = "by hand"\n\n# More.')
+    read = {"vllm": {"0.27.1": {"awq", "bitsandbytes"}, "0.28.0": {"awq"}}}
+    methods = {method["name"]: method for method in tomllib.loads(script.methods(text, read))["methods"]}
+    assert set(methods) == set(script.NAMES)
+    assert (methods["bitsandbytes"]["first"], methods["bitsandbytes"]["last"]) == (
+        {"vllm": "0.27.1"},
+        {"vllm": "0.27.1"},
+    )
+    assert methods["awq"]["source"] == "vLLM layers/quantization/__init__.py; by hand"
+
+
+def test_the_newest_release_of_an_engine_without_packages_stays(script: ModuleType) -> None:
+    text = TABLE.replace('read = { vllm = "0.1" }', 'read = { vllm = "0.1", llm_api = "1.2.1" }')
+    assert 'read = { vllm = "0.2", llm_api = "1.2.1" }' in script.table(text, {"vllm": {"0.2": {"AForCausalLM"}}})

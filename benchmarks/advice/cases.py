@@ -1,4 +1,4 @@
-"""Every case of tests/cases/advice.yaml (or of the files named): its first choice, and whether the advice is right.
+"""Every case of tests/cases/advice*.yaml (or of the files named): its first choice, and whether the advice is right.
 
 python benchmarks/advice/cases.py [FILE.yaml …]
 """
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import yaml
-from judging import OURS, faults, shown
+from judging import ALL, faults, shown
 
 from wizard.advise.cases import cases
 from wizard.advise.ranking import advise
@@ -19,10 +19,10 @@ from wizard.texts import remedies
 
 def main() -> int:
     """Print the table; the exit status says whether all is right."""
-    wrong = total = 0
+    wrong = known = total = 0
     print("| case | first choice, or why none | right |")
     print("|---|---|---|")
-    for path in [Path(name) for name in sys.argv[1:]] or [OURS]:
+    for path in [Path(name) for name in sys.argv[1:]] or ALL:
         expectations = {
             str(expectation["id"]): expectation
             for expectation in yaml.safe_load(path.read_text(encoding="utf-8"))["cases"]
@@ -33,6 +33,7 @@ def main() -> int:
             advice = advise(*case)
             findings = list(faults(expectations[name], advice))
             total, wrong = total + 1, wrong + bool(findings)
+            known += bool(findings) and "fault" in expectations[name]
             why = (
                 f"{advice.rejections[0].code}: {remedies.text(advice.rejections[0].remedies)}"
                 if advice.rejections
@@ -40,8 +41,8 @@ def main() -> int:
             )
             first = shown(advice.choices[0]) if advice.feasible else f"none; {why}"
             print(f"| {name} | {first} | {'; '.join(findings) or 'yes'} |")
-    print(f"\n{total - wrong} of {total} right", file=sys.stderr)
-    return 1 if wrong else 0
+    print(f"\n{total - wrong} of {total} right, {known} of the others with a known fault", file=sys.stderr)
+    return 1 if wrong > known else 0
 
 
 if __name__ == "__main__":

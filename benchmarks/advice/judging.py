@@ -10,11 +10,15 @@ from wizard.advise.advice import Advice, Choice
 from wizard.texts import reasons
 from wizard.texts import remedies as texts
 
-OURS = Path(__file__).parents[2] / "tests" / "cases" / "advice.yaml"
+FOLDER = Path(__file__).parents[2] / "tests" / "cases"
+OURS = FOLDER / "advice.yaml"
+ALL = sorted(FOLDER.glob("advice*.yaml"))
+"""Every file of cases that is judged; `OURS` is the one whose values are kept word for word in ``tests/golden``."""
 FAMILIES = {
     "vllm": "vllm",
     "trtllm-llmapi": "trtllm",
     "trtllm-engine": "trtllm",
+    "sglang": "sglang",
     "transformers": "python",
     "llamacpp": "python",
 }
@@ -91,6 +95,7 @@ def faults(case: dict[str, Any], advice: Advice) -> Iterator[str]:
         if not (reasons.text(rejection.reason).strip() and texts.text(rejection.remedies).strip()):
             yield f"a rejection without a reason or a remedy: {rejection}"
     yield from _refusal(expected, advice)
+    yield from _notes(expected, advice)
     order = [
         next(
             (place for place, group in enumerate(expected.get("rank", ())) if _among(group, FAMILIES[candidate.stack])),
@@ -113,6 +118,13 @@ def _refusal(expected: dict[str, Any], advice: Advice) -> Iterator[str]:
     ]
     if not any(expected.get("remedy", "") in remedy for remedy in remedies):
         yield f"no remedy has {expected['remedy']!r}: {remedies}"
+
+
+def _notes(expected: dict[str, Any], advice: Advice) -> Iterator[str]:
+    if advice.feasible and "notes" in expected:
+        codes = {note.code for note in (*advice.choices[0].warnings, *advice.choices[0].reasons)}
+        if missing := set(expected["notes"]) - codes:
+            yield f"the first choice has no note {sorted(missing)}"
 
 
 def shown(choice: Choice) -> str:

@@ -156,7 +156,11 @@ PATTERNS = {
 
 def shape(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The configuration and the options of a shape."""
-    return SHAPES.get(name) or (json.loads(Path(name).read_text()), OPTIONS)
+    if name in SHAPES:
+        return SHAPES[name]
+    config = json.loads(Path(name).read_text())
+    text_only = {"limit_mm_per_prompt": {"image": 0, "video": 0}} if "vision_config" in config else {}
+    return config, OPTIONS | text_only
 
 
 def serve(folder: str, options: dict[str, Any]) -> None:

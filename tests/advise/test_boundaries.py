@@ -101,7 +101,7 @@ def test_an_fp8_kv_cache_begins_with_this_gpu(stack: str, first: Capability) -> 
 
 
 @pytest.mark.parametrize(("name", "refused"), [("fp8", True), ("fp8_block", True), ("nvfp4", False)])
-def test_modelopts_own_fp8_is_not_unpacked(name: str, refused: bool) -> None:
+def test_modelopts_own_fp8_is_not_unpacked_before_ampere(name: str, refused: bool) -> None:
     facts = replace(FACTS, quantization=Quantization("modelopt", 8, format=name))
 
     def broken(capability: Capability) -> bool:
@@ -109,8 +109,8 @@ def test_modelopts_own_fp8_is_not_unpacked(name: str, refused: bool) -> None:
         obstacles = rules.obstacles(facts, SHAPE, gpu, Setup("vllm", "float16", name))
         return any(each.code == "format" for each in obstacles)
 
-    assert broken((8, 8)) is refused
-    assert not broken((8, 9))
+    assert broken((7, 5)) is refused
+    assert not broken((8, 0))
 
 
 @pytest.mark.parametrize(

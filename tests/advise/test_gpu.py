@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.advise.worlds import AWQ, BLOCKS, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, MXFP4, facts_of, machine
+from tests.advise.worlds import AWQ, BLOCKS, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, MXFP4, facts_of, machine, sliced
 from tests.values import GGUF
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Choice, Constraints, Rejection
@@ -179,8 +179,8 @@ def test_a_pipeline_is_a_choice_where_ranks_cannot_be() -> None:
 
 def test_a_pipeline_has_stages_that_its_stack_can_make() -> None:
     def serving(layers: int) -> set[str]:
-        facts = facts_of("Qwen/Qwen2.5-72B", quantization_config=AWQ, num_hidden_layers=layers)
-        return {choice.stack for choice in choices("4x4090", facts) if choice.pp == 4}
+        facts = facts_of("Qwen/Qwen2.5-72B", num_hidden_layers=layers)
+        return {choice.stack for choice in choices("4x4090", facts, quantization="int4_awq") if choice.pp == 4}
 
     able = {name: stacks.on_gpu(name) for name in stacks.gpu_stacks() if "int4_awq" in stacks.on_gpu(name).formats.gpus}
     staged = {name: gpu.splits.stages for name, gpu in able.items() if gpu.splits.stages != "none"}
@@ -439,3 +439,9 @@ def test_a_gptq_repository_of_unknown_packing_is_not_fetched_for_volta() -> None
     fetched = checkpoint(facts, "vllm", "int4_gptq", (7, 5))
     assert fetched
     assert fetched.how == "ready"
+
+
+def test_mig_without_instances_is_named_as_the_cause() -> None:
+    refused = rejections(sliced("2xH100", "1g.10gb", 10 << 30, slices=0))[0]
+    assert text_of(refused) == "MIG is enabled on the NVIDIA H100 80GB HBM3, but it has no instances."
+    assert "nvidia-smi mig -cgi" in remedy_of(refused)

@@ -175,11 +175,11 @@ def test_mxfp4_is_unpacked_before_blackwell() -> None:
     assert notes(gpt_oss, "8xB200", setup("vllm", "mxfp4")) == set()
 
 
-def test_vllm_refuses_modelopts_fp8_before_ada_and_unpacks_its_nvfp4() -> None:
+def test_vllm_refuses_modelopts_fp8_before_ampere_and_unpacks_its_nvfp4() -> None:
     fp8, nvfp4 = ({"quant_method": "modelopt", "quant_algo": name} for name in ("FP8", "NVFP4"))
-    (why,) = broken(facts_of(LLAMA_8B, quantization_config=fp8), "3xA100", setup("vllm", "fp8"))
-    assert (why.code, "8.9" in remedy_of(why)) == ("format", True)
-    assert not broken(facts_of(LLAMA_8B, quantization_config=fp8), "1xL4", setup("vllm", "fp8"))
+    (why,) = broken(facts_of(LLAMA_8B, quantization_config=fp8), "1xT4", setup("vllm", "fp8", HALF))
+    assert (why.code, "8.0" in remedy_of(why)) == ("format", True)
+    assert not broken(facts_of(LLAMA_8B, quantization_config=fp8), "3xA100", setup("vllm", "fp8"))
     assert not broken(facts_of(LLAMA_8B, quantization_config=nvfp4), "3xA100", setup("vllm", "nvfp4"))
 
 

@@ -131,7 +131,7 @@ def constraints(
         goal=st.sampled_from(goals),
         users=_maybe(st.integers(1, 2000)),
         max_len=_maybe(st.integers(1, 300_000)),
-        max_gpus=_maybe(st.integers(1, 20)),
+        max_gpus=_maybe(st.integers(0, 20)),
         gpu_memory_utilization=_maybe(st.floats(0.01, 1.0)),
         stack=_maybe(st.sampled_from([*stacks.names(), "magic"])),
         quantization=_maybe(st.sampled_from([*FORMATS, "gguf_q8_0", "q8_0", "magic"])),

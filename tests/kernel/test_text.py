@@ -68,6 +68,10 @@ def test_an_ascii_stream_replaces_what_it_cannot_show() -> None:
         (units.count, 8_030_261_248, "8.03 B"),
         (units.count, None, "unknown"),
         (units.count, 999, "999"),
+        (units.count, 999_499_999, "999 M"),
+        (units.count, 999_885_952, "1 B"),
+        (units.count, 999_999, "1 M"),
+        (units.count, 9_999_999_999_999_999, "10,000 T"),
     ],
 )
 def test_units_in_words(function: object, value: object, expected: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.model.gguf_bytes import ARRAY, F32_TENSOR, I32, U32, Gguf, tiny
 from wizard.model.anatomy import Attention
 from wizard.model.facts import ModelFacts
+from wizard.model.gguf_layers import Layer, Layers
 from wizard.model.local import of_path
 
 
@@ -67,3 +68,25 @@ def test_experts(tmp_path: Path) -> None:
     assert anatomy is not None
     assert (anatomy.parts.experts, anatomy.experts, anatomy.experts_per_token, anatomy.moe_layers) == (64, 4, 2, 1)
     assert anatomy.active == 256 + 64 + 32
+
+
+def test_bytes_by_layer(tmp_path: Path) -> None:
+    made = tiny()
+    made.tensors = {
+        "token_embd.weight": ((64, 4), F32_TENSOR, 1024),
+        "output_norm.weight": ((64,), F32_TENSOR, 256),
+        "blk.0.attn_q.weight": ((64, 2), F32_TENSOR, 512),
+        "blk.0.ffn_down.weight": ((64,), F32_TENSOR, 256),
+        "blk.1.ffn_gate_inp.weight": ((64,), F32_TENSOR, 256),
+        "blk.1.ffn_up_exps.weight": ((64, 2), F32_TENSOR, 512),
+        "blk.1.ffn_down_exps.weight": ((64,), F32_TENSOR, 256),
+    }
+    tied = facts_of(tmp_path, made).gguf_layers
+    each = (Layer(768, 0, 512), Layer(256, 768, 256, 512))
+    assert tied == Layers(each, 256 + 1024, 1024)
+    made.tensors["output.weight"] = ((64,), F32_TENSOR, 256)
+    assert facts_of(tmp_path, made).gguf_layers == Layers(each, 256 + 256, 1024)
+    made.tensors["blk.2.attn_q.weight"] = ((64,), F32_TENSOR, 256)  # a third layer of two
+    assert facts_of(tmp_path, made).gguf_layers is None
+    made.tensors = {"token_embd.weight": ((64, 4), 41, 1024)}  # a type from the future
+    assert facts_of(tmp_path, made).gguf_layers is None

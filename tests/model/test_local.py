@@ -189,6 +189,15 @@ def test_a_trainers_leftover_is_no_weight_file(tmp_path: Path) -> None:
     assert local.of_path(folder(tmp_path / "m", training_args__bin=b"\x80"), "x").weights == ()
 
 
+def test_an_adapter_without_its_model_is_refused_by_name(tmp_path: Path) -> None:
+    base = "meta-llama/Llama-3.1-8B-Instruct"
+    (tmp_path / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "base_model_name_or_path": base}))
+    (tmp_path / "adapter_model.bin").write_bytes(b"pickle")
+    error = refusal(tmp_path)
+    assert (error.code, error.what) == ("TW-M03", f"{tmp_path} contains an adapter (LoRA) for {base}, not a model")
+    assert "merge_and_unload" in error.todo
+
+
 def test_an_empty_folder_and_other_files_are_tw_m03(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     assert refusal(tmp_path).code == "TW-M03"

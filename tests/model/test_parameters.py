@@ -16,7 +16,9 @@ from wizard.model.anatomy import Anatomy, Attention
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
 
-PUBLIC: dict[str, Any] = json.loads((Path(__file__).parent / "configs" / "public.json").read_text())
+CONFIGS = Path(__file__).parent / "configs"
+PUBLIC: dict[str, Any] = json.loads((CONFIGS / "public.json").read_text())
+PUBLIC |= json.loads((CONFIGS / "more.json").read_text())
 
 
 def facts_of(config: dict[str, Any]) -> ModelFacts:

@@ -72,6 +72,7 @@ def test_what_no_engine_loads_does_not_count() -> None:
         "model.layers.2.mlp.up_proj.weight",
         "model.layers.2.eh_proj.weight",
         "mtp.layers.0.mlp.up_proj.weight",
+        "mtp.0.attn.wq_a.weight",  # DeepSeek V4's own names
         "h.0.attn.bias",
         "gpt_neox.layers.0.attention.masked_bias",
         "model.layers.0.self_attn.rotary_emb.inv_freq",

@@ -16,7 +16,7 @@ from tests import pseudo
 from tests.prompts.fake_journey import MEASUREMENT, STEPS
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from tests.worded import noted, saying
-from wizard.advise.advice import Advice, Constraints, Memory, Rejection
+from wizard.advise.advice import Advice, Constraints, Memory, Offload, Rejection
 from wizard.advise.calibration import rows
 from wizard.advise.ranking import advise
 from wizard.advise.reasons import change, do
@@ -172,6 +172,13 @@ def test_the_memory_bill_says_in_words_what_the_bar_shows() -> None:
         "free 924 MiB",
     ):
         assert part in words
+
+
+def test_a_model_on_a_gpu_and_the_host_has_a_bar_of_each() -> None:
+    split = replace(CHOICE, devices=(0,), offload=Offload(20, 33, 0, Memory(8, 1, 1, 1, 1, 11, 50)))
+    words = Tags(memory_html(split)).words
+    assert "GPU memory: " in words
+    assert "Host memory: 11 B used of 50 B usable" in words
 
 
 def test_a_bill_over_the_budget_is_drawn_all_the_same() -> None:

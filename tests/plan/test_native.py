@@ -165,3 +165,33 @@ def test_pip_fills_an_environment(has_pip: bool, hashes: bool, monkeypatch: pyte
     assert Path(fill[-1]).name == "vllm.txt"
     looking = replace(venv, environment=replace(venv.environment, before="import x"))
     assert looking.install() == (Command((PYTHON.path, "-c", "import x")), *venv.install())
+
+
+ON_GPU = replace(TOGETHER, environment=environment("llamacpp-cuda12"), devices=(1,))
+"""An engine in Triton's own stub, on a GPU."""
+
+
+def test_an_engine_in_tritons_stub_sees_its_gpu_and_libraries_and_triton_takes_nothing_of_it() -> None:
+    start, packages = ON_GPU.start("m", Ports(), "mark"), ON_GPU.triton.site_packages
+    env = dict(start.env)
+    assert env["CUDA_VISIBLE_DEVICES"] == "1"
+    nvidia = [str(packages / "nvidia" / name / "lib") for name in ("cuda_runtime", "cublas")]
+    assert env["LD_LIBRARY_PATH"].split(":")[1:3] == nvidia
+    assert start.argv[-3:] == native_module.WITHOUT_POOLS
+    assert "CUDA_VISIBLE_DEVICES" not in dict(TOGETHER.start("m", Ports(), "mark").env)
+    *_, check = ON_GPU.prepare()[0].actions
+    assert isinstance(check, Command)
+    assert check.env == (("LD_LIBRARY_PATH", ":".join(nvidia)),)
+
+
+@pytest.mark.parametrize("uv", [True, False])
+def test_a_wheel_of_a_publishers_index_is_installed_from_there_alone(uv: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}" if uv else None)
+    env = environment("llamacpp-cuda12")
+    _, _, pinned, from_index = (command.argv for command in ON_GPU.triton.install())
+    assert Path(pinned[-1]).name == "llamacpp-cuda12.txt"
+    assert "--require-hashes" in pinned
+    assert from_index[-4:] == ("--no-deps", "--index-url", env.index, *env.from_index)
+    assert ("uv" in from_index[0]) == uv
+    other = replace(ON_GPU.triton, environment=replace(env, from_index=("xllamacpp==1",)))
+    assert other.root != ON_GPU.triton.root

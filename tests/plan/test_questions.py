@@ -54,7 +54,7 @@ BOUNDS: dict[str, tuple[float, int]] = {
     "max_len": (1, 10_000_000),
     "tp": (1, 1024),
     "pp": (1, 1024),
-    "max_gpus": (1, 1024),
+    "max_gpus": (0, 1024),
     "replicas": (1, 1024),
     "isl": (1, 10_000_000),
     "osl": (1, 1_000_000),

@@ -416,3 +416,10 @@ def test_llama_cpps_openmp_library_is_looked_for_before_anything_is_fetched() ->
     done = subprocess.run([sys.executable, "-c", lacking], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "libgomp.so.1: `sudo apt install libgomp1`" in done.stderr
+
+
+def test_a_choice_with_layers_on_a_gpu_gets_the_environment_for_it() -> None:
+    on_gpu = replace(CHOICE, environment="llamacpp-cuda12", devices=(0,))
+    runtime = native(on_gpu)
+    assert (runtime.environment.name, runtime.engine, runtime.devices) == ("llamacpp-cuda12", None, (0,))
+    assert native(CHOICE).environment.name == "llamacpp"

@@ -22,7 +22,7 @@ from tests.prompts.fake_journey import ENDPOINT, MEASUREMENT, FakeJourney
 from tests.values import CHOICE, CPU_HOST, GGUF
 from tests.worded import noted, saying
 from wizard.advise import refusals
-from wizard.advise.advice import Advice, Constraints, Memory, Rejection, Speed
+from wizard.advise.advice import Advice, Constraints, Memory, Offload, Rejection, Speed
 from wizard.advise.ranking import advise
 from wizard.advise.reasons import do
 from wizard.kernel import language
@@ -206,6 +206,16 @@ def test_the_memory_bill_says_every_part_and_the_sum(monkeypatch: pytest.MonkeyP
         assert line in text
     monkeypatch.setenv("COLUMNS", "30")
     assert max(map(len, memory_text(replace(CHOICE, memory=memory)).split("\n"))) <= 30
+
+
+def test_a_model_on_a_gpu_and_the_host_has_a_bar_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    host = Memory(2**30, 1024, 0, 2**20, 75 * 2**20, 1100 * 2**20, 2**31)
+    split = replace(CHOICE, devices=(0,), offload=Offload(20, 33, 0, host))
+    drawn = memory_text(split)
+    assert drawn.startswith("GPU memory: ")
+    assert "\nHost memory: 1.1 GiB used of 2.0 GiB usable\n  [#" in drawn
+    assert "\nHost memory: 1.1 gibibytes used" in memory_text(split, aloud)
 
 
 def test_measured_memory_is_shown_beside_the_prediction() -> None:

@@ -12,6 +12,8 @@ import pytest_asyncio
 from tests.ports import reserved
 from tests.run.runs import events_of, outcomes
 from tests.values import CHOICE, plan_of
+from wizard.advise.advice import Offload
+from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import Workspace
 from wizard.plan.artefacts import READY, SERVER
 from wizard.plan.plan import MADE_FROM, Done, Estimate, Plan, Start, Step, Wait
@@ -90,6 +92,17 @@ async def test_what_it_took_is_measured_once_for_a_start(planned: Make, tmp_path
     assert isinstance(again[-1], Ready)
     assert again[-1].endpoint == last.endpoint
     assert len(kept(workspace).measurements) == 1
+
+
+async def test_a_server_that_loaded_nothing_on_the_gpu_is_stopped(planned: Make, tmp_path: Path) -> None:
+    plan = planned()
+    on_gpu = replace(plan.choice, devices=(0,), offload=Offload(21, 33, 0, CHOICE.memory))
+    events, error = await events_of(replace(plan, choice=on_gpu))
+    assert isinstance(error, ServerError)
+    assert error.code == "TW-S11"
+    assert outcomes(events) == {"start": "done", "ready": "failed"}
+    assert find.running(Workspace(tmp_path / "w").server("test")) is None
+    assert not kept(Workspace(tmp_path / "w")).measurements
 
 
 async def test_without_a_place_for_what_was_measured_the_server_is_ready_all_the_same(

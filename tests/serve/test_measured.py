@@ -16,18 +16,20 @@ from hypothesis import strategies as st
 
 from tests.values import CHOICE
 from wizard.advise import memory
+from wizard.advise.advice import Offload
 from wizard.advise.calibration import Measured, Measurement, actual, difference
 from wizard.advise.devices import devices
 from wizard.advise.setup import Setup
 from wizard.catalog import plugins
 from wizard.kernel import proctable
+from wizard.kernel.errors import ServerError
 from wizard.kernel.units import GIB, MIB
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
 from wizard.plan.ports import Ports
 from wizard.probe.shorthand import host as shorthand
 from wizard.serve.endpoint import Endpoint
-from wizard.serve.measured import BYTES, NUMBER, Log, StackLog, last, measure, read, single
+from wizard.serve.measured import BYTES, NUMBER, Log, StackLog, check, last, measure, read, single
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -183,3 +185,38 @@ def test_what_an_h200_took_is_close_to_what_is_predicted_for_it(name: str, tp: i
     assert abs(difference(measurement)) < 0.01 * predicted.total_bytes
     assert actual(measurement).weights_bytes == pytest.approx(predicted.weights_bytes, rel=0.01)
     assert actual(measurement).kv_bytes_per_token == pytest.approx(predicted.kv_bytes_per_token, rel=0.001)
+
+
+ON_GPU = replace(CHOICE, offload=Offload(21, 33, 0, CHOICE.memory))
+OFFLOADED = "load_tensors: offloaded 21/33 layers to GPU"
+BUFFER = "load_tensors:        CUDA0 model buffer size =  4403.49 MiB"
+"""Stand-ins for lines of llama.cpp with a GPU, from the format strings of ``llama_model_base::load_tensors``
+(``%s: offloaded %d/%d layers to GPU``, ``%s: %12s model buffer size = %8.2f MiB``; xllamacpp 2026.10.11549).
+"""
+
+
+def test_layers_on_the_gpu_are_checked() -> None:
+    check(ON_GPU, [OFFLOADED, BUFFER])
+    check(CHOICE, [])
+    check(replace(CHOICE, stack="vllm"), [])
+
+
+@pytest.mark.parametrize(
+    ("logged", "sentence"),
+    [
+        ([], "loaded no layer on a GPU; 21 were planned"),
+        (lines("llamacpp-2026"), "loaded no layer on a GPU; 21 were planned"),  # the log of a build for the CPU
+        ([OFFLOADED], "loaded no layer on a GPU"),
+        ([OFFLOADED.replace("21", "7"), BUFFER], "loaded 7 layers on the GPU; 21 were planned"),
+    ],
+)
+def test_a_silent_fallback_to_the_cpu_is_an_error(logged: list[str], sentence: str) -> None:
+    with pytest.raises(ServerError, match=sentence) as caught:
+        check(ON_GPU, logged)
+    assert caught.value.code == "TW-S11"
+
+
+def test_on_a_gpu_only_its_own_buffers_count() -> None:
+    logged = [OFFLOADED, "load_tensors:   CPU_Mapped model buffer size =   281.81 MiB", BUFFER]
+    assert read("llamacpp", logged).weights_bytes == round(4403.49 * MIB)
+    assert measure(Endpoint("s", "m", "h", Ports(), 0, "", ""), "llamacpp", logged).runtime_bytes is None

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import choice
 from tests.tui.walking import StillApp, answered, to_chat, to_machine, wait_for
-from wizard.advise.advice import Memory
+from wizard.advise.advice import Memory, Offload
 from wizard.tui.widgets.bill import MARKS, MemoryBill, bar
 from wizard.tui.widgets.chrome import MOST_LINES, KeyBar, shown_bindings
 from wizard.tui.widgets.fields import WhatIf
@@ -61,6 +61,18 @@ async def test_lines_fit_their_width_and_are_all_there(width: int) -> None:
         if width >= 40:
             assert "excess        4.0 GiB" in str(app.query_one(MemoryBill).render())
         assert "another" in " ".join(str(app.query_one(Text).render()).split())
+
+
+async def test_a_model_on_a_gpu_and_the_host_has_a_bar_of_each() -> None:
+    split = choice(devices=(0,), offload=Offload(20, 33, 0, TOO_MUCH))
+    app = LinesApp()
+    async with app.run_test(size=(100, 60)) as pilot:
+        app.query_one(MemoryBill).show(split)
+        await pilot.pause()
+        shown = str(app.query_one(MemoryBill).render())
+        assert "Host memory: 9.0 GiB used of 5.0 GiB usable" in shown
+        assert shown.count("weights ") == 2
+        assert shown.index("GPU memory") < shown.index("Host memory")
 
 
 async def test_lines_ask_for_a_layout_only_where_their_number_changes() -> None:

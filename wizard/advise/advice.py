@@ -67,6 +67,29 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class Offload:
+    """The parts of a model on a GPU, if the CPU serves the rest; `Choice.memory` is the GPU's.
+
+    Attributes:
+        gpu_layers: Layers on the GPU: the output, and the last repeating ones before it.
+        layers: All layers, the output included.
+        expert_layers: Number of first layers whose routed experts stay in host memory although the layers are on the
+            GPU.
+        host: The host's memory breakdown.
+    """
+
+    gpu_layers: int
+    layers: int
+    expert_layers: int
+    host: Memory
+
+    @property
+    def whole(self) -> bool:
+        """Whether the GPU has all layers and all experts."""
+        return self.gpu_layers == self.layers and not self.expert_layers
+
+
+@dataclass(frozen=True, slots=True)
 class Speed:
     """Expected speed with its range and provider.
 
@@ -77,7 +100,8 @@ class Speed:
             at once; None if users wait for one another.
         low: Lower end of the range of ``tpot_ms``.
         high: Upper end of the range of ``tpot_ms``.
-        provider: ``roofline`` (the wizard's own) or ``aiconfigurator-core`` with its version and data.
+        provider: ``roofline``, ``cpu-bandwidth`` or ``gpu-bandwidth`` (the wizard's own), or ``aiconfigurator-core``
+            with its version and data.
         confidence: ``good``, ``fair`` or ``rough``.
         bound: What takes longest: ``memory``, ``compute``, ``launch`` or ``interconnect``; None if unknown.
         ttft_low_ms: The same as ``ttft_ms`` for a single prompt.
@@ -174,6 +198,8 @@ class Choice:
     """
     checkpoint: Checkpoint | None = None
     """What the plan fetches; None only in plans from when choices did not say it."""
+    offload: Offload | None = None
+    """The split between a GPU and the host's memory; None if only one of them has the weights."""
 
     @property
     def gpus(self) -> int:

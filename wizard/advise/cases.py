@@ -1,7 +1,8 @@
 """Cases: machine × model × request in a YAML file, to get advice for many at once (a fleet, a test set).
 
-Only ``gpus``, ``model`` and ``request`` of a case are read. ``model`` states shapes and totals; the parts of its
-parameters are derived from them: embeddings, attention and experts by their formulas, the feed-forward is the rest.
+Only ``gpus``, ``machine``, ``model`` and ``request`` of a case are read. ``model`` has a config.json as ``config``, or
+states shapes and totals; the parts of its parameters are then derived from them: embeddings, attention and experts by
+their formulas, the feed-forward is the rest.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from wizard.advise import stated
 from wizard.advise.advice import Constraints
 from wizard.catalog import profiles
 from wizard.catalog.goals import GOALS
@@ -23,6 +25,7 @@ from wizard.model.anatomy import Anatomy, Attention, Parts
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.model.quantization import of_config
 from wizard.probe.host import ContainerEngine, Cpu, Disk, Gpu, GpuLink, Host, System
+from wizard.probe.shorthand import python
 
 RESERVED_MIB = 450
 """Memory that the driver reserves on a data-center GPU (observed: 0.42 to 0.47 GiB between NVML's total and CUDA's)."""
@@ -71,7 +74,8 @@ def case(entry: Any) -> Case:
         raise ValueError(tr("`gpus` must be a list, not {value}", value=_shown(machine)))
     gpus = [_mapping(entry, tr("entry {number} of `gpus`", number=number)) for number, entry in enumerate(machine, 1)]
     named = _mapping(_required(fields, "model"), "`model`")
-    return host(gpus), model(named), constraints(_mapping(fields.get("request") or {}, "`request`"))
+    whole = stated.machine(host(gpus), _mapping(fields.get("machine") or {}, "`machine`"))
+    return whole, model(named), constraints(_mapping(fields.get("request") or {}, "`request`"))
 
 
 def _shown(value: Any) -> str:
@@ -153,6 +157,7 @@ def host(gpus: list[dict[str, Any]]) -> Host:
         gpu_links=tuple(links),
         driver_version=next((str(kind["driver"]) for kind in gpus if kind.get("driver")), None),
         engines=(ContainerEngine("docker", None, None, nvidia_runtime=True),),
+        interpreters=(python("x86_64"),),
         source=mark("a case"),
         unknown={"memory_available_bytes": tr("not given in the case")},
     )
@@ -228,8 +233,12 @@ def _shape(entry: dict[str, Any]) -> _Shape:
 
 
 def model(entry: dict[str, Any]) -> ModelFacts:
-    """A model derived from its stated shape and totals."""
-    shape, ref = _shape(entry), str(_required(entry, "id"))
+    """A model described by its config.json, or derived from its stated shape and totals."""
+    ref = str(_required(entry, "id"))
+    if entry.get("config"):
+        size, file = _integer(entry, "weight_bytes", least=0, default=0) or None, entry.get("gguf")
+        return stated.model(ref, _mapping(entry["config"], "`config`"), str(file) if file else None, size)
+    shape = _shape(entry)
     mla = _mapping(entry.get("mla") or {}, "`mla`")
     return ModelFacts(
         ref=ref,

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from wizard.advise import rules
 from wizard.advise.advice import Checkpoint
 from wizard.advise.formats import NONE, weight_bytes
 from wizard.advise.reasons import Obstacle, because, change, do
+from wizard.advise.rules import instead
 from wizard.catalog import checkpoints, stacks
 from wizard.catalog.releases import version
 from wizard.catalog.stack_facts import Capability, Formats, StackFacts
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
 
-METHODS = {"int4_awq": "awq", "int4_gptq": "gptq", "fp8_block": "fp8", "int8_sq": "compressed-tensors"}
+METHODS = {
+    "int4_awq": "awq",
+    "int4_gptq": "gptq",
+    "int4_wo": "bitsandbytes",
+    "fp8_block": "fp8",
+    "int8_sq": "compressed-tensors",
+}
 """``quant_method`` of a repository in a format if it has another name and the table of checkpoints does not tell."""
 ANY_FORMAT = "compressed-tensors"
 """``quant_method`` that a repository in any format may have: llm-compressor writes it whatever the algorithm."""
@@ -72,7 +80,9 @@ def _loads(known: Formats, methods: tuple[str, ...], name: str, capability: Capa
     rows = [
         row for row in known.checkpoints if any(each.startswith(row.method) for each in methods) and name in row.formats
     ]
-    old = capability is not None and any(capability < row.oldest for row in rows)
+    # Whether the release at hand unpacks them is only judged where the producer is known.
+    first = [rules.MULTIPLIED.get(name, row.oldest) if row.engine else row.oldest for row in rows]
+    old = capability is not None and any(capability < oldest for oldest in first)
     return not old and (not known.methods or methods[0] in known.methods)
 
 
@@ -86,7 +96,11 @@ def _formats(stack: str) -> Formats | None:
 
 
 def unknown(facts: ModelFacts, stack: str, name: str) -> Obstacle:
-    """No repository in the format ``name`` is known, and ``stack`` does not quantize to it while loading."""
+    """No repository in the format ``name`` is known that ``stack`` loads, and it does not quantize while loading."""
+    rows = () if facts.local else checkpoints.ready(facts.location)
+    if row := next((row for row in rows if row.format == name), None):
+        why = because("unloaded-checkpoint", ref=row.ref, format=name, stack=stack)
+        return Obstacle("checkpoint", why, (*instead(stack), change(quantization=NONE)))
     why = because("no-checkpoint", model=facts.name, format=name, stack=stack)
     return Obstacle("checkpoint", why, (do("find-checkpoint", format=name), change(quantization=NONE)))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from wizard.advise.advice import Choice
 from wizard.advise.fit import LONGEST
+from wizard.advise.offload import IDLE_GPU
 from wizard.advise.reasons import Note, Reason, because
 from wizard.advise.release import UNTRIED_CODE
 from wizard.advise.speed import UNMEASURED
@@ -26,6 +27,11 @@ def untested(choice: Choice) -> bool:
     return any(note.code == UNTRIED_CODE for note in choice.warnings)
 
 
+def idle_gpu(choice: Choice) -> bool:
+    """Whether ``choice`` computes on the CPU although a GPU could help."""
+    return any(note.code == IDLE_GPU for note in choice.warnings)
+
+
 def uncertain(choice: Choice) -> bool:
     """Whether the speed of ``choice`` is unknown because there is no speed model for its stack, or the model is off by
     more than `ROUGHLY` even for servers like the measured ones.
@@ -41,7 +47,9 @@ def limit(choice: Choice, facts: ModelFacts) -> Note:
     """The binding constraint of ``choice``."""
     memory, users = choice.memory, choice.max_batch_size  # of one replica
     tokens = memory.kv_capacity_tokens
-    if not choice.devices:  # the CPU's cache is as large as requested, and could use the rest
+    if choice.offload and not choice.offload.whole:
+        return Note(LIMIT, {"why": because("limit-offload", total_bytes=memory.budget_bytes)})
+    if not choice.devices or choice.offload:  # such a cache is as large as requested, and could use the rest
         tokens += max(0, memory.budget_bytes - memory.total_bytes) // max(1, memory.kv_bytes_per_token)
     each = tokens // users
     if each < min(facts.max_context or LONGEST, LONGEST):
@@ -81,6 +89,7 @@ def _slower(choice: Choice, first: Choice) -> Reason:
 
 
 WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
+    "idle": lambda *_: because("gpu-idle"),
     "measured": _unmeasured,
     "room": lambda choice, _: because("less-room", users=choice.users, tokens=choice.max_seq_len),
     "pace": _slower,
@@ -98,6 +107,8 @@ WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
 
 def _advantage(criterion: str | None, choice: Choice, first: Choice) -> Reason | None:
     """The advantage that ``choice`` still has over ``first``; None if it has none."""
+    if criterion == "idle":
+        return None
     mine, theirs = _tpot(choice), _tpot(first)
     if criterion not in ("pace", "speed") and mine and theirs and mine * 1.05 < theirs:
         return because("faster", mine_ms=mine, theirs_ms=theirs)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise import calibration, cpu_speed, engine_python, service
+from wizard.advise import calibration, cpu_speed, engine_python, not_chat, service
 from wizard.advise.advice import (
     GATED,
     NO_TEMPLATE,
@@ -115,9 +115,8 @@ def _candidates(
     host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration, stack: str
 ) -> tuple[list[Choice], list[Rejection]]:
     env = environment_of(stack)
-    barriers = [*_against_constraints(facts, constraints, stack), *_against_model(facts, stack), *obstacles(host, env)]
-    if barriers:
-        return [], [_rejection(facts, constraints, obstacle, stack) for obstacle in barriers]
+    if why := [*barriers(facts, constraints, stack), *obstacles(host, env)]:
+        return [], [rejection(facts, constraints, obstacle, stack) for obstacle in why]
     budget = int((host.memory_available_bytes or 0) * (1 - RESERVE))
     measured = calibration.latest(
         past,
@@ -129,10 +128,10 @@ def _candidates(
     server = max(0, env.server_bytes + calibration.difference(measured)) if measured else env.server_bytes
     fit = _fit(host, facts, constraints, replace(env, server_bytes=server), budget, stack)
     if isinstance(fit, Obstacle):
-        return [], [_rejection(facts, constraints, fit, stack)]
+        return [], [rejection(facts, constraints, fit, stack)]
     fit = replace(fit, speed=_speed(host, facts, fit, constraints, past))
     if slow := service.too_slow(fit.speed, constraints):
-        return [], [_rejection(facts, constraints, slow, stack)]
+        return [], [rejection(facts, constraints, slow, stack)]
     if host.is_here and past.rates_of(host) is None and on_cpu(stack).speed:
         fit = replace(fit, reasons=(*fit.reasons, Note("cpu-unmeasured")))
     return [calibration.corrected(fit, measured, server - env.server_bytes) if measured else fit], []
@@ -151,7 +150,7 @@ def _release(env: Environment) -> str:
     return f"triton {env.triton}"
 
 
-def _format(facts: ModelFacts) -> str:
+def stored_format(facts: ModelFacts) -> str:
     """The format of a GGUF file (``gguf_q8_0``); ``none`` if the weights are not quantized."""
     return (facts.quantization and facts.quantization.format) or "none"
 
@@ -167,34 +166,40 @@ def on_cpu(stack: str) -> OnCpu:
     return known
 
 
-def _rejection(facts: ModelFacts, constraints: Constraints, why: Obstacle, stack: str) -> Rejection:
-    quantization = constraints.quantization or _format(facts)
+def rejection(facts: ModelFacts, constraints: Constraints, why: Obstacle, stack: str) -> Rejection:
+    """The rejection of ``stack`` because of ``why``."""
+    quantization = constraints.quantization or stored_format(facts)
     return Rejection(stack, quantization, constraints.tp or 1, constraints.pp or 1, why.code, why.reason, why.remedies)
 
 
+def barriers(facts: ModelFacts, constraints: Constraints, stack: str) -> list[Obstacle]:
+    """What prevents ``stack`` from serving ``facts`` from host memory, whatever the machine."""
+    return [*_against_constraints(facts, constraints, stack), *_against_model(facts, stack)]
+
+
 def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str) -> list[Obstacle]:
-    barriers: list[Obstacle] = []
+    conflicts: list[Obstacle] = []
     kept = on_cpu(stack).cache
     if barred := engine_python.against_constraints(constraints, stack):
-        barriers.append(barred)
+        conflicts.append(barred)
     elif constraints.runtime not in (None, "native"):
         why = because("cpu-runtime", stack=stack, runtime=constraints.runtime)
-        barriers.append(Obstacle("runtime", why, (change(runtime="native"),)))
+        conflicts.append(Obstacle("runtime", why, (change(runtime="native"),)))
     for name, value in (("tp", constraints.tp), ("pp", constraints.pp), ("replicas", constraints.replicas)):
         if value not in (None, 1):
             why = because("cpu-split", stack=stack, option=name, value=value)
-            barriers.append(Obstacle(name, why, (change(**{name: 1}),)))
+            conflicts.append(Obstacle(name, why, (change(**{name: 1}),)))
     if constraints.kv_dtype not in (None, kept):
         why = because("cpu-cache", kept=kept, asked=constraints.kv_dtype)
-        barriers.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))
-    stored = _format(facts)
+        conflicts.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))
+    stored = stored_format(facts)
     if constraints.quantization and constraints.quantization.lower() not in (stored, stored.removeprefix("gguf_")):
         quantization = constraints.quantization
         why = because("file-stored", stored=stored, asked=quantization)
-        barriers.append(Obstacle("quantization", why, (do("other-file", asked=quantization),)))
+        conflicts.append(Obstacle("quantization", why, (do("other-file", asked=quantization),)))
     if long := service.too_long(facts, constraints):
-        barriers.append(long)
-    return barriers
+        conflicts.append(long)
+    return conflicts
 
 
 def _against_model(facts: ModelFacts, stack: str) -> list[Obstacle]:
@@ -228,7 +233,7 @@ def _fit(
         stack=stack,
         runtime="native",
         dtype=facts.dtype or "unknown",
-        quantization=_format(facts),
+        quantization=stored_format(facts),
         kv_cache_dtype=engine.cache,
         tp=1,
         pp=1,
@@ -237,7 +242,7 @@ def _fit(
         release=_release(env),
         engine_version=env.engine_version,
         memory=needed,
-        warnings=tuple(_warnings(host, facts, constraints, tokens, context)),
+        warnings=tuple(_warnings(facts, constraints, tokens, context)),
         reasons=tuple(_reasons(host, facts, env, users, context, needed)),
         checkpoint=Checkpoint(facts.location, facts.weight_bytes),
     )
@@ -255,12 +260,10 @@ def _too_large(
     return Obstacle("memory", why, (do("free-memory", size_bytes=total - budget),))
 
 
-def _warnings(host: Host, facts: ModelFacts, constraints: Constraints, tokens: int, context: int) -> list[Note]:
-    notes: list[Note] = []
+def _warnings(facts: ModelFacts, constraints: Constraints, tokens: int, context: int) -> list[Note]:
+    notes = list(not_chat.notes(facts))
     if context < tokens:
         notes.append(Note("context-cut", {"wanted": tokens, "context": context}))
-    if host.gpus:
-        notes.append(Note("gpu-unused", {"gpu": host.gpus[0].name}))
     if constraints.max_gpus or constraints.gpu_memory_utilization:
         notes.append(Note("no-gpu-used"))
     if facts.chat is None:

@@ -9,7 +9,7 @@ from wizard.advise import memory
 from wizard.advise.advice import Constraints, Memory
 from wizard.advise.devices import Device
 from wizard.advise.reasons import Obstacle, Remedy, because, change, do
-from wizard.advise.service import default_users, request_tokens
+from wizard.advise.service import default_users, request_tokens, wanted
 from wizard.advise.setup import Setup
 from wizard.catalog.stacks import on_gpu
 from wizard.kernel.units import GIB, MIB
@@ -76,13 +76,22 @@ def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, const
     if need(least) * (constraints.users or 1) > room(constraints.users or 1):
         return _too_large(facts, anatomy, device, setup, constraints, budget, least)
     free = room(users)
-    if need(least) * users > free:  # the default number of users: fewer then
-        users = max(1, free // need(least))
-    most = min(limit, max(LONGEST, least))
-    length = constraints.max_len or _longest([*_STEPS, limit, least], most, lambda n: need(n) * users <= free)
+    enough = max(least, min(limit, _goal_tokens(constraints)))
+    if constraints.max_len or need(enough) > room(1):  # not even one request of the goal fits
+        enough = least
+    if not constraints.users and need(enough) * users > free:  # the default number of users: fewer then
+        users = max(1, free // need(enough))
+    most = min(limit, max(LONGEST, enough))
+    length = constraints.max_len or _longest([*_STEPS, limit, enough], most, lambda n: need(n) * users <= free)
     bill = memory.bill(facts, anatomy, device, setup, users, length, budget)
     longest = max(length, min(limit, bill.kv_capacity_tokens // users))
     return Fit(bill, users, length, longest, share, cut=users < asked)
+
+
+def _goal_tokens(constraints: Constraints) -> int:
+    """Tokens of a request of the goal: a context below that serves it no more than none."""
+    want = wanted(constraints)
+    return want.isl + want.osl
 
 
 _STEPS = tuple(1 << power for power in range(11, 24))

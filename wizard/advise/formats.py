@@ -88,9 +88,12 @@ def weight_bytes(facts: ModelFacts, anatomy: Anatomy, name: str) -> Parts:
         return facts.stored
     known = of(facts, name)
     quantised = ("experts",) if known.experts_only else _LINEARS
+    bits = dict.fromkeys(quantised, known.bits_per_weight)
+    if stored is not None and stored.experts and name == stored.format:
+        bits["experts"] = FORMATS[stored.experts].bits_per_weight
 
     def size(part: str, count: int) -> int:
-        return round(count * (known.bits_per_weight / 8 if part in quantised else SIXTEEN))
+        return round(count * bits.get(part, 8 * SIXTEEN) / 8)
 
     return Parts(**{field.name: size(field.name, getattr(anatomy.parts, field.name)) for field in fields(Parts)})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wizard.advise import calibration, checkpoint, engine_python, memory, rules, service
+from wizard.advise import calibration, checkpoint, encoders, engine_python, memory, not_chat, rules, service
 from wizard.advise.advice import GATED, NO_TEMPLATE, Checkpoint, Choice, Constraints, Memory, Rejection
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LONGEST, Fit, fit
@@ -140,15 +140,11 @@ def wide(choice: Choice) -> bool:
 def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | None:
     """What prevents every GPU stack from serving the model here."""
     if not groups:
-        if host.gpus:
-            return Obstacle("gpu-unknown", because("gpu-unknown", gpu=host.gpus[0].name), (do("update-driver"),))
-        problem = host.gpu_problem
-        no_gpu = because("no-gpu", problem=problem.what, code=problem.code) if problem else because("no-gpu")
-        return Obstacle("no-gpu", no_gpu, (do("gguf-or-driver"),))
+        return _no_group(host)
     if any(file.format == "gguf" for file in facts.weights):
         return Obstacle("gguf", because("gguf"), (do("own-repository"),))
     if facts.quantization and facts.quantization.format is None:
-        why = because("unknown-method", method=facts.quantization.method)
+        why = because("unknown-method", method=facts.quantization.method, bits=facts.quantization.bits)
         return Obstacle("format", why, (do("give-unquantized"),))
     if facts.anatomy is None or not facts.anatomy.attention:
         unknown = facts.unknown.get("anatomy") or facts.unknown.get("parameters") or because("silent-config")
@@ -156,6 +152,18 @@ def _before(host: Host, facts: ModelFacts, groups: list[Device]) -> Obstacle | N
             "shape", because("unknown-memory", model=facts.name, whys=(unknown,)), (do("whole-repository"),)
         )
     return None
+
+
+def _no_group(host: Host) -> Obstacle:
+    """Why no GPU of ``host`` can be used."""
+    if not host.gpus:
+        problem = host.gpu_problem
+        no_gpu = because("no-gpu", problem=problem.what, code=problem.code) if problem else because("no-gpu")
+        return Obstacle("no-gpu", no_gpu, (do("gguf-or-driver"),))
+    gpu = host.gpus[0].name
+    if all(each.mig_enabled and not each.mig_slices for each in host.gpus):
+        return Obstacle("mig", because("mig-empty", gpu=gpu), (do("make-slices"),))
+    return Obstacle("gpu-unknown", because("gpu-unknown", gpu=gpu), (do("update-driver"),))
 
 
 def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks: list[str]) -> Iterator[Setup]:
@@ -214,6 +222,8 @@ def _choice(
     if isinstance(ready, Obstacle):
         return ready
     release = ready
+    whole, facts = facts, encoders.loaded(facts, setup.stack, release.engine_version)
+    anatomy = facts.anatomy or anatomy
     setup = replace(setup, triton_bytes=memory.triton(setup.stack, release.runtime))
     engine = calibration.engine(setup.stack, release.release)
     measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
@@ -252,7 +262,12 @@ def _choice(
         kv_cache_fraction=memory.kv_fraction(device, setup, best.memory) if of_free else None,
         step_tokens=memory.step_tokens(device),
         speed=speed,
-        warnings=(*unknown, *_warnings(facts, device, setup, best, fetched), *release.warnings),
+        warnings=(
+            *unknown,
+            *_warnings(facts, device, setup, best, fetched),
+            *encoders.notes(whole, setup.stack, release.engine_version),
+            *release.warnings,
+        ),
         reasons=(*_reasons(anatomy, device, setup, best, fetched), *used, release.reason),
         engine_python=constraints.engine_python and absolute(constraints.engine_python),
         environment=release.environment,
@@ -289,7 +304,7 @@ def _against_constraints(facts: ModelFacts, setup: Setup, constraints: Constrain
     if constraints.kv_dtype not in (None, "auto", "fp8", "bfloat16", "float16"):
         auto, fp8 = change(kv_dtype="auto"), Remedy("fp8-cache", {"kv_dtype": "fp8"})
         return Obstacle("kv-dtype", because("no-cache", dtype=constraints.kv_dtype), (auto, fp8))
-    if constraints.max_gpus and setup.gpus > constraints.max_gpus:
+    if constraints.max_gpus is not None and setup.gpus > constraints.max_gpus:
         why = because("over-max-gpus", tp=setup.tp, pp=setup.pp, gpus=setup.gpus, most=constraints.max_gpus)
         return Obstacle("max-gpus", why, (change(max_gpus=setup.gpus),))
     return None
@@ -314,6 +329,7 @@ def _fetched(
 
 
 def _warnings(facts: ModelFacts, device: Device, setup: Setup, best: Fit, fetched: Checkpoint) -> Iterator[Note]:
+    yield from not_chat.notes(facts)
     yield from rules.warnings(facts, device, setup)
     if best.cut:
         yield Note("few-users", {"users": best.users, "tokens": best.length})

@@ -144,7 +144,7 @@ def pages(anatomy: Anatomy, setup: Setup, tokens: int) -> tuple[int, int] | None
         return None
     (state,), (cache,) = states, caches
     block = on_gpu(setup.stack).memory.block
-    token = -(-cache.kv_heads // setup.tp) * (cache.key_dim + cache.value_dim) * setup.kv_bytes
+    token = row_elements(cache, setup) * setup.kv_bytes
     fewer, more = sorted((state.layers, cache.layers))
     group = more if more < 1.5 * fewer else fewer
     held = -(-state_bytes(state, setup) // (token * block)) * block
@@ -152,13 +152,20 @@ def pages(anatomy: Anatomy, setup: Setup, tokens: int) -> tuple[int, int] | None
     return count * group, held * token
 
 
-def _layers_bytes(layers: Attention, setup: Setup, tokens: int, step: int, block: int) -> int:
+def row_elements(layers: Attention, setup: Setup) -> int:
+    """Elements of a token's keys and values on a rank, in one of ``layers``."""
     if layers.latent is not None:
-        row = layers.latent
-    else:
-        row = -(-layers.kv_heads // setup.tp) * (layers.key_dim + layers.value_dim)
-    per_token = row * setup.kv_bytes + layers.index_bytes
-    return layers.layers * (per_token * kept_tokens(layers, setup, tokens, step, block) + state_bytes(layers, setup))
+        return layers.latent
+    return -(-layers.kv_heads // setup.tp) * (layers.key_dim + layers.value_dim)
+
+
+def _layers_bytes(layers: Attention, setup: Setup, tokens: int, step: int, block: int) -> int:
+    row = row_elements(layers, setup) * setup.kv_bytes
+    kept, rest = kept_tokens(layers, setup, tokens, step, block), state_bytes(layers, setup) + layers.pending_bytes
+    if not layers.tokens_per_row:
+        return layers.layers * ((row + layers.index_bytes) * kept + rest)
+    rows = -(-tokens // layers.tokens_per_row)
+    return layers.layers * (row * kept + (row + layers.index_bytes) * rows + rest)
 
 
 def state_bytes(layers: Attention, setup: Setup) -> int:

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wizard.advise import rules
+from wizard.advise.checkpoint import METHODS
 from wizard.advise.devices import Device
 from wizard.advise.reasons import Obstacle, Param, Reason, because, do
 from wizard.advise.rules import instead
 from wizard.advise.setup import Setup
 from wizard.catalog.releases import NONE, Release, architectures, ceiling, floor, version
 from wizard.catalog.stacks import facts as stack_facts
+from wizard.catalog.stacks import on_gpu
 from wizard.catalog.trtllm_tools import tools
 from wizard.model.facts import ModelFacts
 
@@ -51,10 +53,10 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
         ("architecture", because("needs-rope", model=name, kind=facts.rope), floor(table.ropes, facts.rope, stack)),
         (
             "format",
-            because("needs-name", name=setup.quantization),
+            because("needs-format", format=setup.quantization),
             floor(table.formats, setup.quantization, stack),
         ),
-        ("format", because("needs-name", name=setup.quantization), _quantised(facts, setup)),
+        ("format", because("needs-format", format=setup.quantization), _quantised(facts, setup)),
         (
             "image",
             because("needs-capability", capability=device.compute_capability),
@@ -62,9 +64,17 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
         ),
     ]
     if rules.weight_only(device, setup):
-        subject = because("needs-unpacked", name=setup.quantization, capability=device.compute_capability)
+        subject = because("needs-unpacked", format=setup.quantization, capability=device.compute_capability)
         firsts.append(("format", subject, rules.unpacks(device, setup)))
+        row = rules.exception(facts, on_gpu(setup.stack).formats, setup.quantization)
+        firsts.append(("format", subject, row.engine if row else None))
     needs = [model] if model.first else []
+    if method := _method(facts, setup):
+        since = floor(table.methods, method, stack)
+        lacking = because("no-method", engine=engine(setup), method=method)
+        needed_for = because("needs-method", name=method)
+        until = ceiling(table.methods, method, stack)
+        needs += [Need("format", needed_for, since, lacking, until, read)] if since else []
     needs += [Need(code, subject, first, listed) for code, subject, first in firsts if first]
     if first := _converted(facts, setup):
         made = because("no-conversion", model=name)
@@ -103,6 +113,15 @@ def _family(setup: Setup) -> str:
     return image.family if image and not image.own_packages else ""
 
 
+def _method(facts: ModelFacts, setup: Setup) -> str:
+    """``quant_method`` of the checkpoint that the engine loads; empty if none is loaded or it is not known."""
+    if facts.quantization:
+        return facts.quantization.method
+    known = on_gpu(setup.stack).formats
+    online = known.online is not None and setup.quantization in known.online.formats
+    return "" if online or stack_facts(setup.stack).builds_engine else METHODS.get(setup.quantization, "")
+
+
 def _converted(facts: ModelFacts, setup: Setup) -> str | None:
     """First TensorRT-LLM with a known conversion of the model; `NONE` if no conversion is known."""
     if not stack_facts(setup.stack).builds_engine or facts.architecture is None:
@@ -112,9 +131,11 @@ def _converted(facts: ModelFacts, setup: Setup) -> str | None:
 
 
 def _quantised(facts: ModelFacts, setup: Setup) -> str | None:
-    """First TensorRT-LLM that produces the format."""
-    if not stack_facts(setup.stack).builds_engine or facts.quantization:
+    """First TensorRT-LLM that produces the format, or reads the stored checkpoint."""
+    if not stack_facts(setup.stack).builds_engine:
         return None
+    if facts.quantization:
+        return tools().reads(facts.quantization.method, facts.architecture or "")
     made = tools().format(setup.quantization)
     return made.since if made else None
 

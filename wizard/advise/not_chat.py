@@ -9,10 +9,10 @@ Diffusion Models with Triton and TensorRT".
 
 from __future__ import annotations
 
-from wizard.advise.reasons import Obstacle, Refused, Remedy, because, do
+from wizard.advise.reasons import Note, Obstacle, Refused, Remedy, because, do
 from wizard.kernel.errors import InfeasibleError
 from wizard.model.facts import ModelFacts
-from wizard.model.task import Task
+from wizard.model.task import Task, named_reranker
 
 NOT_CHAT = "not-chat"
 SERVERS: dict[Task, Remedy] = {
@@ -34,6 +34,12 @@ def obstacle(facts: ModelFacts) -> Obstacle | None:
     if facts.task is None:
         return None
     return Obstacle(NOT_CHAT, because(NOT_CHAT, model=facts.name, task=facts.task), (SERVERS[facts.task],))
+
+
+def notes(facts: ModelFacts) -> tuple[Note, ...]:
+    """A warning if only the model's name says that it does not generate text."""
+    named = facts.task is None and any(named_reranker(name) for name in (facts.name, facts.ref, facts.location))
+    return (Note("named-reranker", {"model": facts.name}),) if named else ()
 
 
 def check(facts: ModelFacts) -> None:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from math import inf, log
 from typing import Any
 
-from wizard.advise import cpu, engines, gpu, nearest, not_chat, rules, service, untried
+from wizard.advise import engines, gpu, nearest, not_chat, offload, rules, service, untried
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration, damaged
-from wizard.advise.comparison import behind, limit, uncertain, untested
+from wizard.advise.comparison import behind, idle_gpu, limit, uncertain, untested
 from wizard.advise.fit import LONGEST
 from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
 from wizard.catalog import stacks
@@ -75,7 +75,7 @@ def _candidates(
         names = [constraints.stack] if constraints.stack else stacks.names()
         stored, tp, pp = constraints.quantization or "none", constraints.tp or 1, constraints.pp or 1
         return [], [Rejection(name, stored, tp, pp, other.code, other.reason, other.remedies) for name in names]
-    choices, rejections = cpu.candidates(host, facts, constraints, past)
+    choices, rejections = offload.candidates(host, facts, constraints, past)
     of_gguf = any(file.format == "gguf" for file in facts.weights)
     if constraints.stack in stacks.cpu_stacks() or (constraints.stack is None and of_gguf and not host.gpus):
         return untried.with_notes(host, choices), rejections
@@ -106,17 +106,17 @@ Key = Callable[[Choice], tuple[Any, ...]]
 
 
 READING = (
-    *("measured", "room", "links", "pace", "pace", "simplicity", "precision"),
+    *("idle", "measured", "room", "links", "pace", "pace", "simplicity", "precision"),
     *("room", "links", "pace", "gpus", "replicas", "speed"),
 )
 CRITERIA = {
     **dict.fromkeys(("chat", "documents", "code"), READING),
-    "throughput": ("measured", "room", "links", "tokens", "simplicity", "gpus"),
+    "throughput": ("idle", "measured", "room", "links", "tokens", "simplicity", "gpus"),
     "quality": (
-        *("measured", "room", "precision", "links", "pace", "simplicity"),
+        *("idle", "measured", "room", "precision", "links", "pace", "simplicity"),
         *("room", "links", "pace", "gpus", "replicas", "speed"),
     ),
-    "smallest": ("measured", "gpus", "links", "size", "simplicity", "speed"),
+    "smallest": ("idle", "measured", "gpus", "links", "size", "simplicity", "speed"),
 }
 """The criteria that `_key` compares, by goal."""
 
@@ -129,9 +129,12 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
     want = service.wanted(constraints)
     most = min(facts.max_context or LONGEST, constraints.max_len or LONGEST)
 
-    def cramped(choice: Choice) -> bool:
+    def cramped(choice: Choice) -> int:
+        """Doublings of the context that are missing; at least 1 if it is short, or if there are too few users."""
         tokens = constraints.max_len or min(max(CRAMPED, want.isl + want.osl), facts.max_context or CRAMPED)
-        return choice.max_seq_len < tokens or choice.users < (constraints.users or FEW)
+        if choice.max_seq_len < tokens:
+            return max(1, tokens.bit_length() - choice.max_seq_len.bit_length())
+        return int(choice.users < (constraints.users or FEW))
 
     def room(choice: Choice) -> int:
         return -(min(choice.max_seq_len, most).bit_length())
@@ -162,7 +165,7 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
         return (_gpus(choice), gpu.wide(choice), used, _steps(choice), tpot(choice))
 
     by_goal = {"throughput": throughput, "quality": best, "smallest": smallest}.get(constraints.goal, chat)
-    return lambda choice: ((untested(choice), uncertain(choice)), *by_goal(choice))
+    return lambda choice: (idle_gpu(choice), (untested(choice), uncertain(choice)), *by_goal(choice))
 
 
 def _tpot(choice: Choice) -> float:
@@ -313,8 +316,8 @@ def _instead(
         best = min(choices, key=lambda choice: (_gpus(choice), key(choice)))
     else:
         best = min(choices, key=key)
-    if name in ("max_len", "users"):
-        own = best.max_seq_len if name == "max_len" else best.users
+    if name in ("max_len", "users", "replicas"):
+        own = best.max_seq_len if name == "max_len" else getattr(best, name)
         # The requested value may be far beyond what is offered by default: the rejections contain the maximum.
         return change(**{name: max([own, *_alone(name, rejections)])})
     if name == "release":

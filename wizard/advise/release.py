@@ -180,7 +180,15 @@ def no_containers(host: Host, name: str | None = None) -> Reason | None:
     return because("no-nvidia-runtime", engine=engine.name)
 
 
+def _container_engine(host: Host) -> str:
+    """The container engine that provides GPUs; docker if several do."""
+    usable = [engine.name for engine in host.engines if not no_containers(host, engine.name)]
+    return "docker" if "docker" in usable or not usable else usable[0]
+
+
 def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, requested: str | None) -> Resolved | Obstacle:
+    if why := _no_images(device, setup):
+        return why
     known = _images(setup)
     releases = known.named(requested) if requested else known.releases
     if not releases:
@@ -208,6 +216,15 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, requeste
     else:
         why = _no_image(known, device, setup)
     return _or_another(host, facts, device, setup, releases[0], why) if requested else why
+
+
+def _no_images(device: Device, setup: Setup) -> Obstacle | None:
+    """NVIDIA makes no image with an engine for such GPUs."""
+    have = dots(device.compute_capability)
+    if all(gpu.images for gpu in architectures().gpus if gpu.name == have):
+        return None
+    why = because("no-image-for", stack=setup.stack, gpu=device.name)
+    return Obstacle("image", why, (do("newer-gpu"), do("give-gguf")))
 
 
 def _or_another(host: Host, facts: ModelFacts, device: Device, setup: Setup, named: Release, why: Obstacle) -> Obstacle:
@@ -263,7 +280,7 @@ def _no_image(known: Images, device: Device, setup: Setup) -> Obstacle:
         "no-image",
         stack=setup.stack,
         capability=device.compute_capability,
-        name=setup.quantization,
+        format=setup.quantization,
         source=known.gpu_source,
     )
     return Obstacle("image", why, (*instead(setup.stack), do("newer-gpu")))
@@ -284,19 +301,27 @@ def _resolved(
         environment=own.engine if own else None,
         serves=_serves(facts, device, setup),
     )
-    warnings: tuple[Note, ...] = ()
+    warnings = _unlisted(facts, setup)
     if mode == "forward":
         about: dict[str, Param] = {"release": release.tag, "wanted": release.driver, "driver": host.driver_version}
-        warnings = (Note("forward-compatibility", about, drivers().source),)
+        warnings += (Note("forward-compatibility", about, drivers().source),)
     note = Note("release", {"why": reason}, _source(known, facts))
     engine_version = own.engine_version if own else release.engine
-    return Resolved("docker", f"{release.tag}-{known.suffix}", note, warnings, own.name if own else "", engine_version)
+    tag, name = f"{release.tag}-{known.suffix}", own.name if own else ""
+    return Resolved(_container_engine(host), tag, note, warnings, name, engine_version)
 
 
 def _serves(facts: ModelFacts, device: Device, setup: Setup) -> Reason:
     first = floor(architectures().models, facts.architecture, setup.stack)
     code = "runs-unknown" if first in (None, NONE) else "serves"  # NONE: of the releases that were read, not this one
     return because(code, model=facts.architecture, capability=device.compute_capability)
+
+
+def _unlisted(facts: ModelFacts, setup: Setup) -> tuple[Note, ...]:
+    """A warning if no list of the engine's models that the wizard has names the model."""
+    if facts.architecture is None or floor(architectures().models, facts.architecture, setup.stack) not in (None, NONE):
+        return ()
+    return (Note("unlisted", {"model": facts.architecture, "engine": engine(setup)}),)
 
 
 def _source(known: Images, facts: ModelFacts) -> str:
@@ -326,7 +351,7 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
         driver=host.driver_version,
         serves=_serves(facts, device, setup),
     )
-    warnings: tuple[Note, ...] = ()
+    warnings = _unlisted(facts, setup)
     native = stacks.facts(setup.stack).native
     if native and native.untried:
         untried: dict[str, Param] = {
@@ -334,9 +359,9 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
             "versions": native.untried,
             "needs_more": bool(engine_env.before),
         }
-        warnings = (Note(UNTRIED_CODE, untried),)
+        warnings += (Note(UNTRIED_CODE, untried),)
     elif native and native.attention and have < native.attention.capability:
-        warnings = (Note("attention", {}, native.attention.source),)
+        warnings += (Note("attention", {}, native.attention.source),)
     release = f"triton {front.triton}, {engine_env.engine_name}"
     note = Note("release", {"why": reason}, "profiles/environments")
     return Resolved("native", release, note, warnings, engine_env.name, engine_env.engine_version)
@@ -370,7 +395,7 @@ def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: En
         prefix=python.prefix,
     )
     note = Note("release", {"why": reason})
-    return Resolved("native", f"triton {front.triton}, {title}", note, engine_version=has)
+    return Resolved("native", f"triton {front.triton}, {title}", note, _unlisted(facts, setup), engine_version=has)
 
 
 def _short(cuda: str) -> str:

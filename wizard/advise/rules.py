@@ -14,8 +14,9 @@ from wizard.advise.formats import of
 from wizard.advise.reasons import Note, Obstacle, Param, Reason, Remedy, because, change, do
 from wizard.advise.setup import Setup
 from wizard.catalog import stacks
-from wizard.catalog.stack_facts import Capability, Formats, Models
+from wizard.catalog.stack_facts import Capability, Checkpoints, Formats, Models
 from wizard.catalog.stacks import on_gpu
+from wizard.catalog.trtllm_tools import tools
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
 
@@ -31,7 +32,7 @@ def obstacles(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup)
     """Every rule that ``setup`` breaks on ``device``, the most fundamental first."""
     yield from _machine(facts, device, setup)
     yield from _format(facts, anatomy, device, setup)
-    yield from _cache(device, setup)
+    yield from _cache(facts, device, setup)
     yield from _split(facts, anatomy, device, setup)
 
 
@@ -99,56 +100,86 @@ def _float32(facts: ModelFacts, device: Device, setup: Setup) -> Iterator[Obstac
 
 
 def _format(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
-    name, have = setup.quantization, device.compute_capability
     known = on_gpu(setup.stack).formats
-    gpus = known.gpus.get(name)
     if known.sixteen_only:
-        if name != "none":
+        if (name := setup.quantization) != "none":
             yield Obstacle("format", because("sixteen-only", format=name), (do("sixteen-bits"), do("another-stack")))
+    elif not _loads(facts, known, setup.stack):
+        why = because("unloaded-method", stack=setup.stack, method=_method(facts))
+        yield Obstacle("format", why, (do("sixteen-bits"), *instead(setup.stack)))
     elif known.unpacked:
-        if gpus is None:
-            yield Obstacle("format", because("no-kernels", format=name), (OTHER_CHECKPOINT,))
-        elif have < gpus.oldest:
-            yield Obstacle("format", because("vllm-format", **_later(name, gpus.oldest, device)), _newer(gpus.oldest))
-        elif (oldest := _exception(facts, known, name)) and have < oldest:
-            yield Obstacle(
-                "format",
-                because("checkpoint-format", method=_method(facts), **_later(name, oldest, device)),
-                _newer(oldest),
-            )
+        yield from _kernels(facts, known, device, setup)
     else:
-        if gpus is None or not gpus.have(have):
-            if gpus and gpus.oldest > have:
-                why = because("not-multiplied", **_later(name, gpus.oldest, device))
-                yield Obstacle("format", why, _newer(gpus.oldest))
-            else:
-                why = because("unlisted-format", stack=setup.stack, format=name, capability=have, gpu=device.name)
-                yield Obstacle("format", why, (OTHER_CHECKPOINT,))
+        yield from _tensor_cores(known, device, setup)
         if known.models:
             yield from _model_format(facts, anatomy, known.models, setup)
 
 
-def _exception(facts: ModelFacts, known: Formats, name: str) -> Capability | None:
-    """The oldest GPU for the format ``name`` if it depends on the checkpoint's producer."""
+def _kernels(facts: ModelFacts, known: Formats, device: Device, setup: Setup) -> Iterator[Obstacle]:
+    """An engine that unpacks what tensor cores do not multiply."""
+    name, have = setup.quantization, device.compute_capability
+    gpus = known.gpus.get(name)
+    if gpus is None:
+        yield Obstacle("format", because("no-kernels", format=name), (OTHER_CHECKPOINT,))
+    elif have < gpus.oldest:
+        yield Obstacle("format", because("vllm-format", **_later(name, gpus.oldest, device)), _newer(gpus.oldest))
+    elif not gpus.have(have):
+        yield _unlisted(device, setup)
+    elif (row := exception(facts, known, name)) and have < row.oldest:
+        why = because("checkpoint-format", method=_method(facts), **_later(name, row.oldest, device))
+        yield Obstacle("format", why, _newer(row.oldest))
+
+
+def _tensor_cores(known: Formats, device: Device, setup: Setup) -> Iterator[Obstacle]:
+    """An engine that needs tensor cores for the format."""
+    name, have = setup.quantization, device.compute_capability
+    gpus = known.gpus.get(name)
+    if gpus and gpus.oldest > have:
+        why = because("not-multiplied", **_later(name, gpus.oldest, device))
+        yield Obstacle("format", why, _newer(gpus.oldest))
+    elif gpus is None or not gpus.have(have):
+        yield _unlisted(device, setup)
+
+
+def _loads(facts: ModelFacts, known: Formats, stack: str) -> bool:
+    """Whether the stack reads a stored checkpoint's ``quant_method``; True if that is not known."""
     method = _method(facts)
-    rows = (
-        checkpoint
-        for checkpoint in known.checkpoints
-        if name in checkpoint.formats and method.startswith(checkpoint.method)
-    )
-    return next((row.oldest for row in rows), None)
+    if not method or (known.methods and method in known.methods):
+        return True
+    if known.methods or not stacks.facts(stack).builds_engine or not facts.architecture:
+        return not known.methods
+    if tools().family(facts.architecture) is None:
+        return True  # it has no conversion at all
+    reordered = facts.quantization is not None and facts.quantization.desc_act
+    return not reordered and tools().reads(method, facts.architecture) is not None
+
+
+def _unlisted(device: Device, setup: Setup) -> Obstacle:
+    """The stack's table does not have the format for this GPU."""
+    about: dict[str, Param] = {"stack": setup.stack, "format": setup.quantization}
+    why = because("unlisted-format", **about, capability=device.compute_capability, gpu=device.name)
+    return Obstacle("format", why, (OTHER_CHECKPOINT,))
+
+
+def exception(facts: ModelFacts, known: Formats, name: str) -> Checkpoints | None:
+    """What the producer of the checkpoint changes about the format ``name``; None: nothing."""
+    method = _method(facts)
+    rows = (row for row in known.checkpoints if name in row.formats and method.startswith(row.method))
+    return next(rows, None)
 
 
 def _method(facts: ModelFacts) -> str:
     return facts.quantization.method if facts.quantization else ""
 
 
-def _cache(device: Device, setup: Setup) -> Iterator[Obstacle]:
+def _cache(facts: ModelFacts, device: Device, setup: Setup) -> Iterator[Obstacle]:
     have, oldest = device.compute_capability, on_gpu(setup.stack).cache.fp8
-    if setup.kv_cache_dtype == "fp8" and oldest is None:
+    if setup.kv_cache_dtype == "fp8" and facts.quantization and stacks.facts(setup.stack).builds_engine:
+        yield Obstacle("kv-dtype", because("uncalibrated-cache", stack=setup.stack), (change(kv_dtype="auto"),))
+    elif setup.kv_cache_dtype == "fp8" and oldest is None:
         yield Obstacle("kv-dtype", because("sixteen-bit-cache"), (change(kv_dtype="auto"),))
     elif setup.kv_cache_dtype == "fp8" and oldest and have < oldest:
-        why = because("fp8-cache", stack=setup.stack, capability=have)
+        why = because("fp8-cache", stack=setup.stack, wanted=oldest, gpu=device.name, capability=have)
         yield Obstacle("kv-dtype", why, (change(kv_dtype="auto"),))
 
 

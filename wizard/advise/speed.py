@@ -191,10 +191,10 @@ def outdated(known: Fit, engine: str) -> bool:
 
 def likeness(known: Fit, anatomy: Anatomy, device: Device, setup: Setup) -> Literal["like", "near", "far"]:
     """How like the measured servers this one is, which decides its error."""
-    if any(group.state_bytes or group.index_bytes for group in anatomy.attention):
+    if any(group.state_bytes or group.index_bytes or group.tokens_per_row for group in anatomy.attention):
         return "far"  # too few such models were measured
     linked = device.link == "nvlink" or setup.tp == 1
-    if device.rates is None or not device.rates.known or setup.pp > 1 or not linked:
+    if device.rates is None or not device.rates.known or setup.pp > 1 or not linked or not known.fitted:
         return "far"
     generation = f"{device.compute_capability[0]}.{device.compute_capability[1]}"
     dense = not anatomy.experts and setup.quantization in FITTED_FORMATS
@@ -223,7 +223,7 @@ def work(facts: ModelFacts, anatomy: Anatomy, rates: Rates, setup: Setup) -> Wor
         attention_ops=sum(2 * attention.layers * anatomy.heads * _head(attention) for attention in anatomy.attention)
         / tp
         / pp,
-        cache=tuple((_cache_bytes(attention, setup), attention.window) for attention in anatomy.attention),
+        cache=tuple(each for attention in anatomy.attention for each in _caches(attention, setup)),
         state_bytes=2 * sum(group.layers * memory.state_bytes(group, setup) for group in anatomy.attention) / pp,
         layers=anatomy.layers / pp,
         moe_layers=anatomy.moe_layers / pp,
@@ -242,14 +242,19 @@ def _head(group: Attention) -> int:
     return EXPANDED if group.latent else group.key_dim + group.value_dim
 
 
-def _cache_bytes(group: Attention, setup: Setup) -> float:
-    """Bytes of KV cache per token on a rank of one stage, in the layers of ``group``."""
+def _caches(group: Attention, setup: Setup) -> tuple[tuple[float, int | None], ...]:
+    """Bytes of KV cache per token on a rank of one stage, in the layers of ``group``, and the tokens that have them;
+    compressed rows apart from the window.
+    """
     if group.latent:
         elements = float(group.latent)
     else:
         heads = max(1.0, group.kv_heads / setup.tp) if group.kv_heads else 0.0
         elements = heads * (group.key_dim + group.value_dim)
-    return group.layers * (elements * setup.kv_bytes + group.index_bytes) / setup.pp
+    row, layers = elements * setup.kv_bytes, group.layers / setup.pp
+    if not group.tokens_per_row:
+        return ((layers * (row + group.index_bytes), group.window),)
+    return (layers * row, group.window), (layers * (row + group.index_bytes) / group.tokens_per_row, None)
 
 
 def served(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, load: Load, capacity: int | None) -> int:

@@ -69,6 +69,12 @@ class Environment:
     """GPUs from which on it needs a newer driver; None if there are none."""
     older: str = ""
     """Name of the environment with an older engine, for drivers or GPUs that this one does not support."""
+    index: str = ""
+    """The publisher's own package index with `from_index`; empty if all packages are pinned."""
+    from_index: tuple[str, ...] = ()
+    """Requirements that are installed from `index` alone, without dependencies."""
+    libraries: tuple[str, ...] = ()
+    """Folders of its packages with libraries that its engine loads."""
 
     @property
     def name(self) -> str:

@@ -83,7 +83,7 @@ class Floors:
 class GpuFloors:
     """Requirements of a compute capability: the first CUDA, the branch of its driver, the first engines.
 
-    ``first`` is the engine's version by family of images.
+    ``first`` is the engine's version by family of images; ``images`` is False if NVIDIA makes none for such GPUs.
     """
 
     name: str
@@ -91,6 +91,7 @@ class GpuFloors:
     driver: int
     source: str
     first: dict[str, str] = field(default_factory=dict)
+    images: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class Architectures:
     about: str
     read: dict[str, str]
     models: tuple[Floors, ...]
+    methods: tuple[Floors, ...]
     ropes: tuple[Floors, ...]
     formats: tuple[Floors, ...]
     gpus: tuple[GpuFloors, ...]

@@ -88,12 +88,17 @@ class Unpacked:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """Formats that need a newer GPU if the checkpoint's method begins with ``method``."""
+    """Formats that need a newer GPU if the checkpoint's method begins with ``method``.
+
+    Attributes:
+        engine: First version of the engine that unpacks them on such a GPU; empty: all do, or none has to.
+    """
 
     method: str
     formats: tuple[str, ...]
     oldest: Capability
     source: str
+    engine: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +240,25 @@ class First:
 
 
 @dataclass(frozen=True, slots=True)
+class TextOnly:
+    """How a multimodal model is served for text alone.
+
+    Attributes:
+        setting: The engine's argument that leaves the encoders out.
+        engine: First version that has it.
+    """
+
+    setting: str
+    engine: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class OnGpu:
     """How a stack serves on GPUs.
 
     Attributes:
+        text_only: None: it loads the encoders of a multimodal model, and reserves memory for what they encode.
         float32: The oldest GPU on which it computes in float32; None: it is not known to.
     """
 
@@ -248,6 +268,7 @@ class OnGpu:
     cache: Cache
     memory: EngineMemory
     float32: Oldest | None = None
+    text_only: TextOnly | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +290,42 @@ class CpuSpeed:
 
 
 @dataclass(frozen=True, slots=True)
+class OffloadSpeed:
+    """Constants of an engine's speed with layers on a GPU; formulas: `wizard.advise.offload_speed`.
+
+    Attributes:
+        share: Share of the GPU's memory bandwidth at which weights are read.
+        layer_us: Microseconds per layer besides.
+        spread: Half of the range, as a factor minus 1.
+    """
+
+    share: float
+    layer_us: float
+    spread: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offload:
+    """How a stack that serves from the host's memory puts layers of the model on a GPU.
+
+    Attributes:
+        environment: File of ``profiles/environments`` with the engine for GPUs.
+        least_bytes: Weights below which the CPU is used.
+        context_bytes: GPU memory of the CUDA context, before anything is loaded.
+        margin_bytes: Free GPU memory that is left for other programs.
+        speed: None: its speed is unknown.
+    """
+
+    environment: str
+    least_bytes: int
+    context_bytes: int
+    margin_bytes: int
+    source: str
+    speed: OffloadSpeed | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OnCpu:
     """How a stack serves from the host's memory.
 
@@ -278,6 +335,7 @@ class OnCpu:
         piece_tokens: Size of the chunks in which a prompt is evaluated.
         tokenizer_bytes: Memory per vocabulary entry.
         speed: None: its speed is unknown.
+        offload: None: it does not use GPUs.
     """
 
     file: str
@@ -286,6 +344,7 @@ class OnCpu:
     tokenizer_bytes: int
     source: str
     speed: CpuSpeed | None = None
+    offload: Offload | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,6 +170,12 @@ class Tools:
     libraries: tuple[Library, ...]
     flags: tuple[Flags, ...]
 
+    def reads(self, method: str, architecture: str) -> str | None:
+        """First version that builds engines from checkpoints with this ``quant_method``; None: none does."""
+        family = self.family(architecture)
+        rows = (row for row in self.checkpoints if family and (row.method, row.family) == (method, family.name))
+        return next((row.since for row in rows), None)
+
     def names(self, tool: str, version: str, family: str | None = None) -> dict[str, str]:
         """Meaning → flag of ``tool`` in ``version``; meanings without a flag are omitted."""
         release = version_of(version)

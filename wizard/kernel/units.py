@@ -41,6 +41,6 @@ def count(number: int | None) -> str:
     if number is None:
         return tr("unknown")
     for limit, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
-        if number >= limit:
-            return f"{number / limit:.3g} {unit}"
+        if number >= 0.9995 * limit:  # what rounds up to the limit has its unit
+            return f"{number / limit:.3g} {unit}" if number < 999.5 * limit else f"{number / limit:,.0f} {unit}"
     return str(number)

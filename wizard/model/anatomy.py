@@ -58,7 +58,9 @@ class Attention:
         window: Tokens that a sliding window keeps; None keeps all.
         latent: Elements of MLA's compressed row (kv_lora_rank + qk_rope_head_dim), which every rank keeps whole; then
             ``kv_heads``, ``key_dim`` and ``value_dim`` do not describe the cache.
-        index_bytes: Bytes per token of the indexer's keys, which every rank keeps whole.
+        index_bytes: Bytes per token (or per compressed row) of the indexer's keys, which every rank keeps whole.
+        tokens_per_row: Tokens whose keys and values share a row, kept besides those in the window; 0: none do.
+        pending_bytes: Bytes per sequence of rows that are not complete; every rank keeps them whole.
         state_bytes: Bytes per sequence of a recurrent state, whatever its length; split over the ranks.
     """
 
@@ -70,6 +72,8 @@ class Attention:
     latent: int | None = None
     index_bytes: int = 0
     state_bytes: int = 0
+    tokens_per_row: int = 0
+    pending_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from wizard.kernel.language import tr
-from wizard.model import mixers
+from wizard.model import compressed, mixers
 from wizard.model.anatomy import Attention
-from wizard.model.families import Family
+from wizard.model.family import Family
 from wizard.model.untrusted import impossible, per_layer, whole
 
 _MAX_TOKENS = 1_000_000_000
@@ -47,10 +47,17 @@ def attention(family: Family, config: Mapping[str, Any], *, n: Mapping[str, Any]
     Raises:
         ModelError: TW-M05 if a window is invalid.
     """
+    if family.compressed and (shares := compressed.ratios(n["layers"], config, where)):
+        return compressed.cache(shares, n, config, where)
     if family.latent:
         rank = whole(config, "kv_lora_rank", 1_000_000, where) or 0
         rope = whole(config, "qk_rope_head_dim", 100_000, where, low=0) or 0
         row = Attention(n["layers"], 1, rank + rope, rank, latent=rank + rope)
+        with_state = kinds(family, n["layers"], config, where).count(STATE)
+        if with_state:
+            state = mixers.recurrent(n, config, where)
+            both = (replace(row, layers=n["layers"] - with_state), _states(with_state, state))
+            return tuple(group for group in both if group.layers)
         with_index = sum(indexed(family, n["layers"], config, where))
         if not with_index:
             return (row,)
@@ -72,10 +79,13 @@ def attention(family: Family, config: Mapping[str, Any], *, n: Mapping[str, Any]
         replace(full, layers=with_index, index_bytes=2 * width),  # MiniMax M3's are not quantized
         sliding,
     ]
-    state = mixers.recurrent(n, config, where) if counts[STATE] else None
-    groups.append(Attention(counts[STATE], 0, 0, 0, state_bytes=state.state_bytes if state else 0))
+    groups.append(_states(counts[STATE], mixers.recurrent(n, config, where) if counts[STATE] else None))
     groups.append(Attention(counts[NOTHING], 0, 0, 0))
     return tuple(group for group in groups if group.layers)
+
+
+def _states(layers: int, mixer: mixers.Mixer | None) -> Attention:
+    return Attention(layers, 0, 0, 0, state_bytes=mixer.state_bytes if mixer else 0)
 
 
 def _group(layers: int, n: Mapping[str, Any]) -> Attention:
@@ -196,6 +206,8 @@ def _sliding(family: Family, layers: int, config: Mapping[str, Any], where: str)
         return [bool(each) for each in pattern] if pattern else [False] * layers
     if family.window == "llama4" and (listed := per_layer(config, "no_rope_layers", layers, where)):
         return [bool(each) for each in listed]  # 1 for layers *with* rotary positions, which are the chunked ones
+    if family.window == "pattern" and isinstance(letters := config.get("sliding_window_pattern"), str) and letters:
+        return [letters[layer % len(letters)] == "L" for layer in range(layers)]  # EXAONE 4: local and global layers
     if family.window in ("pattern", "llama4"):
         step = (
             number("sliding_window_pattern", 6) if family.window == "pattern" else number("no_rope_layer_interval", 4)

@@ -15,6 +15,7 @@ from wizard.model import completion, families, parameters, quantization, task
 from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.attention_layers import attention, unknown_kind
 from wizard.model.facts import ModelFacts
+from wizard.model.family import Family
 from wizard.model.untrusted import impossible, label, whole
 
 _FIELDS: dict[str, tuple[tuple[str, ...], int]] = {
@@ -94,6 +95,7 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
         dtype=_dtype(text) or _dtype(config),
         quantization=quantization.of_config(text) or quantization.of_config(config),
         needs_remote_code=bool(config.get("auto_map")),
+        encoders=tuple(name for name in ("vision", "audio") if isinstance(config.get(f"{name}_config"), dict)),
         task=task.of_config(config),
         unknown={**facts.unknown, **unknown},
     )
@@ -175,7 +177,7 @@ def _numbers(config: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dic
     return numbers, unknown
 
 
-def _check(numbers: Mapping[str, Any], family: families.Family | None, config: Mapping[str, Any], where: str) -> None:
+def _check(numbers: Mapping[str, Any], family: Family | None, config: Mapping[str, Any], where: str) -> None:
     """Check that the numbers do not contradict each other.
 
     Raises:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.chat_format import ChatFormat
+from wizard.model.gguf_layers import Layers
 from wizard.model.task import Task
 
 
@@ -36,6 +37,8 @@ class Quantization:
     """Weights that share a scale; None: a single scale for a row or a tensor."""
     desc_act: bool = False
     """GPTQ's activation order, which prevents a tensor-parallel split from using the fast kernels."""
+    experts: str | None = None
+    """The wizard's name of the routed experts' format if it is another one: ``mxfp4`` in DeepSeek V4."""
     kv_dtype: str | None = None
     """Dtype of the KV cache that the checkpoint has scales for: ``fp8``."""
 
@@ -82,6 +85,8 @@ class ModelFacts:
     """Parameters by part, from the config; None if the architecture is unknown (see ``unknown``)."""
     stored: Parts | None = None
     """Stored bytes by part, from safetensors headers; None without them."""
+    gguf_layers: Layers | None = None
+    """Bytes by layer, from a GGUF header; None without a complete one."""
     weights: tuple[WeightFile, ...] = ()
     quantization: Quantization | None = None
     revision: str | None = None
@@ -89,6 +94,8 @@ class ModelFacts:
     gated: bool | None = None
     needs_remote_code: bool = False
     """Whether the config refers to its own code (``auto_map``); see `wizard.plan.remote_code`."""
+    encoders: tuple[str, ...] = ()
+    """What encodes images or sounds for the language model: ``vision``, ``audio``."""
     task: Task | None = None
     """What it does instead of generating text; None for a model that generates text."""
     chat: ChatFormat | None = None

@@ -6,68 +6,11 @@ fields in ``models/FAMILY/configuration_FAMILY.py``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """A family of decoder-only models.
-
-    If a bias or norm is a string, it is the name of the config field that switches it.
-
-    Attributes:
-        qkv_bias: Biases of the query, key and value projections.
-        out_bias: Bias of the output projection of attention.
-        mlp_bias: Biases of the feed-forward.
-        head_bias: Bias of the language-model head.
-        gated: Whether the feed-forward has a gate.
-        layer_norms: Norms of a layer over the hidden width.
-        norm_bias: Whether norms have a bias (LayerNorm) or not (RMSNorm).
-        qk_norm: Norms of queries and keys over the head width.
-        wide_qk_norm: Whether these norms are over all heads together.
-        output_gate: Whether a gate weighs the output of attention: one as wide as the queries, or one for each head.
-        sinks: Whether each head has an attention sink; ``sliding``: in layers with a window only.
-        positions: Whether positions are learned, one vector each.
-        latent: Whether attention is DeepSeek's multi-head latent attention.
-        indexer: Whether an indexer selects the tokens that it reads, as in DeepSeek-V3.2 or MiniMax M3.
-        other_heads: Whether heads of some layers have other sizes: Gemma 4's without a window, MiMo V2's with one.
-        experts: Which layers have experts: none, all, or by Qwen's, DeepSeek's, Llama 4's, Nemotron-H's or MiniMax M3's
-            fields; ``beside``: all, beside a dense feed-forward (Gemma 4).
-        expert_bias: Whether experts and their router have biases.
-        shared_gate: Whether a gate weighs the shared expert, whose width is a separate field.
-        router_bias: Whether the router has a bias, or DeepSeek-V3's correction buffer.
-        separate: Whether a layer is either a mixer or a feed-forward, by ``hybrid_override_pattern`` (Nemotron-H).
-        window: Which layers slide: none, all, every other, by a pattern, or by Qwen's, Llama 4's or MiMo V2's fields.
-        defaults: Defaults of missing fields.
-        sizes: Defaults of missing sizes in a nested config, where transformers omits the class defaults. At the top
-            level it writes them all, and a config without them is damaged.
-    """
-
-    qkv_bias: bool | str = False
-    out_bias: bool | str = False
-    mlp_bias: bool | str = False
-    head_bias: bool | str = False
-    gated: bool = True
-    layer_norms: int = 2
-    norm_bias: bool = False
-    qk_norm: bool | str = False
-    wide_qk_norm: bool = False
-    output_gate: Literal["none", "wide", "heads"] = "none"
-    sinks: bool | Literal["sliding"] = False
-    positions: bool = False
-    latent: bool = False
-    indexer: Literal["none", "deepseek", "minimax"] = "none"
-    other_heads: Literal["none", "gemma4", "mimo"] = "none"
-    experts: Literal["none", "all", "qwen", "deepseek", "llama4", "nemotron", "minimax", "beside"] = "none"
-    expert_bias: bool = False
-    shared_gate: bool = False
-    router_bias: bool = False
-    separate: bool = False
-    window: Literal["none", "all", "alternate", "pattern", "qwen", "qwen2_moe", "llama4", "mimo"] = "none"
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    sizes: Mapping[str, Any] = field(default_factory=dict)
+from wizard.model.family import Family
+from wizard.model.more_families import MORE
 
 
 def _sizes(vocabulary: int, hidden: int, inner: int, layers: int, heads: int, kv_heads: int | None) -> dict[str, Any]:
@@ -175,6 +118,7 @@ _DEEPSEEK_V3 = replace(_DEEPSEEK_V2, router_bias=True)
 _DEEPSEEK_V32 = replace(_DEEPSEEK_V3, indexer="deepseek")
 
 FAMILIES: dict[str, Family] = {
+    **MORE,
     "llama": _LLAMA,
     "mistral": _MISTRAL,
     "ministral": _MISTRAL,
@@ -219,6 +163,7 @@ FAMILIES: dict[str, Family] = {
         layer_norms=1,
         norm_bias=True,
         qk_norm="qk_layernorm",
+        qk_norm_bias=True,
         defaults=_UNTIED,
         sizes=_sizes(51200, 2048, 8192, 24, 32, None),
     ),
@@ -258,7 +203,9 @@ FAMILIES: dict[str, Family] = {
     "deepseek_v2": _DEEPSEEK_V2,
     "deepseek_v3": _DEEPSEEK_V3,
     "deepseek_v32": _DEEPSEEK_V32,
+    "deepseek_v4": Family(compressed=True, experts="deepseek", router_bias=True, defaults=_UNTIED),
     "glm_moe_dsa": _DEEPSEEK_V32,
+    "axk1": replace(_DEEPSEEK_V3, expert_norm=True, defaults={**_DEEPSEEK_V3.defaults, "first_k_dense_replace": 1}),
     "nemotron_h": Family(
         qkv_bias="attention_bias",
         out_bias="attention_bias",
@@ -301,7 +248,9 @@ FAMILIES: dict[str, Family] = {
 
 _ALIASES = {
     "ministral3": "ministral",
+    "deepseek_ref": "deepseek_v4",
     "kimi_k2": "deepseek_v3",
+    "mimo_v2": "mimo_v2_flash",
     "mimo": "qwen2",
     "minimax_m3_vl": "minimax_m3",
     "minimax_m3_vl_text": "minimax_m3",
@@ -313,6 +262,20 @@ _ALIASES = {
     "qwen3_vl_moe_text": "qwen3_moe",
     "qwen3_5": "qwen3_5_text",
     "qwen3_5_moe": "qwen3_5_moe_text",
+    "baichuan": "llama",
+    "cwm": "llama",
+    "glm4_moe_lite": "deepseek_v3",
+    "glm4v_moe": "glm4_moe",
+    "glm4v_moe_text": "glm4_moe",
+    "glm4v": "glm4",
+    "glm4v_text": "glm4",
+    "granite": "llama",
+    "helium": "llama",
+    "internlm2": "internlm",
+    "internlm3": "llama",
+    "iquestcoder": "llama",
+    "kimi_k3": "kimi_linear",
+    "phi3_v": "phi3",
     "gemma3": "gemma3_text",
     "gemma4": "gemma4_text",
     "llama4": "llama4_text",
@@ -362,8 +325,3 @@ def named(model_type: object, architecture: str | None) -> str | None:
     family = model_type if isinstance(model_type, str) and model_type else _ARCHITECTURES.get(architecture or "")
     family = _ALIASES.get(family or "", family)
     return family if family in FAMILIES else None
-
-
-def has(flag: bool | str, config: Mapping[str, Any]) -> bool:
-    """Whether a family's ``flag`` is set: itself, or the config field of that name."""
-    return bool(config.get(flag)) if isinstance(flag, str) else flag

@@ -13,7 +13,8 @@ from typing import Any
 from wizard.model import tensor_parts
 from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.attention_layers import attention
-from wizard.model.families import FAMILIES, Family
+from wizard.model.families import FAMILIES
+from wizard.model.family import Family
 from wizard.model.gguf import Header
 from wizard.model.parameters import NEEDED
 from wizard.model.untrusted import whole

@@ -10,7 +10,7 @@ from typing import Any
 from wizard.kernel.errors import ModelError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.values import from_json
-from wizard.model import chat_format, config, gguf, gguf_anatomy, quantization, safetensors, task, weights
+from wizard.model import chat_format, config, gguf, gguf_anatomy, gguf_layers, quantization, safetensors, task, weights
 from wizard.model.facts import Gate, ModelFacts, Quantization, WeightFile
 from wizard.model.untrusted import label, optional_object, read_bytes, read_object, unreadable, whole
 
@@ -20,6 +20,8 @@ _SUFFIXES = {
     ".gguf": "gguf",
 }
 _FRONT_MATTER = 20_000  # maximum number of bytes of a model card to search for fields
+ADAPTER = "adapter_config.json"
+"""PEFT's configuration of an adapter; its folder has no config.json."""
 _NO_WEIGHTS = mark("no weights next to config.json")
 _UNQUANTIZED = ("F32", "F16", "BF16", "F64")
 _GGUF_FIELDS = {
@@ -170,6 +172,7 @@ def describe_gguf(facts: ModelFacts, header: gguf.Header, where: str) -> ModelFa
         facts,
         anatomy=anatomy,
         stored=gguf_anatomy.bytes_by_part(header, numbers),
+        gguf_layers=gguf_layers.layers(header, numbers["layers"]),
         name=label(meta.get("general.name"), 60) or facts.name,
         architecture=architecture,
         parameters=header.parameters,
@@ -212,12 +215,24 @@ def _folder_of_gguf(folder: Path, names: list[str], ref: str) -> ModelFacts:
     if files:
         text = tr("{folder} contains {count} .gguf files", folder=folder, count=len(files))
         raise ModelError("TW-M03", text, tr("Choose one of them, for example: {file}", file=folder / files[0]))
+    if ADAPTER in names:
+        raise _adapter(folder)
     if any(weight_format(name) == "pickle" for name in names):
         raise only_pickle(str(folder))
     raise ModelError(
         "TW-M03",
         tr("{folder} contains no model: it has neither config.json nor a .gguf file", folder=folder),
         tr("Pass a folder written by `hf download` or `save_pretrained`; it contains config.json."),
+    )
+
+
+def _adapter(folder: Path) -> ModelError:
+    """The error for an adapter without its model."""
+    base = label(optional_object(folder / ADAPTER).get("base_model_name_or_path"))
+    return ModelError(
+        "TW-M03",
+        tr("{folder} contains an adapter (LoRA) for {base}, not a model", folder=folder, base=base or tr("a model")),
+        tr("Merge it into that model (PEFT: `merge_and_unload`, then `save_pretrained`) and pass the new folder."),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wizard.model.families import Family, has
+from wizard.model.family import Family, has
 from wizard.model.untrusted import label, whole
 
 _DIM = 10_000_000
@@ -42,7 +42,7 @@ def attention(family: Family, n: Mapping[str, Any], config: Mapping[str, Any]) -
         small += hidden
     if has(family.qk_norm, config):
         normed = queries + keys if family.wide_qk_norm else 2 * n["head_dim"]
-        small += normed * (2 if family.norm_bias else 1)
+        small += normed * (2 if family.qk_norm_bias else 1)
     gate = {"none": 0, "wide": queries, "heads": n["heads"]}[family.output_gate]
     values = 0 if n.get("keys_are_values") else values
     return Mixer(hidden * (queries + out + gate), hidden * (keys + values), small=small)
@@ -75,6 +75,8 @@ def latent_attention(family: Family, n: Mapping[str, Any], config: Mapping[str, 
         small += query_rank + (query_rank if biased else 0)
     else:
         up += hidden * queries
+    if config.get("mla_use_output_gate"):  # Kimi K3
+        up += hidden * n["heads"] * value
     return Mixer(up, latent=down, small=small)
 
 
@@ -103,7 +105,8 @@ def recurrent(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mi
     Raises:
         ModelError: TW-M05 if a size is invalid.
     """
-    return _gated_delta_net(n, config, where) or _mamba2(n, config, where)
+    known = (_gated_delta_net, _delta_attention, _mamba2, _mamba, _convolution)
+    return next((mixer for each in known if (mixer := each(n, config, where)) is not None), None)
 
 
 def _gated_delta_net(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixer | None:
@@ -127,15 +130,16 @@ def _gated_delta_net(n: Mapping[str, Any], config: Mapping[str, Any], where: str
 def _mamba2(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixer | None:
     """Mamba-2 as in Nemotron-H (``NemotronHMamba2Mixer``); None if a size is missing."""
     sizes = _sizes(config, where, "mamba_num_heads", "mamba_head_dim", "n_groups", "ssm_state_size", "conv_kernel")
+    sizes = sizes or _sizes(config, where, *(f"mamba_{name}" for name in _MAMBA2_OF_GRANITE))
     if sizes is None:
         return None
     heads, width, groups, state, kernel = sizes
     hidden, inner = n["hidden_size"], heads * width
     channels = inner + 2 * groups * state
     small = channels * kernel + inner + 3 * heads  # convolution, norm, and A, D and the step's bias
-    small += channels if config.get("use_conv_bias", True) else 0
+    small += channels if _first(config, "use_conv_bias", "mamba_conv_bias") is not False else 0
     projected = inner + channels + heads
-    small += projected + hidden if config.get("use_bias") else 0
+    small += projected + hidden if _first(config, "use_bias", "mamba_proj_bias") else 0
     return Mixer(
         hidden * (projected + inner),
         small=small,
@@ -144,12 +148,63 @@ def _mamba2(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixe
     )
 
 
+_MAMBA2_OF_GRANITE = ("n_heads", "d_head", "n_groups", "d_state", "d_conv")
+
+
+def _mamba(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixer | None:
+    """The first Mamba as in Jamba (``JambaMambaMixer``), with three norms; None if a size is missing."""
+    sizes = _sizes(config, where, "mamba_expand", "mamba_d_state", "mamba_d_conv", "mamba_dt_rank")
+    if sizes is None:
+        return None
+    expand, state, kernel, rank = sizes
+    hidden = n["hidden_size"]
+    inner = expand * hidden
+    projections = hidden * 3 * inner + inner * (rank + 2 * state) + rank * inner
+    small = inner * (kernel + state + 2) + rank + 2 * state  # convolution, A, D and the step's bias; norms
+    small += inner if config.get("mamba_conv_bias", True) else 0
+    small += 2 * inner + hidden if config.get("mamba_proj_bias") else 0
+    states = inner * state * _state_bytes(config, "mamba_ssm_cache_dtype", "bfloat16")
+    return Mixer(projections, small=small, state_bytes=states + (kernel - 1) * inner * _CONVOLUTION_BYTES)
+
+
+def _convolution(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixer | None:
+    """LFM2's short convolution (``Lfm2ShortConv``); None if its size is missing."""
+    kernel, hidden = whole(config, "conv_L_cache", 1000, where), n["hidden_size"]
+    if kernel is None:
+        return None
+    small = hidden * kernel + (5 * hidden if config.get("conv_bias") else 0)
+    return Mixer(4 * hidden * hidden, small=small, state_bytes=(kernel - 1) * hidden * _CONVOLUTION_BYTES)
+
+
+def _delta_attention(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixer | None:
+    """Kimi's delta attention (``KimiLinearDeltaAttention``); None if a size is missing."""
+    sizes = _sizes(config, where, *(f"linear_{name}" for name in ("num_heads", "head_dim", "conv_kernel_dim")))
+    if sizes is None:
+        return None
+    heads, width, kernel = sizes
+    hidden, inner = n["hidden_size"], heads * width
+    low = hidden * width + width * inner
+    full = bool(config.get("use_full_rank_gate"))
+    projections = 4 * hidden * inner + low + hidden * heads + (hidden * inner if full else low)
+    decays = width if full else heads  # Kimi K3's A_log has the width of a head
+    return Mixer(
+        projections,
+        small=3 * inner * kernel + inner + width + decays,
+        state_bytes=inner * width * 4 + (kernel - 1) * 3 * inner * _CONVOLUTION_BYTES,
+    )
+
+
+def _first(config: Mapping[str, Any], *names: str) -> Any:
+    """The first of these fields that has a value."""
+    return next((config[name] for name in names if config.get(name) is not None), None)
+
+
 def _sizes(config: Mapping[str, Any], where: str, *names: str, low: int = 1) -> list[int] | None:
     """These fields; None if one is missing."""
     values = [whole(config, name, _DIM, where, low=low) for name in names]
     return None if None in values else [value or 0 for value in values]
 
 
-def _state_bytes(config: Mapping[str, Any], name: str) -> int:
-    """Bytes of an element of a recurrent state: float32 unless the config says else (vLLM, ``models/config.py``)."""
-    return _STATE_BYTES.get(label(config.get(name)) or "", 4)
+def _state_bytes(config: Mapping[str, Any], name: str, default: str = "float32") -> int:
+    """Bytes of an element of a recurrent state, unless the config says else (vLLM, ``models/config.py``)."""
+    return _STATE_BYTES.get(label(config.get(name)) or default, 4)

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wizard.model import mixers
+from wizard.model import compressed, mixers
 from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.attention_layers import NOTHING, STATE, attention, blocks, indexed, kinds, of_kind
-from wizard.model.families import Family, has
+from wizard.model.family import Family, has
 from wizard.model.mixers import Mixer
 from wizard.model.untrusted import per_layer, whole
 
@@ -67,7 +67,7 @@ def anatomy(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], whe
         inner = whole(config, wide, 100_000_000, where) or inner
     if dense_layers and inner is None:
         return None
-    parts = _parts(family, n, config, experts, each_mixer, dense_layers, inner or 0)
+    parts = _parts(family, n, config, experts, each_mixer, dense_layers, inner or 0, where)
     if parts is None:
         return None
     return Anatomy(
@@ -95,12 +95,14 @@ def _parts(
     each_mixer: list[Mixer],
     dense_layers: int,
     inner: int,
+    where: str,
 ) -> Parts | None:
     hidden, layers, vocabulary = n["hidden_size"], n["layers"], n["vocabulary"]
     matrices = 3 if family.gated else 2
     positions = n.get("max_context") if family.positions else 0
     if positions is None:
         return None
+    positions += family.more_positions
     widths = config.get("feed_forward_widths") or [inner] * dense_layers
     norms = layers * family.layer_norms
     if not family.separate:  # nor has a layer without one of its two halves the norm before it
@@ -112,9 +114,10 @@ def _parts(
     if family.expert_bias:
         bias += experts.layers * experts.count * ((matrices - 1) * experts.width + hidden)
     bias += layers if family.other_heads == "gemma4" else 0  # a scale for the output of each layer
+    bias += layers * family.activation_parameters + (experts.layers * hidden if family.expert_norm else 0)
     norm_width = hidden * (2 if family.norm_bias else 1)
     router = hidden * (experts.count + experts.shared_gate) + (experts.count if family.router_bias else 0)
-    router += 2 * hidden * experts.latent
+    router += 2 * hidden * experts.latent + (experts.latent if config.get("latent_moe_use_norm") else 0)
     if family.experts == "beside":
         router += hidden + experts.count  # a scale of its input, and one for each expert
     return Parts(
@@ -126,14 +129,19 @@ def _parts(
         mlp=matrices * hidden * sum(widths),
         experts=experts.layers * experts.count * matrices * (experts.latent or hidden) * experts.width,
         shared=experts.layers * matrices * hidden * experts.shared,
-        router=experts.layers * router,
-        norms=bias + (norms + 1) * norm_width,
+        router=experts.layers * router + (compressed.outside(n, config, where) if family.compressed else 0),
+        norms=bias + (norms + family.outer_norms) * norm_width,
     )
 
 
 def _mixers(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> list[Mixer] | None:
     """The mixer of each layer; None if a size is missing."""
     of: dict[str, Mixer | None] = {NOTHING: Mixer()}
+    if family.compressed:
+        shares = compressed.ratios(n["layers"], config, where)
+        listed = [compressed.mixer(ratio, n, config, where) for ratio in shares or ()]
+        known = [mixer for mixer in listed if mixer is not None]
+        return known if shares and len(known) == len(listed) else None
     layers = kinds(family, n["layers"], config, where)
     for kind in {*layers} - {NOTHING}:
         if kind == STATE:
@@ -154,7 +162,8 @@ def _experts(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], wh
     count = n.get("experts")
     if family.experts == "none" or not count:
         return _Experts()
-    wide = "intermediate_size" if family.experts in ("all", "llama4", "minimax") else "moe_intermediate_size"
+    same = ("all", "llama4", "minimax", "granite")
+    wide = "intermediate_size" if family.experts in same else "moe_intermediate_size"
     width = whole(config, wide, 100_000_000, where)
     per_token = n.get("experts_per_token")
     if width is None or per_token is None:
@@ -165,9 +174,10 @@ def _experts(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], wh
     elif family.experts == "deepseek":
         several = (whole(config, name, 1000, where, low=0) for name in ("n_shared_experts", "num_shared_experts"))
         shared = width * next(filter(None, several), 0)
+        shared = shared or whole(config, "shared_expert_intermediate_size", 100_000_000, where, low=0) or 0
     elif family.experts == "llama4":
         shared = width
-    elif family.experts == "minimax":
+    elif family.experts in ("minimax", "granite"):
         shared = whole(config, "shared_intermediate_size", 100_000_000, where, low=0) or 0
     elif family.experts == "nemotron":
         shared = whole(config, "moe_shared_expert_intermediate_size", 100_000_000, where, low=0) or 0
@@ -200,6 +210,8 @@ def _listed(family: Family, layers: int, config: Mapping[str, Any], where: str) 
     """The same for configs that name the layers; None for others."""
     if family.experts == "nemotron":
         return [each == "moe" for each in blocks(family, layers, config, where) or ()]
+    if named := per_layer(config, "mlp_layer_types", layers, where):
+        return [each != "dense" for each in named]
     if isinstance(config.get("moe_layer_freq"), (list, tuple)):  # MiMo V2 and MiniMax M3
         flags = per_layer(config, "moe_layer_freq", layers, where)
         return [bool(each) for each in flags] if flags else None

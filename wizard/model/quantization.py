@@ -50,7 +50,9 @@ def of_config(config: Mapping[str, Any]) -> Quantization | None:
     """
     stored = config.get("quantization_config", config.get("compression_config"))
     if not isinstance(stored, dict) or not stored:
-        return None
+        return _mlx(config)
+    if "quant_method" not in stored and (mlx := _mlx(config)):
+        return mlx
     method = (label(stored.get("quant_method")) or _method(stored)).lower()
     algorithm = label(stored.get("quant_algo"))
     if algorithm and (method.startswith("modelopt") or algorithm.upper() == "MIXED_PRECISION"):
@@ -74,8 +76,17 @@ def of_config(config: Mapping[str, Any]) -> Quantization | None:
         format=name,
         group_size=group,
         desc_act=stored.get("desc_act") is True,
+        experts="mxfp4" if "fp4" in (config.get("expert_dtype"), stored.get("expert_dtype")) else None,
         kv_dtype=_kv_dtype(stored),
     )
+
+
+def _mlx(config: Mapping[str, Any]) -> Quantization | None:
+    """The quantization that mlx-lm writes as ``quantization`` too, which only MLX reads."""
+    stored = config.get("quantization")
+    if not isinstance(stored, dict) or not (bits := _bits(stored.get("bits"))):
+        return None
+    return Quantization("mlx", bits, label(stored.get("mode")), group_size=_group_size(stored.get("group_size")))
 
 
 def of_modelopt(config: Mapping[str, Any]) -> Quantization | None:

@@ -162,13 +162,21 @@ def _attention(facts: ModelFacts) -> str | None:
             )
         ]
     for group in anatomy.attention:
-        if group.window:
-            layers = {"some": group.layers, "all": anatomy.layers}
+        layers = {"some": group.layers, "all": anatomy.layers}
+        if group.tokens_per_row:
+            rows = {"tokens": group.window or 0, "ratio": group.tokens_per_row}
+            words.append(
+                tr(
+                    "{some} of {all} layers keep the last {tokens:,} tokens and one row for every {ratio}",
+                    **layers,
+                    **rows,
+                )
+            )
+        elif group.window:
             words.append(
                 tr("{some} of {all} layers keep only the last {tokens:,} tokens", **layers, tokens=group.window)
             )
         elif group.state_bytes:
-            layers = {"some": group.layers, "all": anatomy.layers}
             state = size(group.layers * group.state_bytes)
             words.append(tr("{some} of {all} layers keep a state of {size} per sequence instead", **layers, size=state))
         elif not group.latent and not group.kv_heads:
@@ -187,15 +195,18 @@ def _kv_cache(facts: ModelFacts) -> str | None:
     if facts.anatomy is None:
         return None
     groups = facts.anatomy.attention
-    bytes_of = [
-        group.layers * (2 * (group.latent or group.kv_heads * (group.key_dim + group.value_dim)) + group.index_bytes)
-        for group in groups
-    ]
-    windows = sum(each for each, group in zip(bytes_of, groups, strict=True) if group.window)
-    line = tr("{bytes:,} bytes per token at 16-bit precision", bytes=sum(bytes_of))
+    rows = [group.layers * 2 * (group.latent or group.kv_heads * (group.key_dim + group.value_dim)) for group in groups]
+    both = list(zip(groups, rows, strict=True))
+    windows = sum(row for group, row in both if group.window)
+    lasting = sum(
+        (row * (not group.window or group.tokens_per_row > 0) + group.layers * group.index_bytes)
+        / (group.tokens_per_row or 1)
+        for group, row in both
+    )
+    line = tr("{bytes:,} bytes per token at 16-bit precision", bytes=round(windows + lasting))
     if not windows:
         return line
-    later = tr("{bytes:,} once the sliding windows are full", bytes=sum(bytes_of) - windows)
+    later = tr("{bytes:,} once the sliding windows are full", bytes=round(lasting))
     return f"{line}, {later}"
 
 

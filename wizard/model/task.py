@@ -88,6 +88,13 @@ def _of_type(kind: str, name: str, config: Mapping[str, Any]) -> Task | None:
     return None
 
 
+def named_reranker(name: str) -> bool:
+    """Whether ``name`` is that of a reranker. Weak: some of them score with the probability of a word that a model for
+    text writes (Qwen3-Reranker: "yes" or "no"), so that nothing in config.json tells.
+    """
+    return re.search(r"(?<![a-z])re-?rank", name.lower()) is not None
+
+
 def of_gguf(metadata: Mapping[str, Any], architecture: str | None) -> Task | None:
     """The task that a GGUF header states; None for a model that generates text.
 

@@ -25,25 +25,34 @@ _VISION = re.compile(
     r"(?:^|\.)(?:vision\w*|visual|vit\w*|audio\w*|\w*projector|image\w*|patch_\w+|mlp1|embed_vision|embed_audio)\."
 )
 _EMBEDDING = (
-    r"(?:^|\.)(?:embed_tokens|embed_in|wte|wpe|word_embeddings|tok_embeddings|embeddings|token_embd|position_embd)\."
+    r"(?:^|\.)(?:embed|embed_tokens|embed_positions|embed_in|wte|wpe|word_embeddings|tok_embeddings|embeddings"
+    r"|token_embd|position_embd)\."
 )
 _ROUTER = (
     r"(?:^|\.)(?:router|shared_expert_gate|ffn_gate_inp\w*|exp_probs_b|fc[12]_latent_proj)\.|e_score_correct"
-    r"|(?:mlp|moe|feed_forward|ffn|mixer)\.gate\."
+    r"|(?:mlp|moe|feed_forward|ffn|mixer)\.gate\.|routed_expert_(?:down|up)_proj\."
 )
 _NORMS = (
     r"norm\w*\.|(?:^|\.)ln_\w+\.|_?bias$|rope_freqs|attn_sinks"
-    r"|(?:sinks|A_log|dt_bias|layer_scalar|\.D)$|conv1d\.|(?:^|\.)ssm_(?:a|d|dt)$"
+    r"|(?:sinks?|A_log|dt_bias|layer_scalar|\.D|\.ape)$|conv1d\.|\.conv\.conv\.|(?:^|\.)ssm_(?:a|d|dt)$"
+    r"|\.act_fn\.|(?:^|\.)hc_\w+$|_hc\.|_res_proj\."
 )
 _PARTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("other", _VISION),
     ("embedding", re.compile(_EMBEDDING)),
     ("router", re.compile(_ROUTER)),
     ("norms", re.compile(_NORMS)),
-    ("head", re.compile(r"(?:^|\.)(?:lm_head|embed_out)\.|^output\.")),
-    ("shared", re.compile(r"(?:^|\.)shared_experts?\.|_shexp\.")),
+    ("head", re.compile(r"(?:^|\.)(?:lm_head|embed_out)\.|^(?:output|head)\.")),
+    ("shared", re.compile(r"(?:^|\.)shared_(?:experts?|mlp)\.|_shexp\.")),
     ("experts", re.compile(r"(?:^|\.)experts\.|_exps\.")),
-    ("latent", re.compile(r"(?:q_a_proj|kv_a_proj\w*|fused_qkv_a_proj|attn_q_a|attn_kv_a_mqa|indexer)\.")),
+    (
+        "latent",
+        re.compile(
+            r"(?:q_a_proj|kv_a_proj\w*|fused_qkv_a_proj|attn_q_a|attn_kv_a_mqa|indexer|compressor)\."
+            r"|attn\.(?:kv_proj|wkv|wq_a)\."
+        ),
+    ),
+    ("attention", re.compile(r"(?:^|\.)(?:linear_attn|mamba|conv)\.")),
     ("key_value", re.compile(r"(?:^|\.)(?:k_proj|v_proj|attn_[kv])\.")),
     ("fused", re.compile(r"(?:qkv_proj|query_key_value|c_attn|Wqkv|attn\.qkv|attn_qkv)\.")),
     ("mlp", re.compile(r"(?:^|\.)mixer\.(?:up|down)_proj\.")),

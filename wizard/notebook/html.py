@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from wizard.advise import calibration, refusals
-from wizard.advise.advice import Advice, Choice
+from wizard.advise.advice import Advice, Choice, Memory
 from wizard.advise.calibration import Measurement
 from wizard.advise.comparison import BEHIND, LIMIT
 from wizard.advise.reasons import Note
@@ -125,8 +125,14 @@ def _notes(title: str, notes: Sequence[Note]) -> str:
 
 
 def memory_html(choice: Choice) -> str:
-    """The memory breakdown as a bar with a legend; the legend has everything that the colors show."""
-    parts = report.bill(choice.memory)
+    """The memory breakdown as a bar with a legend, which has everything that the colors show; for a GPU and the host,
+    one of each.
+    """
+    return "".join(_bill_html(title, memory) for title, memory in report.bills(choice))
+
+
+def _bill_html(title: str, memory: Memory) -> str:
+    parts = report.bill(memory)
     cells = "".join(
         f'<span title="{text(part.name)}: {size(part.bytes)}" '
         f'style="flex:{0 if part.kind == "excess" else part.bytes} 0 2px;background:{PARTS[part.kind]}"></span>'
@@ -138,7 +144,7 @@ def memory_html(choice: Choice) -> str:
         for part in parts
     )
     bar = f'<div style="display:flex;height:1em;max-width:40em">{cells}</div>'
-    return f"<div>{text(report.bill_title(choice))}{bar}{legend}</div>"
+    return f"<div>{text(title)}{bar}{legend}</div>"
 
 
 def figures_html(figures: Sequence[Figure]) -> str:

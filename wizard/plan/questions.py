@@ -291,8 +291,8 @@ MAX_GPUS = Question(
     mark("Maximum number of GPUs"),
     "--max-gpus",
     otherwise=mark("all"),
-    validate=between(1, 1024),
-    help=mark("The other GPUs stay free."),
+    validate=between(0, 1024),
+    help=mark("The other GPUs stay free; 0 serves GGUF files on the CPU."),
 )
 GPU_MEMORY_UTILIZATION = Question(
     "gpu_memory_utilization",

@@ -77,11 +77,15 @@ def _recorded(name: str) -> Host:
         message = tr("{name!r} is too large for a recorded host", name=name)
         raise UsageError("TW-P06", message, tr("Use a file written by --save."))
     host = dataclasses.replace(from_json(Host, data, where=name), source=path.name)
-    fault = _impossible(to_data(host), "host") or _inconsistent(host)
-    if fault:
-        message = tr("{name} is not a valid recorded host: {fault}", name=name, fault=fault)
+    if wrong := fault(host):
+        message = tr("{name} is not a valid recorded host: {fault}", name=name, fault=wrong)
         raise UsageError("TW-P07", message, tr("Fix that field, or record the machine again."))
     return host
+
+
+def fault(host: Host) -> str | None:
+    """The first impossible value of a host from a file and its location, or None."""
+    return _impossible(to_data(host), "host") or _inconsistent(host)
 
 
 def _impossible(data: Any, where: str) -> str | None:

@@ -77,11 +77,16 @@ def _kind(profile: GpuProfile, a: int, b: int) -> str:
     return "NODE" if a // 4 == b // 4 else "SYS"
 
 
+def python(architecture: str) -> Interpreter:
+    """Ubuntu 22.04's Python with its shared library, which a described machine is assumed to have."""
+    folder = f"/usr/lib/{architecture}-linux-gnu"
+    return Interpreter("/usr/bin/python3.10", (3, 10, 12), folder, has_venv=True, usable=True)
+
+
 def _around(
     devices: tuple[Gpu, ...], links: tuple[GpuLink, ...], cores: int, memory: int, architecture: str, source: str
 ) -> Host:
     """An idle server with Ubuntu 22.04, Docker with NVIDIA's runtime and a current driver."""
-    folder = f"/usr/lib/{architecture}-linux-gnu"
     return Host(
         cpu=Cpu(None, architecture, cores, ("avx2", "bmi2", "f16c", "fma") if architecture == "x86_64" else ("asimd",)),
         memory_total_bytes=memory,
@@ -93,7 +98,7 @@ def _around(
         driver_version="580.95.05" if devices else None,
         cuda_driver_version="13.0" if devices else None,
         engines=(ContainerEngine("docker", "28.2.2", "28.2.2", nvidia_runtime=bool(devices)),),
-        interpreters=(Interpreter("/usr/bin/python3.10", (3, 10, 12), folder, has_venv=True, usable=True),),
+        interpreters=(python(architecture),),
         source=source,
         unknown={
             mark("everything except the GPUs"): tr(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO, TypeAlias
 
 from wizard.advise import refusals
-from wizard.advise.advice import Advice, Choice
+from wizard.advise.advice import Advice, Choice, Memory
 from wizard.advise.calibration import Measurement, rows
 from wizard.advise.comparison import LIMIT
 from wizard.advise.reasons import Note
@@ -142,14 +142,18 @@ def _notes(notes: Iterable[Note], fit: Fit) -> str:
 
 
 def memory_text(choice: Choice, fit: Fit = wrapped) -> str:
-    """The memory breakdown: a bar of plain characters with a legend.
+    """The memory breakdown: a bar of plain characters with a legend; for a GPU and the host, one of each.
 
     Args:
         choice: The choice.
         fit: Wraps a text; for screen readers each part is a sentence.
     """
-    parts = report.bill(choice.memory)
-    title = fit(report.bill_title(choice), "  ", first="")
+    return "\n".join(_bill_text(title, memory, fit) for title, memory in report.bills(choice))
+
+
+def _bill_text(heading: str, memory: Memory, fit: Fit) -> str:
+    parts = report.bill(memory)
+    title = fit(heading, "  ", first="")
     if fit is aloud:
         lines = (": ".join((part.name, size(part.bytes))) + (f", {part.about}" if part.about else "") for part in parts)
         return "\n".join([title, *(fit(line, "    ", first="  - ") for line in lines)])

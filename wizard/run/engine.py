@@ -56,7 +56,7 @@ async def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = froz
             cannot be skipped.
         WorkspaceError: TW-K03, TW-K04, TW-R01, TW-R04 if the workspace is not usable.
         StepError: TW-R03 if a command fails.
-        ServerError: TW-S03 to TW-S06 if Triton does not start.
+        ServerError: TW-S03 to TW-S06 if Triton does not start, TW-S11 if it does not serve as planned.
     """
     if not plan.is_for_here:
         raise UsageError(
@@ -264,6 +264,8 @@ class _Run:
             async with aclosing(ready.wait(endpoint, action.seconds)) as batches:
                 async for lines in batches:
                     yield Output(step.id, tuple(redact(plain(line)) for line in lines), time.time())
+            if self.started:
+                await asyncio.to_thread(measured.check, self.plan.choice, _log(endpoint))
         except ServerError:
             with contextlib.suppress(ServerError):  # the reason why it is not ready matters more than its leftovers
                 await stop(self.server)
@@ -274,8 +276,7 @@ class _Run:
 
     def _measure(self, endpoint: Endpoint) -> list[str]:
         """Measure and store the server's memory, for later advice; return it with the prediction."""
-        lines = Path(endpoint.log).read_text(encoding="utf-8", errors="replace").splitlines()
-        amounts = measured.measure(endpoint, self.plan.choice.stack, lines)
+        amounts = measured.measure(endpoint, self.plan.choice.stack, _log(endpoint))
         measurement = calibration.measurement(self.plan, amounts)
         report = [join("  ", *row) for row in rows(measurement)]  # unlike a table's, messages: English as JSON
         try:
@@ -299,6 +300,10 @@ class _Run:
             temporary.replace(path)
         except OSError as error:
             raise _unwritable(path, error) from error
+
+
+def _log(endpoint: Endpoint) -> list[str]:
+    return Path(endpoint.log).read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def _unwritable(path: object, error: OSError) -> WorkspaceError:

@@ -10,8 +10,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from wizard.advise.advice import Choice
 from wizard.advise.calibration import Measured
 from wizard.catalog import plugins
+from wizard.kernel.errors import ServerError
+from wizard.kernel.language import tr
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.kernel.units import GIB, MIB
@@ -68,10 +71,12 @@ class StackLog:
     Attributes:
         read: Returns the log's figures; unknown ones are None.
         add: Adds figures that only the running server reports, just after it became ready.
+        differs: Returns what the log says differs from the choice, as a sentence; None if nothing does.
     """
 
     read: Callable[[Log], Measured]
     add: Callable[[Measured, Log, Endpoint], Measured] | None = None
+    differs: Callable[[Log, Choice], str | None] | None = None
 
 
 def read(stack: str, lines: Iterable[str]) -> Measured:
@@ -82,6 +87,18 @@ def read(stack: str, lines: Iterable[str]) -> Measured:
     """
     port, log = plugins.port(stack, "serve", StackLog), Log(lines)
     return replace(port.read(log), lines=log.used()) if port else Measured()
+
+
+def check(choice: Choice, lines: Iterable[str]) -> None:
+    """Check that the engine loaded the model as ``choice`` says.
+
+    Raises:
+        ServerError: TW-S11 if its log says that it did not.
+        UsageError: TW-D30 if the stack's code cannot be loaded.
+    """
+    port = plugins.port(choice.stack, "serve", StackLog)
+    if port and port.differs and (difference := port.differs(Log(lines), choice)):
+        raise ServerError("TW-S11", difference, tr("See the server's log, or choose a setup without a GPU."))
 
 
 def measure(endpoint: Endpoint, stack: str, lines: Iterable[str]) -> Measured:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from wizard.advise import cpu, memory
+from wizard.advise import cpu, encoders, memory
 from wizard.advise.advice import Choice, Memory
 from wizard.advise.devices import Device, devices
 from wizard.advise.formats import NONE, SIXTEEN, of, weight_bytes
@@ -22,7 +22,7 @@ from wizard.kernel.units import GIB, MIB, size
 from wizard.model.anatomy import Anatomy, Attention, Parts
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
-from wizard.texts import explain_speed, units
+from wizard.texts import explain_offload, explain_speed, units
 from wizard.texts.figure import Figure
 
 __all__ = ["Figure", "figures"]
@@ -51,8 +51,11 @@ PARTS = {
 
 def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]:
     """Every figure of ``choice``, recommended for ``facts`` on ``host``, in the order of the computation."""
+    if choice.offload:
+        return tuple(explain_offload.figures(host, facts, choice, choice.offload))
     if not choice.devices:
         return tuple(_on_cpu(host, facts, choice))
+    facts = encoders.loaded(facts, choice.stack, choice.engine_version)
     anatomy, device = facts.anatomy, _device(host, choice)
     if anatomy is None or device is None:
         return ()
@@ -84,6 +87,10 @@ def _weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup, choice: Choice) 
     title = format_title(setup.quantization, setup.dtype)
     if stored is facts.stored:
         yield Figure(tr("Weights of the whole model"), stored.total, "bytes", _sum(stored), tr(HEADERS))
+    elif facts.quantization and facts.quantization.experts:
+        experts = format_title(facts.quantization.experts, setup.dtype)
+        source = tr("{format}, routed experts {experts}; wizard/advise/formats.py", format=title, experts=experts)
+        yield Figure(tr("Weights of the whole model"), stored.total, "bytes", _sum(stored), source)
     else:
         small = parts.experts if known.experts_only else parts.linears
         formula = tr(
@@ -167,11 +174,10 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
     sequence = memory.sequence_bytes(anatomy, setup, length, step)
     stage = _stage(anatomy, setup)
     keeps = [group for group in anatomy.attention if group.latent or group.kv_heads]
-    groups = [_group(group, setup, length, step, engine.block) for group in keeps]
+    groups = [row for group in keeps for row in _group(group, setup, length, step, engine.block)]
+    each = [(group.layers, memory.state_bytes(group, setup) + group.pending_bytes) for group in anatomy.attention]
     states = [
-        tr("{layers} layers × {bytes:,} bytes of state", layers=group.layers, bytes=memory.state_bytes(group, setup))
-        for group in anatomy.attention
-        if group.state_bytes
+        tr("{layers} layers × {bytes:,} bytes of state", layers=layers, bytes=held) for layers, held in each if held
     ]
     terms = [tr("{row} × {tokens:,} tokens", row=row, tokens=tokens) for row, tokens in groups]
     paged = memory.pages(anatomy, setup, length)
@@ -214,8 +220,8 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
     yield Figure(tr("KV cache available"), bill.kv_capacity_tokens, "tokens", formula, source)
 
 
-def _group(group: Attention, setup: Setup, length: int, step: int, block: int) -> tuple[str, int]:
-    """Bytes per token in a group of layers, written out, and the tokens that they keep."""
+def _group(group: Attention, setup: Setup, length: int, step: int, block: int) -> Iterator[tuple[str, int]]:
+    """Bytes per token in a group of layers, written out, and the tokens that they keep; then the compressed rows."""
     if group.latent is not None:
         row = tr("{layers} layers × {width}", layers=group.layers, width=group.latent)
     else:
@@ -227,10 +233,14 @@ def _group(group: Attention, setup: Setup, length: int, step: int, block: int) -
                 "{layers} layers × {heads} KV heads × {width}", layers=group.layers, heads=heads, width=group.key_dim
             )
     row = tr("{row} × {bytes} bytes", row=row, bytes=setup.kv_bytes)
+    kept = memory.kept_tokens(group, setup, length, step, block)
+    if group.tokens_per_row:
+        yield row, kept
+        kept = -(-length // group.tokens_per_row)
     if group.index_bytes:
         index = tr("{layers} layers × {bytes:,} bytes of index keys", layers=group.layers, bytes=group.index_bytes)
         row = f"({row} + {index})"
-    return row, memory.kept_tokens(group, setup, length, step, block)
+    yield row, kept
 
 
 # -- the rest of the memory --------------------------------------------------------------------------------------------

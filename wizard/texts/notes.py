@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from wizard.advise import engines, rules
 from wizard.advise.formats import FORMATS
 from wizard.advise.reasons import Param, Reason
-from wizard.kernel.language import mark, ntr, tr
+from wizard.kernel.language import join, mark, ntr, tr
 from wizard.kernel.units import count, size
 from wizard.texts.table import Fields, Text
 from wizard.texts.units import gpus, rate, room, users
@@ -130,6 +130,44 @@ def _ended(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
     return (engines.end(tr("--stack {stack}", stack=first), *others),)
 
 
+ENCODERS = {"vision": mark("image"), "audio": mark("audio")}
+"""What an encoder reads, by its name among `ModelFacts.encoders`."""
+
+
+def _named_encoders(params: Mapping[str, Param]) -> str:
+    names = params["encoders"]
+    return join(tr(" and "), *(tr(ENCODERS[str(name)]) for name in (names if isinstance(names, tuple) else ())))
+
+
+def _text_only(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    return (
+        tr(
+            "The model is served for text only ({argument}): its {encoders} encoder is not loaded.",
+            argument=fields["argument"],
+            encoders=_named_encoders(params),
+        ),
+    )
+
+
+def _encoders(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    names = {"stack": fields["stack"], "encoders": _named_encoders(params)}
+    if params["counted"]:
+        return (
+            tr(
+                "{stack} also loads the model's {encoders} encoder. Its weights are counted; the memory that it works "
+                "in is not.",
+                **names,
+            ),
+        )
+    return (
+        tr(
+            "{stack} also loads the model's {encoders} encoder. Neither its weights nor the memory that it works in "
+            "are counted.",
+            **names,
+        ),
+    )
+
+
 def _pcie(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     split = f"--tp {_whole(params['tp']) // 2} --pp {2 * _whole(params['pp'])}"
     return (tr(_PCIE, flags=split, **fields),)
@@ -142,9 +180,7 @@ _PCIE = mark(
 
 
 def _cpu(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
-    only = mark(
-        "llama.cpp loads GGUF files, so the model runs on the CPU with {cores}, behind Triton's Python backend."
-    )
+    only = mark("The model runs on the CPU with {cores}: llama.cpp, behind Triton's Python backend.")
     none = mark(
         "No NVIDIA GPU was detected, so the model runs on the CPU: llama.cpp uses {cores} behind Triton's Python "
         "backend."
@@ -161,6 +197,24 @@ def _behind(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 
 def _whole(value: Param) -> int:
     return value if isinstance(value, int) else 0
+
+
+def _offload(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    if params["on_gpu"] != params["layers"]:
+        rest = tr(
+            "llama.cpp runs {on_gpu} of {layers} layers on the {gpu}: all that fit, {weights} of weights.", **fields
+        )
+        return (rest, tr("The CPU runs the others, {host} of weights.", **fields))
+    if params["experts"]:
+        text = tr("llama.cpp runs all {layers} layers on the {gpu}, {weights} of weights.", **fields)
+        return (text, tr("The experts of the first {experts} layers stay in host memory ({host}).", **fields))
+    return (tr("llama.cpp runs all {layers} layers on the {gpu}, {weights} of weights.", **fields),)
+
+
+def _users_cut(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    if params["whole"]:
+        return (tr("Planned for {users} users, not {wanted}, so that all layers fit on the GPU.", **fields),)
+    return (tr("Planned for {users} users, not {wanted}, so that more layers fit on the GPU.", **fields),)
 
 
 NOTES: dict[str, Text] = {
@@ -203,7 +257,15 @@ NOTES: dict[str, Text] = {
         ),
     ),
     "context-cut": mark("The context was reduced from {wanted:,} to {context:,} tokens to fit."),
-    "gpu-unused": mark("GGUF files are served on the CPU; this machine's {gpu} is not used."),
+    "gpu-unused": mark("This machine's {gpu} is not used: {why}"),
+    "offload": _offload,
+    "offload-memory": mark(
+        "GPU: {used} of {budget} usable, {free} free now; host: {needed} of {allowed} usable (90% of free memory)."
+    ),
+    "offload-idle": mark("The GPU stays idle; it could hold layers of this model."),
+    "offload-untried": mark("llama.cpp with layers on a GPU has not been tested on a GPU yet; `up` checks the split."),
+    "offload-users-cut": _users_cut,
+    "offload-one-gpu": mark("One of the {count} GPUs is used: the wizard does not split GGUF files across GPUs."),
     "cpu-unmeasured": mark(
         "No speed estimate for this CPU yet. To get one, run `triton-wizard probe --measure` (measures memory "
         "bandwidth, 2 s)."
@@ -241,6 +303,16 @@ NOTES: dict[str, Text] = {
     rules.WEIGHT_ONLY: mark(
         "Weight-only: the {gpu} has no native {format} support, so vLLM unpacks the weights to 16 bits. The "
         "format still saves memory and bandwidth, but long prompts are no faster than with 16 bits."
+    ),
+    "unlisted": mark(
+        "No list of supported models in the wizard names {model} for {engine}. If the engine does not support it, "
+        "loading fails."
+    ),
+    "text-only": _text_only,
+    "encoders": _encoders,
+    "named-reranker": mark(
+        "{model} is named like a reranker, which scores documents, but its files describe a model that writes text: "
+        "its answers may be meaningless."
     ),
     "desc-act": mark(
         "GPTQ with desc_act: when the model is split, every GPU keeps all scales, which takes slightly more memory."
@@ -356,6 +428,7 @@ REASONS: dict[str, Text] = {
     "in-environment": _in_environment,
     "in-own": _in_own,
     "in-wheel": mark("Triton {version} is available as a wheel, so neither Docker nor a GPU is needed."),
+    "in-wheels": mark("Triton {version} and {engine} are available as wheels, so Docker is not needed."),
     "serves": mark("serves {model} on compute capability {capability}"),
     "runs-unknown": lambda params, fields: (
         tr(
@@ -374,6 +447,7 @@ REASONS: dict[str, Text] = {
             **fields,
         ),
     ),
+    "limit-offload": mark("GPU memory is the limit: {total} usable, so a part of the model stays in host memory."),
     "limit-memory": mark(
         "Bottleneck: memory bandwidth. For every token, the GPU reads all active weights and the KV cache."
     ),
@@ -398,6 +472,7 @@ REASONS: dict[str, Text] = {
     "not-tested": mark("Not tested with the real engine"),
     "pace-unknown": mark("Its speed is unknown"),
     "pace-rough": mark("Its speed is only roughly known"),
+    "gpu-idle": mark("It does not use the GPU"),
     "less-room": lambda params, _: (tr("It has room for only {room}", room=room(params["users"], params["tokens"])),),
     "slower": lambda params, _: (tr("It is slower: {paces}", paces=_paces(params)),),
     "less-simple": mark("It is harder to set up than {stack}"),

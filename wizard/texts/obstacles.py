@@ -30,6 +30,14 @@ def _holder(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     return _on_gpu(f"{params['name'] or tr('a process')} (pid {params['pid']})", params, fields)
 
 
+def _no_room(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    if params["where"] == "gpu":
+        text = mark("One layer with {users} × {tokens:,} tokens needs {need} on the GPU; {budget} is usable.")
+    else:
+        text = mark("The part in host memory with {users} × {tokens:,} tokens needs {need}; {budget} is usable.")
+    return (tr(text, **fields),)
+
+
 def _on_gpu(who: str, params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     if params["index"] is None:
         return (f"{who}: {fields['size']}",)
@@ -49,6 +57,11 @@ def _silent(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 def _no_python(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     reasons = tr("Found: {reasons}.", reasons=fields["unusable"]) if params["unusable"] else ""
     return tr("Triton's Python backend needs Python {low} to {high} with its shared library.", **fields), reasons
+
+
+def _with_bits(params: Mapping[str, Param], fields: Fields) -> str:
+    """A quantization method, with its bits if they are known."""
+    return tr("{method} with {bits:g} bits", **{**fields, **params}) if params.get("bits") else str(fields["method"])
 
 
 def _version(fields: Fields) -> str:
@@ -71,6 +84,7 @@ _BUSY = mark(
     "You requested {share:.2f} of {total}, but only {free} is free{holders}, of which the CUDA context and CUDA "
     "graphs take {context}."
 )
+_METHOD = mark("The wizard does not support the checkpoint's quantization method, {method}.")
 _GPU_MEMORY = mark(
     "{weights} of weights, {working} of working memory and {cache} of KV cache for {users:,} × {length:,} tokens "
     "exceed the {budget} available on one {gpu}."
@@ -128,11 +142,7 @@ TEXTS: dict[str, Text] = {
     "unknown-release": mark("No Triton image with {engine} is known for {release}."),
     "no-llm-api": mark("Release {release} (TensorRT-LLM {engine}) has no Triton model for the LLM API."),
     "no-image": lambda _, fields: (
-        tr(
-            "No Triton image with {stack} supports compute capability {capability} and {format}.",
-            **fields,
-            format=fields["name"],
-        ),
+        tr("No Triton image with {stack} supports compute capability {capability} and {format}.", **fields),
         f"({fields['source']})",
     ),
     "release-capability": mark("Release {release} needs compute capability {wanted}; the {gpu} has {capability}."),
@@ -150,13 +160,15 @@ TEXTS: dict[str, Text] = {
     ),
     "pytorch-backend": mark("{engine}'s PyTorch backend"),
     "needs-name": lambda _, fields: (str(fields["name"]),),
+    "needs-method": mark("A checkpoint with the quantization method {name}"),
+    "no-method": mark("{engine} does not load checkpoints with the quantization method {method}."),
     "needs-rope": mark("{model} with {kind} rotary embeddings"),
     "needs-capability": mark("Compute capability {capability}"),
-    "needs-unpacked": lambda _, fields: (
-        tr("{format} on compute capability {capability}", format=fields["name"], **fields),
-    ),
+    "needs-format": lambda _, fields: (str(fields["format"]),),
+    "needs-unpacked": mark("{format} on compute capability {capability}"),
     "needs-conversion": mark("Converting {model}"),
     "not-listed": mark("{engine} does not list {model} as a supported model."),
+    "no-image-for": mark("NVIDIA has no Triton image with {stack} for the {gpu}."),
     "no-conversion": mark("The wizard cannot convert {model} into an engine."),
     "release-too-old": lambda _, fields: (
         tr(
@@ -190,9 +202,9 @@ TEXTS: dict[str, Text] = {
     "own-stack": mark("{stack} does not support --engine-python."),
     "own-unknown": mark("The machine description does not include the engine in {path}."),
     # -- the model
-    "gguf": mark("llama.cpp serves GGUF files on the CPU; GPU stacks load safetensors repositories."),
+    "gguf": mark("llama.cpp serves GGUF files; the other stacks load safetensors repositories."),
     "no-gguf": mark("{model} is not a GGUF file, which {stack} requires."),
-    "unknown-method": mark("The wizard does not support the checkpoint's quantization method, {method}."),
+    "unknown-method": lambda params, fields: (tr(_METHOD, method=_with_bits(params, fields)),),
     "unknown-memory": lambda _, fields: (
         tr("The memory needed for {model} is unknown: {why}.", why=fields["whys"], **fields),
     ),
@@ -213,10 +225,15 @@ TEXTS: dict[str, Text] = {
         "{capability}."
     ),
     "unlisted-format": mark("{stack} does not list {format} as supported on compute capability {capability} ({gpu})."),
+    "unloaded-checkpoint": mark("{stack} does not load {ref}, the known repository in {format}, on this GPU."),
+    "unloaded-method": mark("{stack} does not load checkpoints quantized with {method}."),
     "mixtral-format": mark("TensorRT-LLM's support table does not list {format} for Mixtral."),
     "phi-format": mark("TensorRT-LLM's support table lists Phi in 16 bits only, not {format}."),
     "sixteen-bit-cache": mark("The transformers baseline keeps its KV cache in 16 bits."),
-    "fp8-cache": mark("An FP8 KV cache in {stack} needs a GPU with a compute capability above {capability}."),
+    "uncalibrated-cache": mark("{stack} cannot calibrate an FP8 KV cache for a checkpoint that is quantized already."),
+    "fp8-cache": mark(
+        "An FP8 KV cache in {stack} needs compute capability {wanted} or higher; the {gpu} has {capability}."
+    ),
     "float16-overflow": mark(
         "{model} overflows in float16, and bfloat16 needs compute capability {wanted} or higher; the {gpu} has "
         "{capability}. {stack} is not known to support float32 on that GPU."
@@ -234,6 +251,7 @@ TEXTS: dict[str, Text] = {
     "cpu-cache": mark("The KV cache is stored as {kept}, not {asked}."),
     "no-stack": lambda params, _: (tr("Unknown serving stack: {stack}.", **params),),
     # -- splits
+    "mig-empty": mark("MIG is enabled on the {gpu}, but it has no instances."),
     "mig": mark("MIG slices have neither NVLink nor peer-to-peer access, so a model cannot be split across them."),
     "few-gpus": lambda params, fields: (_stage(params, fields),),
     "over-max-gpus": mark("tp {tp} × pp {pp} needs {gpus} GPUs, but --max-gpus is {most}."),
@@ -292,6 +310,17 @@ TEXTS: dict[str, Text] = {
     "no-figure": mark("{provider} has no estimate: {why}"),
     "layers-unknown": mark("the model's layers are unknown"),
     "float32-speed": mark("no server was measured in float32"),
+    "offload-no-gpu": mark("llama.cpp needs a whole GPU, not a MIG slice."),
+    "offload-small": mark("the model has {size} of weights, and below {least} CUDA's libraries are a larger download."),
+    "offload-layers-unknown": mark(
+        "the bytes of each layer are unknown, because the file's header was not read in full."
+    ),
+    "offload-no-room": _no_room,
+    "offload-experts": mark("no model with experts was measured on a GPU and a CPU"),
+    "offload-users": mark("only single users were measured on a GPU and a CPU"),
+    "offload-cpu-unmeasured": mark(
+        "`triton-wizard probe --measure` has not measured this CPU, which serves some layers"
+    ),
     "rates-unknown": mark("the speed of the {gpu} is unknown"),
     "stack-unmeasured": mark("the wizard has no speed model for {stack}"),
     "weights-exceed": mark("the weights alone exceed the memory of {count} × {gpu}"),

@@ -32,6 +32,9 @@ REMEDIES = {
     "gpu-capability": mark("a GPU with compute capability {capability} or higher"),
     "larger-gpu": mark("a GPU with at least {size:,} GB"),
     "more-gpus": "{count} × {gpu} (tp {count})",
+    "make-slices": mark(
+        "Create an instance (`sudo nvidia-smi mig -cgi PROFILE -C`) or disable MIG (`sudo nvidia-smi -mig 0`)."
+    ),
     "larger-slice": mark("a larger slice"),
     "prerequisites": mark("run `triton-wizard prerequisites` to see what to install"),
     "containers-need": mark("run `triton-wizard prerequisites` to see what to install"),
@@ -47,7 +50,7 @@ REMEDIES = {
     "other-repository": mark("another repository for this model"),
     "per-tensor-fp8": mark("a per-tensor FP8 repository"),
     "padded-repository": mark("a repository whose weights are padded for this split"),
-    "own-repository": mark("To serve on the GPU, use the model's original repository instead of the GGUF file."),
+    "own-repository": mark("To use another stack, give the model's original repository instead of the GGUF file."),
     "whole-repository": mark(
         "Use the whole repository: the wizard computes the memory from the headers of its safetensors files."
     ),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wizard.advise.advice import Choice, Memory, Speed
-from wizard.advise.comparison import BEHIND, LIMIT
+from wizard.advise.comparison import BEHIND, LIMIT, idle_gpu
 from wizard.advise.reasons import Note
 from wizard.advise.titles import format_title, stack_title
 from wizard.kernel.language import mark, ntr, tr
@@ -20,6 +20,7 @@ from wizard.texts.units import rate, room, users
 PROVIDERS = {
     "roofline": mark("the wizard's roofline model"),
     "cpu-bandwidth": mark("memory bandwidth measured on this machine"),
+    "gpu-bandwidth": mark("memory bandwidth of the GPU, and of the CPU for its layers"),
 }
 CONFIDENCE = {
     "good": mark("high (this type of GPU was measured)"),
@@ -53,7 +54,18 @@ def choice_title(choice: Choice) -> str:
     split = f"tp {choice.tp} × pp {choice.pp}" if choice.pp > 1 else gpus_words(gpus) if gpus > 1 else ""
     copies = tr("{count} replicas", count=choice.replicas) if choice.replicas > 1 else ""
     cache = tr("FP8 KV cache") if choice.kv_cache_dtype == "fp8" else ""
-    return " · ".join(part for part in (stack_title(choice.stack), weights(choice), copies, split, cache) if part)
+    parts = (stack_title(choice.stack), weights(choice), copies, split, cache, _placed(choice))
+    return " · ".join(filter(None, parts))
+
+
+def _placed(choice: Choice) -> str:
+    """Where the layers of a GGUF file are, on a machine on which they could be on a GPU."""
+    offload = choice.offload
+    if offload is None:
+        return tr("CPU") if idle_gpu(choice) else ""
+    if offload.gpu_layers < offload.layers:
+        return tr("{count} of {layers} layers on the GPU", count=offload.gpu_layers, layers=offload.layers)
+    return tr("GPU, some experts on the CPU") if offload.expert_layers else tr("GPU")
 
 
 def choice_room(choice: Choice) -> str:
@@ -104,6 +116,16 @@ def bill_title(choice: Choice) -> str:
         used=used,
         budget=budget,
     )
+
+
+def bills(choice: Choice) -> tuple[tuple[str, Memory], ...]:
+    """The memory breakdowns of ``choice``, each with its heading: a second one for the part in host memory."""
+    first = (bill_title(choice), choice.memory)
+    if choice.offload is None:
+        return (first,)
+    host = choice.offload.host
+    used, budget = size(host.total_bytes), size(host.budget_bytes)
+    return (first, (tr("Host memory: {used} used of {budget} usable", used=used, budget=budget), host))
 
 
 def bill(memory: Memory) -> tuple[Part, ...]:

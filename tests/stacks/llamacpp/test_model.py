@@ -9,6 +9,7 @@ import math
 import os
 import re
 import signal
+import subprocess
 import sys
 import types
 import urllib.error
@@ -19,9 +20,10 @@ from typing import Any
 
 import pytest
 
-from tests.chain_model import CYCLE, CYCLE_TOKENS
+from tests.chain_model import CYCLE, CYCLE_TOKENS, write_chain_model
 from tests.chat.conftest import FACTS, LONG, REFUSAL, SHORT_CONTEXT, Served, chain_repository
-from tests.server_environment import running_triton, write
+from tests.server_environment import running_triton, server_environment, write
+from wizard.catalog.environments import environment
 from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.stream import answer
 from wizard.stacks.llamacpp.repository import repository
@@ -196,6 +198,75 @@ def test_an_old_processor_is_reported_before_it_crashes(
         return
     with pytest.raises(RuntimeError, match=f"this processor lacks {missing}, which"):
         model.check_cpu(cpuinfo, machine)
+
+
+class FakeParams:
+    """Stands for ``xllamacpp.CommonParams``, with its groups of settings."""
+
+    def __init__(self) -> None:
+        self.model, self.cpuparams, self.cpuparams_batch = (types.SimpleNamespace() for _ in range(3))
+
+
+def settings(model: types.ModuleType, **more: str) -> Any:
+    return model.Settings.read({"gguf": "x", "threads": "2", "slots": "1", "max_seq_len": "64", **more})
+
+
+def test_layers_and_experts_are_given_to_llama_cpp(model: types.ModuleType) -> None:
+    params = model._common_params(FakeParams(), settings(model, gpu_layers="5", expert_layers="2"), "key")
+    assert params.n_gpu_layers == 5
+    first, second = params.tensor_buft_overrides.split(",")
+    assert first == r"blk\.0\.ffn_(up|down|gate|gate_up)_(ch|)exps=CPU"
+    assert re.search(second.partition("=")[0], "blk.1.ffn_gate_exps.weight")
+    assert not re.search(second.partition("=")[0], "blk.11.ffn_gate_exps.weight")
+    alone = model._common_params(FakeParams(), settings(model), "key")
+    assert (alone.n_gpu_layers, alone.tensor_buft_overrides) == (0, "")
+
+
+REAL = """
+import json, sys, types
+sys.modules["triton_python_backend_utils"] = types.ModuleType("FakeBackendUtils")
+import importlib.util
+def load(name, path):
+    spec = importlib.util.spec_from_file_location(name, path)
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+sys.modules["served"] = types.ModuleType("served")
+load("served.text_requests", sys.argv[2])
+model = load("served.llamacpp_model", sys.argv[1])
+import xllamacpp
+given = {"gguf": sys.argv[3], "threads": "1", "slots": "1", "max_seq_len": "64", "gpu_layers": "2"}
+params = model._common_params(xllamacpp.CommonParams(), model.Settings.read({**given, "expert_layers": "2"}), "key")
+print(json.dumps([params.n_gpu_layers, params.tensor_buft_overrides]))
+try:
+    model.Engine(model.Settings.read(given))
+except RuntimeError as error:
+    print(error)
+"""
+
+
+@e2e
+def test_a_build_for_the_cpu_refuses_layers_for_a_gpu(tmp_path: Path) -> None:
+    """The real xllamacpp from the package index: the settings arrive, and it has no GPU to report."""
+    for file in repository("m", gguf_path="/x.gguf", facts=FACTS, choice=LONG, threads=1).files:
+        (tmp_path / Path(file.path).name).write_text(file.text)
+    gguf = write_chain_model(tmp_path / "chain.gguf")
+    python = server_environment() / "bin" / "python"
+    argv = [str(python), "-c", REAL, str(tmp_path / "model.py"), str(tmp_path / "text_requests.py"), str(gguf)]
+    sent, refused = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
+    layers, overrides = json.loads(sent)
+    assert layers == 2
+    assert overrides.count("=CPU") == 2
+    assert refused == "this build of llama.cpp reports no GPU (CPU), which 2 layers are planned for"
+
+
+@e2e
+def test_the_check_of_the_environment_fails_with_a_build_for_the_cpu() -> None:
+    python = server_environment() / "bin" / "python"
+    code = environment("llamacpp-cuda12").check
+    run = subprocess.run([str(python), "-c", code], check=False, capture_output=True, text=True)
+    assert run.returncode
+    assert "reports no GPU" in run.stderr
 
 
 @e2e

@@ -9,6 +9,7 @@ from tritonclient.grpc import model_config_pb2 as pb
 
 from tests.chain_model import CHAT
 from tests.values import CHOICE
+from wizard.advise.advice import Offload
 from wizard.model.facts import Gate, ModelFacts
 from wizard.model.special_tokens import pattern
 from wizard.stacks.llamacpp.repository import repository
@@ -67,3 +68,12 @@ def test_the_shipped_model_needs_nothing_of_the_wizard() -> None:
     }
     assert "triton_python_backend_utils" in imported
     assert not imported & {"wizard", "tritonclient", "transformers"}
+
+
+def test_layers_on_a_gpu_are_parameters() -> None:
+    assert not {"gpu_layers", "expert_layers"} & parameters(FACTS).keys()
+    split = replace(CHOICE, offload=Offload(33, 33, 4, CHOICE.memory))
+    config = repository("demo", gguf_path="/x.gguf", facts=FACTS, choice=split, threads=3).files[0]
+    parsed = text_format.Parse(config.text, pb.ModelConfig())
+    values = {key: item.string_value for key, item in parsed.parameters.items()}
+    assert (values["gpu_layers"], values["expert_layers"]) == ("33", "4")

@@ -27,6 +27,15 @@ from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
 from wizard.plan.runtimes.venv import SYSTEM_PATH, Venv, engine_step, visible
 from wizard.probe.host import EnginePython, Interpreter
 
+WITHOUT_POOLS = (
+    "--pinned-memory-pool-byte-size=0",
+    "--cuda-memory-pool-byte-size=0:0",
+    "--allow-gpu-metrics=false",
+)
+"""Options with which Triton itself allocates nothing on a GPU that it sees: 2.51.0 then logs that both pools are
+disabled.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Native:
@@ -178,7 +187,8 @@ class Native:
     ) -> Start:
         """Triton as a process on this machine, see `Runtime.start`."""
         venv = self.triton
-        libraries = [str(venv.site_packages / "nvidia_pytriton.libs")]
+        libraries = [str(venv.site_packages / "nvidia_pytriton.libs"), *venv.libraries]
+        gpus = self.devices if self.engine is None else ()  # of an engine in Triton's own stub
         if self.interpreter.libpython:
             libraries.append(self.interpreter.libpython)
         server = (
@@ -188,6 +198,7 @@ class Native:
             f"--backend-config=python,shm-region-prefix-name={shm_prefix(self.server)}",
             *(() if auto_complete else ("--disable-auto-complete-config",)),
             f"--exit-timeout-secs={EXIT_TIMEOUT_S}",
+            *(WITHOUT_POOLS if gpus else ()),
         )
         return Start(
             argv=tuple(argv) if argv else server,
@@ -195,6 +206,7 @@ class Native:
                 ("LD_LIBRARY_PATH", ":".join(libraries)),
                 ("PATH", f"{venv.root / 'bin'}:{SYSTEM_PATH}"),
                 ("PYTHONNOUSERSITE", "1"),
+                *(visible(gpus).items() if gpus else ()),
                 *env,
                 (MADE_FROM, made),
             ),

@@ -116,10 +116,9 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
             tr("{stack_title} runs only in NVIDIA's images, not natively", stack_title=stack_title(choice.stack)),
             tr("Use a machine with docker or podman, or --stack vllm."),
         )
-    server_environment, engine = environment(native.environment), None
+    server_environment, engine = environment(choice.environment or native.environment), None
     if not server_environment.triton:  # the engine has a separate environment
-        engine = environment(choice.environment) if choice.environment else server_environment
-        server_environment = environment("front")
+        server_environment, engine = environment("front"), server_environment
     python = _own(host, choice)
     interpreter = usable_interpreter(host)
     made = (server_environment, None if python else engine)

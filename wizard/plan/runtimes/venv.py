@@ -34,7 +34,8 @@ class Venv:
     @property
     def root(self) -> Path:
         """The environment's folder; its name changes with the pins and the interpreter."""
-        mark = fingerprint([pins(self.environment).read_text(encoding="utf-8"), self.interpreter])
+        text = pins(self.environment).read_text(encoding="utf-8")
+        mark = fingerprint(["".join((text, *self.environment.from_index)), self.interpreter])
         return self.folder / f"{self.environment.name}-{mark}"
 
     @property
@@ -48,6 +49,11 @@ class Venv:
         major, minor, _ = self.interpreter.version
         return self.root / "lib" / f"python{major}.{minor}" / "site-packages"
 
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """Folders with libraries that its engine loads."""
+        return tuple(str(self.site_packages / folder) for folder in self.environment.libraries)
+
     def install(self) -> tuple[Command, ...]:
         """The commands that check the machine's requirements, create it and install its packages."""
         before = self.environment.before
@@ -55,28 +61,34 @@ class Venv:
 
     def _fill(self) -> tuple[Command, ...]:
         whole = ("--no-deps", "--require-hashes") if self.environment.hashes else ()
-        requirements = (*whole, "-r", str(pins(self.environment)))
+        requirements = [(*whole, "-r", str(pins(self.environment)))]
+        if self.environment.from_index:  # a second install: another index could offer other files of this version
+            requirements.append(("--no-deps", "--index-url", self.environment.index, *self.environment.from_index))
         if uv := shutil.which("uv"):
             return (
                 Command((uv, "venv", "--clear", "--no-project", "--python", self.interpreter.path, str(self.root))),
-                Command((uv, "pip", "install", "--python", self.python, *requirements)),
+                *(Command((uv, "pip", "install", "--python", self.python, *each)) for each in requirements),
             )
-        options = ("install", "--no-compile", "--no-input", "--disable-pip-version-check", *requirements)
+        options = ("install", "--no-compile", "--no-input", "--disable-pip-version-check")
         if importlib.util.find_spec("pip"):
             # The wizard's own pip installs into the new environment: this needs no second pip, and Debian's Python
             # without ensurepip works.
             return (
                 Command((self.interpreter.path, "-m", "venv", "--clear", "--without-pip", str(self.root))),
-                Command((sys.executable, "-m", "pip", "--python", self.python, *options)),
+                *(
+                    Command((sys.executable, "-m", "pip", "--python", self.python, *options, *each))
+                    for each in requirements
+                ),
             )
         return (
             Command((self.interpreter.path, "-m", "venv", "--clear", str(self.root))),
-            Command((self.python, "-m", "pip", *options)),
+            *(Command((self.python, "-m", "pip", *options, *each)) for each in requirements),
         )
 
     def check(self) -> Command:
         """The command that checks that it works."""
-        return Command((self.python, "-c", self.environment.check))
+        env = (("LD_LIBRARY_PATH", ":".join(self.libraries)),) if self.libraries else ()
+        return Command((self.python, "-c", self.environment.check), env)
 
 
 def engine_step(venv: Venv) -> Step:

@@ -23,8 +23,8 @@ def repository(model_name: str, *, gguf_path: str, facts: ModelFacts, choice: Ch
         model_name: Name in Triton.
         gguf_path: Path of the weights in the server.
         facts: The model: chat format, questions and confidence gate.
-        choice: The choice: context of each request (``max_seq_len``) and number of concurrent requests
-            (``max_batch_size``).
+        choice: The choice: context of each request (``max_seq_len``), number of concurrent requests
+            (``max_batch_size``) and layers on a GPU (``offload``).
         threads: CPU threads of the engine.
     """
     config = config_pbtxt(
@@ -39,6 +39,9 @@ def repository(model_name: str, *, gguf_path: str, facts: ModelFacts, choice: Ch
 
 def _parameters(gguf_path: str, facts: ModelFacts, choice: Choice, threads: int) -> dict[str, str]:
     parameters = {"gguf": gguf_path, "threads": str(threads), "slots": str(choice.max_batch_size)}
+    if choice.offload:
+        parameters["gpu_layers"] = str(choice.offload.gpu_layers)
+        parameters["expert_layers"] = str(choice.offload.expert_layers)
     parameters.update(described(facts, choice))
     if facts.gate:
         parameters["gate_min_probability"] = str(facts.gate.min_token_probability)

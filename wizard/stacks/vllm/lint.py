@@ -27,6 +27,7 @@ KNOWN = frozenset(
     gpu_memory_utilization max_num_batched_tokens max_num_seqs max_logprobs disable_log_stats disable_log_requests
     enable_log_requests revision code_revision rope_scaling rope_theta hf_overrides tokenizer_revision quantization
     enforce_eager max_seq_len_to_capture disable_custom_all_reduce limit_mm_per_prompt mm_processor_kwargs
+    language_model_only
     enable_lora enable_lora_bias max_loras max_lora_rank lora_dtype max_cpu_loras fully_sharded_loras device
     num_scheduler_steps multi_step_stream_outputs enable_chunked_prefill guided_decoding_backend
     structured_outputs_config speculative_config speculative_model num_speculative_tokens scheduling_policy

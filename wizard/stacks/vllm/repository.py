@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from wizard.advise import encoders
 from wizard.advise.advice import Choice
 from wizard.catalog.float16 import overflows
 from wizard.model.facts import ModelFacts
@@ -74,6 +75,8 @@ def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]
         args["pipeline_parallel_size"] = choice.pp
     if choice.kv_cache_dtype.startswith("fp8"):
         args["kv_cache_dtype"] = "fp8"
+    if text_only := encoders.setting(facts, choice.stack, choice.engine_version):
+        args[text_only] = True
     if choice.quantization == "fp8" and stored is None:
         args["quantization"] = "fp8"  # vLLM quantizes the weights while loading
     return args

@@ -6,7 +6,7 @@ from textual.content import Content
 
 from wizard.advise.advice import Choice, Memory
 from wizard.kernel.units import size
-from wizard.texts.report import bill, bill_title, shares
+from wizard.texts.report import bill, bills, shares
 from wizard.tui.widgets.lines import Lines
 
 LEAST_WIDTH = 30
@@ -47,11 +47,13 @@ class MemoryBill(Lines):
         self.changed()
 
     def lines(self, width: int) -> list[Content]:
-        """Title, bar, and a row per part."""
+        """Title, bar, and a row per part; for a model on a GPU and the host, those of both."""
         if self._choice is None or width < LEAST_WIDTH:
             return [Content("")]
-        memory = self._choice.memory
-        lines = [*Content.assemble((bill_title(self._choice), "bold")).wrap(width), bar(memory, width)]
+        return [line for title, memory in bills(self._choice) for line in self._bill(title, memory, width)]
+
+    def _bill(self, title: str, memory: Memory, width: int) -> list[Content]:
+        lines = [*Content.assemble((title, "bold")).wrap(width), bar(memory, width)]
         for part in bill(memory):
             mark, style = MARKS[part.kind]
             name = Content(part.name).pad_right(NAME_WIDTH - Content(part.name).cell_length)

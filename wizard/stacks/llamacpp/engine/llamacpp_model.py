@@ -41,6 +41,8 @@ FINALIZE_SECONDS = 5.0
 QUEUE_POLL_SECONDS = 0.05
 OTHER_NAMES = {"repetition_penalty": "repeat_penalty"}
 """Options with other names in llama.cpp."""
+EXPERTS_ON_CPU = r"blk\.{}\.ffn_(up|down|gate|gate_up)_(ch|)exps=CPU"
+"""An entry of ``tensor_buft_overrides``, as llama.cpp's ``--n-cpu-moe`` makes it for each layer."""
 LARGEST_SEED = 2**32 - 2
 """llama.cpp's seeds have 32 bits, and the largest means "random"."""
 
@@ -60,6 +62,8 @@ class Settings:
     bos_token: str
     gate_min_probability: float
     gate_refusal: str
+    gpu_layers: int  # the output, and the last layers before it
+    expert_layers: int  # first layers whose routed experts stay in host memory
 
     @classmethod
     def read(cls, given: dict[str, str]) -> Settings:
@@ -72,6 +76,8 @@ class Settings:
             bos_token=given.get("bos_token", ""),
             gate_min_probability=float(given.get("gate_min_probability", "0")),
             gate_refusal=given.get("gate_refusal", ""),
+            gpu_layers=int(given.get("gpu_layers", "0")),
+            expert_layers=int(given.get("expert_layers", "0")),
         )
 
 
@@ -180,6 +186,23 @@ def check_cpu(cpuinfo: str, machine: str) -> None:
         raise RuntimeError(f"this processor lacks {', '.join(missing)}, which llama.cpp (xllamacpp) needs")
 
 
+def check_gpu(devices: Sequence[dict[str, Any]], gpu_layers: int) -> None:
+    """Raise an error if llama.cpp would load all layers on the CPU without saying so.
+
+    Args:
+        devices: The result of ``xllamacpp.get_device_info``.
+        gpu_layers: Layers that a GPU is to have.
+
+    Raises:
+        RuntimeError: It reports no GPU.
+    """
+    if gpu_layers and not any(device["type"].name.endswith("_GPU") for device in devices):
+        names = ", ".join(device["name"] for device in devices)
+        raise RuntimeError(
+            f"this build of llama.cpp reports no GPU ({names}), which {gpu_layers} layers are planned for"
+        )
+
+
 class Engine:
     """llama.cpp with a loaded model."""
 
@@ -193,6 +216,8 @@ class Engine:
                 raise RuntimeError(f"{path} is not a GGUF file")
         import xllamacpp  # only after the processor was checked
 
+        if settings.gpu_layers:  # the list of devices initializes CUDA
+            check_gpu(xllamacpp.get_device_info(), settings.gpu_layers)
         self._key = secrets.token_hex(16)
         try:
             self._server = xllamacpp.Server(_common_params(xllamacpp.CommonParams(), settings, self._key))
@@ -238,6 +263,8 @@ def _common_params(params: Any, settings: Settings, key: str) -> Any:
     params.model.path = settings.gguf
     params.n_parallel = settings.slots
     params.n_ctx = settings.max_seq_len * settings.slots  # the slots share it equally
+    params.n_gpu_layers = settings.gpu_layers  # its default would be as many as fit
+    params.tensor_buft_overrides = ",".join(EXPERTS_ON_CPU.format(layer) for layer in range(settings.expert_layers))
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads
     params.cache_ram_mib = 0  # its default would keep up to 8 GiB of old prompts in host memory
     params.fit_params = False  # the wizard has computed the memory; nothing must be changed silently

@@ -1,0 +1,66 @@
+"""How far off the speed with layers on a GPU is: fitted to public measurements, each source left out in turn.
+
+``python benchmarks/advice/offload_speed.py`` prints the fit of all rows of ``llamacpp_gpu.json``, the errors on rows of
+sources that the fit did not see, and the splits between GPU and CPU, which are not fitted.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+from wizard.advise.offload_speed import gpu_seconds
+from wizard.catalog.stack_facts import OffloadSpeed
+from wizard.kernel.units import GIB
+
+Row = dict[str, Any]
+DATA: dict[str, Any] = json.loads(Path(__file__).with_name("llamacpp_gpu.json").read_text(encoding="utf-8"))
+Q4_K = 144 / 256
+"""Bytes per weight."""
+
+
+def seconds(row: Row, engine: OffloadSpeed, share: float = 1.0) -> float:
+    """Predicted seconds per token of the ``share`` of the layers that is on the GPU."""
+    model = DATA["models"][row["model"]]
+    rows, columns = model.get("embedding", (0, 0))
+    read = model["size_gib"] * GIB - rows * columns * Q4_K
+    return gpu_seconds(share * read, share * model["layers"], row["bandwidth"] * 1e9, engine)
+
+
+def fitted(rows: list[Row]) -> OffloadSpeed:
+    """The constants with the least mean relative error."""
+    grid = itertools.product(range(70, 101), range(0, 205, 5))
+    made = (OffloadSpeed(share / 100, float(us), 0, "") for share, us in grid)
+    return min(made, key=lambda engine: statistics.mean(abs(error(row, engine)) for row in rows))
+
+
+def error(row: Row, engine: OffloadSpeed) -> float:
+    """Predicted tokens per second relative to the measured ones, minus 1."""
+    return 1 / seconds(row, engine) / float(row["tokens_per_s"]) - 1
+
+
+def main() -> None:
+    """Print fit, errors and splits."""
+    rows: list[Row] = DATA["rows"]
+    engine = fitted(rows)
+    print(f"share {engine.share:.2f}, {engine.layer_us:.0f} us per layer")
+    for row in rows:
+        others = fitted([each for each in rows if each["source"] != row["source"]])
+        print(
+            f"{row['source']} {row['model']:14} {row['tokens_per_s']:6.1f} tokens/s, "
+            f"error {error(row, engine):+.1%}, without its source {error(row, others):+.1%}"
+        )
+    split = DATA["split"]
+    layers = DATA["models"][split["model"]]["layers"]
+    for on_gpu, measured in split["rows"]:
+        share = on_gpu / layers
+        total = seconds(split, engine, share) + (1 - share) / split["cpu_tokens_per_s"]
+        off = 1 / total / measured - 1
+        print(f"{on_gpu} of {layers} layers: {measured:5.2f} tokens/s, predicted {1 / total:5.2f} ({off:+.1%})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""GGUF files on a real GPU by the wizard's own commands: all layers, a part of them, experts on the host.
+
+    python tests/gpu/llamacpp_offload.py --out OUT
+
+An ordinary script for a machine with an NVIDIA GPU and driver 570 or newer. The Python that runs it has the wizard,
+gguf and numpy; the wizard installs llama.cpp for CUDA from its publisher's index, or, where that does not answer, from
+a folder of wheels (``PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER``, for uv ``UV_OFFLINE=1 UV_FIND_LINKS=FOLDER``). The files
+have random weights. Every stage compares the predicted memory with NVML's, the planned layers with llama.cpp's log
+and, with one user, the estimated speed with the measured one; logs, plans and ``results.json`` are kept under OUT.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "benchmarks" / "advice"), str(Path(__file__).parent)]
+
+from journey import MIB, Journey, kept  # noqa: E402
+from measure_llamacpp import SHAPES, write  # noqa: E402
+
+STAGES = ("whole", "split", "experts")
+OVER, UNDER = 0.10, 0.25
+"""By how much NVML may exceed the predicted memory, and stay below it: the context is that of an H200."""
+TOKENS = 128
+SHARE = 2.2e9
+"""Bytes of GPU memory in the stages with a part of the model, as a share for --gpu-memory-utilization."""
+
+
+class Offload(Journey):
+    """The stages; `Journey` has the commands and the checks."""
+
+    def gguf(self, shape: str) -> str:
+        """The file with random weights in ``shape``, in Q8_0."""
+        path = self.out / f"{shape}.gguf"
+        if not path.exists():
+            write(path, SHAPES[shape], "Q8_0")
+        return str(path)
+
+    def whole(self) -> dict[str, Any]:
+        """All layers of a dense model."""
+        return self._stage("whole", "llama3.2-1b")
+
+    def split(self) -> dict[str, Any]:
+        """A part of them, because little of the GPU may be used."""
+        return self._stage("split", "llama3.2-1b", *self._share(0.75))
+
+    def experts(self) -> dict[str, Any]:
+        """All layers, but some experts on the host."""
+        return self._stage("experts", "olmoe-6-layers", *self._share(1.0))
+
+    def _share(self, part: float) -> tuple[str, ...]:
+        total = self.json("probe", name="probe")["gpus"][0]["memory_total_bytes"]
+        return ("--gpu-memory-utilization", f"{part * SHARE / total:.4f}")
+
+    def _stage(self, name: str, shape: str, *more: str) -> dict[str, Any]:
+        before = self.free(f"{name}-before")
+        up = self.up(name, self.gguf(shape), "llamacpp", "--users", "1", "--max-len", "2048", *more)
+        try:
+            choice, log = up["choice"], Path(up["endpoint"]["log"]).read_text(errors="replace")
+            offload = choice["offload"]
+            self.check(f"{name}: the GPU has layers", bool(offload), offload)
+            partial = offload["expert_layers"] > 0 if name == "experts" else offload["gpu_layers"] < offload["layers"]
+            self.check(f"{name}: as much as was wanted", partial == (name != "whole"), offload)
+            loaded = re.findall(r"offloaded (\d+)/(\d+) layers to GPU", log)
+            wanted = (str(offload["gpu_layers"]), str(offload["layers"]))
+            self.check(f"{name}: llama.cpp's own count", loaded[-1:] == [wanted], loaded)
+            self._compare(name, choice, before)
+            self._pace(name, choice)
+        finally:
+            self.down(name, before)
+        return up
+
+    def _compare(self, name: str, choice: dict[str, Any], before: dict[int, int]) -> None:
+        (index,) = choice["devices"]
+        self.wizard("chat", name, "--max-tokens", "4", "-m", "Hello", name=f"{name}-warm")  # buffers are used then
+        used = before[index] - self.free(f"{name}-serving")[index]
+        predicted = choice["memory"]["total_bytes"]
+        within = predicted * (1 - UNDER) <= used <= predicted * (1 + OVER)
+        detail = f"MiB: {predicted / MIB:,.0f} predicted, {used / MIB:,.0f} by NVML"
+        self.check(f"{name}: memory as predicted", within, detail)
+
+    def _pace(self, name: str, choice: dict[str, Any]) -> None:
+        began = time.monotonic()
+        self.wizard("chat", name, "--max-tokens", str(TOKENS), "-m", "Count.", name=f"{name}-chat")
+        per_s = TOKENS / (time.monotonic() - began)
+        speed = choice["speed"]
+        estimate = f"{1000 / speed['tpot_ms']:.1f}" if speed else "no estimate"
+        self.note(f"{name}: tokens/s, estimated and measured with the command's own start", f"{estimate}, {per_s:.1f}")
+
+
+def main(given: argparse.Namespace) -> int:
+    run = Offload(given)
+    with kept(run):
+        for stage in given.stages:
+            print(f"== {stage}", flush=True)
+            try:
+                run.results[stage] = getattr(run, stage)()
+            except Exception as error:
+                traceback.print_exc()
+                run.check(f"{stage}: {type(error).__name__}", False, f"{error}"[:1500])
+    print(json.dumps(run.wrong))
+    return bool(run.wrong)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", required=True, help="where everything is kept")
+    parser.add_argument("--workspace", help="the wizard's workspace (OUT/workspace)")
+    parser.add_argument("--stages", nargs="+", default=list(STAGES), choices=STAGES, metavar="STAGE")
+    parser.add_argument("--limit", type=float, default=900, help="seconds that a command may take")
+    parser.set_defaults(engine_python=None, model=None, shape="")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main(arguments()))

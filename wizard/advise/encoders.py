@@ -1,0 +1,44 @@
+"""Encoders of images and sounds, which serving text does not need. Pure.
+
+An engine that loads them also runs them once at their largest input before it sizes the KV cache (vLLM,
+``v1/worker/gpu_model_runner.py``, ``profile_run``), which no figure here includes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wizard.advise.reasons import Note
+from wizard.catalog.releases import version
+from wizard.catalog.stacks import facts as stack_facts
+from wizard.model.facts import ModelFacts
+
+
+def setting(facts: ModelFacts, stack: str, engine: str) -> str:
+    """The argument with which ``stack`` leaves the encoders of ``facts`` out; empty if there are none, or no such
+    argument in the version ``engine``.
+    """
+    known = stack_facts(stack).gpu
+    if not facts.encoders or known is None or known.text_only is None or not engine:
+        return ""
+    has = version(engine.partition("+")[0])
+    return known.text_only.setting if has >= version(known.text_only.engine) else ""
+
+
+def loaded(facts: ModelFacts, stack: str, engine: str) -> ModelFacts:
+    """``facts`` without the weights that are not loaded."""
+    anatomy = facts.anatomy
+    if anatomy is None or not setting(facts, stack, engine) or "anatomy" in facts.unknown:
+        return facts
+    parts = replace(anatomy.parts, other=0)
+    return replace(facts, anatomy=replace(anatomy, parts=parts), stored=facts.stored and replace(facts.stored, other=0))
+
+
+def notes(facts: ModelFacts, stack: str, engine: str) -> tuple[Note, ...]:
+    """A warning about the encoders, if there are any."""
+    if not facts.encoders:
+        return ()
+    if argument := setting(facts, stack, engine):
+        return (Note("text-only", {"encoders": facts.encoders, "argument": argument}),)
+    counted = facts.anatomy is not None and facts.anatomy.parts.other > 0
+    return (Note("encoders", {"stack": stack, "encoders": facts.encoders, "counted": counted}),)

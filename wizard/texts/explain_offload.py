@@ -1,0 +1,58 @@
+"""The explanation of figures of a model on a GPU and the host: each with its formula and its source. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wizard.advise import cpu, offload
+from wizard.advise.advice import Choice, Memory, Offload
+from wizard.advise.devices import Device, devices
+from wizard.kernel.language import tr
+from wizard.model.facts import ModelFacts
+from wizard.probe.host import Host
+from wizard.texts.figure import Figure
+
+
+def figures(host: Host, facts: ModelFacts, choice: Choice, split: Offload) -> Iterator[Figure]:
+    """The figures of ``choice``, whose ``split`` it is; none if the model's layers or the GPU are unknown."""
+    device = next((each for each in devices(host) if {*choice.devices} & {*each.indices}), None)
+    known = cpu.on_cpu(choice.stack).offload
+    if facts.gguf_layers is None or device is None or known is None:
+        return
+    made = offload.placements(facts.gguf_layers)
+    alike = (split.gpu_layers, split.expert_layers)
+    copied = next((each.copied_bytes for each in made if (each.gpu_layers, each.expert_layers) == alike), 0)
+    header, source = tr("the list of tensors in the file's header"), known.source
+    layers = {"count": split.gpu_layers - 1, "layers": split.layers - 1, "experts": split.expert_layers}
+    formula = tr("{count} of {layers} layers and the output", **layers)
+    if split.expert_layers:
+        formula = tr("{layers} layers and the output, without the experts of the first {experts}", **layers)
+    yield Figure(tr("Weights on the GPU"), choice.memory.weights_bytes, "bytes", formula, header)
+    whole = cpu.kv_bytes_per_token(facts, choice.kv_cache_dtype) or 0
+    formula = f"⌈{whole:,} × {split.gpu_layers - 1} ÷ {split.layers - 1}⌉"
+    yield Figure(tr("KV cache per token on the GPU"), choice.memory.kv_bytes_per_token, "bytes", formula, header)
+    formula = f"{choice.memory.activation_bytes - copied:,} + {copied:,}"
+    why = tr("llama.cpp's buffers as on the CPU, and a copy of the largest tensor that stays in host memory")
+    yield Figure(tr("Activations on the GPU"), choice.memory.activation_bytes, "bytes", formula, why)
+    yield Figure(tr("CUDA context"), choice.memory.overhead_bytes, "bytes", f"{known.context_bytes:,}", source)
+    yield Figure(tr("Total on the GPU"), choice.memory.total_bytes, "bytes", _sum(choice.memory), tr("the rows above"))
+    formula = f"{device.free_bytes:,} − {known.margin_bytes:,}"
+    if choice.memory.budget_bytes != device.free_bytes - known.margin_bytes:
+        formula = f"min({formula}; {device.total_bytes:,} × --gpu-memory-utilization)"
+    yield Figure(tr("Usable memory on the GPU"), choice.memory.budget_bytes, "bytes", formula, _margin(device, source))
+    formula = _sum(split.host)
+    yield Figure(
+        tr("Total on the host"), split.host.total_bytes, "bytes", formula, tr("the same parts of the other layers")
+    )
+    if host.memory_available_bytes is not None:
+        formula = f"⌊{host.memory_available_bytes:,} × (1 − {cpu.RESERVE})⌋"
+        yield Figure(tr("Usable memory"), split.host.budget_bytes, "bytes", formula, tr("90% of free memory"))
+
+
+def _margin(device: Device, source: str) -> str:
+    return tr("free memory of the {gpu}, less llama.cpp's margin: {source}", gpu=device.name, source=source)
+
+
+def _sum(bill: Memory) -> str:
+    cache = f"{bill.kv_bytes_per_token:,} × {bill.kv_capacity_tokens:,}"
+    return f"{bill.weights_bytes:,} + {bill.activation_bytes:,} + {bill.overhead_bytes:,} + {cache}"
