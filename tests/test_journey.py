@@ -15,7 +15,6 @@ from tests.model.fake_hub import FakeHub, FakeRepo
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from wizard import journey
 from wizard.advise.advice import Constraints
-from wizard.catalog.models import cpu_models
 from wizard.kernel import proctable
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
@@ -34,13 +33,13 @@ def weights(tmp_path: Path) -> bytes:
 
 
 def test_where_the_hub_answers_a_real_small_model_comes_first(weights: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    default = cpu_models()[0]
-    repos = {default.repo: FakeRepo({default.file: weights}, {"cardData": {"license": "apache-2.0"}})}
+    default = journey.suggestions(CPU_HOST, ask=False)[0].ref  # this hub has its GGUF file in place of its weights
+    repos = {default: FakeRepo({"chat.gguf": weights}, {"cardData": {"license": "apache-2.0"}})}
     with FakeHub(repos) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         first, *others = journey.suggestions(CPU_HOST)
-    assert first.ref == default.ref
-    assert first.licence == "Apache-2.0"
+    assert first.ref == default
+    assert first.verdict is not None
     assert first.download_bytes
     assert first.usable
     assert "demo" in [other.ref for other in others]
@@ -50,10 +49,12 @@ def test_where_the_hub_answers_a_real_small_model_comes_first(weights: bytes, mo
 def test_without_a_hub_the_offline_demo_comes_first() -> None:
     first, *others = journey.suggestions(CPU_HOST, offline=True)
     assert (first.ref, first.usable, first.needs_network, first.download_bytes) == ("demo", True, False, 0)
-    assert [other.usable for other in others] == [False] * len(cpu_models())
-    assert {other.why_not for other in others} == {"the Hub is not contacted (--offline)"}
+    assert "First because the Hub is not contacted" in first.about
+    assert all(other.needs_network for other in others)
+    unknown = [other for other in others if other.verdict is None]
+    assert {(other.usable, other.why_not) for other in unknown} == {(False, "the Hub is not contacted (--offline)")}
     silent = journey.suggestions(CPU_HOST)  # the tests' hub is a port where nobody listens
-    assert {offer.why_not for offer in silent[1:]} == {"the Hugging Face Hub does not respond"}
+    assert "First because the Hugging Face Hub does not respond" in silent[0].about
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def data() -> list[str]:
         *(name for gpu in gpus.gpus().values() for name in gpu.names),
         *(stacks.facts(name).title for name in stacks.names()),
         *(each.label for each in FORMATS.values() if each.label not in field_marks.messages()),
-        *(model.ref for model in curated()),
+        *(text for model in curated().values() for text in (model.repo, model.gguf or "", *model.files)),
         "modelopt",
         *(checkpoint.ref for family in table.families for checkpoint in family.checkpoints),
         *(

@@ -79,6 +79,13 @@ def model(ref: str, *, offline: bool = False) -> ModelFacts:
     return find(ref, offline=offline)
 
 
+def with_gguf(facts: ModelFacts) -> ModelFacts:
+    """``facts`` with the GGUF files of the model, asked of the Hub (≤ 10 s), for a machine without GPUs."""
+    from wizard.model.source import with_gguf
+
+    return with_gguf(facts)
+
+
 def earlier_plan(workspace: Workspace, name: str) -> Plan | None:
     """The last plan of the server ``name``, if there is a readable one."""
     from wizard.plan.server_plan import earlier_plan
@@ -104,7 +111,7 @@ def earlier_model(workspace: Workspace, name: str) -> str | None:
 def suggestions(
     host: Host, workspace: Workspace | None = None, *, offline: bool = False, ask: bool = True
 ) -> list[Suggestion]:
-    """Models to offer on this machine, the recommended one first, including those on this disk.
+    """Models to offer on this machine, the recommended one first, those on this disk, then by size.
 
     If the Hub responds, the first is a real instruct model that fits; otherwise the offline demo. Missing information
     is requested from the Hub (≤ 10 s); without ``ask`` only this disk is read, and the rest is listed as if the Hub
@@ -112,7 +119,8 @@ def suggestions(
     """
     from wizard.plan.offers import suggestions as offer
 
-    return offer(host, workspace.models if workspace else None, offline=offline, ask=ask)
+    past = calibration(workspace) if workspace else None
+    return offer(host, workspace.models if workspace else None, offline=offline, ask=ask, past=past)
 
 
 def search(text: str, *, offline: bool = False) -> list[Suggestion]:

@@ -7,7 +7,8 @@ import pytest
 from tests.advise.worlds import LLAMA_8B, LLAMA_405B, facts_of, machine
 from tests.values import CPU_HOST
 from wizard.advise.advice import Constraints
-from wizard.advise.nearest import BITS, ROOM, family, nearest
+from wizard.advise.best import ROOM, estimates, room, weight_bytes
+from wizard.advise.nearest import family, nearest
 from wizard.advise.ranking import advise
 from wizard.catalog.models import curated
 from wizard.model.source import find
@@ -26,13 +27,12 @@ def test_the_models_fit_and_the_same_family_comes_first(where: str) -> None:
     host = machine(where)
     models = nearest(host, find("Qwen/Qwen3-32B", offline=True), curated())
     assert len(models) == 2
-    free = host.gpus[0].memory_free_bytes or 0
-    assert all(model.on == "gpu" and model.parameters * BITS["gpu"] / 8 <= ROOM * free for model in models)
+    assert all(weight_bytes(host, model) <= ROOM * room(host) for model in models)
     assert all(family(model.title) == "qwen" for model in models)
 
 
 def test_without_models_that_fit_there_are_none() -> None:
-    assert nearest(machine("1xA10"), facts_of(LLAMA_8B), ()) == ()
+    assert nearest(machine("1xA10"), facts_of(LLAMA_8B), {}) == ()
 
 
 @pytest.mark.parametrize("where", ["1xT4", "1xA10"])
@@ -46,8 +46,9 @@ def test_a_model_that_is_too_large_is_refused_with_two_that_are_served(where: st
         assert advise(host, find(str(ref), offline=True), Constraints()).feasible
 
 
-def test_on_a_cpu_gguf_files_are_named() -> None:
-    advice = advise(CPU_HOST, find("Qwen/Qwen3-8B", offline=True), Constraints())
+def test_without_a_gpu_models_are_named_that_answer_at_reading_pace() -> None:
+    advice = advise(CPU_HOST, facts_of(LLAMA_405B), Constraints())
     refs = [remedy.params["model"] for remedy in advice.rejections[0].remedies if remedy.code == "other-model"]
-    assert refs
-    assert all(str(ref).endswith(".gguf") and str(ref).startswith("Qwen/") for ref in refs[:1])
+    fast = {each.name for each in estimates(CPU_HOST, curated()) if each.fits and each.keeps_pace}
+    assert len(refs) == 2
+    assert set(refs) <= {curated()[name].repo for name in fast}

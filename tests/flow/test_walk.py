@@ -46,6 +46,7 @@ from wizard.kernel.errors import (
     WizardError,
 )
 from wizard.kernel.values import to_json
+from wizard.model.facts import GgufFile
 from wizard.plan.offers import Suggestion
 from wizard.plan.plan import Plan, Ports
 from wizard.probe.shorthand import host
@@ -199,6 +200,31 @@ def test_changed_answers_are_advised_and_planned_again() -> None:
     assert walk.asks == "review"
     plans = [(effect.name, effect.http_port) for effect in walk.done if isinstance(effect, effects.MakePlan)]
     assert plans == [(None, None), ("mine", 9000)]
+
+
+def test_models_that_a_misspelled_name_may_mean_come_first_in_the_next_question() -> None:
+    unknown = UsageError("TW-M01", "dmo is not a model", "")
+    walk = Walk(State({"model": "dmo"}), Inspect=unknown)(None)
+    assert walk.asks == "model"
+    assert isinstance(walk.following, Ask)
+    first, *others = walk.following.options
+    assert (first.ref, first.group) == ("demo", "meant")
+    assert [other.ref for other in others] == ["org/large"]
+    assert (walk.state.mistyped, walk.errors) == ("", [unknown])
+    other = Walk(State({"model": "dmo"}), Inspect=NetworkError("TW-M14", "the hub failed", ""))(None)
+    assert isinstance(other.following, Ask)
+    assert other.following.options == MODELS  # the name may be right
+
+
+def test_without_a_gpu_the_gguf_files_of_a_model_are_looked_for_unless_offline() -> None:
+    weights = replace(GGUF, ref="org/name", source="hub", location="org/name", weights=())
+    completed = replace(weights, gguf=(GgufFile("org/name-GGUF", "name-Q8_0.gguf", "Q8_0"),))
+    walk = Walk(State({"model": "org/name"}), Inspect=weights, FindGguf=completed)(None)
+    assert walk.asks == "advice"
+    assert walk.state.facts == completed
+    assert [effect.facts for effect in walk.done if isinstance(effect, effects.Advise)] == [completed]
+    for state, facts in ((State({"model": "org/name"}, offline=True), weights), (State({"model": "demo"}), GGUF)):
+        assert "FindGguf" not in Walk(state, Inspect=facts)(None).kinds()
 
 
 def test_the_nearest_remedy_is_taken() -> None:

@@ -1,6 +1,6 @@
 """A hub on the loopback interface: the endpoints that huggingface_hub 2.4 uses for facts and small downloads.
 
-``/api/models?search=``, ``/api/models/ID[/revision/REV]``
+``/api/models?search=`` and ``?filter=`` (models with every tag), ``/api/models/ID[/revision/REV]``
 and ``/ID/resolve/REV/FILE`` with HEAD, Range, ETag, X-Repo-Commit and, for files that
 the real hub keeps in LFS, a redirect with X-Linked-Size to another path; and the ways in which a hub can fail.
 """
@@ -125,7 +125,8 @@ class _Handler(BaseHTTPRequestHandler):
         models = [
             {"id": name, "tags": [], "gated": False, **repo.info}
             for name, repo in self.fake.repos.items()
-            if asked["search"][0].lower() in name.lower()
+            if asked.get("search", [""])[0].lower() in name.lower()
+            and set(asked.get("filter", [])) <= set(repo.info.get("tags", []))
         ]
         models.sort(key=lambda model: -model.get("downloads", 0))
         self.send(200, json.dumps(models[: int(asked["limit"][0])]).encode(), {"Content-Type": "application/json"})

@@ -22,6 +22,8 @@ from wizard.model.source import find
         ("https://huggingface.co/Qwen/Q-GGUF/resolve/main/q-q8_0.gguf?download=true", "Qwen/Q-GGUF:q-q8_0.gguf"),
         ("ollama run qwen3:4b", "qwen3:4b"),
         ("ollama run hf.co/Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("hf.co/bartowski/Q-GGUF:Q4_K_M", "bartowski/Q-GGUF:Q4_K_M"),
+        ("ollama run hf.co/bartowski/Q-GGUF:latest", "bartowski/Q-GGUF"),
         ("hf download Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
         ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
         ("./folder", "./folder"),
@@ -50,17 +52,20 @@ def test_a_well_known_name_is_found(typed: str, repo: str) -> None:
     assert named(reference(typed)) == repo
 
 
-@pytest.mark.parametrize("model", curated(), ids=lambda model: model.name)
-def test_every_model_is_found_by_its_name_and_title(model: object) -> None:
-    assert named(model.name) == named(model.title) == model.ref  # type: ignore[attr-defined]
+@pytest.mark.parametrize("name", curated())
+def test_every_model_is_found_by_its_name_and_title(name: str) -> None:
+    model = curated()[name]
+    assert named(name) == named(model.title) == model.repo
 
 
 def test_no_two_models_have_the_same_name() -> None:
-    keys = [key(model.title) for model in curated()]
+    keys = [key(model.title) for model in curated().values()]
     assert len(keys) == len(set(keys))
 
 
-@pytest.mark.parametrize(("typed", "near"), [("lama3.1:8b", "llama-3.1-8b"), ("qwen3:5b", "qwen3-4b"), ("dmo", "demo")])
+@pytest.mark.parametrize(
+    ("typed", "near"), [("lama3.1:8b", "llama-3.1-8b"), ("qwen3:5b", "qwen3.5-4b"), ("dmo", "demo")]
+)
 def test_a_misspelled_name_is_asked_about_and_not_taken(typed: str, near: str) -> None:
     assert near in similar(typed, ["demo"])
     with pytest.raises(UsageError) as caught:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -16,15 +15,17 @@ from tests.model.fake_hub import FakeHub, FakeRepo
 from tests.values import CPU_HOST
 from tests.worded import saying
 from wizard.advise.advice import Constraints
+from wizard.advise.best import READING_MS
 from wizard.advise.ranking import advise
+from wizard.advise.reasons import because
 from wizard.advise.verdict import Verdict
 from wizard.catalog import profiles
-from wizard.catalog.models import cpu_models, gpu_models
+from wizard.catalog.models import curated
 from wizard.catalog.recipes import recipe
 from wizard.kernel.errors import ModelError, NetworkError
 from wizard.model.facts import WeightFile
 from wizard.plan import offers as offers_module
-from wizard.plan.offers import Suggestion, details, search, suggestions, with_verdict
+from wizard.plan.offers import JUDGED, Suggestion, details, search, suggestions, with_verdict
 from wizard.probe.host import Host
 from wizard.probe.shorthand import host
 from wizard.texts.advise import verdict
@@ -44,65 +45,72 @@ def test_the_list_is_there_at_once_without_a_hub_and_leaves_open_what_only_it_kn
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         offers = suggestions(CPU_HOST, None, offline=False, ask=False)
         assert hub.requests == []
-    assert [suggestion.ref for suggestion in offers[: len(cpu_models())]] == [
-        cpu_model.ref for cpu_model in cpu_models()
-    ]
-    assert all(
-        suggestion.usable and suggestion.verdict is None and suggestion.parameters
-        for suggestion in offers[: len(cpu_models())]
-    )
-    demo = next(suggestion for suggestion in offers if suggestion.ref == "demo")
+    first, *others = offers
+    assert (first.usable, first.group, first.estimated and first.estimated.fits) == (True, "best", True)
+    assert all(offer.parameters and offer.date and offer.estimated for offer in offers if offer.ref != "demo")
+    demo = next(suggestion for suggestion in others if suggestion.ref == "demo")
     assert demo.verdict is not None
     assert demo.verdict.word == "fits"
 
 
-def test_on_a_gpu_its_models_have_their_verdicts_at_once_and_what_fits_comes_first() -> None:
-    offers = suggestions(host("1xA10"), None, offline=False, ask=False)
-    verdicts = [
-        suggestion.verdict.word if suggestion.verdict else None for suggestion in offers if suggestion.ref != "demo"
-    ]
-    assert verdicts == sorted(verdicts, key=["fits", None, "tight", "no"].index)
-    assert (offers[0].ref, offers[0].usable) == ("Qwen/Qwen2.5-7B-Instruct", True)
-    assert {gpu_model.ref for gpu_model in gpu_models()} <= {suggestion.ref for suggestion in offers}
+@pytest.mark.parametrize("where", ["1xT4", "1xA10", "1xH100", "8xH100"])
+def test_on_a_gpu_the_best_is_first_and_then_the_sizes_follow_one_by_one(where: str) -> None:
+    offers = suggestions(host(where), None, offline=False, ask=False)
+    assert offers[0].group == "best"
+    assert offers[0].ref != "demo"
+    groups = [offer.group for offer in offers[1:]]
+    assert groups == sorted(groups, key=list(dict.fromkeys(groups)).index)
+    assert {model.repo for model in curated().values()} <= {suggestion.ref for suggestion in offers}
     llama = next(suggestion for suggestion in offers if "Llama-3.1-8B" in suggestion.ref)
     assert llama.gated
+    for group in set(groups):
+        usable = [offer.usable for offer in offers if offer.group == group]
+        assert usable == sorted(usable, reverse=True)
 
 
-def test_what_fits_comes_first_then_recipes_and_what_is_not_known_then_the_rest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Whatever order a list has, and however usable: only the words of the verdicts and the kinds count."""
-    words: dict[str, str] = {"demo": "fits", "/m/here.gguf": "fits"}
-    for model, word in zip(gpu_models(), itertools.cycle(["tight", None, "fits"])):
-        if word:
-            words[model.ref] = word
+def test_a_larger_machine_is_offered_a_larger_or_newer_model() -> None:
+    """By the score: what two machines can serve, the larger one is not offered a worse model first."""
+    first = [suggestions(host(where), None, offline=False, ask=False)[0] for where in ("1xT4", "1xH100", "8xH100")]
+    scores = [offer.estimated.score for offer in first if offer.estimated]
+    assert len(scores) == 3
+    assert scores == sorted(scores)
 
-    def judged(_: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion:
-        assert offline  # nobody is to be asked
-        if suggestion.ref not in words:
-            raise ModelError("TW-M15", "not known here", "")
-        word = words[suggestion.ref]
-        return replace(suggestion, verdict=Verdict(word, None), needs_network=False)  # type: ignore[arg-type]
+
+def test_only_some_of_each_size_are_judged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+
+    def count(_: Host, suggestion: Suggestion, **_how: object) -> Suggestion:
+        judged.append(suggestion.ref)
+        return suggestion
+
+    monkeypatch.setattr(offers_module, "with_verdict", count)
+    monkeypatch.setattr("wizard.model.on_disk.stored_models", lambda folder: [])
+    suggestions(host("8xH100"), Path("/m"), offline=False, ask=False)
+    sizes = [model.size for model in curated().values() if model.repo in judged]
+    assert sorted(sizes) == ["large"] * JUDGED + ["medium"] * JUDGED + ["small"] * JUDGED
+
+
+def test_what_the_verdict_says_comes_before_what_the_size_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = suggestions(host("1xH100"), None, offline=False, ask=False)
+    best = plain[0]
+
+    def judged(_: Host, suggestion: Suggestion, **_how: object) -> Suggestion:
+        word = "tight" if suggestion.ref == best.ref else "fits"
+        return replace(suggestion, verdict=Verdict(word, None))  # type: ignore[arg-type]
 
     monkeypatch.setattr(offers_module, "with_verdict", judged)
-    monkeypatch.setattr("wizard.model.on_disk.stored_models", lambda folder: ["/m/here.gguf", "/m/damaged.gguf"])
-    offers = suggestions(host("1xA10"), Path("/m"), offline=False, ask=False)
-    first, second, *others = offers
-    assert (second.ref, second.title, second.place) == ("/m/here.gguf", "here.gguf", "here")
-    assert "/m/damaged.gguf" not in {suggestion.ref for suggestion in offers}
-    order = [words.get(suggestion.ref) for suggestion in (first, *others) if suggestion.ref != "demo"]
-    assert order == sorted(order, key=["fits", None, "tight"].index)
-    assert {*order} == {"fits", None, "tight"}
-    place = offers.index(next(suggestion for suggestion in offers if suggestion.ref == "demo"))
-    before = [words.get(suggestion.ref) for suggestion in offers[:place]]
-    after = [words.get(suggestion.ref) for suggestion in offers[place + 1 :]]
-    assert {*before} == {"fits", None}
-    assert {*after} == {"tight"}
+    offers = suggestions(host("1xH100"), None, offline=False, ask=False)
+    assert offers[0].ref != best.ref
+    slow = replace(offers[0], verdict=Verdict("fits", because("served", gpus=1, tpot_ms=READING_MS + 1)))
+    assert "slower than most people read" in details(slow)
+    assert "slower than most people read" not in details(offers[0])
 
 
-def test_without_a_gpu_models_that_need_one_are_not_in_the_list() -> None:
-    refs = {suggestion.ref for suggestion in suggestions(CPU_HOST, None, offline=True, ask=False)}
-    assert not refs & {gpu_model.ref for gpu_model in gpu_models()}
+def test_without_a_gpu_only_models_with_gguf_files_are_listed() -> None:
+    models = {model.repo: model for model in curated().values()}
+    refs = {suggestion.ref for suggestion in suggestions(CPU_HOST, None, offline=True, ask=False)} - {"demo"}
+    assert refs
+    assert all(models[ref].files for ref in refs)
 
 
 def test_without_a_hub_what_needs_it_comes_behind_what_does_not() -> None:
@@ -130,21 +138,21 @@ def test_a_served_copy_of_the_bundled_model_is_listed_once(tmp_path: Path) -> No
     folder.mkdir(parents=True)
     shutil.copy(profiles.find(recipe("demo").model), folder)
     offers = suggestions(CPU_HOST, tmp_path / "models", offline=True, ask=True)
-    assert [suggestion.ref for suggestion in offers if suggestion.verdict] == ["demo"]
+    assert [suggestion.ref for suggestion in offers if not suggestion.needs_network] == ["demo"]
 
 
 def test_the_hub_is_asked_about_what_is_not_known(weights: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    default = cpu_models()[0]
-    repos = {default.repo: FakeRepo({str(default.file): weights}, {"gated": "auto"})}
-    with FakeHub(repos) as hub:
+    before = suggestions(CPU_HOST, None, offline=False, ask=False)
+    default = next(offer.ref for offer in before if offer.verdict is None)
+    with FakeHub({default: FakeRepo({"chat.gguf": weights}, {"gated": "auto"})}) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        first, *others = suggestions(CPU_HOST, None, offline=False, ask=True)
-    assert first.ref == default.ref
-    assert first.verdict is not None
-    assert first.gated
-    missing = next(other for other in others if other.ref == cpu_models()[1].ref)
-    assert not missing.usable
-    assert missing.why_not
+        offers = suggestions(CPU_HOST, None, offline=False, ask=True)
+    known = next(offer for offer in offers if offer.ref == default)
+    assert known.verdict is not None
+    assert known.gated
+    missing = [offer for offer in offers if not offer.usable and offer.verdict is None]
+    assert missing
+    assert all(offer.why_not for offer in missing)
 
 
 def described(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
@@ -215,13 +223,16 @@ def test_a_damaged_recipe_and_what_needs_the_network_are_not_usable(monkeypatch:
     offered = {suggestion.ref: suggestion for suggestion in suggestions(CPU_HOST, None, offline=True, ask=True)}
     demo = offered.pop("demo")
     assert (demo.usable, demo.needs_network, demo.why_not) == (False, True, "demo is damaged")
-    assert {(other.usable, other.needs_network, other.why_not) for other in offered.values()} == {
+    fitting = [other for other in offered.values() if other.verdict is None]
+    assert {(other.usable, other.needs_network, other.why_not) for other in fitting} == {
         (False, True, "the Hub is not contacted (--offline)")
     }
     unanswered = suggestions(CPU_HOST, None, offline=False, ask=True)  # at this address there is no hub
-    assert {other.why_not for other in unanswered if other.ref != "demo"} == {"the Hugging Face Hub does not respond"}
+    silent = {other.why_not for other in unanswered if other.ref != "demo" and other.verdict is None}
+    assert silent == {"the Hugging Face Hub does not respond"}
     later = suggestions(CPU_HOST, None, offline=False, ask=False)
-    assert {(other.usable, other.needs_network) for other in later if other.ref != "demo"} == {(True, True)}
+    fitting = [other for other in later if other.ref != "demo" and other.verdict is None]
+    assert {(other.usable, other.needs_network) for other in fitting} == {(True, True)}
 
 
 def test_a_search_says_what_the_hub_says_and_a_verdict_comes_later(

@@ -44,6 +44,18 @@ def test_a_word_searches_the_hub_and_a_search_that_fails_leads_back_to_the_list(
     terminal.leaves()
 
 
+def test_a_misspelled_word_that_the_hub_does_not_know_is_asked_about(flow: Flow) -> None:
+    terminal = flow()
+    terminal.sees(MODEL)
+    terminal.types("dmo\r")
+    terminal.sees("The Hub has no text model whose name contains dmo.")
+    terminal.sees("Which one of these?")
+    terminal.sees("Did you mean")
+    terminal.types(ENTER)
+    terminal.sees("How should demo run on this machine?")
+    terminal.leaves()
+
+
 def test_a_recipe_is_offered_with_a_path_back(flow: Flow) -> None:
     terminal = flow(TERM="dumb")
     for answer in ("2\r", "1\r"):

@@ -16,10 +16,11 @@ from tests.worded import saying
 from wizard.advise.verdict import Verdict
 from wizard.kernel.errors import ModelError, NetworkError
 from wizard.model.on_disk import Entry
-from wizard.plan.offers import Suggestion
+from wizard.plan.offers import Suggestion, suggestions
+from wizard.probe.shorthand import host
 from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.model import ModelScreen
-from wizard.tui.views.model import ModelView, is_reference, matching, rows
+from wizard.tui.views.model import ModelView, contents, is_reference, matching, rows
 from wizard.tui.widgets.chrome import key_rows
 from wizard.tui.widgets.picker import Picker
 
@@ -37,6 +38,19 @@ async def test_the_recommended_model_is_on_top_with_the_cursor_on_it() -> None:
         assert "works offline" in shown(model)[1]
         assert "SmolLM2 [bold]1.7B[/] Instruct" in shown(model)[2]
         assert "not possible: access is gated" in shown(model)[3]
+
+
+def test_a_misspelled_name_has_rows_for_what_it_may_mean_and_groups_have_titles() -> None:
+    offers = tuple(suggestions(host("1xH100"), None, offline=False, ask=False))
+    listed, at = rows(ModelView(suggestions=offers, text="qwen3:8bb"))
+    first = listed[0]
+    assert isinstance(first, Suggestion)
+    assert (first.ref, first.group, at, listed[-1]) == ("Qwen/Qwen3-8B", "meant", 0, "qwen3:8bb")
+    whole = ModelView(suggestions=offers)
+    text = "\n".join(row.plain for row in contents(rows(whole)[0], whole))
+    titles = [text.index(title) for title in ("Best for this machine", "Medium: 8 to 40 B", "Small: less than 8 B")]
+    assert titles[0] == 0
+    assert text.count("Medium: 8 to 40 B") == 1
 
 
 async def test_typing_filters_and_the_arrows_move_in_the_list_meanwhile() -> None:

@@ -140,12 +140,14 @@ class Checkpoint:
             engine is built from them (``building``). ``assumed``: only a configuration was given, so no repository
             is judged.
         source: Source of the ID of a ``ready`` repository.
+        file: The only file of the repository that is fetched; None: all weights of it, or the one that was named.
     """
 
     ref: str
     bytes: int | None = None
     how: Literal["stored", "ready", "loading", "building", "assumed"] = "stored"
     source: str | None = None
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

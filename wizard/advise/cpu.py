@@ -24,6 +24,7 @@ from wizard.catalog import stacks
 from wizard.catalog.environments import Environment, environment_of
 from wizard.catalog.goals import DEFAULT_USERS
 from wizard.catalog.stack_facts import OnCpu
+from wizard.model import gguf_files
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
@@ -100,15 +101,23 @@ def longest_context(facts: ModelFacts, engine: OnCpu, *, users: int, server_byte
 def candidates(
     host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration = calibration.NOTHING
 ) -> tuple[list[Choice], list[Rejection]]:
-    """The single choice that the CPU has with each stack, or everything that prevents it."""
+    """The choice that the CPU has with each stack and file of the model, or everything that prevents it."""
     made = [
-        _candidates(host, facts, constraints, past, cpu_stack)
+        _candidates(host, version, constraints, past, cpu_stack)
         for cpu_stack in stacks.cpu_stacks()
         if constraints.stack in (None, cpu_stack)
+        for version in _versions(host, facts, constraints)
     ]
     return [choice for choices, _ in made for choice in choices], [
         rejection for _, rejections in made for rejection in rejections
     ]
+
+
+def _versions(host: Host, facts: ModelFacts, constraints: Constraints) -> list[ModelFacts]:
+    """``facts`` as each GGUF file that it can be served from; itself if there is none, or GPUs will serve it."""
+    if host.gpus and constraints.stack is None:
+        return [facts]
+    return [gguf_files.as_file(facts, file) for file in gguf_files.choices(facts)] or [facts]
 
 
 def _candidates(
@@ -244,8 +253,16 @@ def _fit(
         memory=needed,
         warnings=tuple(_warnings(facts, constraints, tokens, context)),
         reasons=tuple(_reasons(host, facts, env, users, context, needed)),
-        checkpoint=Checkpoint(facts.location, facts.weight_bytes),
+        checkpoint=_checkpoint(facts),
     )
+
+
+def _checkpoint(facts: ModelFacts) -> Checkpoint:
+    """The file of ``facts``; ``ready`` if it was chosen among several, and not named or stored here."""
+    file = facts.weights[0]
+    if facts.local or ":" in facts.ref or facts.source != "hub" or gguf_files.type_of(file.name) is None:
+        return Checkpoint(facts.location, facts.weight_bytes)
+    return Checkpoint(facts.location, file.bytes or facts.weight_bytes, "ready", file=file.name)
 
 
 def _too_large(
@@ -266,7 +283,7 @@ def _warnings(facts: ModelFacts, constraints: Constraints, tokens: int, context:
         notes.append(Note("context-cut", {"wanted": tokens, "context": context}))
     if constraints.max_gpus or constraints.gpu_memory_utilization:
         notes.append(Note("no-gpu-used"))
-    if facts.chat is None:
+    if facts.chat is None and (facts.local or "hub" not in facts.unknown):
         notes.append(NO_TEMPLATE)
     if facts.gated:
         notes.append(GATED)
@@ -275,9 +292,13 @@ def _warnings(facts: ModelFacts, constraints: Constraints, tokens: int, context:
 
 def _reasons(host: Host, facts: ModelFacts, env: Environment, users: int, context: int, bill: Memory) -> list[Note]:
     stored = (facts.quantization.detail if facts.quantization else None) or "GGUF"
+    fetched = _checkpoint(facts)
+    named = {"file": fetched.file, "ref": fetched.ref, "type": stored, "flag": f"--quantization {stored_format(facts)}"}
+    file = Note("gguf-file", {**named, "size_bytes": fetched.bytes})
     return [
         Note("cpu", {"cores": host.cpu.cores, "gpus": bool(host.gpus)}),
         Note("format", {"stored": stored, "parameters": facts.parameters}),
+        *([file] if fetched.file else []),
         Note("users", {"users": users, "context": context}),
         Note("memory", {"needed_bytes": bill.total_bytes, "allowed_bytes": bill.budget_bytes}),
         Note("release", {"why": because("in-wheel", version=env.triton)}),

@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from wizard.advise import best
 from wizard.advise.advice import Rejection
 from wizard.advise.reasons import do
 from wizard.catalog.models import CuratedModel, curated
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
-ROOM = 0.8
-"""Share of the free memory that the weights may take, so that there is room for the KV cache and the server."""
-BITS = {"gpu": 16.0, "cpu": 8.5}
-"""Bits per parameter of the catalogue's models: 16 on GPUs, and Q8_0 on the CPU (blocks of 32 with a 16-bit scale)."""
 CODES = ("memory", "context", "users", "no-gpu", "format", "shape", "architecture", "not-chat")
 """Codes of rejections that another model would not have."""
 
 
-def nearest(host: Host, facts: ModelFacts, models: Sequence[CuratedModel], most: int = 2) -> tuple[CuratedModel, ...]:
-    """At most ``most`` of ``models`` that fit ``host``: those of the same family first, then the nearest in size."""
-    place = "gpu" if host.gpus else "cpu"
-    free = [gpu.memory_free_bytes or gpu.memory_total_bytes or 0 for gpu in host.gpus]
-    room = ROOM * (max(free, default=0) if host.gpus else host.memory_available_bytes or 0)
-    size = facts.parameters or max((model.parameters for model in models), default=0)
+def nearest(
+    host: Host, facts: ModelFacts, models: Mapping[str, CuratedModel], most: int = 2
+) -> tuple[CuratedModel, ...]:
+    """At most ``most`` of ``models`` that fit ``host``: of the same family first, then the nearest size, the newest."""
+    size = facts.parameters or max((model.parameters for model in models.values()), default=0)
 
-    def key(model: CuratedModel) -> tuple[bool, int, str]:
-        return family(model.title) != family(facts.name), abs(model.parameters - size), model.name
+    def key(model: CuratedModel) -> tuple[bool, int, int, str]:
+        other = family(model.title) != family(facts.name)
+        return other, abs(model.parameters - size), -model.day.toordinal(), model.repo
 
-    fitting = [
-        model
-        for model in models
-        if model.on == place and model.parameters * BITS[place] / 8 <= room and facts.location != model.repo
-    ]
-    return tuple(sorted(fitting, key=key)[:most])
+    suitable = [models[each.name] for each in best.estimates(host, models) if each.fits and each.keeps_pace]
+    return tuple(sorted((model for model in suitable if model.repo != facts.location), key=key)[:most])
 
 
 def family(name: str) -> str:
@@ -49,5 +42,5 @@ def with_models(host: Host, facts: ModelFacts, rejections: Sequence[Rejection]) 
     first, *others = rejections
     if first.code not in CODES:
         return list(rejections)
-    named = tuple(do("other-model", model=model.ref) for model in nearest(host, facts, curated()))
+    named = tuple(do("other-model", model=model.repo) for model in nearest(host, facts, curated()))
     return [replace(first, remedies=(*first.remedies, *named)), *others]

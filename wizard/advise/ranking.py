@@ -24,9 +24,16 @@ NOTICED = 1.25
 """Ratio of two paces from which on they differ: more than the range of a good estimate (profiles/speed.toml)."""
 FEW = 2
 """Minimum number of concurrent users for a full solution if no number was given."""
+HEAVY = 2_000_000_000
+"""Parameters of a token from which on it counts how many bits they have: at 8 bits a memory that reads 31 GB/s (the one
+of ``[cpu.speed]``) takes 65 ms, and half as long at 4.
+"""
 LARGE = 20_000_000_000
 """Parameters from which on 8 and 4 bits are worth another checkpoint: they halve the bottleneck at little cost."""
-PRECISION = {"none": 0, "fp8": 1, "fp8_block": 1, "int8_sq": 2, "int8_wo": 2, "nvfp4": 3, "mxfp4": 3, "w4a8_awq": 4}
+PRECISION = {
+    **{"none": 0, "fp8": 1, "fp8_block": 1, "int8_sq": 2, "int8_wo": 2, "nvfp4": 3, "mxfp4": 3, "w4a8_awq": 4},
+    **{"gguf_q8_0": 2, "gguf_q6_k": 3, "gguf_q5_k_m": 4},
+}
 """How much of the model's quality a format keeps, best first; other 4-bit formats come last."""
 
 
@@ -77,6 +84,7 @@ def _candidates(
         return [], [Rejection(name, stored, tp, pp, other.code, other.reason, other.remedies) for name in names]
     choices, rejections = offload.candidates(host, facts, constraints, past)
     of_gguf = any(file.format == "gguf" for file in facts.weights)
+    of_gguf = of_gguf or bool(choices)  # a GGUF version of it
     if constraints.stack in stacks.cpu_stacks() or (constraints.stack is None and of_gguf and not host.gpus):
         return untried.with_notes(host, choices), rejections
     more, others = gpu.candidates(host, facts, constraints, past)
@@ -147,7 +155,8 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
 
     def chat(choice: Choice) -> tuple[Any, ...]:
         slow = service.misses(choice, constraints)
-        format_rank = -quality(choice) if large and _native(choice) else quality(choice)
+        fewest = _read_slowly(facts, choice) or (large and _native(choice))
+        format_rank = -quality(choice) if fewest else quality(choice)
         reading = round(tpot(choice), -1) if slow else 0
         need = (cramped(choice), gpu.wide(choice), slow, reading, _steps(choice), format_rank)
         return (*need, *last(choice))
@@ -188,6 +197,12 @@ def _gpus(choice: Choice) -> int:
 
 def _steps(choice: Choice) -> int:
     return stacks.facts(choice.stack).simplicity.steps
+
+
+def _read_slowly(facts: ModelFacts, choice: Choice) -> bool:
+    """Whether the CPU's pace is unknown, and reading the weights takes so long that fewer bits count more."""
+    used = facts.anatomy.active if facts.anatomy else facts.parameters or 0
+    return not choice.devices and choice.speed is None and used >= HEAVY
 
 
 def _native(choice: Choice) -> bool:

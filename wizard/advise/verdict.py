@@ -46,6 +46,9 @@ def verdict(host: Host, facts: ModelFacts, advice: Advice) -> Verdict:
 
 
 def _as_published(choice: Choice, facts: ModelFacts) -> bool:
+    """In the format of the named repository; on the CPU also as a GGUF file, for there is no other format."""
+    if not choice.devices:
+        return True
     own = facts.quantization.format if facts.quantization else None
     return choice.quantization in (None, "none", own) or facts.quantization is not None
 

@@ -119,7 +119,7 @@ def load(kind: type[T], path: Path) -> T:
     return value
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def _read(kind: Any, path: Path, changed: int) -> Any:
     """Cached reading: values are immutable, so a file is read only once per modification."""
     from wizard.kernel.values import from_data

@@ -109,12 +109,13 @@ def advise(arguments: argparse.Namespace) -> int:
     from wizard.flow.known import there
     from wizard.kernel.errors import InfeasibleError
 
-    if (arguments.cases is None) == (arguments.ref is None):
-        both, neither = tr("both a model and a cases file were given"), tr("neither a model nor a cases file was given")
+    if arguments.cases and arguments.ref:
         todo = tr("Pass one: `triton-wizard advise MODEL`, or --cases FILE.yaml.")
-        raise UsageError("TW-U08", both if arguments.ref else neither, todo)
+        raise UsageError("TW-U08", tr("both a model and a cases file were given"), todo)
     if arguments.cases:
         return _cases(arguments)
+    if arguments.ref is None:
+        return _models(arguments)
     state = walked(arguments, MakePlan)
     host, facts, advice = there(state.host), there(state.facts), there(state.advice)
     if arguments.json:
@@ -126,6 +127,20 @@ def advise(arguments: argparse.Namespace) -> int:
         why = figures(host, facts, advice.choices[0]) if arguments.explain and advice.choices else ()
         print(advice_text(advice, facts, top=arguments.top, figures=why, fit=fit(arguments)))
     return 0 if advice.feasible else InfeasibleError.exit_code
+
+
+def _models(arguments: argparse.Namespace) -> int:
+    """The well-known models for this machine, the most suitable first."""
+    from wizard.cli.walk import suggested
+    from wizard.plan.offer_list import shortened
+    from wizard.prompts.options import models_text
+
+    models = suggested(arguments)
+    if arguments.json:
+        print_json(models)
+    else:
+        print(models_text(models if arguments.top is None else shortened(models, arguments.top), fit(arguments)))
+    return 0
 
 
 def _cases(arguments: argparse.Namespace) -> int:

@@ -15,6 +15,8 @@ from wizard.kernel.errors import WizardError
 if TYPE_CHECKING:
     from wizard.plan.plan import Plan
 
+UNKNOWN = ("TW-M01", "TW-M11", "TW-M15")
+"""Error codes of a name that is no model ID, not on the Hub, or not on this disk while offline."""
 GATED = "TW-M12"
 """Error code of a model that is gated, or that the current token cannot access (`wizard.model.hub_errors`)."""
 
@@ -115,10 +117,15 @@ def suggested(state: State, outcome: Outcome) -> Move:
     """Offer the suggestions; a hidden question takes the first usable one."""
     if isinstance(outcome.value, WizardError):
         return failed(state, outcome.value)
+    from wizard.plan.offer_list import meant
+
     best = next((suggestion.ref for suggestion in outcome.value if suggestion.usable), None)
     if best is not None and hides(state, "model"):
         return model_chosen(state, Answer(best))
-    return ask(state, options=tuple(outcome.value))
+    similar = meant(state.mistyped, outcome.value) if state.mistyped else []
+    refs = {suggestion.ref for suggestion in similar}
+    rest = (suggestion for suggestion in outcome.value if suggestion.ref not in refs)
+    return ask(replace(state, mistyped=""), options=(*similar, *rest))
 
 
 def model_chosen(state: State, answer: Answer) -> Move:
@@ -143,7 +150,18 @@ def inspected(state: State, outcome: Outcome) -> Move:
         return _not_inspected(state, facts)
     if state.facts is None or state.facts.ref != facts.ref:  # the answer about an engine applies to its model only
         state = replace(state, offered=None)
-    return replace(passed(state, "model"), facts=facts, advice=None, choice=None), Do(effects.Recipe(facts.ref))
+    state = replace(passed(state, "model"), facts=facts, advice=None, choice=None)
+    cpu = state.host is not None and not state.host.gpus
+    if cpu and not state.offline and facts.source == "hub" and not any(file.format == "gguf" for file in facts.weights):
+        return state, Do(effects.FindGguf(facts))
+    return state, Do(effects.Recipe(facts.ref))
+
+
+def gguf_found(state: State, outcome: Outcome) -> Move:
+    """Continue with the GGUF files of the model, if there are any."""
+    if isinstance(outcome.value, WizardError):
+        return failed(state, outcome.value)
+    return replace(state, facts=outcome.value), Do(effects.Recipe(outcome.value.ref))
 
 
 def _not_inspected(state: State, error: WizardError) -> Move:
@@ -154,7 +172,8 @@ def _not_inspected(state: State, error: WizardError) -> Move:
         return ask(replace(state, at="token"), error)
     if "model" in state.workshop.pin:
         return state, Finished(error)
-    return replace(without(state, "model"), shown="model"), Do(effects.Suggest(there(state.host), state.offline), error)
+    again = replace(without(state, "model"), shown="model", mistyped=ref(state) if error.code in UNKNOWN else "")
+    return again, Do(effects.Suggest(there(state.host), state.offline), error)
 
 
 # -- advice ------------------------------------------------------------------------------------------------------------

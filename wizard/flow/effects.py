@@ -42,6 +42,13 @@ class Inspect:
 
 
 @dataclass(frozen=True, slots=True)
+class FindGguf:
+    """The GGUF files of the model ``facts``, which a machine without GPUs serves: `ModelFacts`."""
+
+    facts: ModelFacts
+
+
+@dataclass(frozen=True, slots=True)
 class Recipe:
     """The recipe ``ref``, or None."""
 
@@ -91,4 +98,4 @@ class Find:
     name: str
 
 
-Effect: TypeAlias = "Probe | Look | Suggest | Inspect | Recipe | Advise | MakePlan | RunPlan | Recall | Find"
+Effect: TypeAlias = "Probe | Look | Suggest | Inspect | FindGguf | Recipe | Advise | MakePlan | RunPlan | Recall | Find"

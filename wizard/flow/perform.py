@@ -109,6 +109,7 @@ PERFORMERS: Mapping[type, Callable[[JourneyPort, Workspace, Any], Any]] = {
     effects.Look: lambda journey, workspace, _: ready(journey, workspace),
     effects.Suggest: lambda journey, workspace, it: journey.suggestions(it.host, workspace, offline=it.offline),
     effects.Inspect: _inspect,
+    effects.FindGguf: lambda journey, _, it: journey.with_gguf(it.facts),
     effects.Recipe: _recipe,
     effects.Advise: lambda journey, workspace, it: journey.advise(
         it.host, it.facts, it.constraints, journey.calibration(workspace)

@@ -48,6 +48,8 @@ class JourneyPort(Protocol):
 
     def model(self, ref: str, *, offline: bool = False) -> ModelFacts: ...  # noqa: D102
 
+    def with_gguf(self, facts: ModelFacts) -> ModelFacts: ...  # noqa: D102
+
     def calibration(self, workspace: Workspace) -> Calibration: ...  # noqa: D102
 
     def advise(  # noqa: D102

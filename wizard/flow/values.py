@@ -79,6 +79,7 @@ class State:
     server: dict[str, Any] | None = None
     resumed: Plan | None = None
     left_out: tuple[str, ...] = ()
+    mistyped: str = ""
     endpoint: Endpoint | None = None
     conversation: Conversation | None = None
 

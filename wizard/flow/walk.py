@@ -81,6 +81,7 @@ OUTCOMES: Mapping[type, Callable[[State, Outcome], Move]] = {
     effects.Look: choosing.looked,
     effects.Suggest: choosing.suggested,
     effects.Inspect: choosing.inspected,
+    effects.FindGguf: choosing.gguf_found,
     effects.Recipe: choosing.settled,
     effects.Advise: choosing.advised,
     effects.MakePlan: serving.planned,

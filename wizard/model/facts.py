@@ -21,6 +21,23 @@ class WeightFile:
 
 
 @dataclass(frozen=True, slots=True)
+class GgufFile:
+    """A GGUF file that a model can be served from.
+
+    Attributes:
+        repo: Its repository on the Hub.
+        file: Its name there.
+        type: llama.cpp's name of its format: ``Q4_K_M``.
+        bytes: Its size; None if the Hub was not asked.
+    """
+
+    repo: str
+    file: str
+    type: str
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Quantization:
     """The quantization of the stored weights."""
 
@@ -88,6 +105,8 @@ class ModelFacts:
     gguf_layers: Layers | None = None
     """Bytes by layer, from a GGUF header; None without a complete one."""
     weights: tuple[WeightFile, ...] = ()
+    gguf: tuple[GgufFile, ...] = ()
+    """GGUF files of the model to choose among, in its repository or another one, if the Hub listed them."""
     quantization: Quantization | None = None
     revision: str | None = None
     licence: str | None = None

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from wizard.kernel.errors import ModelError, NetworkError, WizardError
 from wizard.kernel.language import tr
-from wizard.model import cache, chat_format, gguf, local, task, weights
+from wizard.model import cache, chat_format, gguf, gguf_files, local, task, weights
 from wizard.model.cache import endpoint
 from wizard.model.chat_format import ChatFormat
-from wizard.model.facts import ModelFacts, WeightFile
+from wizard.model.facts import GgufFile, ModelFacts, WeightFile
 from wizard.model.hub_errors import offline_error, silent, translated
 from wizard.model.refs import HubRef
 from wizard.model.safetensors import Tensor
@@ -150,6 +150,47 @@ def _hit(info: ModelInfo) -> Hit:
     )
 
 
+def gguf_of(repo: str) -> tuple[GgufFile, ...]:
+    """GGUF files to choose among of the model in ``repo``: of the catalog's repository, or the most downloaded one that
+    states ``repo`` as its origin; empty if there is none, or the Hub does not respond (≤ `DEADLINE`).
+    """
+    if _offline_variable():
+        return ()
+    try:
+        return _within(DEADLINE, lambda: _gguf_of(repo), None)
+    except WizardError:
+        return ()
+
+
+def _gguf_of(repo: str) -> tuple[GgufFile, ...]:
+    from huggingface_hub import HfApi
+
+    known = gguf_files.of_catalogue(repo)
+    names = [known[0].repo] if known else _quantized(repo)
+    api = HfApi(endpoint=endpoint())
+    for name in names:
+        info = api.model_info(name, files_metadata=True, timeout=REQUEST)
+        if files := gguf_files.listed(name, {str(file.rfilename): file.size for file in info.siblings or ()}):
+            return files
+    return ()
+
+
+def _quantized(repo: str) -> list[str]:
+    """The repositories with GGUF files whose model card states ``repo`` as their origin, the most downloaded first."""
+    from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
+
+    params: dict[str, Any] = {
+        "filter": [f"base_model:quantized:{repo}", "gguf"],
+        "sort": "downloads",
+        "limit": 3,
+    }
+    response = get_session().get(
+        f"{endpoint()}/api/models", params=params, headers=build_hf_headers(), timeout=REQUEST, follow_redirects=True
+    )
+    hf_raise_for_status(response)
+    return [name for item in response.json() if (name := label(item.get("id"), 200))]
+
+
 def has_token() -> bool:
     """Whether there is a token for the Hub: in the environment, or from an earlier ``hf auth login``."""
     from huggingface_hub import get_token
@@ -228,7 +269,8 @@ def _ask(ref: HubRef) -> ModelFacts:
     if task.PIPELINE in sizes and "config.json" not in sizes and not ref.file:
         return replace(facts, task="diffusion")
     if (file := _gguf_file(ref, sizes)) is not None:
-        return _gguf_facts(facts, ref, file, sizes[file], info)
+        facts = _gguf_facts(facts, ref, file, sizes[file], info)
+        return replace(facts, gguf=() if ref.file or ref.type else gguf_files.listed(ref.repo, sizes))
     return _safetensors_facts(facts, ref, sizes, info, api)
 
 
@@ -242,6 +284,10 @@ def _gguf_file(ref: HubRef, sizes: dict[str, int | None]) -> str | None:
         if ref.file not in sizes:
             raise _nothing(ref, tr("{repo} has no file {file}", repo=ref.repo, file=ref.file), sizes)
         return ref.file
+    if ref.type:
+        if (typed := gguf_files.of_type(sizes, ref.type)) is None:
+            raise _nothing(ref, tr("{repo} has no {type} file", repo=ref.repo, type=ref.type), sizes)
+        return typed
     if "config.json" in sizes and local.loaded_files(list(sizes)):
         return None
     files = [name for name in sizes if local.weight_format(name) == "gguf"]

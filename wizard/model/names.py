@@ -13,6 +13,7 @@ _PAGE = re.compile(r"/(?P<kind>tree|blob|resolve)/(?P<revision>[^/]+)(?:/(?P<fil
 _NOISE = re.compile(r"\b(?:instruct|latest|chat|it)\b|[^a-z0-9.]")
 """What names of one model differ in: separators, and words that say that it was trained for chat."""
 _MAIN = "main"
+_LATEST = ":latest"
 
 
 def reference(text: str) -> str:
@@ -21,7 +22,7 @@ def reference(text: str) -> str:
     inside = _ADDRESS.sub("", bare, count=1)
     if inside == bare:
         return bare
-    path = inside.split("?")[0].split("#")[0].rstrip("/")
+    path = inside.split("?")[0].split("#")[0].rstrip("/").removesuffix(_LATEST)
     if not (page := _PAGE.search(path)):
         return path
     revision = "" if page["revision"] == _MAIN else f"@{page['revision']}"
@@ -33,19 +34,19 @@ def key(name: str) -> str:
     return _NOISE.sub("", name.lower().replace("_", "-"))
 
 
-def _keys(model: CuratedModel) -> tuple[str, ...]:
-    return key(model.name), key(model.title), key(model.repo.partition("/")[2].removesuffix("-GGUF"))
+def _keys(name: str, model: CuratedModel) -> tuple[str, ...]:
+    return key(name), key(model.title), key(model.repo.partition("/")[2])
 
 
 def named(name: str) -> str | None:
-    """The reference of the catalogue's model with this name; None if it has none, or if it contains a ``/``."""
+    """The repository of the catalogue's model with this name; None if it has none, or if it contains a ``/``."""
     wanted = key(name)
     if "/" in name or not wanted:
         return None
-    return next((model.ref for model in curated() if wanted in _keys(model)), None)
+    return next((model.repo for known, model in curated().items() if wanted in _keys(known, model)), None)
 
 
 def similar(name: str, others: list[str]) -> list[str]:
     """At most three names of the catalogue or among ``others`` that ``name`` may be a misspelling of, nearest first."""
-    by_key = {key(other): other for other in (*others, *(model.name for model in curated()))}
+    by_key = {key(other): other for other in (*others, *curated())}
     return [by_key[each] for each in difflib.get_close_matches(key(name.rpartition("/")[2]), by_key, 3, 0.75)]

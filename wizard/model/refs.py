@@ -1,4 +1,4 @@
-"""References of models on the Hub: ``ORG/NAME``, ``ORG/NAME@REVISION``, ``ORG/NAME:FILE.gguf``."""
+"""References of models on the Hub: ``ORG/NAME``, ``ORG/NAME@REVISION``, ``ORG/NAME:FILE.gguf``, ``ORG/NAME:Q4_K_M``."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ FORMS = mark("Use a recipe (`triton-wizard recipes`), a folder or .gguf file (./
 _REF = re.compile(
     r"(?P<repo>[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95})"
     r"(?:@(?P<revision>[A-Za-z0-9][\w./-]{0,127}))?"
-    r"(?::(?P<file>[A-Za-z0-9][\w.+/ -]{0,191}\.gguf))?",
-    re.ASCII,
+    r"(?::(?:(?P<file>[A-Za-z0-9][\w.+/ -]{0,191}\.gguf)|(?P<type>(?:I?Q\d_\w{1,8}|[A-Z]{2,5}\d{1,2}|F\d{2}))))?",
+    re.ASCII | re.IGNORECASE,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class HubRef:
-    """A repository on the Hub, optionally with a revision, or a file of it."""
+    """A repository on the Hub, optionally with a revision, and a GGUF file of it or the type of one."""
 
     repo: str
     revision: str | None = None
     file: str | None = None
+    type: str | None = None
+    """llama.cpp's name: ``Q4_K_M``."""
 
     @property
     def name(self) -> str:
@@ -34,7 +36,8 @@ class HubRef:
 
     def __str__(self) -> str:
         at = f"@{self.revision}" if self.revision else ""
-        return f"{self.repo}{at}" + (f":{self.file}" if self.file else "")
+        named = self.file or self.type
+        return f"{self.repo}{at}" + (f":{named}" if named else "")
 
 
 def parse_ref(ref: str) -> HubRef:
@@ -47,4 +50,4 @@ def parse_ref(ref: str) -> HubRef:
     if match is None or ".." in ref or "--" in match["repo"] or match["repo"].endswith((".git", "-", ".")):
         text = tr("{ref!r} is not a recipe, a path or a model ID", ref=ref[:100])
         raise UsageError("TW-M01", text, tr(FORMS))
-    return HubRef(match["repo"], match["revision"], match["file"])
+    return HubRef(match["repo"], match["revision"], match["file"], match["type"].upper() if match["type"] else None)

@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wizard.catalog import profiles
+from wizard.catalog.models import curated
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.values import from_json
+from wizard.model import gguf_files
 from wizard.model.config import describe
-from wizard.model.facts import ModelFacts
+from wizard.model.facts import GgufFile, ModelFacts
 from wizard.model.refs import HubRef
 
 
@@ -19,10 +21,10 @@ class ShippedModel:
     """A file of ``profiles/configs``: the relevant fields of a repository's config.json."""
 
     repo: str
-    licence: str
-    gated: bool
     source: str
     config: dict[str, Any]
+    licence: str | None = None
+    gated: bool | None = None
 
 
 def shipped(ref: HubRef, why: str) -> ModelFacts | None:
@@ -35,6 +37,9 @@ def shipped(ref: HubRef, why: str) -> ModelFacts | None:
     Raises:
         UsageError: TW-D02 or TW-K01 if the file is damaged.
     """
+    files = gguf_files.of_catalogue(ref.repo)
+    if files and files[0].repo == ref.repo:
+        return _shipped_file(ref, files, why)
     try:
         path = profiles.find(f"configs/{ref.repo.replace('/', '--')}.json")
     except UsageError:
@@ -54,6 +59,17 @@ def shipped(ref: HubRef, why: str) -> ModelFacts | None:
     origin = tr("{why}; architecture and sizes are from the configuration bundled with the wizard", why=why)
     described = describe(replace(facts, unknown={"hub": origin}), shipped_model.config, str(path))
     return replace(described, weight_bytes=_bytes(described))
+
+
+def _shipped_file(ref: HubRef, files: tuple[GgufFile, ...], why: str) -> ModelFacts | None:
+    """The facts of a repository of GGUF files that the catalog names, or of one of them, from its model's config."""
+    model = next(model for model in curated().values() if model.gguf == ref.repo)
+    named = [file for file in files if ref.file in (None, file.file) and ref.type in (None, file.type)]
+    facts = shipped(HubRef(model.repo), why)
+    if facts is None or not named:
+        return None
+    facts = replace(gguf_files.as_file(facts, named[0]), ref=str(ref), name=ref.name, revision=ref.revision)
+    return replace(facts, gguf=() if ref.file or ref.type else files)
 
 
 def _bytes(facts: ModelFacts) -> int | None:

@@ -9,7 +9,7 @@ from wizard.catalog import profiles
 from wizard.catalog.recipes import recipes
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, tr
-from wizard.model import hub, local, names
+from wizard.model import gguf_files, hub, local, names
 from wizard.model.facts import ModelFacts
 from wizard.model.refs import FORMS, parse_ref
 
@@ -53,10 +53,19 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
 
 
 def _outside(ref: str, offline: bool) -> ModelFacts:
-    """Facts of a path or a model ID."""
+    """Facts of a path or a model ID; a type of GGUF file is one of the catalog's repository, if that has the files."""
     if (path := _as_path(ref)) is not None:
         return local.of_path(path, ref)
-    return hub.find(parse_ref(ref), offline=offline)
+    parsed = parse_ref(ref)
+    files = gguf_files.of_catalogue(parsed.repo) if parsed.type else ()
+    return hub.find(replace(parsed, repo=files[0].repo) if files else parsed, offline=offline)
+
+
+def with_gguf(facts: ModelFacts) -> ModelFacts:
+    """``facts`` with the GGUF files of the model that the Hub has, for a machine without GPUs (≤ 10 s)."""
+    if facts.source != "hub" or facts.gguf or "@" in facts.ref or any(file.format == "gguf" for file in facts.weights):
+        return facts
+    return replace(facts, gguf=hub.gguf_of(facts.location))
 
 
 def _as_path(ref: str) -> Path | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise.advice import Choice
+from wizard.advise.advice import Checkpoint, Choice
 from wizard.advise.checkpoint import METHODS, checkpoint
 from wizard.advise.formats import FORMATS
 from wizard.kernel.language import tr
-from wizard.model.facts import ModelFacts, Quantization
+from wizard.model import gguf_files
+from wizard.model.facts import GgufFile, ModelFacts, Quantization
 
 
 def checkpoint_of(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[str, ...]]:
@@ -20,6 +21,8 @@ def checkpoint_of(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[
     fetched = choice.checkpoint or checkpoint(facts, choice.stack, choice.quantization)
     if fetched is None or fetched.how != "ready":
         return facts, ()
+    if fetched.file is not None:
+        return _file(facts, fetched)
     scheme = FORMATS[choice.quantization or "none"]
     chosen = replace(
         facts,
@@ -37,5 +40,21 @@ def checkpoint_of(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[
             ref=fetched.ref,
             name=facts.name,
             title=scheme.title,
+        ),
+    )
+
+
+def _file(facts: ModelFacts, fetched: Checkpoint) -> tuple[ModelFacts, tuple[str, ...]]:
+    """``facts`` as a GGUF file; with a note if it is in another repository."""
+    kind = gguf_files.type_of(fetched.file or "") or ""
+    chosen = gguf_files.as_file(facts, GgufFile(fetched.ref, fetched.file or "", kind, fetched.bytes))
+    if fetched.ref == facts.location:
+        return chosen, ()
+    return chosen, (
+        tr(
+            "The served file is {file} of {ref}, a GGUF version of {name}.",
+            file=fetched.file,
+            ref=fetched.ref,
+            name=facts.name,
         ),
     )

@@ -5,10 +5,11 @@ Each comes with the facts known before a download, and whether it fits.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import ntr, tr
@@ -16,6 +17,8 @@ from wizard.kernel.text import one_line
 from wizard.kernel.units import count, size
 
 if TYPE_CHECKING:
+    from wizard.advise.best import Estimate
+    from wizard.advise.calibration import Calibration
     from wizard.advise.reasons import Reason
     from wizard.advise.verdict import Verdict
     from wizard.catalog.models import CuratedModel
@@ -24,8 +27,11 @@ if TYPE_CHECKING:
 
 _PARALLEL = 8
 """Number of models that the Hub is queried for at the same time."""
-_ORDER = ("fits", None, "tight", "no")
-"""Of verdicts; None: not known yet."""
+JUDGED = 3
+"""Models of each size whose fit is determined at once; of the others on request: each takes about 50 ms."""
+_ORDER = ("fits", "likely", "recipe", "tight", None, "no")
+"""Of verdicts. ``likely``: no verdict yet, but it fits by its size; None: it may not."""
+Group: TypeAlias = Literal["meant", "best", "here", "large", "medium", "small"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +48,27 @@ class Suggestion:
     """Whether it can be chosen."""
     why_not: Reason | str | None = None
     parameters: int | None = None
+    active: int | None = None
+    """Parameters that a token uses, if the model has experts."""
+    date: str | None = None
+    """Month of its release, or of its first mention: ``2026-04``."""
     gated: bool | None = None
     verdict: Verdict | None = None
     """Whether it fits this machine; None if unknown."""
+    estimated: Estimate | None = None
+    """Whether it suits this machine by its size alone; None if it is not in the catalog."""
     place: Literal["offered", "here", "hub"] = "offered"
     """Why it is in the list: it is well known, its weights are on this disk, or a search found it."""
+    group: Group | None = None
+    """The part of the list that it is in: its size, or why it is above all sizes."""
     downloads: int | None = None
     """Downloads from the Hub in the last 30 days, if a search reported them."""
 
 
-def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) -> list[Suggestion]:
-    """Models to offer on ``host``, the recommended one first.
+def suggestions(
+    host: Host, models: Path | None, *, offline: bool, ask: bool, past: Calibration | None = None
+) -> list[Suggestion]:
+    """Models to offer on ``host``: the recommended one, those on this disk, then all others by size.
 
     Args:
         host: The machine.
@@ -60,36 +76,14 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
         offline: Never access the Hub.
         ask: Whether to query the Hub for models without local facts (≤ 10 s); otherwise they are listed as if it
             responded.
+        past: What was measured on this machine.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
-    from wizard.catalog.models import curated
     from wizard.catalog.recipes import recipes
     from wizard.model import hub, on_disk
 
     online = not offline and (not ask or hub.reachable())
     silent = tr("the Hub is not contacted (--offline)") if offline else tr("the Hugging Face Hub does not respond")
-
-    def look(model: CuratedModel) -> Suggestion:
-        bare = Suggestion(
-            model.ref, model.title, tr(model.about), model.licence, parameters=model.parameters, gated=model.gated
-        )
-        try:
-            return with_verdict(host, bare, offline=True)
-        except WizardError:
-            if not online:
-                return replace(bare, usable=False, why_not=silent)
-        if not ask:
-            return bare
-        try:
-            return with_verdict(host, bare)
-        except WizardError as error:
-            return replace(bare, usable=False, why_not=error.what)
-
-    usable_models = [model for model in curated() if model.on == "cpu" or host.gpus]
-    usable_models.sort(key=lambda model: model.on != "gpu")  # with a GPU its own models first
-    with ThreadPoolExecutor(max_workers=_PARALLEL) as pool:
-        famous = list(pool.map(look, usable_models))
+    famous = _famous(host, past, silent, online=online, ask=ask)
     own = [recipe for recipe in recipes() if recipe.model_in_profiles]
     ready = [
         _local(
@@ -102,7 +96,92 @@ def suggestions(host: Host, models: Path | None, *, offline: bool, ask: bool) ->
     copies = {Path(recipe.model).name for recipe in own}  # serving one leaves a copy of it in the workspace
     refs = [] if models is None else on_disk.stored_models(models)
     mine = _here(host, [ref for ref in refs if Path(ref).name not in copies])
-    return _ordered(famous, ready, mine, online=online)
+    return _ordered(famous, ready, mine, online=online, silent=silent)
+
+
+def _famous(host: Host, past: Calibration | None, silent: str, *, online: bool, ask: bool) -> list[Suggestion]:
+    """The catalog's models, the most suitable first; those of each size that are likely to be chosen have verdicts."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from wizard.advise.best import estimates
+    from wizard.advise.calibration import NOTHING
+    from wizard.catalog.models import curated
+
+    models = curated()
+    ranked = estimates(host, models, past or NOTHING)
+    judged: Counter[str] = Counter()
+    chosen: set[str] = set()
+    for each in ranked:
+        if each.fits and judged[models[each.name].size] < JUDGED:
+            judged[models[each.name].size] += 1
+            chosen.add(each.name)
+
+    def look(estimate: Estimate) -> Suggestion:
+        bare = _bare(host, models[estimate.name], estimate, usable=online, silent=silent)
+        if estimate.name not in chosen:
+            return bare
+        try:
+            return with_verdict(host, bare, offline=True, past=past)
+        except WizardError:
+            if not online or not ask:
+                return bare
+        try:
+            return with_verdict(host, bare, past=past)
+        except WizardError as error:
+            return replace(bare, usable=False, why_not=error.what)
+
+    with ThreadPoolExecutor(max_workers=_PARALLEL) as pool:
+        looked = list(pool.map(look, ranked))
+    return sorted(looked, key=_key)  # stable: where verdict and pace do not decide, the estimates' order remains
+
+
+def _key(suggestion: Suggestion) -> tuple[bool, int, bool]:
+    """The order of the catalog's models; less is better."""
+    estimated = suggestion.estimated
+    likely = estimated is not None and estimated.fits
+    rank = _ORDER.index(suggestion.verdict.word if suggestion.verdict else "likely" if likely else None)
+    return not suggestion.usable, rank, _slow(suggestion)
+
+
+def _bare(host: Host, model: CuratedModel, estimate: Estimate, *, usable: bool, silent: str) -> Suggestion:
+    """A model as the catalog describes it; a verdict only if it cannot fit in any format."""
+    from wizard.advise.best import room
+    from wizard.advise.reasons import because
+    from wizard.advise.verdict import Verdict
+
+    least = model.parameters * LEAST_BITS // 8
+    too_large = because("weights-and-free", weights_bytes=least, free_bytes=room(host))
+    lacks = not estimate.fits and least > room(host)
+    return Suggestion(
+        model.repo,
+        model.title,
+        tr(model.about) if model.about else "",
+        model.licence,
+        usable=usable and not lacks,
+        why_not=too_large if lacks else None if usable else silent,
+        parameters=model.parameters,
+        active=model.active,
+        date=model.date[:7],
+        gated=model.gated,
+        verdict=Verdict("no", too_large) if lacks else None,
+        estimated=estimate,
+        group=model.size,
+    )
+
+
+LEAST_BITS = 4
+"""Bits per parameter of the smallest formats that are served."""
+
+
+def _slow(suggestion: Suggestion) -> bool:
+    """Whether it answers more slowly than people read: by its verdict, or else by its size."""
+    from wizard.advise.best import READING_MS
+
+    why = suggestion.verdict.why if suggestion.verdict else None
+    pace = why.params.get("tpot_ms") if why else None
+    if isinstance(pace, (int, float)):
+        return pace > READING_MS
+    return suggestion.estimated is not None and not suggestion.estimated.keeps_pace
 
 
 def _here(host: Host, refs: Iterable[str]) -> list[Suggestion]:
@@ -128,21 +207,29 @@ def _local(host: Host, suggestion: Suggestion, silent: str) -> Suggestion:
 
 
 def _ordered(
-    known: list[Suggestion], ready: list[Suggestion], mine: list[Suggestion], *, online: bool
+    known: list[Suggestion], ready: list[Suggestion], mine: list[Suggestion], *, online: bool, silent: str
 ) -> list[Suggestion]:
-    """Models that fit first, each kind in its own order, then recipes; local ones come after the first."""
+    """The best one, those on this disk, then each size, the one with the best model first; recipes are small ones.
 
-    def key(suggestion: Suggestion) -> tuple[bool, bool, int]:
-        rank = _ORDER.index(suggestion.verdict.word if suggestion.verdict else None)
-        return (
-            not suggestion.usable,
-            suggestion.needs_network and not online,
-            max(rank, _ORDER.index(None)) if suggestion in ready else rank,
-        )
+    ``known`` is in its order. If the first one is a recipe for want of the Hub, it says so.
+    """
 
+    def key(suggestion: Suggestion) -> tuple[bool, bool, int, bool]:
+        unusable, rank, slow = _key(suggestion)
+        least = _ORDER.index("recipe") if suggestion in recipes else 0
+        return unusable, suggestion.needs_network and not online, max(rank, least), slow
+
+    recipes = [replace(recipe, group="small") for recipe in ready]
     refs = {suggestion.ref for suggestion in (*known, *ready)}
-    others = sorted((suggestion for suggestion in mine if suggestion.ref not in refs), key=key)
-    first, *rest = sorted([*known, *ready], key=key)
+    here = sorted((suggestion for suggestion in mine if suggestion.ref not in refs), key=key)
+    first, *rest = sorted([*known, *recipes], key=key)
+    if first.usable:
+        why = "" if first in known else silent if not online else tr("no well-known model fits this machine")
+        about = tr("First because {why}. {about}", why=why, about=first.about) if why else first.about
+        first = replace(first, group="here" if why else "best", about=about)
+    sizes = list(dict.fromkeys(suggestion.group for suggestion in rest))
+    rest.sort(key=lambda suggestion: sizes.index(suggestion.group))
+    others = [replace(suggestion, group="here") for suggestion in here]
     return [first, *others, *rest] if first.usable else [*others, first, *rest]
 
 
@@ -168,25 +255,30 @@ def search(text: str, *, offline: bool) -> list[Suggestion]:
     ]
 
 
-def with_verdict(host: Host, suggestion: Suggestion, *, offline: bool = False) -> Suggestion:
+def with_verdict(
+    host: Host, suggestion: Suggestion, *, offline: bool = False, past: Calibration | None = None
+) -> Suggestion:
     """``suggestion`` completed from its files, with whether it fits ``host`` (may access the Hub, ≤ 10 s).
 
     Raises:
         WizardError: See `wizard.model.source.find`.
     """
     from wizard.advise.advice import Constraints
+    from wizard.advise.calibration import NOTHING
     from wizard.advise.ranking import advise
     from wizard.advise.verdict import verdict
     from wizard.model.source import find
 
     facts: ModelFacts = find(suggestion.ref, offline=offline)
-    advice = advise(host, facts, Constraints())
+    advice = advise(host, facts, Constraints(), past or NOTHING)
+    checkpoint = advice.choices[0].checkpoint if advice.feasible else None
+    chosen = checkpoint.bytes if checkpoint and checkpoint.file else None  # of several files, the plan fetches one
     return replace(
         suggestion,
         licence=suggestion.licence
         if (facts.licence or "").lower() in ("", (suggestion.licence or "").lower())
         else facts.licence,
-        download_bytes=0 if facts.local else _to_fetch(facts),
+        download_bytes=0 if facts.local else chosen or _to_fetch(facts),
         needs_network=not facts.local,
         usable=advice.feasible,
         why_not=None if advice.feasible else advice.rejections[0].reason,
@@ -212,6 +304,8 @@ def details(suggestion: Suggestion) -> list[str]:
     fetched = tr("no weights to download")
     if suggestion.download_bytes is None:
         fetched = tr("size unknown") if suggestion.place != "hub" else ""
+        if suggestion.estimated is not None:
+            fetched = tr("about {size} to download", size=size(suggestion.estimated.bytes))
     elif suggestion.download_bytes:
         fetched = tr("{size} to download", size=size(suggestion.download_bytes))
     where = tr("on this machine") if suggestion.place == "here" else ""
@@ -220,7 +314,8 @@ def details(suggestion: Suggestion) -> list[str]:
     elif suggestion.place == "offered":
         where = tr("works offline")
         if suggestion.needs_network:  # like everything that is downloaded
-            where = "" if suggestion.download_bytes else tr("needs a network connection")
+            known = suggestion.download_bytes or (suggestion.download_bytes is None and suggestion.estimated)
+            where = "" if known else tr("needs a network connection")
     popular = (
         ""
         if suggestion.downloads is None
@@ -234,12 +329,24 @@ def details(suggestion: Suggestion) -> list[str]:
     return [
         part
         for part in (
-            "" if suggestion.parameters is None else tr("{count} parameters", count=count(suggestion.parameters)),
+            _parameters(suggestion),
+            suggestion.date or "",
             fetched,
             one_line(suggestion.licence) if suggestion.licence else tr("license unknown"),
             tr("gated: accept its license on the Hub") if suggestion.gated else "",
             where,
+            tr("slower than most people read") if _slow(suggestion) else "",
             popular,
         )
         if part
     ]
+
+
+def _parameters(suggestion: Suggestion) -> str:
+    if suggestion.parameters is None:
+        return ""
+    if suggestion.active is None:
+        return tr("{count} parameters", count=count(suggestion.parameters))
+    return tr(
+        "{count} parameters, {active} active", count=count(suggestion.parameters), active=count(suggestion.active)
+    )

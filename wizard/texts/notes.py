@@ -278,6 +278,10 @@ NOTES: dict[str, Text] = {
         "identical machines can run the same setup."
     ),
     "busy": mark("Other processes use GPU memory: {holders}. The plan uses only free memory."),
+    "gguf-file": mark(
+        "The download is {file} of {ref}, {size} ({flag}). For another file, change that option, or name the model as "
+        "{ref}:{type}."
+    ),
     "checkpoint-assumed": _assumed,
     "checkpoint-ready": mark("The download is {ref}: this model in {format}, {size}."),
     "checkpoint-loading": mark(
@@ -471,8 +475,8 @@ REASONS: dict[str, Text] = {
     "equal": mark("It is equal in every comparison"),
     "not-tested": mark("Not tested with the real engine"),
     "pace-unknown": mark("Its speed is unknown"),
-    "pace-rough": mark("Its speed is only roughly known"),
     "gpu-idle": mark("It does not use the GPU"),
+    "pace-rough": mark("Its speed is only roughly known"),
     "less-room": lambda params, _: (tr("It has room for only {room}", room=room(params["users"], params["tokens"])),),
     "slower": lambda params, _: (tr("It is slower: {paces}", paces=_paces(params)),),
     "less-simple": mark("It is harder to set up than {stack}"),

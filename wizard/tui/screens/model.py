@@ -29,7 +29,7 @@ from wizard.texts import reasons
 from wizard.tui import background
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.views.model import ModelView, Row, content, is_path, is_word, name, rows, state
+from wizard.tui.views.model import ModelView, Row, contents, is_path, is_word, name, rows, state
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
 
@@ -223,7 +223,7 @@ class ModelScreen(StageScreen[ModelFacts]):
         if self.view.judging is not None:
             self.view = replace(self.view, judging=None)
         known = not isinstance(row, Suggestion) or row.verdict is not None or row.ref in self.view.unjudged
-        if isinstance(row, Suggestion) and row.place == "hub" and not known:
+        if isinstance(row, Suggestion) and row.place != "here" and row.usable and not (known or self.view.looking):
             self._judge(row)
 
     def action_move(self, by: int) -> None:
@@ -327,7 +327,7 @@ class ModelScreen(StageScreen[ModelFacts]):
         names = [name(row) for row in self._rows]
         if self._chosen in names:
             at = names.index(self._chosen or "")
-        self.query_one(Picker).show([content(row, view) for row in self._rows], at)
+        self.query_one(Picker).show(contents(self._rows, view), at)
         self._point()
         self.call_after_refresh(self.refresh_bindings)  # there may be more pages now, or fewer
 

@@ -13,6 +13,7 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
 from wizard.model.on_disk import Entry
+from wizard.plan.offer_list import headers, meant
 from wizard.plan.offers import Suggestion, details
 from wizard.texts import reasons
 from wizard.texts.advise import verdict as words
@@ -88,9 +89,10 @@ def is_word(text: str) -> bool:
 def rows(view: ModelView) -> tuple[list[Row], int | None]:
     """The rows of the list, and the initial cursor."""
     typed = view.text.strip()
-    offered = matching(view.suggestions or (), view.text)
+    known = view.suggestions or ()
+    offered = matching(known, view.text) or (meant(typed, known) if typed and not is_path(typed) else [])
     refs = {suggestion.ref for suggestion in offered}
-    offered_rows: list[Row] = [*offered]
+    offered_rows: list[Row] = [view.judged.get(suggestion.ref, suggestion) for suggestion in offered]
     if view.searched == typed:
         offered_rows += [
             view.judged.get(suggestion.ref, suggestion) for suggestion in view.matches if suggestion.ref not in refs
@@ -136,6 +138,18 @@ def _outcome(view: ModelView) -> str:
     if view.looking:
         return tr("◌ Getting more information about these models from the Hub …")
     return "" if rows(view)[0] else tr("No suggestions; type a model ID, a folder or a .gguf file.")
+
+
+def contents(rows: Sequence[Row], view: ModelView) -> list[Content]:
+    """The rows of the list; the first one of a group has its title above it."""
+    offers = [row for row in rows if isinstance(row, Suggestion)]
+    titles = dict(zip(map(name, offers), headers(offers), strict=True))
+    return [
+        Content.assemble((title, "bold $secondary"), "\n", content(row, view))
+        if (title := titles.get(name(row), ""))
+        else content(row, view)
+        for row in rows
+    ]
 
 
 def content(row: Row, view: ModelView) -> Content:

@@ -141,13 +141,18 @@ def listed(
 def _serve(view: WelcomeView) -> Row:
     offer = best(view)
     if offer is not None:
+        from wizard.plan.offer_list import why_first  # not loaded before there are suggestions
+
         facts = [
             tr("{size} to download", size=size(offer.download_bytes))
             if offer.download_bytes
             else tr("the model is on this machine")
             if offer.download_bytes == 0
+            else tr("about {size} to download", size=size(offer.estimated.bytes))
+            if offer.estimated
             else tr("size unknown"),
             one_line(offer.licence) if offer.licence else tr("license unknown"),
+            *filter(None, (one_line(why_first(offer)),)),
         ]
         title = tr("Serve {model}", model=one_line(offer.title))
         return Row("serve", title, " · ".join(facts), recommended=True)

@@ -1,0 +1,107 @@
+"""Which well-known models suit a machine best, from their sizes and dates alone: for a list of many. Pure.
+
+A model is first judged by whether its weights fit and it answers at reading pace, then by size and age together; the
+full recommendation (`wizard.advise.ranking`) takes fifty times as long, so it only judges what is shown.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import log2
+
+from wizard.advise.calibration import NOTHING, Calibration
+from wizard.advise.cpu import on_cpu
+from wizard.catalog import gguf_types, stacks
+from wizard.catalog.goals import goal
+from wizard.catalog.models import CuratedModel
+from wizard.catalog.stack_facts import CpuSpeed
+from wizard.model.gguf_files import type_of
+from wizard.probe.host import Host
+
+READING_MS = 60_000 / (238 * 4 / 3)
+"""Milliseconds per token at which adults read: 238 words a minute (Brysbaert 2019, doi 10.1016/j.jml.2019.104047), of
+four thirds of a token each.
+"""
+PATIENCE_MS = goal("documents").ttft_ms or 10_000
+"""To the first token: ten seconds keep the attention (profiles/goals.toml)."""
+DOUBLING_DAYS = 3.5 * 365.25 / 12
+"""Days after which half the parameters give equal results: "Densing law of LLMs" (doi 10.1038/s42256-025-01137-0)."""
+ROOM = 0.8
+"""Share of the free memory that the weights may take, so that there is room for the KV cache and the server."""
+ASSUMED_BANDWIDTH = 31e9
+"""Bytes per second that a processor reads if it was not measured: that of the machine of ``[cpu.speed]``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """How a model suits a machine.
+
+    Attributes:
+        name: Its name in the catalog.
+        fits: Whether its weights fit as published, or on the CPU as the smallest GGUF file that is known.
+        keeps_pace: Whether it begins within `PATIENCE_MS` and writes at least as fast as people read; GPUs that hold
+            a model are not judged here.
+        score: Doublings of its parameters, and of the density of its time.
+        bytes: Size of those weights.
+    """
+
+    name: str
+    fits: bool
+    keeps_pace: bool
+    score: float
+    bytes: int
+
+
+def estimates(host: Host, models: Mapping[str, CuratedModel], past: Calibration = NOTHING) -> list[Estimate]:
+    """The ``models`` that ``host`` can serve in principle, the most suitable first."""
+    engine = on_cpu(stacks.cpu_stacks()[0]).speed
+    ranked = [
+        Estimate(
+            name,
+            weight_bytes(host, model) <= ROOM * room(host),
+            bool(host.gpus) or engine is None or _keeps_pace(host, model, past, engine),
+            score(model),
+            weight_bytes(host, model),
+        )
+        for name, model in models.items()
+        if host.gpus or model.gguf
+    ]
+    return sorted(ranked, key=lambda each: (not each.fits, not each.keeps_pace, -each.score, each.name))
+
+
+def score(model: CuratedModel) -> float:
+    """Doublings of the parameters, and of what a parameter is worth on the model's `date`."""
+    return log2(model.parameters) + model.day.toordinal() / DOUBLING_DAYS
+
+
+def bits(host: Host, model: CuratedModel) -> float:
+    """Bits per parameter as ``host`` loads it: as published, or the known GGUF file with the fewest bits."""
+    if host.gpus:
+        return model.bits
+    known = gguf_types.bits()
+    return min((known[kind] for file in model.files if (kind := type_of(file)) in known), default=model.bits)
+
+
+def weight_bytes(host: Host, model: CuratedModel) -> int:
+    """Size of the weights with these bits."""
+    return round(model.parameters * bits(host, model) / 8)
+
+
+def room(host: Host) -> int:
+    """Free bytes of all GPUs of one kind, of the kind that has the most; without GPUs of the machine."""
+    kinds: dict[str, int] = defaultdict(int)
+    for gpu in host.gpus:
+        kinds[gpu.name] += gpu.memory_free_bytes or gpu.memory_total_bytes or 0
+    return max(kinds.values(), default=0) if host.gpus else host.memory_available_bytes or 0
+
+
+def _keeps_pace(host: Host, model: CuratedModel, past: Calibration, engine: CpuSpeed) -> bool:
+    """By the bytes and weights of one token and of a prompt: `wizard.advise.cpu_speed` without caches and layers."""
+    rates = past.rates_of(host)
+    used = model.active or model.parameters
+    reading = used * bits(host, model) / 8 / (rates.bandwidth if rates else ASSUMED_BANDWIDTH)
+    token = reading + used / (engine.decode_weights * host.cpu.cores)
+    prompt = goal("chat").isl * used / (engine.prefill_weights * host.cpu.cores)
+    return token * 1e3 <= READING_MS and prompt * 1e3 <= PATIENCE_MS

@@ -1,0 +1,97 @@
+"""The GGUF files of a model, in its own repository or another one, and the facts of each. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields, replace
+
+from wizard.catalog import gguf_types
+from wizard.catalog.models import curated
+from wizard.model.anatomy import Parts
+from wizard.model.facts import GgufFile, ModelFacts, Quantization, WeightFile
+
+_PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$|(?:^|[-_./])(?:mmproj|imatrix|mtp)[-_.]", re.IGNORECASE)
+"""Names of files that are not a model: parts of a split one, projectors, importance matrices, draft layers."""
+_TYPE = re.compile(r"(?<![a-z0-9])(i?q\d_[a-z0-9_]+|mxfp4|nvfp4|bf16|f16|f32)\.gguf$", re.IGNORECASE)
+
+
+def type_of(name: str) -> str | None:
+    """The file type that the name of a GGUF file ends in: ``Q4_K_M``; None if it does not state one."""
+    match = _TYPE.search(name)
+    return match[1].upper() if match else None
+
+
+def whole(names: Mapping[str, int | None]) -> list[str]:
+    """The files among ``names`` that are a whole model."""
+    return sorted(name for name in names if name.lower().endswith(".gguf") and not _PART.search(name))
+
+
+def listed(repo: str, sizes: Mapping[str, int | None]) -> tuple[GgufFile, ...]:
+    """The files to choose among in ``repo``: one per type, the most precise first.
+
+    Args:
+        repo: The repository.
+        sizes: Its files, and their bytes.
+    """
+    by_type: dict[str, str] = {}
+    for name in sorted(whole(sizes), key=len):
+        if kind := type_of(name):
+            by_type.setdefault(kind, name)
+    return tuple(
+        GgufFile(repo, by_type[kind], kind, sizes[by_type[kind]]) for kind in gguf_types.bits() if kind in by_type
+    )
+
+
+def of_catalogue(repo: str) -> tuple[GgufFile, ...]:
+    """The GGUF files that the catalogue names for the model whose weights or GGUF files are in ``repo``."""
+    folded = repo.casefold()
+    for model in curated().values():
+        if model.gguf and folded in (model.repo.casefold(), model.gguf.casefold()):
+            return listed(model.gguf, dict.fromkeys(model.files))
+    return ()
+
+
+def of_type(names: Mapping[str, int | None], kind: str) -> str | None:
+    """The shortest of ``names`` with a whole model of the type ``kind``."""
+    return min((name for name in whole(names) if type_of(name) == kind.upper()), key=len, default=None)
+
+
+def choices(facts: ModelFacts) -> tuple[GgufFile, ...]:
+    """The GGUF files that ``facts`` can be served from; empty if its own files were named, or none are known."""
+    own = any(file.format == "gguf" for file in facts.weights)
+    if (own and facts.local) or facts.source != "hub" or ":" in facts.ref:
+        return ()
+    return facts.gguf if own or facts.gguf or "@" in facts.ref else of_catalogue(facts.location)
+
+
+def as_file(facts: ModelFacts, file: GgufFile) -> ModelFacts:
+    """``facts`` of the same model in ``file``; sizes that are not known are estimated by the bits of its type."""
+    if (file.repo, file.file) in ((facts.location, each.name) for each in facts.weights):
+        return facts  # from its own header
+    known = gguf_types.bits().get(file.type)
+    size = file.bytes or (round(facts.parameters * known / 8) if facts.parameters and known else None)
+    bits = round(size * 8 / facts.parameters, 2) if size and facts.parameters else None
+    other = file.repo != facts.location
+    return replace(
+        facts,
+        location=file.repo,
+        dtype=file.type,
+        weight_bytes=size,
+        weights=(WeightFile(file.file, size, "gguf"),),
+        stored=_stored(facts, size),
+        quantization=Quantization("gguf", bits, file.type, format=f"gguf_{file.type.lower()}"),
+        revision=None if other else facts.revision,
+        gated=None if other else facts.gated,
+        needs_remote_code=False,
+        local=False,
+        gguf=(),
+    )
+
+
+def _stored(facts: ModelFacts, size: int | None) -> Parts | None:
+    """Bytes per part if all parts had the same bits."""
+    parts = facts.anatomy.parts if facts.anatomy else None
+    if parts is None or size is None:
+        return None
+    return Parts(**{each.name: round(getattr(parts, each.name) * size / parts.total) for each in fields(Parts)})
