@@ -204,7 +204,7 @@ def likeness(known: Fit, anatomy: Anatomy, device: Device, setup: Setup) -> Lite
     if any(group.state_bytes or group.index_bytes or group.tokens_per_row for group in anatomy.attention):
         return "far"  # too few such models were measured
     linked = device.link == "nvlink" or setup.tp == 1
-    if device.rates is None or not device.rates.known or setup.pp > 1 or not linked:
+    if device.rates is None or not device.rates.known or setup.pp > 1 or not linked or not known.fitted:
         return "far"
     generation = f"{device.compute_capability[0]}.{device.compute_capability[1]}"
     dense = not anatomy.experts and setup.quantization in FITTED_FORMATS
