@@ -72,6 +72,8 @@ class Offload(Journey):
             loaded = re.findall(r"offloaded (\d+)/(\d+) layers to GPU", log)
             wanted = (str(offload["gpu_layers"]), str(offload["layers"]))
             self.check(f"{name}: llama.cpp's own count", loaded[-1:] == [wanted], loaded)
+            sizes = re.findall(r"CUDA\d+ +(\w+) buffer size += +([\d.]+) MiB", log)
+            self.note(f"{name}: buffers in llama.cpp's log, MiB", ", ".join(f"{kind} {size}" for kind, size in sizes))
             self._compare(name, choice, before)
             self._pace(name, choice)
         finally:

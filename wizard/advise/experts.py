@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise.advice import Constraints
+from wizard.advise.advice import Choice, Constraints
 from wizard.advise.devices import Device
 from wizard.advise.reasons import Note, Obstacle, because, without
 from wizard.advise.release import Resolved
@@ -20,7 +20,7 @@ def divided(
 ) -> Setup:
     """``setup`` with whole experts on each rank if the user asks for it, or if experts cannot be split otherwise.
 
-    It is not chosen for speed: no estimate was fitted to it.
+    No estimate was fitted to it, so it is the last resort (`as_needed`).
     """
     if constraints.expert_parallel:
         return replace(setup, expert_parallel=True)
@@ -44,6 +44,12 @@ def too_old(setup: Setup, engine: str) -> Obstacle | None:
         return None
     why = because("experts-release", stack=setup.stack, since=since, engine=engine)
     return Obstacle("experts", why, (without("expert_parallel"),))
+
+
+def as_needed(choices: list[Choice], constraints: Constraints) -> list[Choice]:
+    """``choices`` without those with whole experts, unless nothing else fits or the user's own split needs them."""
+    parts = [choice for choice in choices if not choice.expert_parallel]
+    return parts if parts and constraints.tp is None else choices
 
 
 def note(experts: int, setup: Setup, constraints: Constraints) -> Note:

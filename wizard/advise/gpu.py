@@ -78,7 +78,7 @@ def candidates(
                 rejection = Rejection(*key[:2], setup.tp, setup.pp, why.code, why.reason, why.remedies)
                 if key not in rejected or why.code in SIZES:  # the widest split came nearest
                     rejected[key] = rejection
-    return _worthwhile(choices, constraints), list(rejected.values())
+    return experts.as_needed(_worthwhile(choices, constraints), constraints), list(rejected.values())
 
 
 def _replicated(

@@ -153,8 +153,7 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
         slow = service.misses(choice, constraints)
         fewest = _read_slowly(facts, choice) or (large and _native(choice))
         format_rank = -quality(choice) if fewest else quality(choice)
-        reading = round(tpot(choice), -1) if slow else 0
-        need = (cramped(choice), gpu.wide(choice), slow, reading, _steps(choice), format_rank)
+        need = (cramped(choice), gpu.wide(choice), slow, _pace(choice) if slow else 0, _steps(choice), format_rank)
         return (*need, *last(choice))
 
     def throughput(choice: Choice) -> tuple[Any, ...]:

@@ -20,6 +20,10 @@ from wizard.probe.host import Host
 
 FELT_MS = 10.0
 """Milliseconds per token (100 tokens/s) below which more GPUs are not felt: an answer of a page takes five seconds."""
+LATE = 1.3
+"""Ratio to the goal's time to the first token from which on a setup is late: with several users the median error of the
+estimate is 30% (docs/advice.md).
+"""
 
 
 def wanted(constraints: Constraints) -> Goal:
@@ -135,7 +139,7 @@ def misses(choice: Choice, constraints: Constraints) -> bool:
     if choice.speed is None or choice.speed.tpot_ms is None:
         return False
     ttft, tpot = paces(choice.speed, constraints)
-    late = want.ttft_ms is not None and (ttft is None or ttft > want.ttft_ms)
+    late = want.ttft_ms is not None and (ttft is None or ttft > LATE * want.ttft_ms)
     return late or (want.tpot_ms is not None and tpot is not None and tpot > want.tpot_ms)
 
 
