@@ -159,7 +159,7 @@ async def _gpu_machine(app: StillApp, frames: list[tuple[str, float]]) -> None:
         await to_machine(pilot)
         take()
         await to_model(pilot)
-        await pilot.press("down", "down", "down")
+        await pilot.press("down", "down")  # to the first models of which the configuration is known offline
         await pilot.pause()
         take()
         await pilot.press("enter")

@@ -94,7 +94,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     _files(workspace)
     monkeypatch.setattr(live_readings, "readings", _one_reading)
     look = journey.statuses
-    ready = Status("ready", "ready", replace(DEAD, name="ready"), "", CHOICE.memory, CHOICE.memory)
+    ready = Status("ready", "ready", replace(DEAD, name="ready"), "", "", CHOICE.memory, CHOICE.memory)
     monkeypatch.setattr(journey, "statuses", lambda workspace: [*look(workspace), ready])
     content = b"data: " + json.dumps({"choices": [ANSWER]}).encode() + b"\n\n"
     with serving(FakeOpenAI(body=ROLE + content + event({"content": "!"}) + STOP + DONE)) as fake:

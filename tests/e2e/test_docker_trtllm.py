@@ -169,7 +169,7 @@ async def test_a_whole_journey(address: str, facts: ModelFacts, tmp_path: Path) 
     assert set(outcomes(recorded).values()) == {"done"}
     text = output_text(recorded)
     assert "Pull" not in text
-    assert "trtllm-build: all 7 flags are supported" in text
+    assert "trtllm-build: all 8 flags are supported" in text
     assert "FakeQuantize: int4_awq of LlamaForCausalLM" in text
     endpoint = recorded[-1].endpoint
 

@@ -143,6 +143,9 @@ class FakeJourney:
             raise ModelError("TW-M01", f"{ref!r} is not a recipe, a path or a model ID", "Check its name.")
         return replace(GGUF, ref=ref, name=ref, gated=ref == "org/gated", licence="Apache-2.0", questions=QUESTIONS)
 
+    def with_gguf(self, facts: ModelFacts) -> ModelFacts:
+        return facts
+
     def calibration(self, workspace: Workspace) -> Calibration:
         return self.past
 

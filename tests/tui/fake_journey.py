@@ -177,6 +177,9 @@ class FakeJourney:
             raise ModelError("TW-M12", f"{ref} is gated", "Accept its licence, then log in.")
         return replace(self.facts, ref=ref)
 
+    def with_gguf(self, facts: ModelFacts) -> ModelFacts:
+        return facts
+
     def calibration(self, workspace: Workspace) -> Calibration:
         return self.past
 

@@ -43,7 +43,6 @@ async def test_plot_points_and_load_are_visible(size: tuple[int, int]) -> None:
         assert picker.option_count == len(window._front.points)  # type: ignore[union-attr]
         assert picker.region.height >= 3
         assert window.region.contains_region(picker.region)
-        assert "SGLang" in text
 
 
 async def test_a_chosen_point_becomes_the_constraints() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -14,14 +14,13 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import OptionList, Static
 
-from wizard.advise import comparison, engines, pareto, refusals
-from wizard.advise.advice import Advice, Choice, Constraints, Rejection
+from wizard.advise import engines, pareto, refusals
+from wizard.advise.advice import Advice, Choice, Constraints
 from wizard.advise.pareto import Front
 from wizard.advise.reasons import Setting
-from wizard.advise.titles import stack_title
 from wizard.kernel.errors import WizardError
-from wizard.kernel.language import mark, ntr, tr
-from wizard.kernel.text import one_line, plain
+from wizard.kernel.language import mark, tr
+from wizard.kernel.text import one_line
 from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
 from wizard.plan.questions import CONSTRAINTS, SETUP, constraints
@@ -34,13 +33,14 @@ from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.pareto import ParetoScreen
 from wizard.tui.screens.stage import StageScreen
+from wizard.tui.views import advice_text
 from wizard.tui.views.advice import AdviceView
 from wizard.tui.views.what_if import fields, nearest
-from wizard.tui.widgets.bill import MemoryBill, bar
+from wizard.tui.widgets.bill import MemoryBill
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.fields import WhatIf
 from wizard.tui.widgets.lines import Text
-from wizard.tui.widgets.notes import Note, Notes
+from wizard.tui.widgets.notes import Notes
 from wizard.tui.widgets.pane import Pane
 from wizard.tui.widgets.picker import Picker
 
@@ -52,8 +52,6 @@ GROUPS = {
     "replicas": mark("Load and latency"),
 }
 """Name of the first constraint of a group → heading of the group."""
-SMALL_BAR = 6
-"""Cells of the memory bar in a row of the list."""
 
 
 class AdviceScreen(StageScreen[Choice]):
@@ -284,137 +282,29 @@ class AdviceScreen(StageScreen[Choice]):
         details.set_class(choice is None, "-alone")
         headline = self.query_one(Text)
         if choice is not None:
-            headline.show(_headline(choice))
+            headline.show(advice_text.headline(choice))
             self.query_one(MemoryBill).show(choice)
         elif view.advice is None:
             headline.show(Content("" if view.error else tr("◌ Computing …")))
         else:
-            headline.show(_impossible(view, remedy=bool(self._remedy())))
+            headline.show(advice_text.impossible(view, remedy=bool(self._remedy())))
         details.scroll_home(animate=False)
         self.call_later(self.call_after_refresh, self._show_rest)
 
     def _show_rest(self) -> None:
         view, notes = self.view, self.query_one(Notes)
         best = view.advice.choices[0] if view.advice and view.advice.choices else None
-        common = _lengths(best) or next(filter(None, map(_lengths, view.choices)), None)
-        load = tr("tokens/s per user, for requests with {isl:,} tokens in and {osl:,} out", **common) if common else ""
+        common = advice_text.lengths(best) or next(filter(None, map(advice_text.lengths, view.choices)), None)
+        load = advice_text.load(common)
         if str(self.query_one("#load", Static).content) != load:  # an update lays the screen out again
             self.query_one("#load", Static).update(load)
-        self.query_one(Picker).show([_row(choice, choice is best, common) for choice in view.choices], view.at)
+        self.query_one(Picker).show(
+            [advice_text.row(choice, choice is best, common) for choice in view.choices], view.at
+        )
         if view.choice is not None:
             others = view.advice.choices[1:2] if view.advice and view.choice is best else ()
             refused = len(view.advice.rejections) if view.advice else 0
-            notes.show(_notes(view.choice, others[0] if others else None, refused))
+            notes.show(advice_text.notes(view.choice, others[0] if others else None, refused))
         else:
-            notes.show(_rejections(view.advice.rejections) if view.advice else ())
+            notes.show(advice_text.rejections(view.advice.rejections) if view.advice else ())
         self.refresh_bindings()
-
-
-def _lengths(choice: Choice | None) -> dict[str, int] | None:
-    """The length of the requests that the speed of ``choice`` is for."""
-    speed = choice.speed if choice else None
-    return {"isl": speed.isl, "osl": speed.osl} if speed and speed.isl and speed.osl else None
-
-
-def _row(choice: Choice, recommended: bool, common: dict[str, int] | None) -> Content:
-    """The choice in two lines; its load is shown if it differs from the ``common`` one above the list."""
-    star = ("  " + tr("★ best") if recommended else "", "$accent")
-    rest = f" {choice.users:,} × {choice.max_seq_len:,}"
-    rate, lengths = report.pace(choice.speed, loaded=False), _lengths(choice)
-    if rate and lengths and lengths != common:
-        rate = tr("{rate} ({isl:,} in, {osl:,} out)", rate=rate, **lengths)
-    figures = f" {rate} ·{rest}" if rate else tr("{rest} tokens", rest=rest)
-    return Content.assemble(
-        (report.choice_title(choice), "bold"), star, "\n", bar(choice.memory, SMALL_BAR), (figures, "$text-muted")
-    )
-
-
-def _headline(choice: Choice) -> Content:
-    title = tr(
-        "{stack} with {format} weights: {room}.",
-        stack=stack_title(choice.stack),
-        format=report.weights(choice),
-        room=report.choice_room(choice),
-    )
-    lines = [Content.assemble((title, "bold"))]
-    if speed := report.speed_sentence(choice.speed):
-        lines.append(Content(tr("Expected: {speed}", speed=speed)))
-    lines += [Content(sentence) for sentence in report.cost_sentences(choice)]
-    return Content("\n").join(lines)
-
-
-def _impossible(view: AdviceView, *, remedy: bool) -> Content:
-    fixed = view.constraints.restricts
-    heading = (
-        tr("Not possible with the constraints that you set.")
-        if fixed
-        else tr("This model cannot be served on this machine as is.")
-    )
-    steps = (
-        tr("t: apply the fix.") if remedy else "",
-        tr("r: reset.") if view.constraints != view.given else "",
-        tr("Esc: another model."),
-        tr("w: relax constraints."),
-        tr("Or follow the steps below."),
-    )
-    return Content.assemble((f"✗ {heading}", "bold $error"), "\n" + " ".join(filter(None, steps)))
-
-
-GOOD, MIND, BAD = (("✓", "$success"), ("!", "bold $warning"), ("✗", "$error"))
-LIMIT, BEHIND, SECOND = (("◆", "$accent"), ("▾", "$accent"), ("2", "bold $accent"))
-
-
-def _notes(choice: Choice, second: Choice | None, refused: int) -> Iterable[Note]:
-    """Notes about ``choice``; for the best one including the ``second``, and the reason for its rank."""
-
-    def listed(sign: tuple[str, str], text: str, source: str | None = None) -> Note:
-        return Content.assemble(sign), Content.assemble(
-            plain(text), (f" ({plain(source)})" if source else "", "$text-muted")
-        )
-
-    runtime = tr(
-        "{release} · runtime {runtime} · KV cache {cache}",
-        release=choice.release,
-        runtime=choice.runtime,
-        cache=choice.kv_cache_dtype,
-    )
-    yield Content(""), Content.assemble((one_line(runtime), "$text-muted"))
-    for sign, code in ((LIMIT, comparison.LIMIT), (BEHIND, comparison.BEHIND)):
-        if text := report.reason(choice, code):
-            yield listed(sign, tr("Why not first: {why}", why=text) if code == comparison.BEHIND else text)
-    if second is not None and second is not choice:
-        why = report.reason(second, comparison.BEHIND)
-        named = {"way": report.choice_title(second), "pace": report.pace(second.speed) or report.choice_room(second)}
-        text = (
-            tr("Alternative: {way}, {pace}. {why}", **named, why=why)
-            if why
-            else tr("Alternative: {way}, {pace}.", **named)
-        )
-        yield listed(SECOND, text)
-    for note in choice.warnings:
-        yield listed(MIND, advise.note(note), advise.source(note))
-    for note in report.choice_reasons(choice):
-        yield listed(GOOD, advise.note(note), advise.source(note))
-    if refused:
-        count = ntr(
-            "{count} more alternative is not possible: press x to see the reason and the fix.",
-            "{count} more alternatives are not possible: press x to see the reasons and fixes.",
-            refused,
-            count=refused,
-        )
-        yield listed(BAD, count)
-
-
-def _rejections(rejections: Sequence[Rejection]) -> Iterable[Note]:
-    yield Content(""), Content("")
-    for refusal in refusals.grouped(rejections):
-        yield (
-            Content.assemble(BAD),
-            Content.assemble(
-                (f"{advise.setups(refusal)}: ", "bold"),
-                plain(reasons.text(refusal.reason)),
-                "\n",
-                ("→ ", "$accent"),
-                remedies.text(refusal.remedies, flags=False),
-            ),
-        )
