@@ -87,8 +87,19 @@ def test_gpu_memory_is_close_to_what_was_measured(layers: int, used: int) -> Non
     """
     assert QWEN_14B.gguf_layers
     placement = next(each for each in offload.placements(QWEN_14B.gguf_layers) if each.gpu_layers == layers)
-    gpu, _ = offload.memory(QWEN_14B, ENGINE, placement, users=1, context=4096, server_bytes=0, budgets=(0, 0))
+    gpu, _ = offload.memory(
+        QWEN_14B, ENGINE, placement, users=1, context=4096, server_bytes=0, context_bytes=0, budgets=(0, 0)
+    )
     assert (gpu.total_bytes - gpu.overhead_bytes) / MIB + 265 == pytest.approx(used, rel=0.07)
+
+
+def test_the_memory_besides_buffers_is_the_measured_one_where_there_is_one() -> None:
+    """On an H200 llama.cpp held 1,122 to 1,124 MiB besides the buffers in its log (tests/gpu/llamacpp_offload.py)."""
+    assert ENGINE.offload
+    assert ENGINE.offload.context((9, 0)) == 1124 * MIB
+    assert ENGINE.offload.context((8, 9)) == ENGINE.offload.context_bytes
+    whole = first(laptop("1xH200"), QWEN_14B, Constraints(users=1))
+    assert whole.memory.overhead_bytes == 1124 * MIB
 
 
 def test_a_laptop_with_8_gb_holds_a_model_of_8_b() -> None:

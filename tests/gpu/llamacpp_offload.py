@@ -15,7 +15,6 @@ import argparse
 import json
 import re
 import sys
-import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from measure_llamacpp import SHAPES, write  # noqa: E402
 
 STAGES = ("whole", "split", "experts")
 OVER, UNDER = 0.10, 0.25
-"""By how much NVML may exceed the predicted memory, and stay below it: the context is that of an H200."""
+"""By how much NVML may exceed the predicted memory, and stay below it: the context depends on the GPU."""
 TOKENS = 128
 SHARE = 2.2e9
 """Bytes of GPU memory in the stages with a part of the model, as a share for --gpu-memory-utilization."""
@@ -90,12 +89,12 @@ class Offload(Journey):
         self.check(f"{name}: memory as predicted", within, detail)
 
     def _pace(self, name: str, choice: dict[str, Any]) -> None:
-        began = time.monotonic()
         self.wizard("chat", name, "--max-tokens", str(TOKENS), "-m", "Count.", name=f"{name}-chat")
-        per_s = TOKENS / (time.monotonic() - began)
+        report = (self.out / f"{name}-chat.err").read_text(encoding="utf-8")
+        per_s = (re.findall(r"([\d.,]+) tokens/s", report) or ["unknown"])[-1]
         speed = choice["speed"]
         estimate = f"{1000 / speed['tpot_ms']:.1f}" if speed else "no estimate"
-        self.note(f"{name}: tokens/s, estimated and measured with the command's own start", f"{estimate}, {per_s:.1f}")
+        self.note(f"{name}: tokens/s, estimated and measured", f"{estimate}, {per_s}")
 
 
 def main(given: argparse.Namespace) -> int:

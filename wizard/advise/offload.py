@@ -114,6 +114,7 @@ def memory(
     users: int,
     context: int,
     server_bytes: int,
+    context_bytes: int,
     budgets: tuple[int, int],
 ) -> tuple[Memory, Memory]:
     """The memory breakdowns of the GPU and of the host for ``users`` × ``context`` tokens; ``budgets`` are of both.
@@ -128,7 +129,7 @@ def memory(
     tokens = users * context
     activations = cpu.activation_bytes(facts, engine, users=users, context=context)
     server = server_bytes + engine.tokenizer_bytes * (facts.vocabulary or 0)
-    parts = (placement.gpu_bytes, gpu_kv, tokens, activations + placement.copied_bytes, known.context_bytes)
+    parts = (placement.gpu_bytes, gpu_kv, tokens, activations + placement.copied_bytes, context_bytes)
     rest = (placement.host_bytes, per_token - gpu_kv, tokens, activations, server)
     return _summed(parts, budgets[0]), _summed(rest, budgets[1])
 
@@ -174,7 +175,8 @@ def _choice(
     if prevented or facts.gguf_layers is None or host.memory_available_bytes is None:
         return prevented or Obstacle("shape", because("offload-layers-unknown"), (do("other-gguf"),))
     budgets = gpu_budget(device, known, constraints), int(host.memory_available_bytes * (1 - cpu.RESERVE))
-    best = _best(facts, facts.gguf_layers, engine, constraints, env, budgets)
+    held = known.context(device.compute_capability)
+    best = _best(facts, facts.gguf_layers, engine, constraints, env, held, budgets)
     if isinstance(best, Obstacle):
         return best
     users, context, placement, gpu, rest = best
@@ -214,6 +216,7 @@ def _best(
     engine: OnCpu,
     constraints: Constraints,
     env: Environment,
+    context_bytes: int,
     budgets: tuple[int, int],
 ) -> tuple[int, int, Placement, Memory, Memory] | Obstacle:
     """Users, context and the split with the most on the GPU; fewer users than by default if that puts more there."""
@@ -230,6 +233,7 @@ def _best(
                 users=users,
                 context=context,
                 server_bytes=env.server_bytes,
+                context_bytes=context_bytes,
                 budgets=budgets,
             )
             if all(bill.total_bytes <= bill.budget_bytes for bill in bills):

@@ -329,7 +329,8 @@ class Offload:
     Attributes:
         environment: File of ``profiles/environments`` with the engine for GPUs.
         least_bytes: Weights below which the CPU is used.
-        context_bytes: GPU memory of the CUDA context, before anything is loaded.
+        context_bytes: GPU memory besides the engine's buffers, on GPUs without a measured figure.
+        contexts: Compute capability, as in ``9.0`` → the same, measured.
         margin_bytes: Free GPU memory that is left for other programs.
         speed: None: its speed is unknown.
     """
@@ -339,7 +340,12 @@ class Offload:
     context_bytes: int
     margin_bytes: int
     source: str
+    contexts: dict[str, int] = field(default_factory=dict)
     speed: OffloadSpeed | None = None
+
+    def context(self, capability: tuple[int, int]) -> int:
+        """GPU memory besides the engine's buffers, in bytes."""
+        return self.contexts.get("{}.{}".format(*capability), self.context_bytes)
 
 
 @dataclass(frozen=True, slots=True)

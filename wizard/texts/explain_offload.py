@@ -34,7 +34,13 @@ def figures(host: Host, facts: ModelFacts, choice: Choice, split: Offload) -> It
     formula = f"{choice.memory.activation_bytes - copied:,} + {copied:,}"
     why = tr("llama.cpp's buffers as on the CPU, and a copy of the largest tensor that stays in host memory")
     yield Figure(tr("Activations on the GPU"), choice.memory.activation_bytes, "bytes", formula, why)
-    yield Figure(tr("CUDA context"), choice.memory.overhead_bytes, "bytes", f"{known.context_bytes:,}", source)
+    yield Figure(
+        tr("CUDA context"),
+        choice.memory.overhead_bytes,
+        "bytes",
+        f"{known.context(device.compute_capability):,}",
+        source,
+    )
     yield Figure(tr("Total on the GPU"), choice.memory.total_bytes, "bytes", _sum(choice.memory), tr("the rows above"))
     formula = f"{device.free_bytes:,} − {known.margin_bytes:,}"
     if choice.memory.budget_bytes != device.free_bytes - known.margin_bytes:

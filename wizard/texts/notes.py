@@ -297,7 +297,7 @@ NOTES: dict[str, Text] = {
         "GPU: {used} of {budget} usable, {free} free now; host: {needed} of {allowed} usable (90% of free memory)."
     ),
     "offload-idle": mark("The GPU stays idle; it could hold layers of this model."),
-    "offload-untried": mark("llama.cpp with layers on a GPU has not been tested on a GPU yet; `up` checks the split."),
+    "offload-untried": mark("Layers on a GPU were tested on one kind of GPU only, an H200; `up` checks the split."),
     "offload-users-cut": _users_cut,
     "offload-one-gpu": mark("One of the {count} GPUs is used: the wizard does not split GGUF files across GPUs."),
     "cpu-unmeasured": mark(
