@@ -133,11 +133,14 @@ def advise(arguments: argparse.Namespace) -> int:
 
 def _models(arguments: argparse.Namespace) -> int:
     """The well-known models for this machine, the most suitable first."""
-    from wizard.cli.walk import suggested
+    from wizard import journey
+    from wizard.flow.perform import models as offered
+    from wizard.flow.values import State
     from wizard.plan.offer_list import shortened
     from wizard.prompts.options import models_text
 
-    models = suggested(arguments)
+    state = State({}, hardware=arguments.hardware, offline=arguments.offline, at="machine")
+    models = offered(journey, workspace_of(arguments), state)
     if arguments.json:
         print_json(models)
     else:
@@ -150,15 +153,12 @@ def _pareto(arguments: argparse.Namespace) -> int:
     from wizard import journey
     from wizard.cli.walk import walked
     from wizard.flow.effects import MakePlan
-    from wizard.flow.known import known, there
+    from wizard.flow.perform import front as computed
     from wizard.kernel.errors import InfeasibleError
-    from wizard.plan.questions import constraints
 
     if arguments.cases or arguments.top or arguments.explain:
         raise UsageError("TW-U08", tr("--pareto excludes --cases, --top and --explain"), tr("Omit them."))
-    state = walked(arguments, MakePlan)
-    past = journey.calibration(workspace_of(arguments))
-    front = journey.pareto(there(state.host), there(state.facts), constraints(known(state)), past)
+    front = computed(journey, workspace_of(arguments), walked(arguments, MakePlan))
     if arguments.json:
         print_json(front)
     else:

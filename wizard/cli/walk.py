@@ -6,13 +6,12 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from wizard.cli.workshop import answers_of
-from wizard.kernel.errors import UsageError, WizardError
+from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
     from wizard.flow.effects import Effect
     from wizard.flow.values import State
-    from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan
 
 
@@ -43,29 +42,6 @@ def walked(arguments: argparse.Namespace, until: type[Effect]) -> State:
         todo = tr("Pass a model: `triton-wizard up MODEL`.")
         raise UsageError("TW-U04", tr("no model can be recommended for this machine"), todo)
     return state
-
-
-def suggested(arguments: argparse.Namespace) -> list[Suggestion]:
-    """The models that the flow offers on this machine.
-
-    Raises:
-        WizardError: The machine cannot be described, or a profile is damaged.
-    """
-    from wizard import journey
-    from wizard.flow.effects import Suggest
-    from wizard.flow.perform import perform, unattended
-    from wizard.flow.values import Do, State
-    from wizard.kernel.paths import Workspace
-
-    workspace = Workspace.at(arguments.workspace)
-    state = State({}, hardware=arguments.hardware, offline=arguments.offline, at="machine")
-    _, following = unattended(journey, workspace, state, Suggest)
-    if not isinstance(following, Do):
-        raise LookupError
-    models = perform(journey, workspace, following.effect).value
-    if isinstance(models, WizardError):
-        raise models
-    return list(models)
 
 
 def make_plan(arguments: argparse.Namespace) -> Plan:

@@ -8,16 +8,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from wizard.flow import effects
+from wizard.flow.known import known, there
 from wizard.flow.values import Ask, Do, Finished, Outcome, State
 from wizard.flow.walk import resume, step
 from wizard.kernel.errors import WizardError
 
 if TYPE_CHECKING:
+    from wizard.advise.pareto import Front
     from wizard.catalog.recipes import Recipe
     from wizard.flow.effects import Effect
     from wizard.flow.port import JourneyPort
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
+    from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan
     from wizard.serve.endpoint import Endpoint
 
@@ -83,6 +86,29 @@ def unattended(journey: JourneyPort, workspace: Workspace, state: State, until: 
     if isinstance(following, Finished):
         raise following.error or RuntimeError(f"the workflow ended at {state.at} without an error")
     return state, following
+
+
+def models(journey: JourneyPort, workspace: Workspace, state: State) -> list[Suggestion]:
+    """The models that the workflow offers on the machine of ``state``, the most suitable first (blocking).
+
+    Raises:
+        WizardError: The machine cannot be described, or a profile is damaged.
+    """
+    _, following = unattended(journey, workspace, state, effects.Suggest)
+    if not isinstance(following, Do):
+        raise LookupError
+    offered = perform(journey, workspace, following.effect).value
+    if isinstance(offered, WizardError):
+        raise offered
+    return list(offered)
+
+
+def front(journey: JourneyPort, workspace: Workspace, state: State) -> Front:
+    """The Pareto front for the machine, the model and the constraints of ``state`` (blocking)."""
+    from wizard.plan.questions import constraints
+
+    past = journey.calibration(workspace)
+    return journey.pareto(there(state.host), there(state.facts), constraints(known(state)), past)
 
 
 def earlier(

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from wizard.flow.effects import Advise, Effect, Inspect, MakePlan, RunPlan
-from wizard.flow.known import known, there
-from wizard.flow.perform import unattended
+from wizard.flow.known import there
+from wizard.flow.perform import front, unattended
 from wizard.flow.values import Stage, State
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.notebook.names import options_checked
@@ -80,16 +80,9 @@ class Walk:
         return there(self._walk("advice", MakePlan, given=self._given(given), plan=None).advice)
 
     def pareto(self, **options: Any) -> Front:
-        """The setups that no other exceeds in both speed per user and throughput, each with its load.
-
-        Args:
-            **options: As in `advise`.
-        """
-        from wizard.plan.questions import constraints
-
+        """The setups that no other exceeds in both speed per user and throughput; ``options`` are those of `advise`."""
         self.advise(**options)
-        state, past = self._state, self._journey.calibration(self.workspace)
-        return self._journey.pareto(there(state.host), there(state.facts), constraints(known(state)), past)
+        return front(self._journey, self.workspace, self._state)
 
     def _given(self, constraints: Mapping[str, Any]) -> dict[str, Any]:
         return {"model": self.ref, "name": self.name, **constraints}

@@ -12,7 +12,7 @@ from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import conversation
 from wizard.flow.effects import Probe, RunPlan, Suggest
 from wizard.flow.known import accepted, engine_offer, hides, known, there
-from wizard.flow.perform import perform
+from wizard.flow.perform import front, perform
 from wizard.flow.port import JourneyPort
 from wizard.flow.values import Answer, Ask, Back, Do, Finished, Outcome, Serve, State, Talk
 from wizard.flow.walk import begin, step
@@ -23,7 +23,7 @@ from wizard.kernel.program import command, pasteable
 from wizard.kernel.text import one_line
 from wizard.plan.answers import answers_file, load_answers, save_answers
 from wizard.plan.explanation import of_stage
-from wizard.plan.questions import CHAT, HF_TOKEN, SERVER, Answers, Question, constraints
+from wizard.plan.questions import CHAT, HF_TOKEN, SERVER, Answers, Question
 from wizard.plan.workshop import pinned_words
 from wizard.prompts import ask as asking
 from wizard.prompts import value_text
@@ -206,9 +206,7 @@ class Flow:
             if picked == "why":
                 say(f"\n{value_text.figures_text(figures(host, facts, advice.choices[0]), value_text.aloud)}")
             elif picked == "pareto":
-                past = self.journey.calibration(self.workspace)
-                front = self.journey.pareto(host, facts, constraints(known(self.state)), past)
-                say(f"\n{value_text.pareto_text(front, value_text.aloud)}")
+                say(f"\n{value_text.pareto_text(front(self.journey, self.workspace, self.state), value_text.aloud)}")
             elif picked == "all":
                 self._top = len(advice.choices)
             elif picked == "change":

@@ -21,8 +21,6 @@ from wizard.tui.servers import servers
 from wizard.tui.views.welcome import WelcomeView
 
 if TYPE_CHECKING:
-    from wizard.advise.advice import Advice, Constraints
-    from wizard.advise.pareto import Front
     from wizard.chat.history import Kept
     from wizard.flow.port import JourneyPort
     from wizard.kernel.paths import Workspace
@@ -161,13 +159,9 @@ class Flow:
         past = await background.call(partial(self._journey.calibration, self._workspace))
         host, facts = there(state.host), there(state.facts)
 
-        def advise(constraints: Constraints) -> Advice:
-            return self._journey.advise(host, facts, constraints, past)
-
-        def front(constraints: Constraints) -> Front:
-            return self._journey.pareto(host, facts, constraints, past)
-
         asked, explain = constraints(known(state)), partial(figures, host, facts)
+        advise = partial(self._journey.advise, host, facts, past=past)
+        front = partial(self._journey.pareto, host, facts, past=past)
         screen = AdviceScreen(facts, advise, explain, front, asked, state.choice)
         choice = await self._show(screen)
         given = to_data(screen.view.constraints)
