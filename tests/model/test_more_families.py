@@ -77,7 +77,7 @@ def test_experts_of_deepseek_v4_have_a_format_of_their_own() -> None:
     facts = facts_of({**V4, "expert_dtype": "fp4", "quantization_config": {"quant_method": "fp8", "fmt": "e4m3"}})
     assert facts.quantization
     assert facts.anatomy
-    assert (facts.quantization.format, facts.quantization.experts) == ("fp8", "mxfp4")
+    assert (facts.quantization.format, facts.quantization.parts) == ("fp8", (("experts", "mxfp4"),))
     weights = weight_bytes(facts, facts.anatomy, "fp8")
     assert weights.experts == round(facts.anatomy.parts.experts * 4.25 / 8)  # int8 pairs, and a scale for 32 of them
     assert weights.attention == facts.anatomy.parts.attention

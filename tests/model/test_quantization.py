@@ -84,6 +84,17 @@ def test_mixed_precision_of_modelopt_counts_as_its_widest_format() -> None:
     layers = {"layers.0.q_proj": {"quant_algo": "FP8"}, "layers.0.mlp": {"quant_algo": "NVFP4", "group_size": 16}}
     mixed = {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": layers}
     assert (quantization_of(**mixed).format, quantization_of(**mixed).detail) == ("fp8", "mixed precision")
+    parts = {
+        "model.layers.0.self_attn.k_proj": "FP8",
+        "model.layers.0.linear_attn.in_proj_qkv": "FP8",
+        "model.layers.0.mlp.up_proj": "NVFP4",
+        "model.layers.1.mlp.up_proj": "W4A16_NVFP4",
+        "model.layers.2.mlp.experts": "W4A16_NVFP4",
+        "model.layers.3.mlp.experts": "FP8",
+        "lm_head": "W4A16_NVFP4",
+    }
+    each = {**mixed, "quantized_layers": {module: {"quant_algo": name} for module, name in parts.items()}}
+    assert quantization_of(**each).parts == (("head", "nvfp4"), ("mlp", "nvfp4"))
     strange = {**mixed, "quantized_layers": {**layers, "layers.1": {"quant_algo": "MXFP8"}}}
     assert quantization_of(**strange).format is None
 

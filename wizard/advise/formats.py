@@ -89,8 +89,8 @@ def weight_bytes(facts: ModelFacts, anatomy: Anatomy, name: str) -> Parts:
     known = of(facts, name)
     quantised = ("experts",) if known.experts_only else _LINEARS
     bits = dict.fromkeys(quantised, known.bits_per_weight)
-    if stored is not None and stored.experts and name == stored.format:
-        bits["experts"] = FORMATS[stored.experts].bits_per_weight
+    if stored is not None and name == stored.format:
+        bits |= {part: FORMATS[other].bits_per_weight for part, other in stored.parts}
 
     def size(part: str, count: int) -> int:
         return round(count * bits.get(part, 8 * SIXTEEN) / 8)

@@ -54,8 +54,8 @@ class Quantization:
     """Weights that share a scale; None: a single scale for a row or a tensor."""
     desc_act: bool = False
     """GPTQ's activation order, which prevents a tensor-parallel split from using the fast kernels."""
-    experts: str | None = None
-    """The wizard's name of the routed experts' format if it is another one: ``mxfp4`` in DeepSeek V4."""
+    parts: tuple[tuple[str, str], ...] = ()
+    """Parts (`wizard.model.anatomy.Parts`) in another format, and its name: ``experts``, ``mxfp4`` in DeepSeek V4."""
     kv_dtype: str | None = None
     """Dtype of the KV cache that the checkpoint has scales for: ``fp8``."""
 

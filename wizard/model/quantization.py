@@ -21,7 +21,9 @@ from wizard.kernel.language import tr
 from wizard.model.facts import Quantization
 from wizard.model.untrusted import label
 
-_MODELOPT: dict[str, tuple[str | None, int | None, int | None]] = {
+_Row = tuple[str | None, int | None, int | None]
+_NOTHING: _Row = (None, None, None)
+_MODELOPT: dict[str, _Row] = {
     "FP8": ("fp8", 8, None),
     "FP8_PER_CHANNEL_PER_TOKEN": ("fp8", 8, None),
     "FP8_PB_WO": ("fp8_block", 8, 128),
@@ -76,7 +78,7 @@ def of_config(config: Mapping[str, Any]) -> Quantization | None:
         format=name,
         group_size=group,
         desc_act=stored.get("desc_act") is True,
-        experts="mxfp4" if "fp4" in (config.get("expert_dtype"), stored.get("expert_dtype")) else None,
+        parts=(("experts", "mxfp4"),) if "fp4" in (config.get("expert_dtype"), stored.get("expert_dtype")) else (),
         kv_dtype=_kv_dtype(stored),
     )
 
@@ -108,22 +110,38 @@ def _modelopt(method: str, algorithm: str, config: Mapping[str, Any]) -> Quantiz
     )
 
 
+_PARTS = (
+    *((".experts", "experts"), ("shared_expert", "shared"), ("lm_head", "head")),
+    *(("k_proj", "key_value"), ("v_proj", "key_value"), ("attn", "attention"), (".mlp.", "mlp")),
+)
+"""Part of a module's name → part of the model; the first that is in it counts."""
+
+
 def _mixed(method: str, config: Mapping[str, Any]) -> Quantization:
-    """ModelOpt's mixed precision: an algorithm for each module in ``quantized_layers``."""
+    """ModelOpt's mixed precision: an algorithm for each module in ``quantized_layers``; a part has its widest."""
     modules = config.get("quantized_layers")
-    rows = [row for row in modules.values() if isinstance(row, dict)] if isinstance(modules, dict) else []
-    names = {(label(row.get("quant_algo")) or "").upper() for row in rows}
-    known = [_MODELOPT.get(name, (None, None, None)) for name in names]
-    name, _, group = max(known, key=lambda row: row[1] or 0, default=(None, None, None))
-    unknown = any(row[0] is None for row in known)
+    rows = modules.items() if isinstance(modules, dict) else ()
+    names = {str(module): label(row.get("quant_algo")) or "" for module, row in rows if isinstance(row, dict)}
+    known = {module: _MODELOPT.get(algorithm.upper(), _NOTHING) for module, algorithm in names.items()}
+    name, _, group = max(known.values(), key=_width, default=_NOTHING)
+    unknown = any(row[0] is None for row in known.values())
+    widest: dict[str, _Row] = {}
+    for module, row in known.items():
+        if part := next((part for mark, part in _PARTS if mark in module), None):
+            widest[part] = max(widest.get(part, row), row, key=_width)
     return Quantization(
         method,
         None,
         tr("mixed precision"),
         format=None if unknown else name,
         group_size=group,
+        parts=tuple((part, row[0]) for part, row in sorted(widest.items()) if row[0] and row[0] != name),
         kv_dtype=_kv_dtype(config),
     )
+
+
+def _width(row: _Row) -> int:
+    return row[1] or 0
 
 
 def _method(config: Mapping[str, Any]) -> str:

@@ -97,9 +97,9 @@ def _weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup, choice: Choice) 
     title = format_title(setup.quantization, setup.dtype)
     if stored is facts.stored:
         yield Figure(tr("Weights of the whole model"), stored.total, "bytes", _sum(stored), tr(HEADERS))
-    elif facts.quantization and facts.quantization.experts:
-        experts = format_title(facts.quantization.experts, setup.dtype)
-        source = tr("{format}, routed experts {experts}; wizard/advise/formats.py", format=title, experts=experts)
+    elif facts.quantization and facts.quantization.parts:
+        others = [tr(PARTS[part], amount=format_title(name, setup.dtype)) for part, name in facts.quantization.parts]
+        source = tr("{format}, except {parts}; wizard/advise/formats.py", format=title, parts=", ".join(others))
         yield Figure(tr("Weights of the whole model"), stored.total, "bytes", _sum(stored), source)
     else:
         small = parts.experts if known.experts_only else parts.linears
