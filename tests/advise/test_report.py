@@ -73,7 +73,8 @@ def test_whose_memory_it_is() -> None:
 
 def test_speed_with_its_range_and_who_says_so() -> None:
     assert report.speed_sentence(SPEED) == (
-        "40 tokens/s per user (32 to 50), 160 in total, TTFT 180 ms, 1.2 s with all users at once. "
+        "40 tokens/s per user (32 to 50), 160 in total, "
+        "TTFT 200 ms (180 ms alone, 1.2 s as the last of all users). "
         "Confidence: medium (close to what was measured); source: the wizard's roofline model."
     )
     bare = Speed(400.0, None, None, None, None, "somebody", "odd")

@@ -197,3 +197,16 @@ def test_requests_of_the_goal_are_worth_more_than_the_default_number_of_users() 
     assert 2 <= choice.users < 4
     assert "few-users" in {note.code for note in choice.warnings}
     assert recommended(ask("1xL4")).users == 4
+
+
+def test_the_figures_of_replicas_are_for_the_users_that_were_asked_for() -> None:
+    """Nine users on eight replicas: one has two, and the total is not that of sixteen."""
+    first = ask("8xL4", users=9, quantization="fp8", stack="vllm", cost_per_hour=8.0).choices[0]
+    assert first.replicas == 8
+    assert first.users == 16  # room
+    assert first.speed
+    assert first.speed.users == 9
+    assert first.speed.throughput_tokens_per_s
+    assert first.speed.tpot_ms
+    assert first.speed.throughput_tokens_per_s < 9 * 1000 / first.speed.tpot_ms
+    assert ask("3xA6000").choices[0].speed.users == 4  # type: ignore[union-attr]

@@ -34,7 +34,7 @@ from wizard.kernel.errors import WizardError
 from wizard.model.chat_format import ChatFormat
 from wizard.repository.proxy import Engine, repository
 from wizard.serve.endpoint import Endpoint
-from wizard.serve.replicas import Replica, replicas
+from wizard.serve.replicas import replicas
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("proxy")]
 
@@ -315,7 +315,9 @@ def test_a_dead_engine_ends_running_requests_and_is_started_again(tmp_path: Path
         asyncio.run(main(served.grpc))
         served.triton.wait_for_log(lambda text: "demo: the engine is ready again" in text)
         assert served.generated(max_tokens=3)["completion_tokens"] == 3
-        assert replicas(served.endpoint) == (Replica(1, requests=3, restarts=1),)
+        (replica,) = replicas(served.endpoint)
+        assert (replica.state, replica.restarts) == (1, 1)
+        assert replica.requests in (2, 3)  # "hang" may arrive when the engine is dead already
         assert served.triton.process.poll() is None
         served.triton.process.send_signal(signal.SIGTERM)
         assert served.triton.process.wait(60) in ENDED
@@ -328,7 +330,7 @@ def test_replicas_share_the_requests_and_one_that_dies_comes_back_while_the_rest
             async with grpc_aio.InferenceServerClient(served.grpc) as client:
                 hanging = [asyncio.create_task(ask(client, text_input="hang", max_tokens=9)) for _ in range(2)]
                 await asyncio.to_thread(wait_until, lambda: len(asked(served)) == 2)
-                first, second = engines(served).values()
+                first, second = (engines(served)[gpu] for gpu in "01")
                 os.kill(first, signal.SIGKILL)
                 done, waiting = await asyncio.wait(hanging, return_when=asyncio.FIRST_COMPLETED)
                 assert isinstance(done.pop().exception(), InferenceServerException)

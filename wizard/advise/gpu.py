@@ -268,7 +268,7 @@ def _choice(
     load = service.load_of(constraints, best.users, best.length)
     tokens = best.memory.kv_capacity_tokens
     speed = estimate(facts, device, setup, load, tokens, release.engine_version)
-    speed = service.together(speed, setup.replicas)
+    speed = service.together(speed, constraints, setup.replicas)
     if isinstance(fetched, Obstacle):
         return fetched
     if why := service.too_slow(speed, constraints):

@@ -236,7 +236,7 @@ def whole_experts(anatomy: Anatomy, setup: Setup) -> Iterator[Obstacle]:
     elif on_gpu(setup.stack).splits.experts_since is None:
         yield Obstacle("experts", because("experts-stack", stack=setup.stack), remedies)
     elif setup.tp == 1:
-        yield Obstacle("experts", because("experts-alone"), (change(tp=2), *remedies))
+        yield Obstacle("experts", because("experts-alone"), remedies)
 
 
 OTHER_GROUPS = {"fp8_block": do("per-tensor-fp8"), "int4_awq": do("padded-repository")}

@@ -40,10 +40,14 @@ def wanted(constraints: Constraints) -> Goal:
 
 def default_users(constraints: Constraints, replicas: int = 1) -> int:
     """Concurrent users of each of ``replicas``; by default a few, or many for each one if throughput is the goal."""
+    return -(-all_users(constraints, replicas) // replicas)
+
+
+def all_users(constraints: Constraints, replicas: int) -> int:
+    """Concurrent users of ``replicas`` together."""
     known = goal(constraints.goal)
-    if constraints.users is None and known.tpot_ms is None:
-        return known.users
-    return -(-(constraints.users or known.users) // replicas)
+    many = constraints.users is None and known.tpot_ms is None
+    return known.users * replicas if many else constraints.users or known.users
 
 
 def request_tokens(constraints: Constraints) -> int | None:
@@ -113,16 +117,20 @@ def shortened(facts: ModelFacts, constraints: Constraints, choice: Choice) -> No
     return Note("shorter-requests", {"goal": constraints.goal, "why": why, **lengths})
 
 
-def together(speed: Speed | None, replicas: int) -> Speed | None:
-    """The speed of ``replicas`` replicas that share the users, from that of one with its share of them."""
-    if speed is None or replicas == 1:
+def together(speed: Speed | None, constraints: Constraints, replicas: int) -> Speed | None:
+    """The speed of ``replicas`` replicas that share the users, from that of one with its share of them.
+
+    A share is rounded up, so some replicas may have a user less: all users are those that were asked for.
+    """
+    if speed is None or replicas == 1 or not speed.users:
         return speed
-    tokens, users, served = speed.throughput_tokens_per_s, speed.users, speed.served
+    users = min(speed.users * replicas, all_users(constraints, replicas))
+    tokens, served = speed.throughput_tokens_per_s, speed.served
     return replace(
         speed,
-        throughput_tokens_per_s=tokens and tokens * replicas,
-        users=users and users * replicas,
-        served=served and served * replicas,
+        throughput_tokens_per_s=tokens and tokens * users / speed.users,
+        users=users,
+        served=served and min(users, served * replicas),
     )
 
 

@@ -254,7 +254,7 @@ TEXTS: dict[str, Text] = {
     "mig-empty": mark("MIG is enabled on the {gpu}, but it has no instances."),
     "mig": mark("MIG slices have neither NVLink nor peer-to-peer access, so a model cannot be split across them."),
     "few-gpus": lambda params, fields: (_stage(params, fields),),
-    "over-max-gpus": mark("tp {tp} × pp {pp} needs {gpus} GPUs, but --max-gpus is {most}."),
+    "over-max-gpus": mark("GPUs for tp {tp} × pp {pp}: {gpus}, but --max-gpus is {most}."),
     "replicas": mark("{asked} replicas are not possible: {stack} ({runtime}) can start {most} here."),
     "no-experts": mark("The model has no experts to distribute (--expert-parallel)."),
     "experts-alone": mark("Expert parallelism distributes experts over the GPUs of tp, so it needs tp 2 or more."),

@@ -196,10 +196,8 @@ def speed_sentence(speed: Speed | None) -> str:
     parts = [each]
     if speed.throughput_tokens_per_s:
         parts.append(tr("{rate} in total", rate=rate(speed.throughput_tokens_per_s)))
-    if first := speed.ttft_low_ms or speed.ttft_ms:
-        parts.append(tr("TTFT {time}", time=_seconds(first)))
-        if speed.ttft_high_ms and speed.served != 1:
-            parts.append(tr("{time} with all users at once", time=_seconds(speed.ttft_high_ms)))
+    if first := _first_token(speed):
+        parts.append(first)
     expected = ", ".join(parts)
     if speed.users and speed.isl and speed.osl:
         asked = {"users": users(speed.users), "isl": speed.isl, "osl": speed.osl}
@@ -207,6 +205,17 @@ def speed_sentence(speed: Speed | None) -> str:
     who = tr(PROVIDERS.get(speed.provider) or one_line(speed.provider))
     sure = tr(CONFIDENCE.get(speed.confidence, speed.confidence))
     return tr("{speed}. Confidence: {confidence}; source: {who}.", speed=expected, confidence=sure, who=who)
+
+
+def _first_token(speed: Speed) -> str:
+    """Time to the first token: the one that limits are compared with, and those of a single and of the last prompt."""
+    alone, last = speed.ttft_low_ms, speed.ttft_high_ms
+    time = tr("TTFT {time}", time=_seconds(speed.ttft_ms or alone or 0))
+    if not speed.ttft_ms or not alone or not last or _seconds(alone) == _seconds(last):
+        return time if speed.ttft_ms or alone else ""
+    return tr(
+        "{ttft} ({low} alone, {high} as the last of all users)", ttft=time, low=_seconds(alone), high=_seconds(last)
+    )
 
 
 def cost_sentences(choice: Choice) -> tuple[str, ...]:

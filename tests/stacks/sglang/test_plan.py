@@ -182,18 +182,17 @@ def test_a_compiler_on_the_users_path_alone_is_none(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
 
 
-def test_advice_lists_it_after_the_stacks_whose_speed_is_better_known() -> None:
+def test_advice_lists_it_after_the_first_whose_speed_is_better_known() -> None:
     small = shipped(HubRef("Qwen/Qwen2.5-7B-Instruct"), "not asked")
     assert small
     choices = advise(host("1xH100"), small, Constraints()).choices
-    first = next(place for place, choice in enumerate(choices) if choice.stack == "sglang")
+    sglang = next(choice for choice in choices if choice.stack == "sglang")
     assert choices[0].stack == "vllm"
-    for known in choices[:first]:
-        assert known.speed
-        assert known.speed.confidence != "rough"
-    assert choices[first].speed
-    assert choices[first].speed.confidence == "rough"
-    assert not any(note.code == "untried" for note in choices[first].warnings)
+    assert choices[0].speed
+    assert choices[0].speed.confidence == "good"
+    assert sglang.speed
+    assert sglang.speed.confidence == "rough"
+    assert not any(note.code == "untried" for note in sglang.warnings)
 
 
 def test_it_is_served_natively_though_docker_is_there() -> None:
