@@ -54,7 +54,8 @@ def choice_title(choice: Choice) -> str:
     split = f"tp {choice.tp} × pp {choice.pp}" if choice.pp > 1 else gpus_words(gpus) if gpus > 1 else ""
     copies = tr("{count} replicas", count=choice.replicas) if choice.replicas > 1 else ""
     cache = tr("FP8 KV cache") if choice.kv_cache_dtype == "fp8" else ""
-    parts = (stack_title(choice.stack), weights(choice), copies, split, cache, _placed(choice))
+    split = " × ".join(filter(None, (copies, split)))
+    parts = (stack_title(choice.stack), weights(choice), split, cache, _placed(choice))
     return " · ".join(filter(None, parts))
 
 
