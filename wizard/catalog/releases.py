@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from wizard.catalog import profiles, stacks
 from wizard.kernel.language import join, tr
@@ -149,8 +149,9 @@ def version(text: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", text)))
 
 
+@cache
 def images(family: str) -> Images:
-    """The images of ``family``, see `wizard.catalog.stack_facts.Image`.
+    """The images of ``family``, cached like `wizard.catalog.stacks.facts`; see `wizard.catalog.stack_facts.Image`.
 
     Raises:
         UsageError: TW-D01 if the profile is missing, TW-D02 or TW-K01 if it is damaged.
@@ -175,8 +176,9 @@ def image_bytes(tag: str) -> int | None:
     return known.get(tag)
 
 
+@cache
 def architectures() -> Architectures:
-    """What each engine supports, and from which version on.
+    """What each engine supports, and from which version on; cached like `wizard.catalog.stacks.facts`.
 
     Raises:
         UsageError: TW-D01 if the profile is missing, TW-D02 or TW-K01 if it is damaged.
@@ -208,8 +210,9 @@ def ceiling(table: tuple[Floors, ...], name: str | None, stack: str) -> str | No
     return row.last.get(stacks.facts(stack).floors) if row else None
 
 
+@cache
 def drivers() -> Drivers:
-    """Which older drivers run which releases.
+    """Which older drivers run which releases; cached like `wizard.catalog.stacks.facts`.
 
     Raises:
         UsageError: TW-D01 if the profile is missing, TW-D02 or TW-K01 if it is damaged.
