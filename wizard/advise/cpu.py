@@ -98,31 +98,22 @@ def longest_context(facts: ModelFacts, engine: OnCpu, *, users: int, server_byte
     return max(0, free // (empty.kv_bytes_per_token * users + mask) // 256 * 256)
 
 
-def candidates(
-    host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration = calibration.NOTHING
-) -> tuple[list[Choice], list[Rejection]]:
-    """The choice that the CPU has with each stack and file of the model, or everything that prevents it."""
-    made = [
-        _candidates(host, version, constraints, past, cpu_stack)
-        for cpu_stack in stacks.cpu_stacks()
-        if constraints.stack in (None, cpu_stack)
-        for version in _versions(host, facts, constraints)
-    ]
-    return [choice for choices, _ in made for choice in choices], [
-        rejection for _, rejections in made for rejection in rejections
-    ]
+def uses_gpus(host: Host, constraints: Constraints) -> bool:
+    """Whether ``host`` has GPUs and ``constraints`` allow them."""
+    return bool(host.gpus) and constraints.max_gpus != 0
 
 
-def _versions(host: Host, facts: ModelFacts, constraints: Constraints) -> list[ModelFacts]:
+def versions(host: Host, facts: ModelFacts, constraints: Constraints) -> list[ModelFacts]:
     """``facts`` as each GGUF file that it can be served from; itself if there is none, or GPUs will serve it."""
-    if host.gpus and constraints.stack is None:
+    if uses_gpus(host, constraints) and constraints.stack is None:
         return [facts]
     return [gguf_files.as_file(facts, file) for file in gguf_files.choices(facts)] or [facts]
 
 
-def _candidates(
+def candidates(
     host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration, stack: str
 ) -> tuple[list[Choice], list[Rejection]]:
+    """The choice that the CPU has with ``stack`` and the file of ``facts``, or everything that prevents it."""
     env = environment_of(stack)
     if why := [*barriers(facts, constraints, stack), *obstacles(host, env)]:
         return [], [rejection(facts, constraints, obstacle, stack) for obstacle in why]

@@ -26,6 +26,7 @@ from wizard.advise.reasons import Note, Obstacle, Param, Remedy, because, change
 from wizard.advise.release import Resolved, resolve
 from wizard.advise.setup import Setup
 from wizard.advise.speed import estimate, why_unknown
+from wizard.catalog import gguf_types
 from wizard.catalog.float16 import overflows
 from wizard.catalog.releases import version
 from wizard.catalog.stacks import gpu_stacks, on_gpu
@@ -335,7 +336,9 @@ def _against_constraints(facts: ModelFacts, setup: Setup, constraints: Constrain
         why = because("checkpoint-stored", format=stored, asked=constraints.quantization)
         return Obstacle("quantization", why, (change(quantization=stored), do("other-repository")))
     if constraints.quantization and constraints.quantization != "none" and constraints.quantization not in FORMATS:
-        why = because("no-format", name=constraints.quantization)
+        asked = constraints.quantization
+        gguf = asked in map(gguf_types.format_of, gguf_types.bits())
+        why = because("gguf-format", name=asked) if gguf else because("no-format", name=asked)
         return Obstacle("quantization", why, (do("choose", names=tuple(FORMATS)),))
     if constraints.kv_dtype not in (None, "auto", "fp8", "bfloat16", "float16"):
         auto, fp8 = change(kv_dtype="auto"), Remedy("fp8-cache", {"kv_dtype": "fp8"})

@@ -37,28 +37,42 @@ def candidates(
     host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration = calibration.NOTHING
 ) -> tuple[list[Choice], list[Rejection]]:
     """The choices of all stacks that serve from host memory: with a GPU if one can help, and on the CPU alone."""
-    choices, rejections = cpu.candidates(host, facts, constraints, past)
-    if not host.gpus or constraints.max_gpus == 0:
-        return choices, rejections
-    made: list[Choice] = []
-    for stack in stacks.cpu_stacks():
-        if constraints.stack not in (None, stack) or cpu.barriers(facts, constraints, stack):
-            continue
-        outcome = _choice(host, facts, constraints, past, stack)
-        mine = [choice for choice in choices if choice.stack == stack]
-        if isinstance(outcome, Choice):
-            made += [outcome, *(_noted(each, Note(IDLE_GPU)) for each in mine)]
-            rejections = [each for each in rejections if each.stack != stack]
-        else:
-            unused = Note("gpu-unused", {"gpu": host.gpus[0].name, "why": outcome.reason})
-            made += [_noted(each, unused) for each in mine]
-            if not mine:
-                rejections = [*rejections, cpu.rejection(facts, constraints, outcome, stack)]
-    return made, rejections
+    made = [
+        _candidates(host, facts, constraints, past, stack)
+        for stack in stacks.cpu_stacks()
+        if constraints.stack in (None, stack)
+    ]
+    return [choice for choices, _ in made for choice in choices], [
+        rejection for _, rejections in made for rejection in rejections
+    ]
 
 
-def _noted(choice: Choice, note: Note) -> Choice:
-    return replace(choice, warnings=(*choice.warnings, note))
+def _candidates(
+    host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration, stack: str
+) -> tuple[list[Choice], list[Rejection]]:
+    """The choices that ``stack`` has with each file of the model, or everything that prevents them."""
+    with_gpu: list[Choice] = []
+    alone: list[tuple[Choice, tuple[Note, ...]]] = []
+    rejections: list[Rejection] = []
+    for version in cpu.versions(host, facts, constraints):
+        choices, refused = cpu.candidates(host, version, constraints, past, stack)
+        notes: tuple[Note, ...] = ()
+        if cpu.uses_gpus(host, constraints) and not cpu.barriers(version, constraints, stack):
+            outcome = _choice(host, version, constraints, past, stack)
+            if isinstance(outcome, Choice):
+                with_gpu.append(outcome)
+            else:
+                notes = (Note("gpu-unused", {"gpu": host.gpus[0].name, "why": outcome.reason}),)
+                refused += [] if choices else [cpu.rejection(version, constraints, outcome, stack)]
+        alone += [(choice, notes) for choice in choices]
+        rejections += refused
+    if with_gpu:
+        return [*with_gpu, *(_noted(choice, Note(IDLE_GPU)) for choice, _ in alone)], []
+    return [_noted(choice, *notes) for choice, notes in alone], rejections
+
+
+def _noted(choice: Choice, *notes: Note) -> Choice:
+    return replace(choice, warnings=(*choice.warnings, *notes))
 
 
 @dataclass(frozen=True, slots=True)
