@@ -10,7 +10,6 @@ from dataclasses import replace
 from wizard.advise import calibration, cost, cpu_speed, engine_python, not_chat, service, speculation
 from wizard.advise.advice import (
     GATED,
-    NO_TEMPLATE,
     Checkpoint,
     Choice,
     Constraints,
@@ -202,7 +201,7 @@ def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str
         why = because("cpu-cache", kept=kept, asked=constraints.kv_dtype)
         conflicts.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))
     stored = stored_format(facts)
-    if constraints.quantization and constraints.quantization.lower() not in (stored, stored.removeprefix("gguf_")):
+    if constraints.quantization and constraints.quantization != stored:
         quantization = constraints.quantization
         why = because("file-stored", stored=stored, asked=quantization)
         conflicts.append(Obstacle("quantization", why, (do("other-file", asked=quantization),)))
@@ -221,6 +220,16 @@ def _against_model(facts: ModelFacts, stack: str) -> list[Obstacle]:
     return []
 
 
+def contexts(facts: ModelFacts, constraints: Constraints) -> tuple[int, int]:
+    """Tokens for each user, and the fewest that are of use if these do not fit."""
+    if asked := constraints.max_len or service.request_tokens(constraints):
+        return asked, asked
+    want = service.wanted(constraints)
+    usual = max(DEFAULT_CONTEXT, want.isl + want.osl)
+    tokens = min(facts.max_context or usual, usual)
+    return tokens, max(min(LEAST_CONTEXT, tokens), service.least_tokens(constraints, tokens))
+
+
 def _fit(
     host: Host, facts: ModelFacts, constraints: Constraints, env: Environment, budget: int, stack: str
 ) -> Choice | Obstacle:
@@ -229,12 +238,8 @@ def _fit(
         return Obstacle("memory", because("unknown-free-memory", why=why), (do("as-reason-says"),))
     users, engine = constraints.users or DEFAULT_USERS, on_cpu(stack)
     longest = longest_context(facts, engine, users=users, server_bytes=env.server_bytes, budget=budget)
-    asked = constraints.max_len or service.request_tokens(constraints)
-    want = service.wanted(constraints)
-    usual = max(DEFAULT_CONTEXT, want.isl + want.osl)
-    tokens = asked or min(facts.max_context or usual, usual)
+    tokens, least = contexts(facts, constraints)
     context = min(tokens, longest)
-    least = asked or max(min(LEAST_CONTEXT, tokens), service.least_tokens(constraints, tokens))
     if context < least:
         return _too_large(facts, constraints, engine, env, budget, longest, least)
     needed = bill(facts, engine, users=users, context=context, server_bytes=env.server_bytes, budget=budget)
@@ -285,8 +290,7 @@ def _warnings(facts: ModelFacts, constraints: Constraints, tokens: int, context:
         notes.append(Note("context-cut", {"wanted": tokens, "context": context}))
     if constraints.max_gpus or constraints.gpu_memory_utilization:
         notes.append(Note("no-gpu-used"))
-    if facts.chat is None and (facts.local or "hub" not in facts.unknown):
-        notes.append(NO_TEMPLATE)
+    notes += not_chat.without_template(facts)
     if facts.gated:
         notes.append(GATED)
     return notes
@@ -295,7 +299,7 @@ def _warnings(facts: ModelFacts, constraints: Constraints, tokens: int, context:
 def _reasons(host: Host, facts: ModelFacts, env: Environment, users: int, context: int, bill: Memory) -> list[Note]:
     stored = (facts.quantization.detail if facts.quantization else None) or "GGUF"
     fetched = fetched_file(facts)
-    named = {"file": fetched.file, "ref": fetched.ref, "type": stored, "flag": f"--quantization {stored_format(facts)}"}
+    named = {"file": fetched.file, "ref": fetched.ref, "flag": f"--quantization {stored_format(facts)}"}
     file = Note("gguf-file", {**named, "size_bytes": fetched.bytes})
     return [
         Note("cpu", {"cores": host.cpu.cores, "gpus": bool(host.gpus)}),
@@ -305,3 +309,11 @@ def _reasons(host: Host, facts: ModelFacts, env: Environment, users: int, contex
         Note("memory", {"needed_bytes": bill.total_bytes, "allowed_bytes": bill.budget_bytes}),
         Note("release", {"why": because("in-wheel", version=env.triton)}),
     ]
+
+
+def with_others(choice: Choice) -> Choice:
+    """``choice`` with how to serve another of the model's files, if it was chosen among them."""
+    if not (choice.checkpoint and choice.checkpoint.file):
+        return choice
+    named = {"ref": choice.checkpoint.ref, "type": gguf_files.type_of(choice.checkpoint.file)}
+    return replace(choice, reasons=(*choice.reasons, Note("gguf-others", named)))

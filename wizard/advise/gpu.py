@@ -18,7 +18,7 @@ from wizard.advise import (
     service,
     speculation,
 )
-from wizard.advise.advice import GATED, NO_TEMPLATE, Checkpoint, Choice, Constraints, Memory, Rejection
+from wizard.advise.advice import GATED, Checkpoint, Choice, Constraints, Memory, Rejection
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LONGEST, Fit, fit
 from wizard.advise.formats import FORMATS
@@ -376,8 +376,7 @@ def _warnings(facts: ModelFacts, device: Device, setup: Setup, best: Fit, fetche
         yield Note(_NOTES[fetched.how], {**values, "stack": setup.stack}, fetched.source)
     if facts.gated and fetched.how != "ready":  # whether a ready repository is gated is not known
         yield GATED
-    if facts.chat is None and facts.local:
-        yield NO_TEMPLATE
+    yield from not_chat.without_template(facts)
 
 
 _NOTES = {

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 
-from wizard.advise import calibration, cost, cpu, offload_speed, service
-from wizard.advise.advice import GATED, NO_TEMPLATE, Choice, Constraints, Memory, Offload, Rejection, Speed
+from wizard.advise import calibration, cost, cpu, not_chat, offload_speed, service
+from wizard.advise.advice import GATED, Choice, Constraints, Memory, Offload, Rejection, Speed
 from wizard.advise.compatibility import obstacles
 from wizard.advise.devices import Device, devices
 from wizard.advise.driver import environment_obstacle
@@ -23,6 +24,7 @@ from wizard.catalog.environments import Environment, environment
 from wizard.catalog.goals import DEFAULT_USERS
 from wizard.catalog.stack_facts import Offload as OffloadFacts
 from wizard.catalog.stack_facts import OnCpu
+from wizard.model import gguf_files
 from wizard.model.facts import ModelFacts
 from wizard.model.gguf_layers import Layers
 from wizard.probe.host import Host
@@ -66,6 +68,8 @@ def _candidates(
                 refused += [] if choices else [cpu.rejection(version, constraints, outcome, stack)]
         alone += [(choice, notes) for choice in choices]
         rejections += refused
+    if len(gguf_files.choices(facts)) > 1:
+        alone = [(cpu.with_others(choice), notes) for choice, notes in alone]
     if with_gpu:
         return [*with_gpu, *(_noted(choice, Note(IDLE_GPU)) for choice, _ in alone)], []
     return [_noted(choice, *notes) for choice, notes in alone], rejections
@@ -198,9 +202,9 @@ def _choice(
     speed = _speed(host, facts, constraints, past, engine, device, offload, users, context)
     if slow := service.too_slow(None if isinstance(speed, (Reason, str)) or constraints.ttft else speed, constraints):
         return slow
-    warnings = _warnings(host, facts, constraints, device, offload, speed, users)
+    warnings = _warnings(host, facts, constraints, device, offload, speed, users, context)
     pace = speed if isinstance(speed, Speed) else None
-    return Choice(
+    choice = Choice(
         stack=stack,
         runtime="native",
         dtype=facts.dtype or "unknown",
@@ -222,6 +226,8 @@ def _choice(
         offload=offload,
         cost=cost.cost(pace, constraints.cost_per_hour, device.watts),
     )
+    short = service.shortened(facts, constraints, choice)
+    return replace(choice, warnings=(short, *choice.warnings)) if short else choice
 
 
 def _best(
@@ -234,11 +240,12 @@ def _best(
     budgets: tuple[int, int],
 ) -> tuple[int, int, Placement, Memory, Memory] | Obstacle:
     """Users, context and the split with the most on the GPU; fewer users than by default if that puts more there."""
-    asked = constraints.max_len or service.request_tokens(constraints)
-    context = asked or min(facts.max_context or cpu.DEFAULT_CONTEXT, cpu.DEFAULT_CONTEXT)
+    tokens, least = cpu.contexts(facts, constraints)
     counts = (constraints.users,) if constraints.users else (DEFAULT_USERS, FEW_USERS)
-    fits: list[tuple[int, int, Placement, Memory, Memory]] = []
-    for users in counts:
+    fits: list[tuple[int, int, int, Placement, Memory, Memory]] = []
+    for context, users in product(dict.fromkeys((tokens, max(least, min(tokens, cpu.DEFAULT_CONTEXT)))), counts):
+        if fits and context != tokens:
+            break  # all of it fits
         for rank, placement in enumerate(placements(layers)):
             bills = memory(
                 facts,
@@ -251,10 +258,10 @@ def _best(
                 budgets=budgets,
             )
             if all(bill.total_bytes <= bill.budget_bytes for bill in bills):
-                fits.append((rank, users, placement, *bills))
+                fits.append((rank, users, context, placement, *bills))
                 break
     if fits:
-        _, users, placement, gpu, rest = min(fits, key=lambda each: (each[0], -each[1]))
+        _, users, context, placement, gpu, rest = min(fits, key=lambda each: (each[0], -each[1]))
         return users, context, placement, gpu, rest
     gpu, rest = bills  # of the split with the least on the GPU
     tight, where = (gpu, "gpu") if gpu.total_bytes > gpu.budget_bytes else (rest, "host")
@@ -295,18 +302,21 @@ def _warnings(
     offload: Offload,
     speed: Speed | Reason | str,
     users: int,
+    context: int,
 ) -> Iterator[Note]:
+    yield from not_chat.notes(facts)
     yield Note("offload-untried")
     if not isinstance(speed, Speed):
         yield Note("speed", {"why": speed})
+    if context < (wanted := cpu.contexts(facts, constraints)[0]):
+        yield Note("context-cut", {"wanted": wanted, "context": context})
     if constraints.users is None and users < DEFAULT_USERS:
         yield Note("offload-users-cut", {"users": users, "wanted": DEFAULT_USERS, "whole": offload.whole})
     if len(host.gpus) > 1:
         yield Note("offload-one-gpu", {"count": len(host.gpus)})
     if device.holders:
         yield Note("busy", {"holders": device.holders})
-    if facts.chat is None:
-        yield NO_TEMPLATE
+    yield from not_chat.without_template(facts)
     if facts.gated:
         yield GATED
 
