@@ -122,7 +122,7 @@ def test_a_constraint_that_cannot_be_met_is_refused_not_changed(
 
 
 def test_constraints_that_can_be_met_are_met_exactly() -> None:
-    choice = advise(CPU_HOST, GGUF, Constraints(users=7, max_len=300, tp=1, quantization="q8_0")).choices[0]
+    choice = advise(CPU_HOST, GGUF, Constraints(users=7, max_len=300, tp=1, quantization="gguf_q8_0")).choices[0]
     assert (choice.max_batch_size, choice.max_seq_len, choice.tp) == (7, 300, 1)
 
 

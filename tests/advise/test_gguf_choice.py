@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from tests.values import CPU_HOST
 from wizard.advise.advice import Constraints
 from wizard.advise.calibration import Calibration, processor
@@ -53,9 +51,8 @@ def test_only_files_that_fit_are_choices() -> None:
     assert any(rejection.quantization == "gguf_q8_0" for rejection in advice.rejections)
 
 
-@pytest.mark.parametrize("asked", ["q6_k", "gguf_q6_k", "Q6_K"])
-def test_a_user_names_another_file_by_its_format(asked: str) -> None:
-    first = advise(HOST, with_files("Qwen/Qwen3-8B"), Constraints(quantization=asked)).choices[0]
+def test_a_user_names_another_file_by_its_format() -> None:
+    first = advise(HOST, with_files("Qwen/Qwen3-8B"), Constraints(quantization="gguf_q6_k")).choices[0]
     assert first.checkpoint is not None
     assert (first.checkpoint.ref, first.checkpoint.file, first.checkpoint.how) == ("o/GGUF", "x-Q6_K.gguf", "ready")
 
@@ -64,6 +61,12 @@ def test_the_download_is_told_with_the_ways_to_another_file() -> None:
     first = advise(HOST, with_files("Qwen/Qwen3-8B"), Constraints()).choices[0]
     (note,) = (note for note in first.reasons if note.code == "gguf-file")
     assert (note.params["ref"], note.params["file"]) == ("o/GGUF", "x-Q4_K_M.gguf")
+    assert any(note.code == "gguf-others" for note in first.reasons)
+
+
+def test_the_only_file_that_is_known_has_no_others() -> None:
+    first = advise(HOST, find("Qwen/Qwen3-8B", offline=True), Constraints()).choices[0]
+    assert not any(note.code == "gguf-others" for note in first.reasons)
 
 
 def test_a_model_of_the_catalogue_is_served_without_a_gpu_although_its_weights_are_safetensors() -> None:

@@ -349,3 +349,18 @@ def test_the_environment_has_what_the_index_does_not() -> None:
     assert env.from_index == (f"xllamacpp=={environment('llamacpp').engine_version}",)
     assert env.engine_version == environment("llamacpp").engine_version
     assert env.oldest_driver((8, 9)) == 570
+
+
+def test_a_goal_with_long_requests_has_the_context_that_the_cpu_has() -> None:
+    host = laptop("1xH200", 128 * GIB)
+    with_gpu, alone = advise(host, replace(QWEN_14B, max_context=131072), Constraints(goal="documents")).choices[:2]
+    assert with_gpu.offload
+    assert with_gpu.max_seq_len == alone.max_seq_len > cpu.DEFAULT_CONTEXT
+
+
+def test_a_cut_context_and_shorter_requests_are_warnings() -> None:
+    facts = replace(QWEN_14B, max_context=131072)
+    choice = first(laptop(memory=10 * GIB), facts, Constraints(goal="documents"))
+    assert choice.offload
+    assert choice.max_seq_len == cpu.DEFAULT_CONTEXT
+    assert {"context-cut", "shorter-requests"} <= {note.code for note in choice.warnings}

@@ -191,14 +191,14 @@ def test_a_model_or_cases_but_not_both(capsys: pytest.CaptureFixture[str]) -> No
 def test_without_a_model_the_models_for_this_machine_are_listed_by_size(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "advise", "--hardware", "8xH100", "--offline")
     assert status == 0
-    titles = ["On this machine", "Large: 40 B parameters and more", "Medium: 8 to 40 B parameters"]
+    titles = ["Included", "Large: 40 B parameters and more", "Medium: 8 to 40 B parameters"]
     assert sorted(map(out.index, titles)) == list(map(out.index, titles))
     assert "First because the Hub is not contacted (--offline)." in " ".join(out.split())
     assert "models are not available: the Hub is not contacted (--offline)" in " ".join(out.split())
     status, out, _ = run(capsys, "advise", "--hardware", "1xH100", "--offline", "--json")
     models = json.loads(out)
     assert (models[0]["ref"], models[0]["usable"]) == ("demo", True)
-    assert {model["group"] for model in models} == {"here", "large", "medium", "small"}
+    assert {model["group"] for model in models} == {"included", "large", "medium", "small"}
 
 
 def test_what_is_advised_on_a_gpu_is_planned(model: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,7 @@ from wizard.catalog.models import curated
 from wizard.catalog.recipes import recipe
 from wizard.kernel.errors import ModelError, NetworkError
 from wizard.model.facts import WeightFile
+from wizard.model.shipped_configs import has_config
 from wizard.plan import offers as offers_module
 from wizard.plan.offers import JUDGED, Suggestion, details, search, suggestions, with_verdict
 from wizard.probe.host import Host
@@ -88,6 +89,14 @@ def test_only_some_of_each_size_are_judged_at_once(monkeypatch: pytest.MonkeyPat
     suggestions(host("8xH100"), Path("/m"), offline=False, ask=False)
     sizes = [model.size for model in curated().values() if model.repo in judged]
     assert sorted(sizes) == ["large"] * JUDGED + ["medium"] * JUDGED + ["small"] * JUDGED
+
+
+def test_without_a_hub_models_with_a_bundled_configuration_are_judged() -> None:
+    offers = suggestions(host("1xL4"), None, offline=True, ask=False)
+    judged = {offer.ref for offer in offers if offer.usable and offer.ref != "demo"}
+    assert len(judged) >= JUDGED
+    assert all(has_config(ref) for ref in judged)
+    assert (offers[0].ref, offers[0].group) == ("demo", "included")
 
 
 def test_what_the_verdict_says_comes_before_what_the_size_says(monkeypatch: pytest.MonkeyPatch) -> None:

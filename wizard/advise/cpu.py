@@ -10,7 +10,6 @@ from dataclasses import replace
 from wizard.advise import calibration, cost, cpu_speed, engine_python, not_chat, service, speculation
 from wizard.advise.advice import (
     GATED,
-    NO_TEMPLATE,
     Checkpoint,
     Choice,
     Constraints,
@@ -98,31 +97,22 @@ def longest_context(facts: ModelFacts, engine: OnCpu, *, users: int, server_byte
     return max(0, free // (empty.kv_bytes_per_token * users + mask) // 256 * 256)
 
 
-def candidates(
-    host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration = calibration.NOTHING
-) -> tuple[list[Choice], list[Rejection]]:
-    """The choice that the CPU has with each stack and file of the model, or everything that prevents it."""
-    made = [
-        _candidates(host, version, constraints, past, cpu_stack)
-        for cpu_stack in stacks.cpu_stacks()
-        if constraints.stack in (None, cpu_stack)
-        for version in _versions(host, facts, constraints)
-    ]
-    return [choice for choices, _ in made for choice in choices], [
-        rejection for _, rejections in made for rejection in rejections
-    ]
+def uses_gpus(host: Host, constraints: Constraints) -> bool:
+    """Whether ``host`` has GPUs and ``constraints`` allow them."""
+    return bool(host.gpus) and constraints.max_gpus != 0
 
 
-def _versions(host: Host, facts: ModelFacts, constraints: Constraints) -> list[ModelFacts]:
+def versions(host: Host, facts: ModelFacts, constraints: Constraints) -> list[ModelFacts]:
     """``facts`` as each GGUF file that it can be served from; itself if there is none, or GPUs will serve it."""
-    if host.gpus and constraints.stack is None:
+    if uses_gpus(host, constraints) and constraints.stack is None:
         return [facts]
     return [gguf_files.as_file(facts, file) for file in gguf_files.choices(facts)] or [facts]
 
 
-def _candidates(
+def candidates(
     host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration, stack: str
 ) -> tuple[list[Choice], list[Rejection]]:
+    """The choice that the CPU has with ``stack`` and the file of ``facts``, or everything that prevents it."""
     env = environment_of(stack)
     if why := [*barriers(facts, constraints, stack), *obstacles(host, env)]:
         return [], [rejection(facts, constraints, obstacle, stack) for obstacle in why]
@@ -211,7 +201,7 @@ def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str
         why = because("cpu-cache", kept=kept, asked=constraints.kv_dtype)
         conflicts.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))
     stored = stored_format(facts)
-    if constraints.quantization and constraints.quantization.lower() not in (stored, stored.removeprefix("gguf_")):
+    if constraints.quantization and constraints.quantization != stored:
         quantization = constraints.quantization
         why = because("file-stored", stored=stored, asked=quantization)
         conflicts.append(Obstacle("quantization", why, (do("other-file", asked=quantization),)))
@@ -230,6 +220,16 @@ def _against_model(facts: ModelFacts, stack: str) -> list[Obstacle]:
     return []
 
 
+def contexts(facts: ModelFacts, constraints: Constraints) -> tuple[int, int]:
+    """Tokens for each user, and the fewest that are of use if these do not fit."""
+    if asked := constraints.max_len or service.request_tokens(constraints):
+        return asked, asked
+    want = service.wanted(constraints)
+    usual = max(DEFAULT_CONTEXT, want.isl + want.osl)
+    tokens = min(facts.max_context or usual, usual)
+    return tokens, max(min(LEAST_CONTEXT, tokens), service.least_tokens(constraints, tokens))
+
+
 def _fit(
     host: Host, facts: ModelFacts, constraints: Constraints, env: Environment, budget: int, stack: str
 ) -> Choice | Obstacle:
@@ -238,12 +238,8 @@ def _fit(
         return Obstacle("memory", because("unknown-free-memory", why=why), (do("as-reason-says"),))
     users, engine = constraints.users or DEFAULT_USERS, on_cpu(stack)
     longest = longest_context(facts, engine, users=users, server_bytes=env.server_bytes, budget=budget)
-    asked = constraints.max_len or service.request_tokens(constraints)
-    want = service.wanted(constraints)
-    usual = max(DEFAULT_CONTEXT, want.isl + want.osl)
-    tokens = asked or min(facts.max_context or usual, usual)
+    tokens, least = contexts(facts, constraints)
     context = min(tokens, longest)
-    least = asked or max(min(LEAST_CONTEXT, tokens), service.least_tokens(constraints, tokens))
     if context < least:
         return _too_large(facts, constraints, engine, env, budget, longest, least)
     needed = bill(facts, engine, users=users, context=context, server_bytes=env.server_bytes, budget=budget)
@@ -294,8 +290,7 @@ def _warnings(facts: ModelFacts, constraints: Constraints, tokens: int, context:
         notes.append(Note("context-cut", {"wanted": tokens, "context": context}))
     if constraints.max_gpus or constraints.gpu_memory_utilization:
         notes.append(Note("no-gpu-used"))
-    if facts.chat is None and (facts.local or "hub" not in facts.unknown):
-        notes.append(NO_TEMPLATE)
+    notes += not_chat.without_template(facts)
     if facts.gated:
         notes.append(GATED)
     return notes
@@ -304,7 +299,7 @@ def _warnings(facts: ModelFacts, constraints: Constraints, tokens: int, context:
 def _reasons(host: Host, facts: ModelFacts, env: Environment, users: int, context: int, bill: Memory) -> list[Note]:
     stored = (facts.quantization.detail if facts.quantization else None) or "GGUF"
     fetched = fetched_file(facts)
-    named = {"file": fetched.file, "ref": fetched.ref, "type": stored, "flag": f"--quantization {stored_format(facts)}"}
+    named = {"file": fetched.file, "ref": fetched.ref, "flag": f"--quantization {stored_format(facts)}"}
     file = Note("gguf-file", {**named, "size_bytes": fetched.bytes})
     return [
         Note("cpu", {"cores": host.cpu.cores, "gpus": bool(host.gpus)}),
@@ -314,3 +309,11 @@ def _reasons(host: Host, facts: ModelFacts, env: Environment, users: int, contex
         Note("memory", {"needed_bytes": bill.total_bytes, "allowed_bytes": bill.budget_bytes}),
         Note("release", {"why": because("in-wheel", version=env.triton)}),
     ]
+
+
+def with_others(choice: Choice) -> Choice:
+    """``choice`` with how to serve another of the model's files, if it was chosen among them."""
+    if not (choice.checkpoint and choice.checkpoint.file):
+        return choice
+    named = {"ref": choice.checkpoint.ref, "type": gguf_files.type_of(choice.checkpoint.file)}
+    return replace(choice, reasons=(*choice.reasons, Note("gguf-others", named)))

@@ -18,7 +18,7 @@ from wizard.advise import (
     service,
     speculation,
 )
-from wizard.advise.advice import GATED, NO_TEMPLATE, Checkpoint, Choice, Constraints, Memory, Rejection
+from wizard.advise.advice import GATED, Checkpoint, Choice, Constraints, Memory, Rejection
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LONGEST, Fit, fit
 from wizard.advise.formats import FORMATS
@@ -26,6 +26,7 @@ from wizard.advise.reasons import Note, Obstacle, Param, Remedy, because, change
 from wizard.advise.release import Resolved, resolve
 from wizard.advise.setup import Setup
 from wizard.advise.speed import estimate, why_unknown
+from wizard.catalog import gguf_types
 from wizard.catalog.float16 import overflows
 from wizard.catalog.releases import version
 from wizard.catalog.stacks import gpu_stacks, on_gpu
@@ -335,7 +336,9 @@ def _against_constraints(facts: ModelFacts, setup: Setup, constraints: Constrain
         why = because("checkpoint-stored", format=stored, asked=constraints.quantization)
         return Obstacle("quantization", why, (change(quantization=stored), do("other-repository")))
     if constraints.quantization and constraints.quantization != "none" and constraints.quantization not in FORMATS:
-        why = because("no-format", name=constraints.quantization)
+        asked = constraints.quantization
+        gguf = asked in map(gguf_types.format_of, gguf_types.bits())
+        why = because("gguf-format", name=asked) if gguf else because("no-format", name=asked)
         return Obstacle("quantization", why, (do("choose", names=tuple(FORMATS)),))
     if constraints.kv_dtype not in (None, "auto", "fp8", "bfloat16", "float16"):
         auto, fp8 = change(kv_dtype="auto"), Remedy("fp8-cache", {"kv_dtype": "fp8"})
@@ -373,8 +376,7 @@ def _warnings(facts: ModelFacts, device: Device, setup: Setup, best: Fit, fetche
         yield Note(_NOTES[fetched.how], {**values, "stack": setup.stack}, fetched.source)
     if facts.gated and fetched.how != "ready":  # whether a ready repository is gated is not known
         yield GATED
-    if facts.chat is None and facts.local:
-        yield NO_TEMPLATE
+    yield from not_chat.without_template(facts)
 
 
 _NOTES = {

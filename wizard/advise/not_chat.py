@@ -9,6 +9,7 @@ Diffusion Models with Triton and TensorRT".
 
 from __future__ import annotations
 
+from wizard.advise.advice import NO_TEMPLATE
 from wizard.advise.reasons import Note, Obstacle, Refused, Remedy, because, do
 from wizard.kernel.errors import InfeasibleError
 from wizard.model.facts import ModelFacts
@@ -40,6 +41,12 @@ def notes(facts: ModelFacts) -> tuple[Note, ...]:
     """A warning if only the model's name says that it does not generate text."""
     named = facts.task is None and any(named_reranker(name) for name in (facts.name, facts.ref, facts.location))
     return (Note("named-reranker", {"model": facts.name}),) if named else ()
+
+
+def without_template(facts: ModelFacts) -> tuple[Note, ...]:
+    """A warning if the model has no chat template. The Hub reports that of a GGUF file; else only local files tell."""
+    reported = "hub" not in facts.unknown and any(file.format == "gguf" for file in facts.weights)
+    return (NO_TEMPLATE,) if facts.chat is None and (facts.local or reported) else ()
 
 
 def check(facts: ModelFacts) -> None:

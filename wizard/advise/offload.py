@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 
-from wizard.advise import calibration, cost, cpu, offload_speed, service
-from wizard.advise.advice import GATED, NO_TEMPLATE, Choice, Constraints, Memory, Offload, Rejection, Speed
+from wizard.advise import calibration, cost, cpu, not_chat, offload_speed, service
+from wizard.advise.advice import GATED, Choice, Constraints, Memory, Offload, Rejection, Speed
 from wizard.advise.compatibility import obstacles
 from wizard.advise.devices import Device, devices
 from wizard.advise.driver import environment_obstacle
@@ -23,6 +24,7 @@ from wizard.catalog.environments import Environment, environment
 from wizard.catalog.goals import DEFAULT_USERS
 from wizard.catalog.stack_facts import Offload as OffloadFacts
 from wizard.catalog.stack_facts import OnCpu
+from wizard.model import gguf_files
 from wizard.model.facts import ModelFacts
 from wizard.model.gguf_layers import Layers
 from wizard.probe.host import Host
@@ -37,28 +39,44 @@ def candidates(
     host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration = calibration.NOTHING
 ) -> tuple[list[Choice], list[Rejection]]:
     """The choices of all stacks that serve from host memory: with a GPU if one can help, and on the CPU alone."""
-    choices, rejections = cpu.candidates(host, facts, constraints, past)
-    if not host.gpus or constraints.max_gpus == 0:
-        return choices, rejections
-    made: list[Choice] = []
-    for stack in stacks.cpu_stacks():
-        if constraints.stack not in (None, stack) or cpu.barriers(facts, constraints, stack):
-            continue
-        outcome = _choice(host, facts, constraints, past, stack)
-        mine = [choice for choice in choices if choice.stack == stack]
-        if isinstance(outcome, Choice):
-            made += [outcome, *(_noted(each, Note(IDLE_GPU)) for each in mine)]
-            rejections = [each for each in rejections if each.stack != stack]
-        else:
-            unused = Note("gpu-unused", {"gpu": host.gpus[0].name, "why": outcome.reason})
-            made += [_noted(each, unused) for each in mine]
-            if not mine:
-                rejections = [*rejections, cpu.rejection(facts, constraints, outcome, stack)]
-    return made, rejections
+    made = [
+        _candidates(host, facts, constraints, past, stack)
+        for stack in stacks.cpu_stacks()
+        if constraints.stack in (None, stack)
+    ]
+    return [choice for choices, _ in made for choice in choices], [
+        rejection for _, rejections in made for rejection in rejections
+    ]
 
 
-def _noted(choice: Choice, note: Note) -> Choice:
-    return replace(choice, warnings=(*choice.warnings, note))
+def _candidates(
+    host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration, stack: str
+) -> tuple[list[Choice], list[Rejection]]:
+    """The choices that ``stack`` has with each file of the model, or everything that prevents them."""
+    with_gpu: list[Choice] = []
+    alone: list[tuple[Choice, tuple[Note, ...]]] = []
+    rejections: list[Rejection] = []
+    for version in cpu.versions(host, facts, constraints):
+        choices, refused = cpu.candidates(host, version, constraints, past, stack)
+        notes: tuple[Note, ...] = ()
+        if cpu.uses_gpus(host, constraints) and not cpu.barriers(version, constraints, stack):
+            outcome = _choice(host, version, constraints, past, stack)
+            if isinstance(outcome, Choice):
+                with_gpu.append(outcome)
+            else:
+                notes = (Note("gpu-unused", {"gpu": host.gpus[0].name, "why": outcome.reason}),)
+                refused += [] if choices else [cpu.rejection(version, constraints, outcome, stack)]
+        alone += [(choice, notes) for choice in choices]
+        rejections += refused
+    if len(gguf_files.choices(facts)) > 1:
+        alone = [(cpu.with_others(choice), notes) for choice, notes in alone]
+    if with_gpu:
+        return [*with_gpu, *(_noted(choice, Note(IDLE_GPU)) for choice, _ in alone)], []
+    return [_noted(choice, *notes) for choice, notes in alone], rejections
+
+
+def _noted(choice: Choice, *notes: Note) -> Choice:
+    return replace(choice, warnings=(*choice.warnings, *notes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +202,9 @@ def _choice(
     speed = _speed(host, facts, constraints, past, engine, device, offload, users, context)
     if slow := service.too_slow(None if isinstance(speed, (Reason, str)) or constraints.ttft else speed, constraints):
         return slow
-    warnings = _warnings(host, facts, constraints, device, offload, speed, users)
+    warnings = _warnings(host, facts, constraints, device, offload, speed, users, context)
     pace = speed if isinstance(speed, Speed) else None
-    return Choice(
+    choice = Choice(
         stack=stack,
         runtime="native",
         dtype=facts.dtype or "unknown",
@@ -208,6 +226,8 @@ def _choice(
         offload=offload,
         cost=cost.cost(pace, constraints.cost_per_hour, device.watts),
     )
+    short = service.shortened(facts, constraints, choice)
+    return replace(choice, warnings=(short, *choice.warnings)) if short else choice
 
 
 def _best(
@@ -220,11 +240,12 @@ def _best(
     budgets: tuple[int, int],
 ) -> tuple[int, int, Placement, Memory, Memory] | Obstacle:
     """Users, context and the split with the most on the GPU; fewer users than by default if that puts more there."""
-    asked = constraints.max_len or service.request_tokens(constraints)
-    context = asked or min(facts.max_context or cpu.DEFAULT_CONTEXT, cpu.DEFAULT_CONTEXT)
+    tokens, least = cpu.contexts(facts, constraints)
     counts = (constraints.users,) if constraints.users else (DEFAULT_USERS, FEW_USERS)
-    fits: list[tuple[int, int, Placement, Memory, Memory]] = []
-    for users in counts:
+    fits: list[tuple[int, int, int, Placement, Memory, Memory]] = []
+    for context, users in product(dict.fromkeys((tokens, max(least, min(tokens, cpu.DEFAULT_CONTEXT)))), counts):
+        if fits and context != tokens:
+            break  # all of it fits
         for rank, placement in enumerate(placements(layers)):
             bills = memory(
                 facts,
@@ -237,10 +258,10 @@ def _best(
                 budgets=budgets,
             )
             if all(bill.total_bytes <= bill.budget_bytes for bill in bills):
-                fits.append((rank, users, placement, *bills))
+                fits.append((rank, users, context, placement, *bills))
                 break
     if fits:
-        _, users, placement, gpu, rest = min(fits, key=lambda each: (each[0], -each[1]))
+        _, users, context, placement, gpu, rest = min(fits, key=lambda each: (each[0], -each[1]))
         return users, context, placement, gpu, rest
     gpu, rest = bills  # of the split with the least on the GPU
     tight, where = (gpu, "gpu") if gpu.total_bytes > gpu.budget_bytes else (rest, "host")
@@ -281,18 +302,21 @@ def _warnings(
     offload: Offload,
     speed: Speed | Reason | str,
     users: int,
+    context: int,
 ) -> Iterator[Note]:
+    yield from not_chat.notes(facts)
     yield Note("offload-untried")
     if not isinstance(speed, Speed):
         yield Note("speed", {"why": speed})
+    if context < (wanted := cpu.contexts(facts, constraints)[0]):
+        yield Note("context-cut", {"wanted": wanted, "context": context})
     if constraints.users is None and users < DEFAULT_USERS:
         yield Note("offload-users-cut", {"users": users, "wanted": DEFAULT_USERS, "whole": offload.whole})
     if len(host.gpus) > 1:
         yield Note("offload-one-gpu", {"count": len(host.gpus)})
     if device.holders:
         yield Note("busy", {"holders": device.holders})
-    if facts.chat is None:
-        yield NO_TEMPLATE
+    yield from not_chat.without_template(facts)
     if facts.gated:
         yield GATED
 

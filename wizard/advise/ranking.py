@@ -48,7 +48,7 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
         nearest_setup = _with_nearest(host, facts, constraints, rejections, past)
         if not constraints.restricts:  # otherwise an option may be the cause
             nearest_setup = nearest.with_models(host, facts, nearest_setup)
-        return Advice(False, rejections=tuple(nearest_setup))
+        return Advice(False, rejections=tuple(_with_file(host, facts, constraints, nearest_setup, past)))
     notes = {stack: engines.notes(stack, facts) for stack in {choice.stack for choice in choices}}
     ranked = [
         replace(choice, warnings=(*choice.warnings, *notes[choice.stack], *damaged(past)))
@@ -64,6 +64,8 @@ def recommended(advice: Advice) -> Choice:
         Refused: TW-A01 if there is none, with the first rejection's reason and remedies.
     """
     if not advice.feasible:
+        if not advice.rejections:
+            raise Refused("TW-A01", InfeasibleError, Obstacle("none", because("no-setup"), (do("relax"),)))
         why = advice.rejections[0]
         raise Refused("TW-A01", InfeasibleError, Obstacle(why.code, why.reason, why.remedies))
     return advice.choices[0]
@@ -91,6 +93,24 @@ def candidates(
     if gguf:  # other obstacles to serving this file with llama.cpp are irrelevant; with a GPU all of them count
         rejections = gguf if not host.gpus else []
     return untried.with_notes(host, [*choices, *more]), [*others, *rejections] if host.gpus else [*rejections, *others]
+
+
+def _with_file(
+    host: Host, facts: ModelFacts, constraints: Constraints, rejections: list[Rejection], past: Calibration
+) -> list[Rejection]:
+    """``rejections``; if no GPU is of use, the first also names the stack that serves a known GGUF file of the model.
+
+    It is behind a remedy that keeps the model on GPUs, unless a format of GGUF files is required.
+    """
+    if not (rejections and host.gpus and constraints.stack is None):
+        return rejections
+    first, *others = rejections
+    for stack in stacks.cpu_stacks():
+        if candidates(host, facts, replace(constraints, stack=stack), past)[0]:
+            kept = () if first.reason.code == "gguf-format" else tuple(each for each in first.remedies if each.changes)
+            rest = (each for each in first.remedies if each not in kept)
+            return [replace(first, remedies=(*kept, change(stack=stack), *rest)), *others]
+    return rejections
 
 
 def _explained(ranked: list[Choice], facts: ModelFacts, constraints: Constraints) -> list[Choice]:

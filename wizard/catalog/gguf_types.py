@@ -29,3 +29,8 @@ def bits() -> dict[str, float]:
         UsageError: TW-D01, TW-D02 or TW-K01 if the file is missing or damaged.
     """
     return load(GgufTypes, find("gguf.toml")).bits
+
+
+def format_of(kind: str) -> str:
+    """The name that ``--quantization`` has for the type ``kind``: ``gguf_q4_k_m``."""
+    return f"gguf_{kind.lower()}"

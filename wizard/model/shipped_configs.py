@@ -27,6 +27,18 @@ class ShippedModel:
     gated: bool | None = None
 
 
+def has_config(repo: str) -> bool:
+    """Whether a configuration of ``repo`` is bundled."""
+    try:
+        return profiles.find(_path(repo)).is_file()
+    except UsageError:
+        return False
+
+
+def _path(repo: str) -> str:
+    return f"configs/{repo.replace('/', '--')}.json"
+
+
 def shipped(ref: HubRef, why: str) -> ModelFacts | None:
     """The facts of ``ref`` from the bundled configuration, or None if there is none.
 
@@ -41,7 +53,7 @@ def shipped(ref: HubRef, why: str) -> ModelFacts | None:
     if files and files[0].repo == ref.repo:
         return _shipped_file(ref, files, why)
     try:
-        path = profiles.find(f"configs/{ref.repo.replace('/', '--')}.json")
+        path = profiles.find(_path(ref.repo))
     except UsageError:
         return None
     shipped_model = from_json(ShippedModel, path.read_text(encoding="utf-8"), where=str(path))

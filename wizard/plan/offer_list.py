@@ -12,6 +12,7 @@ from wizard.plan.offers import JUDGED, Group, Suggestion
 HEADERS: dict[Group, tuple[str, str]] = {
     "meant": (mark("Did you mean"), ""),
     "best": (mark("Best for this machine"), ""),
+    "included": (mark("Included"), ""),
     "here": (mark("On this machine"), ""),
     "large": (mark("Large"), mark("40 B parameters and more")),
     "medium": (mark("Medium"), mark("8 to 40 B parameters")),
@@ -27,7 +28,7 @@ def label(suggestion: Suggestion) -> str:
 
 def why_first(suggestion: Suggestion) -> str:
     """Why a bundled model comes before all well-known ones; empty if it is not such a model."""
-    return suggestion.about if suggestion.group == "here" and suggestion.place == "offered" else ""
+    return suggestion.about if suggestion.group == "included" else ""
 
 
 def headers(offers: Sequence[Suggestion]) -> list[str]:

@@ -31,7 +31,7 @@ JUDGED = 3
 """Models of each size whose fit is determined at once; of the others on request: each takes about 50 ms."""
 _ORDER = ("fits", "likely", "recipe", "tight", None, "no")
 """Of verdicts. ``likely``: no verdict yet, but it fits by its size; None: it may not."""
-Group: TypeAlias = Literal["meant", "best", "here", "large", "medium", "small"]
+Group: TypeAlias = Literal["meant", "best", "included", "here", "large", "medium", "small"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +106,14 @@ def _famous(host: Host, past: Calibration | None, silent: str, *, online: bool, 
     from wizard.advise.best import estimates
     from wizard.advise.calibration import NOTHING
     from wizard.catalog.models import curated
+    from wizard.model.shipped_configs import has_config
 
     models = curated()
     ranked = estimates(host, models, past or NOTHING)
     judged: Counter[str] = Counter()
     chosen: set[str] = set()
-    for each in ranked:
+    at_hand = ranked if online else sorted(ranked, key=lambda each: not has_config(models[each.name].repo))
+    for each in at_hand:  # without the Hub only a bundled configuration leads to a verdict
         if each.fits and judged[models[each.name].size] < JUDGED:
             judged[models[each.name].size] += 1
             chosen.add(each.name)
@@ -226,7 +228,7 @@ def _ordered(
     if first.usable:
         why = "" if first in known else silent if not online else tr("no well-known model fits this machine")
         about = tr("First because {why}. {about}", why=why, about=first.about) if why else first.about
-        first = replace(first, group="here" if why else "best", about=about)
+        first = replace(first, group="included" if why else "best", about=about)
     sizes = list(dict.fromkeys(suggestion.group for suggestion in rest))
     rest.sort(key=lambda suggestion: sizes.index(suggestion.group))
     others = [replace(suggestion, group="here") for suggestion in here]

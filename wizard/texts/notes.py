@@ -313,10 +313,8 @@ NOTES: dict[str, Text] = {
         "one machine, not the cluster that engines need for that (vLLM: Ray)."
     ),
     "busy": mark("Other processes use GPU memory: {holders}. The plan uses only free memory."),
-    "gguf-file": mark(
-        "The download is {file} of {ref}, {size} ({flag}). For another file, change that option, or name the model as "
-        "{ref}:{type}."
-    ),
+    "gguf-file": mark("The download is {file} of {ref}, {size} ({flag})."),
+    "gguf-others": mark("For another file of the model, change --quantization, or name the model as {ref}:{type}."),
     "checkpoint-assumed": _assumed,
     "checkpoint-ready": mark("The download is {ref}: this model in {format}, {size}."),
     "checkpoint-loading": mark(

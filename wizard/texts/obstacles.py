@@ -202,6 +202,7 @@ TEXTS: dict[str, Text] = {
     "own-stack": mark("{stack} does not support --engine-python."),
     "own-unknown": mark("The machine description does not include the engine in {path}."),
     # -- the model
+    "no-setup": mark("No supported configuration can serve this model on this machine as requested."),
     "gguf": mark("llama.cpp serves GGUF files; the other stacks load safetensors repositories."),
     "no-gguf": mark("{model} is not a GGUF file, which {stack} requires."),
     "unknown-method": lambda params, fields: (tr(_METHOD, method=_with_bits(params, fields)),),
@@ -247,6 +248,9 @@ TEXTS: dict[str, Text] = {
     ),
     "file-stored": mark("This model's file is stored as {stored}, not {asked}."),
     "no-format": lambda _, fields: (tr("Unknown format: {format}.", format=fields["name"]),),
+    "gguf-format": lambda _, fields: (
+        tr("{format} is a format of GGUF files, which llama.cpp serves.", format=fields["name"]),
+    ),
     "no-cache": mark("Unknown KV cache type: {dtype}."),
     "cpu-cache": mark("The KV cache is stored as {kept}, not {asked}."),
     "no-stack": lambda params, _: (tr("Unknown serving stack: {stack}.", **params),),

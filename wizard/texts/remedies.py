@@ -64,6 +64,7 @@ REMEDIES = {
     "other-model": mark("{model}, which fits this machine"),
     "other-gguf": mark("Use another GGUF file."),
     "other-file": mark("Use the {asked} file of this model instead."),
+    "relax": mark("Remove options, or choose another model."),
     "as-reason-says": mark("Fix the problem described above."),
     "free-memory": mark("Free {size} of memory, or choose a smaller model or quantization."),
     "shorter-requests": mark("Use a smaller --isl or --osl."),
