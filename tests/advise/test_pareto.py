@@ -8,13 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.advise import test_offload as offloaded
 from tests.advise.worlds import LLAMA_8B, LLAMA_70B, facts_of, machine
 from tests.values import CPU_HOST, GGUF
 from wizard.advise import ranking
 from wizard.advise.advice import Choice, Constraints
-from wizard.advise.calibration import NOTHING
+from wizard.advise.calibration import NOTHING, Calibration, processor
 from wizard.advise.pareto import USERS, Front, constrained, front
+from wizard.advise.reasons import Reason
 from wizard.catalog.goals import goal
+from wizard.probe.cpu_rates import CpuRates
+from wizard.probe.host import HERE
 from wizard.texts import pareto
 
 
@@ -76,6 +80,36 @@ def test_a_model_for_short_contexts_gets_requests_that_it_was_trained_for() -> N
     made = ask("1xL4", "openai-community/gpt2")
     assert made.isl + made.osl <= 1024
     assert made.points
+
+
+@pytest.mark.parametrize("limits", [{"isl": 100_000}, {"max_len": 4096, "isl": 8192}, {"max_len": 1 << 20}])
+def test_requests_that_the_model_does_not_take_are_rejected_as_by_the_advice(limits: dict[str, int]) -> None:
+    facts, asked = replace(facts_of(LLAMA_8B), max_context=40_960), Constraints(**limits)  # type: ignore[arg-type]
+    made = front(machine("1xL4"), facts, asked)
+    assert not made.points
+    assert made.rejections == ranking.advise(machine("1xL4"), facts, asked).rejections
+    assert made.isl == limits.get("isl", made.isl)
+
+
+def test_a_setup_of_unknown_throughput_is_named_with_its_own_reason() -> None:
+    """Prompts were not measured with layers on a GPU, so nothing is known but the time between two tokens."""
+    laptop = offloaded.laptop()
+    assert offloaded.first(laptop, offloaded.LLAMA_8B, Constraints(users=1)).offload
+    made = front(laptop, offloaded.LLAMA_8B, Constraints(users=1))
+    assert [each.why.code for each in made.unknown if isinstance(each.why, Reason)][0] == "offload-throughput-unknown"
+    (line,) = (line for line in pareto.remarks(made) if "layers on a GPU" in line)
+    assert "bandwidth of the CPU" not in line
+
+
+def test_a_point_on_the_cpu_stays_there_if_a_gpu_could_serve() -> None:
+    laptop = replace(offloaded.laptop(), source=HERE)
+    past = Calibration(cpu=CpuRates(processor(laptop), laptop.cpu.cores, 60e9, "2026-11-23"))
+    made = front(laptop, offloaded.LLAMA_8B, Constraints(), past)
+    assert made.points
+    for point in made.points:
+        assert not point.choice.devices
+        again = ranking.advise(laptop, offloaded.LLAMA_8B, constrained(Constraints(), point), past).choices[0]
+        assert again.speed == point.choice.speed
 
 
 def test_explicit_constraints_are_kept() -> None:
