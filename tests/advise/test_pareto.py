@@ -96,7 +96,7 @@ def test_a_setup_of_unknown_throughput_is_named_with_its_own_reason() -> None:
     laptop = offloaded.laptop()
     assert offloaded.first(laptop, offloaded.LLAMA_8B, Constraints(users=1)).offload
     made = front(laptop, offloaded.LLAMA_8B, Constraints(users=1))
-    assert [each.why.code for each in made.unknown if isinstance(each.why, Reason)][0] == "offload-throughput-unknown"
+    assert next(each.why.code for each in made.unknown if isinstance(each.why, Reason)) == "offload-throughput-unknown"
     (line,) = (line for line in pareto.remarks(made) if "layers on a GPU" in line)
     assert "bandwidth of the CPU" not in line
 

@@ -294,7 +294,8 @@ def test_costs_and_power_are_shown_with_the_load(model: str, capsys: pytest.Capt
     flat = " ".join(text.split())
     assert "per million output tokens, with 2.50 per hour for the whole machine." in flat
     assert "W by the power limit of 1 GPU; at this load at most" in flat
-    assert run(capsys, "advise", model, "--cost-per-hour", "-1")[0] == 2
+    status, _, message = run(capsys, "advise", model, "--cost-per-hour", "-1")
+    assert (status, "from 0.0001 to 1,000,000" in message) == (2, True)
     assert run(capsys, "advise", model, "--cost-per-hour", "nan")[0] == 2
 
 

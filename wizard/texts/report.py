@@ -198,8 +198,9 @@ def speed_sentence(speed: Speed | None) -> str:
         parts.append(tr("{rate} in total", rate=rate(speed.throughput_tokens_per_s)))
     if first := speed.ttft_low_ms or speed.ttft_ms:
         parts.append(tr("TTFT {time}", time=_seconds(first)))
-        if speed.ttft_high_ms and speed.served != 1:
-            parts.append(tr("{time} with all users at once", time=_seconds(speed.ttft_high_ms)))
+        last = _seconds(speed.ttft_high_ms) if speed.ttft_high_ms and speed.served != 1 else ""
+        if last and last != _seconds(first):
+            parts.append(tr("{time} with all users at once", time=last))
     expected = ", ".join(parts)
     if speed.users and speed.isl and speed.osl:
         asked = {"users": users(speed.users), "isl": speed.isl, "osl": speed.osl}
@@ -218,7 +219,11 @@ def cost_sentences(choice: Choice) -> tuple[str, ...]:
     if known.per_hour is not None:
         given, per_million, low, high = known.per_hour, known.per_million_tokens, known.low, known.high
         if per_million is None or low is None or high is None:
-            sentences.append(tr("Cost per million output tokens: unknown, because the speed is unknown."))
+            sentences.append(
+                tr("Cost per million output tokens: unknown, because the throughput is unknown.")
+                if choice.speed and choice.speed.tpot_ms
+                else tr("Cost per million output tokens: unknown, because the speed is unknown.")
+            )
         else:
             amounts = {"cost": money(per_million), "low": money(low), "high": money(high), "rate": money(given)}
             sentences.append(
