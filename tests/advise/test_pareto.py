@@ -19,6 +19,7 @@ from wizard.advise.reasons import Reason
 from wizard.catalog.goals import goal
 from wizard.probe.cpu_rates import CpuRates
 from wizard.probe.host import HERE
+from wizard.prompts.value_text import pareto_text
 from wizard.texts import pareto
 
 
@@ -169,6 +170,35 @@ def test_rows_and_letters_name_every_setup_once() -> None:
     assert {row[0] for row in rows} == set(letters.values())
     assert all(len(row) == len(pareto.head(made)) for row in rows)
     assert len(pareto.sentences(made)) == len(made.points)
+
+
+def test_the_heading_names_the_model_and_promises_nothing_without_points() -> None:
+    full = ask("1xL4")
+    assert LLAMA_8B in pareto.heading(full)
+    assert "no other setup" in pareto.heading(full)
+    empty, refused = replace(full, points=()), ask("1xT4", LLAMA_70B)
+    for made in (empty, refused):
+        assert made.model in pareto.heading(made)
+        assert "no other setup" not in pareto.heading(made)
+    assert "768 tokens in" not in pareto.heading(refused)
+
+
+def test_one_point_has_no_plot() -> None:
+    full = ask("1xL4")
+    assert not pareto.plot(replace(full, points=full.points[:1]), 76, 16)
+    text = pareto_text(replace(full, points=full.points[:1]))
+    assert "logarithmic" not in text
+    assert "\n\n\n" not in text
+    assert pareto.plot(full, 76, 16)
+
+
+@pytest.mark.parametrize("columns", [30, 40, 79, 100])
+def test_a_table_wider_than_the_terminal_becomes_sentences(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = pareto_text(ask("1xL4", cost_per_hour=0.8))
+    assert all(len(line) <= columns for line in text.split("\n"))
+    assert ("tokens/s total" in text) == (columns >= 79)
+    assert ("tokens/s per user" in " ".join(text.split())) == (columns < 79)
 
 
 FRONT = ask("8xH100", LLAMA_70B)

@@ -273,9 +273,16 @@ def test_the_pareto_front_has_the_load_of_each_point(model: str, capsys: pytest.
         assert cost["per_million_tokens"] == pytest.approx(6e6 / 3600 / point["tokens_per_s"])
     assert front["unknown"] == []
     _, text, _ = run(capsys, *arguments)
-    assert "8,192 tokens in and 512 out" in text
+    assert "8,192 tokens in and 512 out" in " ".join(text.split())
     assert "cost/million" in text
     assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_a_front_needs_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, message = run(capsys, "advise", "--hardware", "1xL4", "--pareto")
+    assert (status, out) == (2, "")
+    assert "TW-U08" in message
+    assert "--pareto needs a model" in message
 
 
 def test_a_front_of_nothing_is_a_rejection(model: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,6 +53,7 @@ class Front:
     """The front, the fastest per user first.
 
     Attributes:
+        model: Name of the model.
         isl: Input tokens of every request.
         osl: Output tokens of every request.
         points: The setups on it; empty if no speed is known or nothing can be served.
@@ -60,6 +61,7 @@ class Front:
         rejections: Why nothing can be served; empty if something can.
     """
 
+    model: str
     isl: int
     osl: int
     points: tuple[Point, ...] = ()
@@ -78,7 +80,7 @@ def front(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibra
     if service.too_long(facts, constraints):  # shortened, such requests would be others than the user's
         want = service.wanted(constraints)
         refused = ranking.advise(host, facts, constraints, past).rejections
-        return Front(want.isl, want.osl, rejections=refused)
+        return Front(facts.name, want.isl, want.osl, rejections=refused)
     request = service.load_of(constraints, 1, constraints.max_len or facts.max_context or LONGEST)
     # For this goal, a setup has as many replicas as there are GPUs: fewer are neither faster nor higher in throughput.
     asked = replace(constraints, goal="throughput", isl=request.isl, osl=request.osl)
@@ -92,7 +94,7 @@ def front(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibra
     if choices:
         rejections = []
     unknown = dict.fromkeys(UnknownSpeed(choice.stack, _why(choice)) for choice in choices if not _is_known(choice))
-    return Front(request.isl, request.osl, _undominated(choices), tuple(unknown), tuple(rejections))
+    return Front(facts.name, request.isl, request.osl, _undominated(choices), tuple(unknown), tuple(rejections))
 
 
 def constrained(constraints: Constraints, point: Point) -> Constraints:

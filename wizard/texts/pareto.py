@@ -10,7 +10,7 @@ from wizard.advise.comparison import untested
 from wizard.advise.pareto import Front, Point
 from wizard.advise.titles import stack_title
 from wizard.kernel.language import tr
-from wizard.kernel.text import width
+from wizard.kernel.text import one_line, width
 from wizard.kernel.units import duration
 from wizard.texts import reasons
 from wizard.texts.report import choice_title
@@ -29,11 +29,18 @@ def setups(front: Front) -> dict[str, str]:
 
 def heading(front: Front) -> str:
     """What the front is, and the load of all its points but the users."""
+    named = {"model": one_line(front.model), "isl": front.isl, "osl": front.osl}
+    if front.rejections:
+        return tr("The Pareto front of {model} is empty: nothing can serve it on this machine as requested.", **named)
+    if not front.points:
+        return tr(
+            "The Pareto front of {model} is empty for requests of {isl:,} tokens in and {osl:,} out.",
+            **named,
+        )
     return tr(
-        "Pareto front: no other setup is both faster per user and higher in throughput. Every request has {isl:,} "
-        "tokens in and {osl:,} out.",
-        isl=front.isl,
-        osl=front.osl,
+        "Pareto front of {model}: no other setup is both faster per user and higher in throughput. Every request has "
+        "{isl:,} tokens in and {osl:,} out.",
+        **named,
     )
 
 
@@ -93,7 +100,7 @@ def remarks(front: Front) -> list[str]:
     """What a reader has to know about the points, and what is not among them."""
     lines = []
     if not front.points and not front.rejections:
-        lines.append(tr("No setup with a known speed can be placed."))
+        lines.append(tr("No setup with a known speed holds all users at once."))
     if len({point.choice.quantization for point in front.points}) > 1:
         lines.append(tr("The setups differ in precision: fewer bits are faster."))
     stacks = dict.fromkeys(stack_title(each.choice.stack) for each in front.points if untested(each.choice))
@@ -113,12 +120,14 @@ def remarks(front: Front) -> list[str]:
 
 
 def plot(front: Front, columns: int, lines: int) -> list[str]:
-    """The points on logarithmic axes, in ``lines`` lines of at most ``columns`` cells; empty if that is too small.
+    """The points on logarithmic axes, in ``lines`` lines of at most ``columns`` cells.
+
+    Empty if that is too small, or if there are fewer than two points: axes need two ends.
 
     A cell with several points has the letter of the fastest.
     """
     points = front.points
-    if not points:
+    if len(points) < 2:
         return []
     across, up = [point.tokens_per_s_per_user for point in points], [point.tokens_per_s for point in points]
     labels = [rate(max(up)), rate(min(up))]
