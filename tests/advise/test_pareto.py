@@ -169,7 +169,10 @@ def test_rows_and_letters_name_every_setup_once() -> None:
     assert len(rows) == len(made.points)
     assert {row[0] for row in rows} == set(letters.values())
     assert all(len(row) == len(pareto.head(made)) for row in rows)
-    assert len(pareto.sentences(made)) == len(made.points)
+    sentences = pareto.sentences(made)
+    assert len(sentences) == len(made.points)
+    for row, sentence in zip(rows, sentences, strict=True):
+        assert sentence.endswith(f"TTFT {row[-2]}, {row[-1]} per million output tokens")
 
 
 def test_the_heading_names_the_model_and_promises_nothing_without_points() -> None:

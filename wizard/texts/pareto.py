@@ -57,17 +57,20 @@ def rows(front: Front) -> list[tuple[str, ...]]:
 
 
 def _row(point: Point, letter: str, *, priced: bool) -> tuple[str, ...]:
-    speed, cost = point.choice.speed, point.choice.cost
-    first = speed.ttft_ms if speed else None
-    cells = (
-        letter,
-        f"{point.users:,}",
-        _each(point),
-        rate(point.tokens_per_s),
-        "" if first is None else f"{first:.0f} ms" if first < 1000 else duration(first / 1000),
-    )
-    per_million = cost.per_million_tokens if cost else None
-    return (*cells, "" if per_million is None else money(per_million)) if priced else cells
+    cells = (letter, f"{point.users:,}", _each(point), rate(point.tokens_per_s), _first(point))
+    return (*cells, _per_million(point)) if priced else cells
+
+
+def _first(point: Point) -> str:
+    """Time to the first token; empty if unknown."""
+    first = point.choice.speed.ttft_ms if point.choice.speed else None
+    return "" if first is None else f"{first:.0f} ms" if first < 1000 else duration(first / 1000)
+
+
+def _per_million(point: Point) -> str:
+    """Cost of a million output tokens; empty if unknown."""
+    amount = point.choice.cost.per_million_tokens if point.choice.cost else None
+    return "" if amount is None else money(amount)
 
 
 def _priced(front: Front) -> bool:
@@ -83,8 +86,12 @@ def _each(point: Point) -> str:
 
 
 def sentences(front: Front) -> list[str]:
-    """A sentence per point, for screen readers."""
-    return [
+    """A sentence per point, for screen readers and narrow terminals."""
+    return [_sentence(point) for point in front.points]
+
+
+def _sentence(point: Point) -> str:
+    parts = [
         tr(
             "{users}: {way}, {each} tokens/s per user, {all} in total",
             users=users(point.users),
@@ -92,15 +99,19 @@ def sentences(front: Front) -> list[str]:
             each=_each(point),
             all=rate(point.tokens_per_s),
         )
-        for point in front.points
     ]
+    if first := _first(point):
+        parts.append(tr("TTFT {time}", time=first))
+    if cost := _per_million(point):
+        parts.append(tr("{cost} per million output tokens", cost=cost))
+    return ", ".join(parts)
 
 
 def remarks(front: Front) -> list[str]:
     """What a reader has to know about the points, and what is not among them."""
     lines = []
     if not front.points and not front.rejections:
-        lines.append(tr("No setup with a known speed holds all users at once."))
+        lines.append(tr("No setup with a known speed can be placed."))
     if len({point.choice.quantization for point in front.points}) > 1:
         lines.append(tr("The setups differ in precision: fewer bits are faster."))
     stacks = dict.fromkeys(stack_title(each.choice.stack) for each in front.points if untested(each.choice))
