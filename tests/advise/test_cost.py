@@ -14,7 +14,7 @@ from wizard.advise.cost import cost
 from wizard.advise.devices import devices
 from wizard.advise.ranking import advise
 from wizard.probe import hardware
-from wizard.texts import report
+from wizard.texts import report, units
 
 SPEED = Speed(20.0, 1000.0, 100.0, 16.0, 25.0, "roofline", users=32, isl=1024, osl=256)
 H200 = Path(__file__).parents[1] / "cases" / "hosts" / "host-h200-x8.json"
@@ -71,15 +71,28 @@ def test_an_unknown_power_limit_of_one_gpu_leaves_the_sum_unknown() -> None:
     assert devices(sliced("1xA100", "1g.10gb", 9856 * 1024**2, 4))[0].watts is None
 
 
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [
+        *((0.92, "0.920"), (0.878, "0.878"), (0.99949, "0.999"), (0.9996, "1.00"), (1.0, "1.00"), (1234.5, "1,234.50")),
+        *((0.0123456, "0.0123"), (0.00000123456, "0.00000123"), (0.0, "0.00")),
+    ],
+)
+def test_amounts_below_one_have_three_digits(amount: float, shown: str) -> None:
+    assert units.money(amount) == shown
+
+
 def test_the_sentences_say_the_load_and_that_power_is_a_bound() -> None:
     choice = replace(CHOICE, devices=(0, 1), speed=SPEED, cost=cost(SPEED, 3.6, 1400.0))
     money, power = report.cost_sentences(choice)
-    assert (
-        money
-        == "Cost at this load: 1.00 (0.8 to 1.25) per million output tokens, with 3.60 per hour for the whole machine."
+    assert money == (
+        "Cost at this load: 1.00 (0.800 to 1.25) per million output tokens, with 3.60 per hour for the whole machine."
     )
     assert power.startswith("Power: at most 1,400 W by the power limit of 2 GPUs; at this load at most 0.49 kWh per")
     assert "not included" in power
     (unknown,) = report.cost_sentences(replace(choice, speed=None, cost=cost(None, 3.6, None)))
-    assert "unknown" in unknown
+    assert unknown.endswith("because the speed is unknown.")
+    paced = replace(SPEED, throughput_tokens_per_s=None)
+    (unknown,) = report.cost_sentences(replace(choice, speed=paced, cost=cost(paced, 3.6, None)))
+    assert unknown.endswith("because the throughput is unknown.")
     assert report.cost_sentences(CHOICE) == ()

@@ -8,13 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.advise import test_offload as offloaded
 from tests.advise.worlds import LLAMA_8B, LLAMA_70B, facts_of, machine
 from tests.values import CPU_HOST, GGUF
 from wizard.advise import ranking
 from wizard.advise.advice import Choice, Constraints
-from wizard.advise.calibration import NOTHING
+from wizard.advise.calibration import NOTHING, Calibration, processor
 from wizard.advise.pareto import USERS, Front, constrained, front
+from wizard.advise.reasons import Reason
 from wizard.catalog.goals import goal
+from wizard.probe.cpu_rates import CpuRates
+from wizard.probe.host import HERE
+from wizard.prompts.value_text import pareto_text
 from wizard.texts import pareto
 
 
@@ -77,6 +82,36 @@ def test_a_model_for_short_contexts_gets_requests_that_it_was_trained_for() -> N
     assert made.points
 
 
+@pytest.mark.parametrize("limits", [{"isl": 100_000}, {"max_len": 4096, "isl": 8192}, {"max_len": 1 << 20}])
+def test_requests_that_the_model_does_not_take_are_rejected_as_by_the_advice(limits: dict[str, int]) -> None:
+    facts, asked = replace(facts_of(LLAMA_8B), max_context=40_960), Constraints(**limits)  # type: ignore[arg-type]
+    made = front(machine("1xL4"), facts, asked)
+    assert not made.points
+    assert made.rejections == ranking.advise(machine("1xL4"), facts, asked).rejections
+    assert made.isl == limits.get("isl", made.isl)
+
+
+def test_a_setup_of_unknown_throughput_is_named_with_its_own_reason() -> None:
+    """Prompts were not measured with layers on a GPU, so nothing is known but the time between two tokens."""
+    laptop = offloaded.laptop()
+    assert offloaded.first(laptop, offloaded.LLAMA_8B, Constraints(users=1)).offload
+    made = front(laptop, offloaded.LLAMA_8B, Constraints(users=1))
+    assert next(each.why.code for each in made.unknown if isinstance(each.why, Reason)) == "offload-throughput-unknown"
+    (line,) = (line for line in pareto.remarks(made) if "layers on a GPU" in line)
+    assert "bandwidth of the CPU" not in line
+
+
+def test_a_point_on_the_cpu_stays_there_if_a_gpu_could_serve() -> None:
+    laptop = replace(offloaded.laptop(), source=HERE)
+    past = Calibration(cpu=CpuRates(processor(laptop), laptop.cpu.cores, 60e9, "2026-11-23"))
+    made = front(laptop, offloaded.LLAMA_8B, Constraints(), past)
+    assert made.points
+    for point in made.points:
+        assert not point.choice.devices
+        again = ranking.advise(laptop, offloaded.LLAMA_8B, constrained(Constraints(), point), past).choices[0]
+        assert again.speed == point.choice.speed
+
+
 def test_explicit_constraints_are_kept() -> None:
     made = ask("4xL40S", users=6, quantization="fp8", stack="vllm")
     assert made.points
@@ -133,7 +168,39 @@ def test_rows_and_letters_name_every_setup_once() -> None:
     assert len(rows) == len(made.points)
     assert {row[0] for row in rows} == set(letters.values())
     assert all(len(row) == len(pareto.head(made)) for row in rows)
-    assert len(pareto.sentences(made)) == len(made.points)
+    sentences = pareto.sentences(made)
+    assert len(sentences) == len(made.points)
+    for row, sentence in zip(rows, sentences, strict=True):
+        assert sentence.endswith(f"TTFT {row[-2]}, {row[-1]} per million output tokens")
+
+
+def test_the_heading_names_the_model_and_promises_nothing_without_points() -> None:
+    full = ask("1xL4")
+    assert LLAMA_8B in pareto.heading(full)
+    assert "no other setup" in pareto.heading(full)
+    empty, refused = replace(full, points=()), ask("1xT4", LLAMA_70B)
+    for made in (empty, refused):
+        assert made.model in pareto.heading(made)
+        assert "no other setup" not in pareto.heading(made)
+    assert "768 tokens in" not in pareto.heading(refused)
+
+
+def test_one_point_has_no_plot() -> None:
+    full = ask("1xL4")
+    assert not pareto.plot(replace(full, points=full.points[:1]), 76, 16)
+    text = pareto_text(replace(full, points=full.points[:1]))
+    assert "logarithmic" not in text
+    assert "\n\n\n" not in text
+    assert pareto.plot(full, 76, 16)
+
+
+@pytest.mark.parametrize("columns", [30, 40, 79, 100])
+def test_a_table_wider_than_the_terminal_becomes_sentences(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = pareto_text(ask("1xL4", cost_per_hour=0.8))
+    assert all(len(line) <= columns for line in text.split("\n"))
+    assert ("tokens/s total" in text) == (columns >= 79)
+    assert ("tokens/s per user" in " ".join(text.split())) == (columns < 79)
 
 
 FRONT = ask("8xH100", LLAMA_70B)

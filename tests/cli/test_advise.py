@@ -273,9 +273,16 @@ def test_the_pareto_front_has_the_load_of_each_point(model: str, capsys: pytest.
         assert cost["per_million_tokens"] == pytest.approx(6e6 / 3600 / point["tokens_per_s"])
     assert front["unknown"] == []
     _, text, _ = run(capsys, *arguments)
-    assert "8,192 tokens in and 512 out" in text
+    assert "8,192 tokens in and 512 out" in " ".join(text.split())
     assert "cost/million" in text
     assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_a_front_needs_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, message = run(capsys, "advise", "--hardware", "1xL4", "--pareto")
+    assert (status, out) == (2, "")
+    assert "TW-U08" in message
+    assert "--pareto needs a model" in message
 
 
 def test_a_front_of_nothing_is_a_rejection(model: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -294,7 +301,8 @@ def test_costs_and_power_are_shown_with_the_load(model: str, capsys: pytest.Capt
     flat = " ".join(text.split())
     assert "per million output tokens, with 2.50 per hour for the whole machine." in flat
     assert "W by the power limit of 1 GPU; at this load at most" in flat
-    assert run(capsys, "advise", model, "--cost-per-hour", "-1")[0] == 2
+    status, _, message = run(capsys, "advise", model, "--cost-per-hour", "-1")
+    assert (status, "from 0.0001 to 1,000,000" in message) == (2, True)
     assert run(capsys, "advise", model, "--cost-per-hour", "nan")[0] == 2
 
 

@@ -42,7 +42,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class UnknownSpeed:
-    """A stack without a place on the front, and the reason."""
+    """A stack of which a setup has no place on the front, and the reason."""
 
     stack: str
     why: Reason | str
@@ -53,6 +53,7 @@ class Front:
     """The front, the fastest per user first.
 
     Attributes:
+        model: Name of the model.
         isl: Input tokens of every request.
         osl: Output tokens of every request.
         points: The setups on it; empty if no speed is known or nothing can be served.
@@ -60,6 +61,7 @@ class Front:
         rejections: Why nothing can be served; empty if something can.
     """
 
+    model: str
     isl: int
     osl: int
     points: tuple[Point, ...] = ()
@@ -75,6 +77,10 @@ def front(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibra
     """
     if not host.is_here:
         past = NOTHING
+    if service.too_long(facts, constraints):  # shortened, such requests would be others than the user's
+        want = service.wanted(constraints)
+        refused = ranking.advise(host, facts, constraints, past).rejections
+        return Front(facts.name, want.isl, want.osl, rejections=refused)
     request = service.load_of(constraints, 1, constraints.max_len or facts.max_context or LONGEST)
     # For this goal, a setup has as many replicas as there are GPUs: fewer are neither faster nor higher in throughput.
     asked = replace(constraints, goal="throughput", isl=request.isl, osl=request.osl)
@@ -87,8 +93,8 @@ def front(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibra
         choices += made
     if choices:
         rejections = []
-    unknown = dict.fromkeys(UnknownSpeed(choice.stack, _why(choice)) for choice in choices if _point(choice) is None)
-    return Front(request.isl, request.osl, _undominated(choices), tuple(unknown), tuple(rejections))
+    unknown = dict.fromkeys(UnknownSpeed(choice.stack, _why(choice)) for choice in choices if not _is_known(choice))
+    return Front(facts.name, request.isl, request.osl, _undominated(choices), tuple(unknown), tuple(rejections))
 
 
 def constrained(constraints: Constraints, point: Point) -> Constraints:
@@ -105,7 +111,13 @@ def constrained(constraints: Constraints, point: Point) -> Constraints:
         pp=choice.pp,
         kv_dtype=choice.kv_cache_dtype,
         replicas=choice.replicas,
+        max_gpus=constraints.max_gpus if choice.devices else 0,
     )
+
+
+def _is_known(choice: Choice) -> bool:
+    """Whether both axes are known, also if not all users fit at once."""
+    return bool(choice.speed and choice.speed.tpot_ms and choice.speed.throughput_tokens_per_s)
 
 
 def _point(choice: Choice) -> Point | None:
@@ -119,7 +131,9 @@ def _point(choice: Choice) -> Point | None:
 
 
 def _why(choice: Choice) -> Reason | str:
-    """Why its speed is unknown."""
+    """Why its speed, or only its throughput, is unknown."""
+    if choice.speed and choice.speed.tpot_ms:
+        return because("offload-throughput-unknown" if choice.offload else "throughput-unknown")
     whys = (note.params["why"] for note in choice.warnings if note.code == "speed")
     return next((why for why in whys if isinstance(why, (Reason, str))), because("cpu-speed-unknown"))
 

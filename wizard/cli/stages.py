@@ -158,6 +158,9 @@ def _pareto(arguments: argparse.Namespace) -> int:
 
     if arguments.cases or arguments.top or arguments.explain:
         raise UsageError("TW-U08", tr("--pareto excludes --cases, --top and --explain"), tr("Omit them."))
+    if arguments.ref is None:
+        todo = tr("Pass one: `triton-wizard advise MODEL --pareto`.")
+        raise UsageError("TW-U08", tr("--pareto needs a model"), todo)
     front = computed(journey, workspace_of(arguments), walked(arguments, MakePlan))
     if arguments.json:
         print_json(front)

@@ -364,7 +364,7 @@ COST_PER_HOUR = Question(
     mark("Cost of the whole machine per hour"),
     "--cost-per-hour",
     otherwise=mark("no costs are shown"),
-    validate=between(0.000001, 1_000_000),
+    validate=between(0.0001, 1_000_000),
     help=mark("In any currency. Shows what a million output tokens cost at the estimated throughput."),
 )
 HF_TOKEN = Question(

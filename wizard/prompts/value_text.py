@@ -138,15 +138,17 @@ def pareto_text(front: Front, fit: Fit = wrapped) -> str:
 
     Args:
         front: The front.
-        fit: Wraps a text; for screen readers each point is a sentence.
+        fit: Wraps a text; for screen readers, and if the table is wider than the terminal, each point is a sentence.
     """
     parts = [fit(pareto.heading(front))]
-    if front.points and fit is aloud:
+    names = table([(letter, name) for name, letter in pareto.setups(front).items()], indent="  ")
+    points = table([pareto.head(front), *pareto.rows(front)], indent="  ")
+    widest = max(map(width, f"{points}\n{names}".split("\n")))
+    if front.points and (fit is aloud or widest > columns()):
         parts += [fit(sentence, "    ", first="  - ") for sentence in pareto.sentences(front)]
     elif front.points:
-        names = table([(letter, name) for name, letter in pareto.setups(front).items()], indent="  ")
-        points = table([pareto.head(front), *pareto.rows(front)], indent="  ")
-        parts += ["", *pareto.plot(front, min(PLOT[0], columns() - 2), PLOT[1]), "", points, "", names]
+        plot = pareto.plot(front, min(PLOT[0], columns() - 2), PLOT[1])
+        parts += ["", *([*plot, ""] if plot else []), points, "", names]
     parts += [fit(remark, "  ", first="") for remark in pareto.remarks(front)]
     for refusal in refusals.grouped(front.rejections):
         parts += _refusal(refusal, fit)

@@ -10,7 +10,7 @@ from wizard.advise.comparison import untested
 from wizard.advise.pareto import Front, Point
 from wizard.advise.titles import stack_title
 from wizard.kernel.language import tr
-from wizard.kernel.text import width
+from wizard.kernel.text import one_line, width
 from wizard.kernel.units import duration
 from wizard.texts import reasons
 from wizard.texts.report import choice_title
@@ -29,11 +29,18 @@ def setups(front: Front) -> dict[str, str]:
 
 def heading(front: Front) -> str:
     """What the front is, and the load of all its points but the users."""
+    named = {"model": one_line(front.model), "isl": front.isl, "osl": front.osl}
+    if front.rejections:
+        return tr("The Pareto front of {model} is empty: nothing can serve it on this machine as requested.", **named)
+    if not front.points:
+        return tr(
+            "The Pareto front of {model} is empty for requests of {isl:,} tokens in and {osl:,} out.",
+            **named,
+        )
     return tr(
-        "Pareto front: no other setup is both faster per user and higher in throughput. Every request has {isl:,} "
-        "tokens in and {osl:,} out.",
-        isl=front.isl,
-        osl=front.osl,
+        "Pareto front of {model}: no other setup is both faster per user and higher in throughput. Every request has "
+        "{isl:,} tokens in and {osl:,} out.",
+        **named,
     )
 
 
@@ -50,17 +57,20 @@ def rows(front: Front) -> list[tuple[str, ...]]:
 
 
 def _row(point: Point, letter: str, *, priced: bool) -> tuple[str, ...]:
-    speed, cost = point.choice.speed, point.choice.cost
-    first = speed.ttft_ms if speed else None
-    cells = (
-        letter,
-        f"{point.users:,}",
-        _each(point),
-        rate(point.tokens_per_s),
-        "" if first is None else f"{first:.0f} ms" if first < 1000 else duration(first / 1000),
-    )
-    per_million = cost.per_million_tokens if cost else None
-    return (*cells, "" if per_million is None else money(per_million)) if priced else cells
+    cells = (letter, f"{point.users:,}", _each(point), rate(point.tokens_per_s), _first(point))
+    return (*cells, _per_million(point)) if priced else cells
+
+
+def _first(point: Point) -> str:
+    """Time to the first token; empty if unknown."""
+    first = point.choice.speed.ttft_ms if point.choice.speed else None
+    return "" if first is None else f"{first:.0f} ms" if first < 1000 else duration(first / 1000)
+
+
+def _per_million(point: Point) -> str:
+    """Cost of a million output tokens; empty if unknown."""
+    amount = point.choice.cost.per_million_tokens if point.choice.cost else None
+    return "" if amount is None else money(amount)
 
 
 def _priced(front: Front) -> bool:
@@ -76,8 +86,12 @@ def _each(point: Point) -> str:
 
 
 def sentences(front: Front) -> list[str]:
-    """A sentence per point, for screen readers."""
-    return [
+    """A sentence per point, for screen readers and narrow terminals."""
+    return [_sentence(point) for point in front.points]
+
+
+def _sentence(point: Point) -> str:
+    parts = [
         tr(
             "{users}: {way}, {each} tokens/s per user, {all} in total",
             users=users(point.users),
@@ -85,8 +99,12 @@ def sentences(front: Front) -> list[str]:
             each=_each(point),
             all=rate(point.tokens_per_s),
         )
-        for point in front.points
     ]
+    if first := _first(point):
+        parts.append(tr("TTFT {time}", time=first))
+    if cost := _per_million(point):
+        parts.append(tr("{cost} per million output tokens", cost=cost))
+    return ", ".join(parts)
 
 
 def remarks(front: Front) -> list[str]:
@@ -113,12 +131,14 @@ def remarks(front: Front) -> list[str]:
 
 
 def plot(front: Front, columns: int, lines: int) -> list[str]:
-    """The points on logarithmic axes, in ``lines`` lines of at most ``columns`` cells; empty if that is too small.
+    """The points on logarithmic axes, in ``lines`` lines of at most ``columns`` cells.
+
+    Empty if that is too small, or if there are fewer than two points: axes need two ends.
 
     A cell with several points has the letter of the fastest.
     """
     points = front.points
-    if not points:
+    if len(points) < 2:
         return []
     across, up = [point.tokens_per_s_per_user for point in points], [point.tokens_per_s for point in points]
     labels = [rate(max(up)), rate(min(up))]

@@ -228,7 +228,11 @@ def cost_sentences(choice: Choice) -> tuple[str, ...]:
     if known.per_hour is not None:
         given, per_million, low, high = known.per_hour, known.per_million_tokens, known.low, known.high
         if per_million is None or low is None or high is None:
-            sentences.append(tr("Cost per million output tokens: unknown, because the speed is unknown."))
+            sentences.append(
+                tr("Cost per million output tokens: unknown, because the throughput is unknown.")
+                if choice.speed and choice.speed.tpot_ms
+                else tr("Cost per million output tokens: unknown, because the speed is unknown.")
+            )
         else:
             amounts = {"cost": money(per_million), "low": money(low), "high": money(high), "rate": money(given)}
             sentences.append(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import floor, log10
+
 from wizard.advise.reasons import Param
 from wizard.kernel.language import ntr, tr
 
@@ -12,8 +14,9 @@ def rate(per_s: float) -> str:
 
 
 def money(amount: float) -> str:
-    """An amount in a currency that is not named: two decimals, or three digits of a small one."""
-    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.3g}"
+    """An amount in a currency that is not named: two decimals, or three significant digits if it is below 1."""
+    rounded = float(f"{amount:.2e}")
+    return f"{rounded:.{2 - floor(log10(rounded))}f}" if 0 < rounded < 1 else f"{amount:,.2f}"
 
 
 def load(users_count: Param, isl: Param, osl: Param) -> str:
