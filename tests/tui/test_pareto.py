@@ -75,7 +75,7 @@ async def test_without_a_known_speed_there_is_no_point_to_choose() -> None:
 
 
 async def test_an_error_is_shown_and_the_window_closes() -> None:
-    def fail(*_: object) -> Any:
+    def fail(*_: object, **_named: object) -> Any:
         raise UsageError("TW-D02", "a profile is damaged", "Repair it.")
 
     journey = on("1xL4")
