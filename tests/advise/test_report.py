@@ -77,7 +77,7 @@ def test_speed_with_its_range_and_who_says_so() -> None:
         "TTFT 200 ms (180 ms alone, 1.2 s as the last of all users). "
         "Confidence: medium (close to what was measured); source: the wizard's roofline model."
     )
-    same = replace(SPEED, ttft_low_ms=72.1, ttft_high_ms=72.4)
+    same = replace(SPEED, ttft_ms=72.2, ttft_low_ms=72.1, ttft_high_ms=72.4)
     assert "TTFT 72 ms. Confidence" in report.speed_sentence(same)
     bare = Speed(400.0, None, None, None, None, "somebody", "odd")
     assert report.speed_sentence(bare) == "2.5 tokens/s per user. Confidence: odd; source: somebody."
