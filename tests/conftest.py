@@ -29,12 +29,13 @@ AGAIN = {"e2e", "prompts", "tui"}
 settings.register_profile(
     "ci",
     deadline=None,
+    max_examples=60,  # others in every run; `--hypothesis-profile=thorough` takes more
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     print_blob=True,
 )
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=1000)
 settings.register_profile("mutation", settings.get_profile("ci"), derandomize=True, max_examples=25)
-settings.load_profile("ci")  # --hypothesis-profile=thorough takes another
+settings.load_profile("ci")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background: the programs of the tests inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # a program in a pty is forked: grpc's own handlers would end it at times
