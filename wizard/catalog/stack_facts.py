@@ -359,6 +359,8 @@ class OnCpu:
         tokenizer_bytes: Memory per vocabulary entry.
         speed: None: its speed is unknown.
         offload: None: it does not use GPUs.
+        names: File of ``profiles/releases`` with the architectures and file types that its releases name; empty:
+            they are not known.
     """
 
     file: str
@@ -368,6 +370,7 @@ class OnCpu:
     source: str
     speed: CpuSpeed | None = None
     offload: Offload | None = None
+    names: str = ""
 
 
 @dataclass(frozen=True, slots=True)
