@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from architectures import ENGINES, INDEX, MAPPINGS, TABLE, Engine, assigned, releases, sources, span, tomllib, words
 
 OUTPUT = TABLE.with_name("config-library.toml")
-REQUIRES = re.compile(r"^Requires-Dist: transformers ?\(?([^);\n]*)", re.MULTILINE)
+REQUIRES = re.compile(r"^Requires-Dist: transformers(?![\w.-]) ?\(?([^);\n]*)", re.MULTILINE)
 REGISTRY = re.compile("_CONFIG_REGISTRY")
 FILES = {
     "vllm": ("vllm/transformers_utils/config.py",),
@@ -69,9 +69,11 @@ def types_of(texts: Iterable[str]) -> dict[str, set[str]]:
     for text in texts:
         for value in assigned(ast.parse(text), MAPPINGS):
             for node in ast.walk(value):
-                if isinstance(node, ast.Tuple) and len(node.elts) == 2 and isinstance(node.elts[0], ast.Constant):
-                    for name in words(node.elts[1]):
-                        types.setdefault(name, set()).add(str(node.elts[0].value))
+                if isinstance(node, ast.List):
+                    pairs = [pair.elts for pair in node.elts if isinstance(pair, ast.Tuple) and len(pair.elts) == 2]
+                    for kind, names in pairs:
+                        for name in words(names):
+                            types.setdefault(name, set()).update(words(kind))
     return types
 
 

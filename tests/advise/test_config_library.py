@@ -79,7 +79,8 @@ def test_the_warning_names_the_versions() -> None:
     texts = [text_of(note) for choice in advice.choices for note in choice.warnings if note.code == CODE]
     assert set(texts) == {
         "vLLM 0.19.0 reads the configuration of Gemma4ForConditionalGeneration with transformers, which supports it "
-        "since 5.5.0. vLLM 0.19.0 requires transformers <5,>=4.56.0, so loading may fail unless a newer one is installed."
+        "since 5.5.0. vLLM 0.19.0 requires transformers <5,>=4.56.0, so loading may fail unless a newer one is "
+        "installed."
     }
 
 
