@@ -67,10 +67,15 @@ class Native:
 
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """GPUs from a minimum compute capability on, with an optional maximum."""
+    """GPUs from a minimum compute capability on, with an optional maximum.
+
+    Attributes:
+        since: Compute capability, as ``10.0`` → first version of the engine for these GPUs; others have no minimum.
+    """
 
     oldest: Capability
     newest: Capability | None = None
+    since: dict[str, str] = field(default_factory=dict)
 
     def have(self, capability: Capability) -> bool:
         """Whether GPUs of ``capability`` are included."""
