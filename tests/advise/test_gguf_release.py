@@ -34,11 +34,19 @@ def of(architecture: str | None, kind: str = "Q8_0") -> ModelFacts:
         (of("qwen4exp"), "2026.8.10566", "qwen4exp needs llama.cpp 2026.9.10809; found 2026.8.10566."),
         (of("Qwen3_5MoeForCausalLM"), "0.2.11", "qwen35moe needs llama.cpp 0.2.12; found 0.2.11."),
         (of("Qwen3_5MoeForCausalLM"), "0.2.12", ""),
-        (of("nosuch"), "2026.10.11549", "llama.cpp does not list nosuch as a supported model."),
+        (
+            of("nosuch"),
+            "2026.10.11549",
+            "llama.cpp 2026.10.11549 does not support GGUF files with the architecture nosuch.",
+        ),
         (of("nosuch"), "2027.1.20000", ""),  # newer than what was read
         (of("NoSuchForCausalLM"), "2026.10.11549", ""),
         (of(None), "2026.10.11549", ""),
-        (of("clip"), "2026.10.11549", "llama.cpp does not list clip as a supported model."),
+        (
+            of("clip"),
+            "2026.10.11549",
+            "llama.cpp 2026.10.11549 does not support GGUF files with the architecture clip.",
+        ),
         (of("llama", "Q2_0"), "2026.6.9713", "Q2_0 needs llama.cpp 2026.7.10068; found 2026.6.9713."),
         (of("llama", "Q2_0"), "2026.7.10068", ""),
         (of("llama", "type 99"), "2026.10.11549", ""),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wizard.advise.reasons import Note, Obstacle, Param, Reason, Remedy, because, do
+from wizard.advise.reasons import Note, Obstacle, Param, Reason, because, do
 from wizard.catalog import stacks
 from wizard.catalog.gguf_names import GgufNames, names
 from wizard.catalog.releases import version
@@ -14,20 +14,28 @@ UNLISTED = "unlisted"
 
 def obstacle(facts: ModelFacts, stack: str, has: str) -> Obstacle | None:
     """What the engine's version ``has`` does not load of the file that ``facts`` describes; None if it names all."""
-    if (known := _names(stack)) is None:
-        return None
+    known = _names(stack)
+    return (_architecture(known, facts, stack, has) or _type(known, facts, stack, has)) if known else None
+
+
+def _architecture(known: GgufNames, facts: ModelFacts, stack: str, has: str) -> Obstacle | None:
     name = known.architecture(facts.architecture) if facts.architecture else None
-    if name is not None:
-        first, whole = known.architectures.get(name), (do("own-repository"),)
-        if first is None and version(has) <= version(known.read[1]):
-            return Obstacle("architecture", because("not-listed", engine=_engine(stack), model=name), whole)
-        if why := _outside(known, stack, name, first, has, because("needs-name", name=name)):
-            return Obstacle("architecture", why, whole)
+    if name is None:
+        return None
+    first = known.architectures.get(name)
+    if first is None and version(has) <= version(known.read[1]):
+        why: Reason | None = because("gguf-architecture", engine=_engine(stack), has=has, name=name)
+    else:
+        why = _outside(known, stack, name, first, has, because("needs-name", name=name))
+    return Obstacle("architecture", why, (do("own-repository"),)) if why else None
+
+
+def _type(known: GgufNames, facts: ModelFacts, stack: str, has: str) -> Obstacle | None:
     kind = facts.quantization.detail if facts.quantization else None
-    subject = because("needs-format", format=kind)
-    other: tuple[Remedy, ...] = (do("other-gguf"),)
-    why = _outside(known, stack, kind, known.types.get(kind), has, subject) if kind else None
-    return Obstacle("format", why, other) if why else None
+    if kind is None:
+        return None
+    why = _outside(known, stack, kind, known.types.get(kind), has, because("needs-format", format=kind))
+    return Obstacle("format", why, (do("other-gguf"),)) if why else None
 
 
 def unlisted(facts: ModelFacts, stack: str) -> tuple[Note, ...]:
