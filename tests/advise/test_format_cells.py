@@ -57,6 +57,8 @@ CELLS = [
     (LLM_API, "1.1.0", "1xH100", "modelopt", "w4a8_awq", True, "Hopper: W4A8 AWQ"),
     (LLM_API, "1.2.1", "1xH100", "modelopt", "nvfp4", False, "Hopper: no NVFP4"),
     (LLM_API, "1.2.1", "1xRTX5090", "modelopt", "nvfp4", True, "sm120: NVFP4"),
+    (LLM_API, "1.0.0", "1xB200", "mxfp4", "mxfp4", False, "QuantAlgo: no W4A16_MXFP4, no W4A8_MXFP4_MXFP8"),
+    (LLM_API, "1.1.0", "1xB200", "mxfp4", "mxfp4", True, "sm100: MXFP4 in the table of 1.1"),
     (LLM_API, "1.2.1", "1xH100", "awq", "int4_awq", False, "llm_utils.py: awq raises NotImplementedError"),
 ]
 STRICTER = [
