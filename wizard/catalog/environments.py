@@ -142,14 +142,14 @@ def pins(environment: Environment) -> Path:
     return profiles.find(f"environments/{environment.pins}")
 
 
-@lru_cache(maxsize=64)  # the advice asks for each setup
-def _requirements(path: Path) -> dict[str, str]:
-    rows = (
-        line.split()[0].partition("==") for line in path.read_text(encoding="utf-8").splitlines() if line[:1].isalnum()
-    )
-    return {name: number for name, _, number in rows if number}
-
-
 def pinned(environment: Environment, package: str) -> str:
     """The version of ``package`` in the environment's requirements; empty if they do not name it."""
-    return _requirements(pins(environment)).get(package, "")
+    path = pins(environment)
+    return _requirements(path, path.stat().st_mtime_ns).get(package, "")
+
+
+@lru_cache(maxsize=16)  # the advice asks for each setup
+def _requirements(path: Path, _changed: int) -> dict[str, str]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    rows = (line.split()[0].partition("==") for line in lines if line[:1].isalnum())
+    return {name: number for name, _, number in rows if number}
