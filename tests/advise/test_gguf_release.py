@@ -88,3 +88,12 @@ def test_the_table_covers_the_environment_and_the_lists_that_other_engines_have(
     assert {"LlamaForCausalLM", "GptOssForCausalLM", "Gemma4ForConditionalGeneration"} <= set(TABLE.models)
     shared = {model.name for model in architectures().models} & set(TABLE.models)
     assert len(shared) > 60, "the two tables name classes in the same way"
+
+
+def test_the_codes_of_the_obstacles() -> None:
+    """A file's type has its own code: with a GPU, obstacles with ``format`` are those of a missing file."""
+    unnamed, newer = obstacle(of("nosuch"), STACK, "2026.10.11549"), obstacle(of("llama", "Q2_0"), STACK, "2026.6.9713")
+    assert unnamed
+    assert newer
+    assert (unnamed.code, newer.code) == ("architecture", "file-type")
+    assert "another GGUF file" in remedy_of(newer)

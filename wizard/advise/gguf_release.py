@@ -35,7 +35,7 @@ def _type(known: GgufNames, facts: ModelFacts, stack: str, has: str) -> Obstacle
     if kind is None:
         return None
     why = _outside(known, stack, kind, known.types.get(kind), has, because("needs-format", format=kind))
-    return Obstacle("format", why, (do("other-gguf"),)) if why else None
+    return Obstacle("file-type", why, (do("other-gguf"),)) if why else None
 
 
 def unlisted(facts: ModelFacts, stack: str) -> tuple[Note, ...]:
