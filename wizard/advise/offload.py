@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
-from wizard.advise import calibration, cost, cpu, not_chat, offload_speed, service
+from wizard.advise import calibration, cost, cpu, gguf_release, not_chat, offload_speed, service
 from wizard.advise.advice import GATED, Choice, Constraints, Memory, Offload, Rejection, Speed
 from wizard.advise.compatibility import obstacles
 from wizard.advise.devices import Device, devices
@@ -44,7 +44,8 @@ def candidates(
         for stack in stacks.cpu_stacks()
         if constraints.stack in (None, stack)
     ]
-    return [choice for choices, _ in made for choice in choices], [
+    known = (choice for choices, _ in made for choice in choices)
+    return [_noted(choice, *gguf_release.unlisted(facts, choice.stack)) for choice in known], [
         rejection for _, rejections in made for rejection in rejections
     ]
 
