@@ -148,6 +148,33 @@ def test_a_speed_is_that_of_all_replicas() -> None:
     assert four.speed.throughput_tokens_per_s == pytest.approx(4 * alone.speed.throughput_tokens_per_s)  # type: ignore[operator]
 
 
+@pytest.mark.parametrize(
+    ("gpus", "asked", "why", "remedy"),
+    [
+        (
+            "4xL4",
+            {"replicas": 2, "tp": 4},
+            "2 replicas with 4 GPUs each need 8 identical GPUs; found 4 × NVIDIA L4.",
+            "--replicas 1",
+        ),
+        ("4xL4", {"replicas": 4, "max_gpus": 2}, "GPUs for 4 replicas: 4, but --max-gpus is 2.", "--replicas 2"),
+        (
+            "4xL4",
+            {"replicas": 2, "stack": "trtllm-engine", "runtime": "docker"},
+            "2 replicas are not possible: TensorRT-LLM engine (docker) can start 1 here.",
+            "--replicas 1",
+        ),
+    ],
+)
+def test_replicas_that_do_not_fit_name_the_gpus_and_only_otherwise_the_runtime(
+    gpus: str, asked: dict[str, Any], why: str, remedy: str
+) -> None:
+    refused = advise(machine(gpus), facts_of(LLAMA_8B), Constraints(**asked))
+    assert not refused.feasible
+    assert text_of(refused.rejections[0]) == why
+    assert remedy_of(refused.rejections[0]) == remedy
+
+
 def test_gpus_of_another_kind_are_named_with_the_reason() -> None:
     choice = recommended(ask("A100+T4"))
     (note,) = [note for note in choice.reasons if note.code == "idle"]

@@ -16,6 +16,7 @@ from wizard.advise import (
     not_chat,
     rules,
     service,
+    slices,
     speculation,
 )
 from wizard.advise.advice import GATED, Checkpoint, Choice, Constraints, Memory, Rejection
@@ -190,7 +191,8 @@ def _no_group(host: Host) -> Obstacle:
 def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks: list[str]) -> Iterator[Setup]:
     """All setups worth considering on ``device``."""
     stored = facts.quantization
-    there = len(device.indices) if constraints.max_gpus is None else min(constraints.max_gpus, len(device.indices))
+    most = 1 if device.mig else len(device.indices)
+    there = most if constraints.max_gpus is None else min(constraints.max_gpus, most)
     tps = (constraints.tp,) if constraints.tp else tuple(split for split in SPLITS if split <= max(1, there))
     if constraints.expert_parallel and not constraints.tp:
         tps = tps[1:] or tps  # experts are distributed over ranks
@@ -256,9 +258,10 @@ def _choice(
     engine = calibration.engine(setup.stack, release.release)
     measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
     plain, setup = setup, replace(setup, correction_bytes=calibration.difference(measured) if measured else 0)
-    unable = service.too_many(constraints, device, setup, release) or experts.too_old(setup, release.engine_version)
+    unable = slices.obstacle(device, setup, release) or service.too_many(constraints, device, setup, release)
     best = (
         unable
+        or experts.too_old(setup, release.engine_version)
         or speculation.obstacle(anatomy, setup, release.engine_version)
         or fit(facts, anatomy, device, setup, constraints)
     )
@@ -276,6 +279,7 @@ def _choice(
         return why
     unknown = () if speed else (Note("speed", {"why": why_unknown(facts, device, setup)}),)
     used = filter(None, (service.idle(constraints, device, setup, release),))
+    parts = slices.of(device, setup, release)[: setup.replicas]
     choice = Choice(
         stack=setup.stack,
         runtime=release.runtime,
@@ -288,7 +292,8 @@ def _choice(
         max_seq_len=best.length,
         release=release.release,
         memory=best.memory,
-        devices=device.indices[: setup.gpus * setup.replicas],
+        devices=tuple(gpu for gpu, _ in parts) or device.indices[: setup.gpus * setup.replicas],
+        slices=tuple(part.uuid for _, part in parts),
         replicas=setup.replicas,
         expert_parallel=setup.expert_parallel,
         speculative=setup.speculative,

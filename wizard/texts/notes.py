@@ -472,7 +472,8 @@ REASONS: dict[str, Text] = {
     ),
     "idle-alone": mark("{stack} ({runtime}) starts one replica"),
     "idle-rest": mark("a replica needs {gpus} of them"),
-    "idle-slices": mark("the wizard starts one engine, and a process uses a single MIG slice"),
+    "idle-slices": mark("{stack} {version} cannot be started on them beside others"),
+    "idle-size": mark("replicas need slices of one size, and theirs differs"),
     "idle-kind": mark("only identical GPUs share a model or its users"),
     "idle-busy": lambda params, fields: (
         tr("other processes use GPU memory, and the fullest GPU of a group limits all ({holders})", **fields)

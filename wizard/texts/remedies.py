@@ -36,6 +36,7 @@ REMEDIES = {
         "Create an instance (`sudo nvidia-smi mig -cgi PROFILE -C`) or disable MIG (`sudo nvidia-smi -mig 0`)."
     ),
     "larger-slice": mark("a larger slice"),
+    "slice-in-container": mark("a container (`--runtime docker`), which has only the slice that it is given"),
     "prerequisites": mark("run `triton-wizard prerequisites` to see what to install"),
     "containers-need": mark("run `triton-wizard prerequisites` to see what to install"),
     "older-release": mark("an older release"),
