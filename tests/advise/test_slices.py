@@ -15,6 +15,7 @@ from wizard.advise.ranking import advise, recommended
 from wizard.probe.host import Host, MigSlice
 from wizard.texts.advise import note as sentence
 from wizard.texts.explain import figures
+from wizard.texts.report import bill_title
 
 QWEN = "Qwen/Qwen3-0.6B"
 ONE, FOUR = (sliced(f"{count}xA100", "1g.10gb", 9856 * 1024**2, 4) for count in (1, 4))
@@ -33,6 +34,10 @@ def test_an_engine_that_asks_only_pytorch_gets_every_slice(runtime: str) -> None
     choice = served(ONE, stack="transformers", runtime=runtime, users=4)
     assert choice.slices == ("MIG-0-0", "MIG-0-1", "MIG-0-2", "MIG-0-3")
     assert (choice.replicas, choice.devices) == (4, (0, 0, 0, 0))
+    assert bill_title(choice).startswith("Each of 4 MIG slices: ")
+    assert "4 replicas share the requests, each on a MIG slice and with room for 1 user" in "".join(
+        sentence(note) for note in choice.reasons
+    )
     assert not idle(choice)
 
 

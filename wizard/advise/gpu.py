@@ -428,7 +428,8 @@ def _reasons(
     bill = best.memory
     yield _weights_note(anatomy, setup, bill, fetched)
     if setup.replicas > 1:
-        yield Note("replicas", {"replicas": setup.replicas, "gpus": setup.gpus, "users": best.users})
+        code = "replicas-on-slices" if device.mig else "replicas"
+        yield Note(code, {"replicas": setup.replicas, "gpus": setup.gpus, "users": best.users})
     if setup.gpus > 1:
         yield Note("split", {"tp": setup.tp, "pp": setup.pp, "gpus": setup.gpus, "link": device.link})
     if setup.expert_parallel:

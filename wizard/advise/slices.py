@@ -1,7 +1,7 @@
 """MIG slices side by side: which of them an engine can be started on, each by its UUID. Pure.
 
-Slices have no peer-to-peer access, neither over PCIe nor NVLink (NVIDIA's MIG User Guide, deployment considerations; the
-same in NVIDIA/nccl issue 1716), so they serve replicas, never ranks of one model. A CUDA process uses the slice that
+Slices have no peer-to-peer access, neither over PCIe nor NVLink (NVIDIA's MIG User Guide, deployment considerations;
+also NVIDIA/nccl issue 1716), so they serve replicas, never ranks of one model. A CUDA process uses the slice that
 ``CUDA_VISIBLE_DEVICES`` names (the guide, MIG device names).
 """
 

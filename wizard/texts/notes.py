@@ -258,6 +258,13 @@ NOTES: dict[str, Text] = {
         "Speculative decoding ({method}): up to {tokens} tokens are proposed per step and verified together. Each "
         "sequence reserves memory for them; answers do not change."
     ),
+    "replicas-on-slices": lambda params, fields: (
+        tr(
+            "{replicas} replicas share the requests, each on a MIG slice and with room for {people}; all have the same "
+            "address.",
+            **{**fields, "people": users(params["users"])},
+        ),
+    ),
     "replicas": lambda params, fields: (
         tr(
             "{replicas} replicas share the requests, each on {gpus} and with room for {people}; all have the same "
