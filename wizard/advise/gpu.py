@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 
 from wizard.advise import (
     calibration,
@@ -43,6 +44,8 @@ STAGES = (1, 2, 4)
 """Usual numbers of pipeline stages."""
 SIZES = ("memory", "context", "users")
 """Codes of obstacles that fewer bytes for each request can resolve."""
+AFTER = ("checkpoint", "ttft", "tpot")
+"""Codes of obstacles that only setups with enough memory meet."""
 WIDEST = 4
 """Tensor-parallel ranks over PCIe beyond which stages or replicas are better, even if the speed model disagrees: Llama
 70B in FP8 on L40S serves 1,549 tokens/s with tp 4 and 1,498 with tp 8, on twice the GPUs (128 tokens in and out;
@@ -78,9 +81,29 @@ def candidates(
             if why and not made:
                 key = (setup.stack, setup.quantization, why.code)
                 rejection = Rejection(*key[:2], setup.tp, setup.pp, why.code, why.reason, why.remedies)
-                if key not in rejected or why.code in SIZES:  # the widest split came nearest
+                if key not in rejected or _nearer(why, rejected[key]):
                     rejected[key] = rejection
-    return experts.as_needed(_worthwhile(choices, constraints), constraints), list(rejected.values())
+    return experts.as_needed(_worthwhile(choices, constraints), constraints), _final(rejected)
+
+
+def _final(rejected: dict[tuple[str, str, str], Rejection]) -> list[Rejection]:
+    """The rejections, without those for memory where a setup on more GPUs fits and is rejected for something else."""
+
+    def settled(rejection: Rejection) -> bool:
+        others = (rejected.get((rejection.stack, rejection.quantization or "none", code)) for code in AFTER)
+        size = rejection.tp * rejection.pp
+        return rejection.code in SIZES and any(other and other.tp * other.pp > size for other in others)
+
+    return [rejection for rejection in rejected.values() if not settled(rejection)]
+
+
+def _nearer(why: Obstacle, before: Rejection) -> bool:
+    """Whether a setup came nearer to what was asked for than the one ``before``: the widest split, or the fastest."""
+    if why.code not in ("ttft", "tpot"):
+        return why.code in SIZES
+    limits = [each.remedies[0].changes.get(why.code) for each in (why, before)]
+    mine, theirs = (value if isinstance(value, float) else inf for value in limits)
+    return mine < theirs
 
 
 def _replicated(
@@ -193,7 +216,8 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
     stored = facts.quantization
     most = 1 if device.mig else len(device.indices)
     there = most if constraints.max_gpus is None else min(constraints.max_gpus, most)
-    tps = (constraints.tp,) if constraints.tp else tuple(split for split in SPLITS if split <= max(1, there))
+    copies = constraints.replicas or 1
+    tps = (constraints.tp,) if constraints.tp else tuple(split for split in SPLITS if split <= max(1, there // copies))
     if constraints.expert_parallel and not constraints.tp:
         tps = tps[1:] or tps  # experts are distributed over ranks
     names: tuple[str, ...]

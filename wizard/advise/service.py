@@ -9,7 +9,7 @@ from math import ceil, inf
 from wizard.advise import slices
 from wizard.advise.advice import Choice, Constraints, Speed
 from wizard.advise.devices import Device
-from wizard.advise.reasons import Note, Obstacle, Param, Reason, because, change, do, without
+from wizard.advise.reasons import Note, Obstacle, Param, Reason, because, change, do
 from wizard.advise.release import Resolved
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
@@ -158,7 +158,8 @@ def too_slow(speed: Speed | None, constraints: Constraints) -> Obstacle | None:
     if given is None:
         return None
     if speed is None or speed.tpot_ms is None:
-        return Obstacle(given, because("limit-unproven"), (without(given),))
+        limits = {name: None for name in ("ttft", "tpot") if getattr(constraints, name)}
+        return Obstacle(given, because("limit-unproven"), (change(**limits),))
     ttft, tpot = paces(speed, constraints)
     if constraints.tpot and tpot and tpot > constraints.tpot:
         why = because("slow-tokens", estimate_ms=tpot, asked_ms=constraints.tpot, users=speed.users)
