@@ -290,6 +290,10 @@ LOCAL = replace(SUGGESTION, download_bytes=0, needs_network=False)
         (OFFERED, ["size unknown", "license unknown", "needs a network connection"]),
         (replace(OFFERED, download_bytes=1 << 30), ["1.0 GiB to download", "license unknown"]),
         (
+            replace(OFFERED, download_bytes=1 << 30, reachable=False),
+            ["1.0 GiB to download", "license unknown", "needs a network connection"],
+        ),
+        (
             replace(OFFERED, download_bytes=0),
             ["no weights to download", "license unknown", "needs a network connection"],
         ),

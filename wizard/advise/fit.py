@@ -42,6 +42,7 @@ class Fit:
         length: Tokens of each sequence, prompt and answer.
         longest: Maximum number of tokens for each of ``users``.
         utilization: Share of the total memory in vLLM's sense.
+        outside: Bytes of the budget besides this share (`memory.outside`).
         cut: Whether fewer users than the default fit.
     """
 
@@ -50,6 +51,7 @@ class Fit:
     length: int
     longest: int
     utilization: float
+    outside: int
     cut: bool = False
 
 
@@ -89,7 +91,7 @@ def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, const
     length = constraints.max_len or _longest([*_STEPS, limit, least], most, lambda n: need(n) * users <= free)
     bill = memory.bill(facts, anatomy, device, setup, users, length, budget)
     longest = max(length, min(limit, bill.kv_capacity_tokens // users))
-    return Fit(bill, users, length, longest, share, cut=users < asked)
+    return Fit(bill, users, length, longest, share, outside, cut=users < asked)
 
 
 _STEPS = tuple(1 << power for power in range(11, 24))

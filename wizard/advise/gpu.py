@@ -31,6 +31,7 @@ from wizard.advise.speed import estimate, why_unknown
 from wizard.catalog import gguf_types
 from wizard.catalog.float16 import overflows
 from wizard.catalog.releases import version
+from wizard.catalog.stack_facts import Cache
 from wizard.catalog.stacks import gpu_stacks, on_gpu
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
@@ -228,13 +229,20 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
     else:
         names = (constraints.quantization,) if constraints.quantization in FORMATS else checkpoint.tried(facts, TRIED)
     method = constraints.speculative if constraints.speculative not in (None, speculation.NONE) else ""
-    kv = constraints.kv_dtype or (stored and stored.kv_dtype) or "auto"
     for stack in stacks:
         known = on_gpu(stack)
+        kv = constraints.kv_dtype or _cache_dtype(facts, device, known.cache)
         for name in names if not known.formats.sixteen_only or constraints.quantization or stored else ("none",):
             for tp in tps if known.splits.ranks or constraints.tp else (1,):
                 for pp in (constraints.pp,) if constraints.pp else _stages(facts, device, stack, tp, there):
                     yield Setup(stack, _dtype(facts, device, name), name, kv, tp, pp, speculative=method)
+
+
+def _cache_dtype(facts: ModelFacts, device: Device, cache: Cache) -> str:
+    """The checkpoint's type of the KV cache, unless the GPU lacks it and the engine can be told to use 16 bits."""
+    stored = (facts.quantization and facts.quantization.kv_dtype) or "auto"
+    lacking = stored == "fp8" and (cache.fp8 is None or device.compute_capability < cache.fp8)
+    return "auto" if lacking and cache.named else stored
 
 
 def _stages(facts: ModelFacts, device: Device, stack: str, tp: int, there: int) -> tuple[int, ...]:
@@ -440,7 +448,7 @@ def _memory_note(device: Device, setup: Setup, best: Fit) -> Note:
         "counts_of": cache.counts_of,
     }
     if cache.counts_of == "total":
-        values["share"] = best.utilization
+        values |= {"share": best.utilization, "outside_bytes": best.outside}
     elif cache.counts_of == "free":
         values |= {"share": memory.kv_fraction(device, setup, bill), "fraction": cache.knob}
     return Note("memory", values, cache.source if cache.knob else None)

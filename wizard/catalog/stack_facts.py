@@ -182,12 +182,15 @@ class Cache:
         fp8: Oldest GPU with 8 bits; None: 16 bits only.
         knob: The engine's name for the share of memory that it may use; empty: it has none.
         counts_of: Base of the share: the GPU's ``total`` memory, or what is ``free`` after loading.
+        named: 16-bit type → first version of the engine that can be told to use it although the checkpoint has scales
+            for 8 bits.
     """
 
     source: str
     fp8: Capability | None = None
     knob: str = ""
     counts_of: Literal["", "total", "free"] = ""
+    named: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

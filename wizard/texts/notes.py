@@ -49,7 +49,8 @@ def _memory(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     if params["counts_of"] == "free":
         how = tr("{fraction} {share:.2f} of the memory free after loading", **fields)
     elif params["counts_of"] == "total":
-        how = tr("gpu_memory_utilization {share:.2f} of total memory", **fields)
+        text = mark("gpu_memory_utilization {share:.2f} of the total, and {outside} that the engine does not count")
+        how = tr(text, **fields)
     else:
         return (f"{total}.",)
     return (f"{total}: {how}.",)

@@ -126,7 +126,7 @@ TEXTS: dict[str, Text] = {
     "old-driver": mark("{what} needs NVIDIA driver {branch} or newer; found {driver}."),
     "engine": lambda _, fields: (str(fields["engine"]),),
     "this-release": lambda params, fields: (
-        tr("Release {release}", **fields) if params["release"] else tr("This setup"),
+        tr("Release {release}", **fields) if params["release"] else tr("Every suitable release"),
     ),
     # -- container engines and runtimes
     "runtime-asked": lambda *_: (tr("you requested {runtime}", runtime="--runtime native"),),
