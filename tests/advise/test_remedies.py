@@ -61,11 +61,13 @@ def again(advice: Advice, rejection: Rejection) -> list[Rejection]:
 @given(name=machines, model=st.sampled_from(sorted(CONFIGS)), options=some)
 def test_an_applied_remedy_resolves_its_refusal(name: str, model: str, options: dict[str, Any]) -> None:
     facts, constraints = facts_of(model), Constraints(**options)
-    for rejection in advise(HOSTS[name], facts, constraints).rejections:
+    before = advise(HOSTS[name], facts, constraints)
+    for rejection in before.rejections:
         for remedy in rejection.remedies:
             if remedy.changes:
                 after = advise(HOSTS[name], facts, replace(constraints, **remedy.changes))
-                assert not again(after, rejection), (text_of(rejection), remedy.changes)
+                whole = after.feasible and not before.feasible  # then another split may be what makes it possible
+                assert whole or not again(after, rejection), (text_of(rejection), remedy.changes)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -88,13 +90,17 @@ def refused(gpus: str, model: str, **options: Any) -> Rejection:
 
 
 @pytest.mark.parametrize(
-    ("limit", "machine_name", "options"),
-    [("tpot", "A100+T4", {"max_len": 512, "runtime": "native", "tp": 1}), ("ttft", "8xL40S", {"users": 300})],
+    ("limit", "machine_name", "model", "options"),
+    [
+        ("tpot", "A100+T4", LLAMA_8B, {"max_len": 512, "runtime": "native", "tp": 1}),
+        ("ttft", "8xL40S", LLAMA_8B, {"users": 300}),
+        ("ttft", "4xA10", LLAMA_70B, {}),
+    ],
 )
 def test_a_limit_is_refused_and_remedied_with_the_same_setups_figures(
-    limit: str, machine_name: str, options: dict[str, Any]
+    limit: str, machine_name: str, model: str, options: dict[str, Any]
 ) -> None:
-    first = advise(HOSTS[machine_name], facts_of(LLAMA_8B), Constraints(**{limit: 1.0}, **options)).rejections[0]
+    first = advise(HOSTS[machine_name], facts_of(model), Constraints(**{limit: 1.0}, **options)).rejections[0]
     estimate = first.reason.params["estimate_ms"]
     assert isinstance(estimate, float)
     (remedy,) = first.remedies

@@ -98,8 +98,10 @@ def _final(rejected: dict[tuple[str, str, str], Rejection]) -> list[Rejection]:
     return [rejection for rejection in rejected.values() if not settled(rejection)]
 
 
-def _nearer(why: Obstacle, before: Rejection) -> bool:
+def _nearer(why: Obstacle, before: Obstacle | Rejection) -> bool:
     """Whether a setup came nearer to what was asked for than the one ``before``: the widest split, or the fastest."""
+    if (why.code in AFTER) != (before.code in AFTER):
+        return why.code in AFTER
     if why.code not in ("ttft", "tpot"):
         return why.code in SIZES
     limits = [each.remedies[0].changes.get(why.code) for each in (why, before)]
@@ -125,14 +127,14 @@ def _replicated(
         if isinstance(made, Obstacle) and made.code in SIZES and not constraints.kv_dtype:
             smaller = _choice(facts, device, replace(several, kv_cache_dtype="fp8"), constraints, past, release)
             # With half the bytes per token more fits, so its rejection has the better figures.
-            made = smaller if isinstance(smaller, Choice) or smaller.code == made.code else made
+            made = smaller if isinstance(smaller, Choice) or smaller.code in (made.code, *AFTER) else made
         if isinstance(made, Choice):
             choices.append(made)
             most = constraints.max_len or min(facts.max_context or LONGEST, LONGEST)
             if setup.gpus > 1 and service.enough(made, constraints, most):
                 break
         else:
-            why = made
+            why = made if why is None or _nearer(made, why) else why
             if made.code not in (*SIZES, "ttft", "tpot"):
                 break
     return choices, why
