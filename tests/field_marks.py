@@ -1,4 +1,4 @@
-"""The pseudo-language with marks around fields too, and silent about messages that no catalogue has.
+"""The pseudo-language with marks around fields too, and silent about messages that no catalog has.
 
 ``Only {count} people`` is said as ``⟦Only ⟪3⟫ people⟧``: what lies in ``⟦ ⟧`` was looked up, what lies in ``⟪ ⟫`` was
 put into a field, and what lies in neither was put around messages. The last two must be data: names, numbers, flags.
@@ -13,14 +13,14 @@ from functools import cache
 
 import pytest
 
-from tests.pseudo import PseudoCatalogue
+from tests.pseudo import PseudoCatalog
 from translations import update
 from wizard.kernel import language
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*[A-Za-z]")
 
 
-class FieldCatalogue(PseudoCatalogue):
+class FieldCatalog(PseudoCatalog):
     """Says every message in marks, with its fields in marks of their own."""
 
     def gettext(self, message: str) -> str:
@@ -29,7 +29,7 @@ class FieldCatalogue(PseudoCatalogue):
 
 @cache
 def messages() -> frozenset[str]:
-    """All messages that the catalogues have."""
+    """All messages that the catalogs have."""
     ids = (message.id for message in update.messages() if message.id)
     return frozenset(
         each for message_id in ids for each in ([message_id] if isinstance(message_id, str) else message_id)
@@ -54,7 +54,7 @@ def _fielded(message: str) -> str:
 
 def speak(monkeypatch: pytest.MonkeyPatch) -> None:
     """Say everything in marks for the rest of the test."""
-    monkeypatch.setattr(language, "_messages", FieldCatalogue())
+    monkeypatch.setattr(language, "_messages", FieldCatalog())
 
 
 def data(text: str) -> Iterator[str]:

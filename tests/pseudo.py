@@ -1,6 +1,6 @@
 """A language in which every message is ⟦the message⟧, and what of a text is not in it.
 
-What is outside the marks was said without the catalogue. Data (names, paths, figures, commands, codes) may be outside.
+What is outside the marks was said without the catalog. Data (names, paths, figures, commands, codes) may be outside.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DATA = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2,}(?:['’-][^\W\d_]+)*")
 
 
-class PseudoCatalogue(gettext.NullTranslations):
+class PseudoCatalog(gettext.NullTranslations):
     """Translates everything: ``Stop {name}`` becomes ``⟦Stop {name}⟧``. What argparse adds is kept at the ends."""
 
     def gettext(self, message: str) -> str:
@@ -48,7 +48,7 @@ class PseudoCatalogue(gettext.NullTranslations):
 def spoken() -> Iterator[None]:
     """Say everything in the pseudo-language."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(language, "_messages", PseudoCatalogue())
+        patch.setattr(language, "_messages", PseudoCatalog())
         patch.setattr(language, "_code", CODE)
         patch.setattr(language, "use", lambda code: None)
         yield
@@ -75,7 +75,7 @@ def outside(text: str) -> str:
 
 
 def escaped(text: str, data: Iterable[str] = ()) -> list[str]:
-    """The words of ``text`` that were said without the catalogue.
+    """The words of ``text`` that were said without the catalog.
 
     Args:
         text: What a user reads, said within `spoken`.

@@ -1,4 +1,4 @@
-"""Everything that the lower packages say goes through the catalogue: nothing of it is English in a marked language."""
+"""Everything that the lower packages say goes through the catalog: nothing of it is English in a marked language."""
 
 from __future__ import annotations
 

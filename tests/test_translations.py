@@ -26,7 +26,7 @@ def test_there_are_messages_of_every_part() -> None:
 
 
 def test_a_message_is_no_f_string() -> None:
-    """What is put together before it is looked up is in no catalogue."""
+    """What is put together before it is looked up is in no catalog."""
     for path in sorted((TRANSLATIONS.parent / "wizard").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in update.KEYWORDS:
@@ -45,7 +45,7 @@ def test_a_language_is_complete(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", OTHERS)
-def test_a_catalogue_has_all_messages_and_no_others(code: str) -> None:
+def test_a_catalog_has_all_messages_and_no_others(code: str) -> None:
     assert update.source(code).read_bytes() == update.as_po(update.updated(code)), "run translations/update.py"
 
 
@@ -56,18 +56,18 @@ def test_what_is_compiled_is_what_is_written(code: str) -> None:
 
 def test_a_new_language_begins_with_all_messages_and_its_plural_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LANGUAGES, "cs", "Čeština")
-    catalogue = update.updated("cs")
-    text = update.as_po(catalogue).decode()
+    catalog = update.updated("cs")
+    text = update.as_po(catalog).decode()
     assert text.startswith("# Čeština\n")
     assert '"Language: cs\\n"' in text
     assert "nplurals=3" in text
-    assert len(catalogue) == len(update.messages()) == len(update.problems(catalogue))
+    assert len(catalog) == len(update.messages()) == len(update.problems(catalog))
 
 
 def test_a_missing_translation_and_a_lost_field_are_problems() -> None:
-    catalogue = update.messages()
-    whole, lost = (message for message in catalogue if message.id in ("Start?", "about {time}"))
+    catalog = update.messages()
+    whole, lost = (message for message in catalog if message.id in ("Start?", "about {time}"))
     lost.string = "약"
-    problems = "\n".join(update.problems(catalogue))
+    problems = "\n".join(update.problems(catalog))
     assert f"{whole.id!r}: not translated" in problems
     assert "'about {time}': other fields in '약'" in problems

@@ -1,4 +1,4 @@
-"""Gather every message of the wizard into the catalogues and compile them: ``python translations/update.py``.
+"""Gather every message of the wizard into the catalogs and compile them: ``python translations/update.py``.
 
 Messages are the literals given to `wizard.kernel.language.tr`, `ntr` and `mark`, and the texts for people in
 ``profiles/`` (`IN_PROFILES`). ``translations/CODE.po`` keeps the translations; Weblate, Poedit and their like edit such
@@ -23,7 +23,7 @@ from babel.messages.pofile import read_po, write_po
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from wizard.kernel.language import CATALOGUES, DOMAIN, LANGUAGES  # noqa: E402
+from wizard.kernel.language import CATALOGS, DOMAIN, LANGUAGES  # noqa: E402
 from wizard.kernel.toml import loads  # noqa: E402
 
 SINCE = datetime.datetime(2026, 11, 21, tzinfo=datetime.timezone.utc)
@@ -41,12 +41,12 @@ IN_PROFILES = {
 
 def messages() -> Catalog:
     """All messages of the code and of the profiles, without translations."""
-    catalogue = Catalog(fuzzy=False)
+    catalog = Catalog(fuzzy=False)
     for path, message in _in_code():
-        catalogue.add(message, locations=[(path, None)])  # type: ignore[list-item]  # babel takes None for a line
+        catalog.add(message, locations=[(path, None)])  # type: ignore[list-item]  # babel takes None for a line
     for path, text in _in_profiles():
-        catalogue.add(text, locations=[(path, None)])  # type: ignore[list-item]
-    return catalogue
+        catalog.add(text, locations=[(path, None)])  # type: ignore[list-item]
+    return catalog
 
 
 def _in_code() -> Iterator[tuple[str, str | tuple[str, str]]]:
@@ -83,17 +83,17 @@ def _at(table: dict[str, Any], key: str) -> Iterator[str]:
 
 
 def source(code: str) -> Path:
-    """The catalogue of a language as translators edit it."""
+    """The catalog of a language as translators edit it."""
     return ROOT / "translations" / f"{code}.po"
 
 
 def compiled(code: str) -> Path:
-    """The catalogue of a language as the wizard reads it."""
-    return CATALOGUES / code / "LC_MESSAGES" / f"{DOMAIN}.mo"
+    """The catalog of a language as the wizard reads it."""
+    return CATALOGS / code / "LC_MESSAGES" / f"{DOMAIN}.mo"
 
 
 def read(code: str) -> Catalog:
-    """The catalogue of a language; of a new one it is empty."""
+    """The catalog of a language; of a new one it is empty."""
     if not source(code).exists():
         return Catalog(locale=code)
     with source(code).open("rb") as file:
@@ -103,32 +103,32 @@ def read(code: str) -> Catalog:
 def updated(code: str) -> Catalog:
     """All present messages with the translations that there are; nothing is guessed."""
     old, new = read(code), messages()
-    catalogue = Catalog(locale=code, domain=DOMAIN, project=DOMAIN, fuzzy=False, header_comment=f"# {LANGUAGES[code]}")
-    catalogue.creation_date = catalogue.revision_date = SINCE  # the same messages are the same bytes
+    catalog = Catalog(locale=code, domain=DOMAIN, project=DOMAIN, fuzzy=False, header_comment=f"# {LANGUAGES[code]}")
+    catalog.creation_date = catalog.revision_date = SINCE  # the same messages are the same bytes
     for message in new:
         if message.id:
             before = old.get(message.id)
-            catalogue.add(message.id, before.string if before else "", locations=message.locations)
-    return catalogue
+            catalog.add(message.id, before.string if before else "", locations=message.locations)
+    return catalog
 
 
-def as_po(catalogue: Catalog) -> bytes:
-    """The text of a catalogue, sorted, so that a change is a small difference."""
+def as_po(catalog: Catalog) -> bytes:
+    """The text of a catalog, sorted, so that a change is a small difference."""
     text = io.BytesIO()
-    write_po(text, catalogue, width=120, sort_output=True, omit_header=False, include_lineno=False)
+    write_po(text, catalog, width=120, sort_output=True, omit_header=False, include_lineno=False)
     return text.getvalue()
 
 
-def as_mo(catalogue: Catalog) -> bytes:
-    """The compiled catalogue."""
+def as_mo(catalog: Catalog) -> bytes:
+    """The compiled catalog."""
     text = io.BytesIO()
-    write_mo(text, catalogue)
+    write_mo(text, catalog)
     return text.getvalue()
 
 
-def problems(catalogue: Catalog) -> list[str]:
-    """What is missing in a catalogue: a translation, or a field of the message."""
-    return [f"{message.id!r}: {wrong}" for message in catalogue if message.id and (wrong := _problem(message))]
+def problems(catalog: Catalog) -> list[str]:
+    """What is missing in a catalog: a translation, or a field of the message."""
+    return [f"{message.id!r}: {wrong}" for message in catalog if message.id and (wrong := _problem(message))]
 
 
 def _problem(message: Message) -> str:
@@ -150,16 +150,16 @@ def fields(text: str) -> set[str]:
 
 
 def main() -> None:
-    """Update and compile every catalogue; say what is missing."""
+    """Update and compile every catalog; say what is missing."""
     for code in LANGUAGES:
         if code == "en":
             continue  # English is what the messages are written in
-        catalogue = updated(code)
-        source(code).write_bytes(as_po(catalogue))
+        catalog = updated(code)
+        source(code).write_bytes(as_po(catalog))
         compiled(code).parent.mkdir(parents=True, exist_ok=True)
-        compiled(code).write_bytes(as_mo(catalogue))
-        missing = problems(catalogue)
-        print(f"{code}: {len(catalogue)} messages, {len(missing)} to do", *missing[:20], sep="\n  ")
+        compiled(code).write_bytes(as_mo(catalog))
+        missing = problems(catalog)
+        print(f"{code}: {len(catalog)} messages, {len(missing)} to do", *missing[:20], sep="\n  ")
 
 
 if __name__ == "__main__":

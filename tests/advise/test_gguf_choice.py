@@ -69,7 +69,7 @@ def test_the_only_file_that_is_known_has_no_others() -> None:
     assert not any(note.code == "gguf-others" for note in first.reasons)
 
 
-def test_a_model_of_the_catalogue_is_served_without_a_gpu_although_its_weights_are_safetensors() -> None:
+def test_a_model_of_the_catalog_is_served_without_a_gpu_although_its_weights_are_safetensors() -> None:
     advice = advise(HOST, find("Qwen/Qwen3-8B", offline=True), Constraints())
     assert advice.choices[0].checkpoint is not None
     assert advice.choices[0].checkpoint.ref == "MaziyarPanahi/Qwen3-8B-GGUF"

@@ -86,7 +86,7 @@ def sound(advice: Advice, constraints: Constraints) -> None:
         assert choice.max_seq_len >= 1
         assert len(choice.devices) in (0, choice.gpus * choice.replicas)
         assert [len(group) for group in choice.groups] == [choice.gpus] * (choice.replicas if choice.devices else 0)
-        assert len({*choice.devices}) == len(choice.devices)
+        assert len({*(choice.slices or choice.devices)}) == len(choice.devices)
         assert all(text_of(note).strip() for note in (*choice.reasons, *choice.warnings))
 
 

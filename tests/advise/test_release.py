@@ -594,7 +594,7 @@ def test_where_no_image_will_do_it_runs_natively_and_says_why() -> None:
     assert isinstance(resolved, Resolved)
     assert (resolved.runtime, resolved.environment) == ("native", "vllm-cuda12")
     assert text_of(resolved.reason).startswith(
-        "No image is compatible. This setup needs NVIDIA driver 580 or newer; found 570.86.10, "
+        "No image is compatible. Every suitable release needs NVIDIA driver 580 or newer; found 570.86.10, "
     )
     assert refused("4xA6000", GPT_OSS, driver="570.86.10", release="25.11").code == "driver"
     assert refused(replace(machine("4xA6000"), interpreters=()), GPT_OSS, driver="570.86.10").code == "driver"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.advise.worlds import GIB, LLAMA_8B, LLAMA_70B, busy, facts_of, machine
+from tests.advise.worlds import GIB, HOSTS, LLAMA_8B, LLAMA_70B, busy, facts_of, machine
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Constraints
 from wizard.advise.ranking import advise, recommended
@@ -146,6 +146,48 @@ def test_a_speed_is_that_of_all_replicas() -> None:
     assert (alone.speed.users, four.speed.users, four.speed.served) == (2, 8, 8)
     assert four.speed.tpot_ms == alone.speed.tpot_ms
     assert four.speed.throughput_tokens_per_s == pytest.approx(4 * alone.speed.throughput_tokens_per_s)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "asked", "why", "remedy"),
+    [
+        (
+            "4xL4",
+            {"replicas": 2, "tp": 4},
+            "2 replicas with 4 GPUs each need 8 identical GPUs; found 4 × NVIDIA L4.",
+            "--replicas 1",
+        ),
+        ("4xL4", {"replicas": 4, "max_gpus": 2}, "GPUs for 4 replicas: 4, but --max-gpus is 2.", "--replicas 2"),
+        (
+            "4xL4",
+            {"replicas": 2, "stack": "trtllm-engine", "runtime": "docker"},
+            "2 replicas are not possible: TensorRT-LLM engine (docker) can start 1 here.",
+            "--replicas 1",
+        ),
+    ],
+)
+def test_replicas_that_do_not_fit_name_the_gpus_and_only_otherwise_the_runtime(
+    gpus: str, asked: dict[str, Any], why: str, remedy: str
+) -> None:
+    refused = advise(machine(gpus), facts_of(LLAMA_8B), Constraints(**asked))
+    assert not refused.feasible
+    assert text_of(refused.rejections[0]) == why
+    assert remedy_of(refused.rejections[0]) == remedy
+
+
+@pytest.mark.parametrize("name", ["1xL4", "busy H100", "1xGB10", "MIG", "8xH100"])
+@pytest.mark.parametrize("share", [None, 0.5])
+def test_the_memory_is_the_engines_share_of_the_total_and_what_it_does_not_count(
+    name: str, share: float | None
+) -> None:
+    advice = advise(HOSTS[name], facts_of(LLAMA_8B), Constraints(stack="vllm", gpu_memory_utilization=share))
+    for choice in advice.choices:
+        (note,) = [note for note in choice.reasons if note.code == "memory"]
+        part, total, outside = (note.params[each] for each in ("share", "total_bytes", "outside_bytes"))
+        assert isinstance(part, float)
+        assert isinstance(total, int)
+        assert note.params["budget_bytes"] == int(part * total) + outside  # type: ignore[operator]
+        assert " of the total, and " in sentence(note)
 
 
 def test_gpus_of_another_kind_are_named_with_the_reason() -> None:

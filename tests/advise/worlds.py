@@ -57,8 +57,11 @@ def busy(text: str, held: int) -> Host:
 def sliced(text: str, profile: str, memory: int, slices: int) -> Host:
     """A machine whose GPUs are cut into MIG slices."""
     host = machine(text)
-    made = tuple(MigSlice(f"MIG-{number}", profile, memory) for number in range(slices))
-    return replace(host, gpus=tuple(replace(gpu, mig_enabled=True, mig_slices=made) for gpu in host.gpus))
+
+    def made(gpu: int) -> tuple[MigSlice, ...]:
+        return tuple(MigSlice(f"MIG-{gpu}-{number}", profile, memory, number) for number in range(slices))
+
+    return replace(host, gpus=tuple(replace(gpu, mig_enabled=True, mig_slices=made(gpu.index)) for gpu in host.gpus))
 
 
 VENV = EnginePython(

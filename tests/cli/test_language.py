@@ -1,4 +1,4 @@
-"""The command line says everything through the catalogue."""
+"""The command line says everything through the catalog."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def commands_in(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["", *sorted(name for name in COMMANDS if name)])
-def test_every_word_of_the_help_is_in_the_catalogue(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_word_of_the_help_is_in_the_catalog(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "400")
     english = helped(*filter(None, [name]))
     with pseudo.spoken():

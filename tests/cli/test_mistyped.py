@@ -17,6 +17,11 @@ from wizard.kernel.errors import UsageError
     [
         ("statu", "unknown command: statu", "Did you mean status? Run `triton-wizard --help`"),
         ("\x1b[31mx", "unknown command: x", "Run `triton-wizard --help`"),
+        (
+            "speed demo --speculative x",
+            "unrecognized arguments: --speculative x",
+            "Omit --speculative: `triton-wizard speed`",
+        ),
         ("up --usrs 4", "unrecognized arguments: --usrs", "Did you mean --users? Run `triton-wizard up --help`"),
         ("up demo --usrs=4", "unrecognized arguments: --usrs=4", "Did you mean --users?"),
         ("--workspce here status", "unrecognized arguments: --workspce", "Did you mean --workspace?"),

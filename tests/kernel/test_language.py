@@ -1,4 +1,4 @@
-"""The language of the wizard: chosen by locale, said through one catalogue."""
+"""The language of the wizard: chosen by locale, said through one catalog."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_locale_decides(environ: dict[str, str], code: str) -> None:
     assert language.preferred(environ) == code
 
 
-def test_english_needs_no_catalogue() -> None:
+def test_english_needs_no_catalog() -> None:
     assert language.tr("{count} of {all}", count=2, all=3) == "2 of 3"
     assert language.tr("no {field} without values") == "no {field} without values"
     assert language.tr("") == ""

@@ -1,4 +1,4 @@
-"""Messages of parsers come from our catalogue, and so in every language."""
+"""Messages of parsers come from our catalog, and so in every language."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_problem_without_our_text_keeps_pydantics() -> None:
     assert misfit(first) == first["msg"]
 
 
-def test_all_of_it_comes_from_the_catalogue() -> None:
+def test_all_of_it_comes_from_the_catalog() -> None:
     with pseudo.spoken():
         for text in ("model = demo", "a", "[a]\n[a]", 'a = "x', "a = 1 b", 'a = "\\x"'):
             assert pseudo.escaped(unreadable(toml_error(text))) == []

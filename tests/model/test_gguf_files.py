@@ -11,7 +11,7 @@ from tests.model.fake_hub import FakeHub, FakeRepo
 from wizard import journey
 from wizard.kernel.errors import ModelError
 from wizard.model.facts import GgufFile
-from wizard.model.gguf_files import as_file, choices, listed, of_catalogue, type_of, whole
+from wizard.model.gguf_files import as_file, choices, listed, of_catalog, type_of, whole
 from wizard.model.refs import parse_ref
 from wizard.model.source import find
 
@@ -56,11 +56,11 @@ def test_one_file_of_each_usual_type_is_listed_the_most_precise_first() -> None:
     )
 
 
-def test_the_catalogue_names_files_for_weights_and_for_their_own_repository() -> None:
-    files = of_catalogue("qwen/qwen3.6-27b")
+def test_the_catalog_names_files_for_weights_and_for_their_own_repository() -> None:
+    files = of_catalog("qwen/qwen3.6-27b")
     assert [file.type for file in files] == ["Q8_0", "Q4_K_M"]
-    assert of_catalogue(files[0].repo) == files
-    assert of_catalogue("org/unknown") == ()
+    assert of_catalog(files[0].repo) == files
+    assert of_catalog("org/unknown") == ()
 
 
 def test_a_file_has_the_models_shape_and_an_estimated_size() -> None:
@@ -91,7 +91,7 @@ def test_a_type_of_a_known_model_is_that_of_its_gguf_repository() -> None:
     assert (facts.location, facts.weights[0].name) == ("MaziyarPanahi/Qwen3-8B-GGUF", "Qwen3-8B.Q4_K_M.gguf")
     assert facts.ref == "MaziyarPanahi/Qwen3-8B-GGUF:Q4_K_M"
     bare = find("hf.co/MaziyarPanahi/Qwen3-8B-GGUF", offline=True)
-    assert bare.gguf == of_catalogue("Qwen/Qwen3-8B")
+    assert bare.gguf == of_catalog("Qwen/Qwen3-8B")
     with pytest.raises(ModelError) as caught:  # the catalog names no such file, and no hub may be asked
         find("Qwen/Qwen3-8B:Q6_K", offline=True)
     assert caught.value.code == "TW-M15"

@@ -234,7 +234,7 @@ def test_a_choice_and_its_formulas_by_themselves() -> None:
     assert all(formula.formula in words and formula.result in words and formula.source in words for formula in formulas)
 
 
-def test_every_word_is_in_the_catalogue() -> None:
+def test_every_word_is_in_the_catalog() -> None:
     """All that the notebook says itself; what the machine, the model and the fake plan say is data."""
     choice = replace(CHOICE, reasons=(noted("R1."),), warnings=(noted("W1."),))
     advice = Advice(True, (choice, *[replace(choice, stack=f"s{number}") for number in range(SHOWN + 1)]))

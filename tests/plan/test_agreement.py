@@ -27,7 +27,7 @@ ASKED = (None, "fp8", "int4_awq", "int4_gptq", "nvfp4")
 
 
 def known() -> list[ModelFacts]:
-    """The models of the catalogue whose configuration is known offline, and public ones that nobody quantized."""
+    """The models of the catalog whose configuration is known offline, and public ones that nobody quantized."""
     facts: list[ModelFacts] = []
     for name, model in curated().items():
         if not name.startswith(FAMILIES):

@@ -96,6 +96,8 @@ def test_without_a_hub_models_with_a_bundled_configuration_are_judged() -> None:
     judged = {offer.ref for offer in offers if offer.usable and offer.ref != "demo"}
     assert len(judged) >= JUDGED
     assert all(has_config(ref) for ref in judged)
+    told = [details(offer) for offer in offers if offer.ref in judged]
+    assert all("needs a network connection" in each for each in told)
     assert (offers[0].ref, offers[0].group) == ("demo", "included")
 
 
@@ -289,6 +291,10 @@ LOCAL = replace(SUGGESTION, download_bytes=0, needs_network=False)
         ),
         (OFFERED, ["size unknown", "license unknown", "needs a network connection"]),
         (replace(OFFERED, download_bytes=1 << 30), ["1.0 GiB to download", "license unknown"]),
+        (
+            replace(OFFERED, download_bytes=1 << 30, reachable=False),
+            ["1.0 GiB to download", "license unknown", "needs a network connection"],
+        ),
         (
             replace(OFFERED, download_bytes=0),
             ["no weights to download", "license unknown", "needs a network connection"],

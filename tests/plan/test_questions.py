@@ -153,7 +153,13 @@ def test_wrong_answers_name_the_question(question: questions.Question, typed: st
         question.parse(typed)
     assert code(raised) == expected
     assert question.name in raised.value.what
-    assert raised.value.todo == f"Use another value. {question.help}".strip(), "for every interface; only one has flags"
+    about = "" if question.kind in ("int", "float") else question.help
+    assert raised.value.todo == f"Use another value. {about}".strip(), "for every interface; only one has flags"
+
+
+def test_a_misspelled_choice_is_recognized() -> None:
+    with pytest.raises(UsageError, match="it must be one of none, ngram; did you mean ngram"):
+        BY_NAME["speculative"].parse("ngran")
 
 
 def test_a_wrong_secret_is_not_repeated() -> None:

@@ -147,7 +147,7 @@ def test_mig_slices_are_listed_and_empty_slots_left_out(probe: Probe) -> None:
     }
     (gpu,) = probe(data).gpus
     assert gpu.mig_enabled is True
-    assert gpu.mig_slices == (MigSlice("MIG-1", "1g.18gb", 17 << 30), MigSlice("MIG-2", "3g.71gb", None))
+    assert gpu.mig_slices == (MigSlice("MIG-1", "1g.18gb", 17 << 30, 0), MigSlice("MIG-2", "3g.71gb", None, 2))
     assert gpu.memory_total_bytes is None
     assert "Insufficient Permissions" in gpu.unknown["memory_total_bytes"]
     assert not gpu.memory_is_shared_with_host

@@ -86,6 +86,14 @@ def test_an_unknown_gpu_is_refused_with_the_nearest_names(text: str, near: str) 
     assert near in caught.value.todo.split("?")[0]
 
 
+@pytest.mark.parametrize("text", ["2xL4,1xA100", "2xL4+1xA100"])
+def test_several_kinds_of_gpu_need_a_recorded_host(text: str) -> None:
+    with pytest.raises(UsageError, match="names GPUs of several kinds") as caught:
+        find(text, HERE)
+    assert caught.value.code == "TW-P05"
+    assert "probe --save host.json" in caught.value.todo
+
+
 @pytest.mark.parametrize(
     "text", ["", "x", "4x", "qqqqqqqq", "MI300X", pytest.param("é" * 300, id="long"), "$(rm)", "4xA6000;ls", "\n"]
 )

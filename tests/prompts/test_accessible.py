@@ -213,7 +213,7 @@ def test_every_question_says_how_to_answer_it_and_what_enter_means(begin: Callab
     assert [question for question in questions if not how.search(question)] == []
 
 
-def test_every_word_is_in_the_catalogue(begin: Callable[..., Walk]) -> None:
+def test_every_word_is_in_the_catalog(begin: Callable[..., Walk]) -> None:
     """All that the plain prompts say themselves; the fake journey's own texts are data here."""
     walk = begin(1000, "dumb", language=pseudo.CODE)
     whole_flow(walk)

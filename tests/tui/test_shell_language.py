@@ -1,4 +1,4 @@
-"""The welcome, settings, keys, help and commands say everything through the catalogue, and anew where they can."""
+"""The welcome, settings, keys, help and commands say everything through the catalog, and anew where they can."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DATA = (
 
 
 def words(app: StillApp) -> list[str]:
-    """What is on the screen, or in the window over it, and was not said through the catalogue."""
+    """What is on the screen, or in the window over it, and was not said through the catalog."""
     shown = next(iter(app.screen.query(".window")), app.screen).region
     strips = app.screen._compositor.render_strips()[shown.y : shown.bottom]
     lines = [strip.crop(shown.x, shown.right).text for strip in strips]

@@ -1,4 +1,4 @@
-"""The machine's and the model's screens say everything through the catalogue."""
+"""The machine's and the model's screens say everything through the catalog."""
 
 from __future__ import annotations
 

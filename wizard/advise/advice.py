@@ -206,6 +206,8 @@ class Choice:
     memory: Memory
     devices: tuple[int, ...] = ()
     """Indices of the GPUs of all replicas, one after the other; empty if the CPU serves."""
+    slices: tuple[str, ...] = ()
+    """UUIDs of the MIG slices on these GPUs, one for each replica; empty for whole GPUs."""
     replicas: int = 1
     """Copies of the model that are started, each on its own ``tp`` × ``pp`` GPUs; they share the requests."""
     expert_parallel: bool = False

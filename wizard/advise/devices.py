@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -72,6 +73,9 @@ class Device:
         link: ``nvlink`` if every pair has it, ``bridge`` if only pairs have it, else ``pcie``.
         link_bytes_per_second: From a GPU to the others, in one direction.
         mig: Whether these are MIG slices, each of which works alone.
+        slices: The slices, each of the GPU in ``indices``; empty for whole GPUs, and for a slice that is all that a
+            container shows.
+        kin: Of MIG slices, NVML's indices of all GPUs of this kind.
         unified: Whether the memory is shared with the host.
         holders: Processes that use memory: ``python (pid 4242): 10.0 GiB``, as reasons.
         named: Number of GPUs requested, if more than a single machine has; the group is then one machine's.
@@ -87,6 +91,8 @@ class Device:
     link: Literal["nvlink", "bridge", "pcie"] = "pcie"
     link_bytes_per_second: float = 25e9
     mig: bool = False
+    slices: tuple[MigSlice, ...] = ()
+    kin: tuple[int, ...] = ()
     unified: bool = False
     holders: tuple[Reason, ...] = field(default=())
     named: int | None = None
@@ -109,14 +115,26 @@ def devices(host: Host) -> list[Device]:
             alone = MigSlice(gpu.uuid or "", profile, gpu.memory_total_bytes)
             parts.setdefault((name, profile), []).append((gpu, alone))
         elif gpu.mig_enabled:
-            for mig_slice in gpu.mig_slices:
+            for mig_slice in filter(lambda each: each.uuid, gpu.mig_slices):  # no other name selects a slice
                 parts.setdefault((name, mig_slice.profile), []).append((gpu, mig_slice))
         elif gpu.memory_total_bytes and gpu.compute_capability:
             key = (name, gpu.memory_total_bytes, gpu.compute_capability, _taken(gpu) > BUSY * gpu.memory_total_bytes)
             whole.setdefault(key, []).append(gpu)
     groups = [_group(members, host.gpu_links) for members in whole.values()]
-    groups += [made for members in parts.values() if (made := _slices(members)) is not None]
+    groups += [made for members in parts.values() if (made := _slices(members, host)) is not None]
     return sorted(groups, key=lambda device: (device.mig, -len(device.indices) * device.free_bytes))
+
+
+def group(host: Host, indices: Collection[int], uuids: Collection[str] = ()) -> Device | None:
+    """The group of ``host`` with all GPUs ``indices``, or with the MIG slices ``uuids`` on them; None if none has."""
+    return next(
+        (
+            device
+            for device in devices(host)
+            if {*indices} <= {*device.indices} and {*uuids} <= {part.uuid for part in device.slices}
+        ),
+        None,
+    )
 
 
 def rates(gpu: Gpu, profile: GpuProfile | None) -> Rates | None:
@@ -237,7 +255,7 @@ def _link(
     return ("nvlink" if len(bonds) == pairs else "bridge"), speed
 
 
-def _slices(members: list[tuple[Gpu, MigSlice]]) -> Device | None:
+def _slices(members: list[tuple[Gpu, MigSlice]], host: Host) -> Device | None:
     """Identical MIG slices: compute by the profile (``3g`` of 7; an A30 has 4), bandwidth by the share of memory."""
     gpu, part = members[0]
     name = gpu.name.partition(" MIG ")[0]
@@ -252,15 +270,17 @@ def _slices(members: list[tuple[Gpu, MigSlice]]) -> Device | None:
     digit = part.profile.partition("g.")[0]
     compute = int(digit) / (4 if "A30" in name else 7) if digit.isdecimal() else eighths
     inside_container = " MIG " in gpu.name
-    free = [part.memory_free_bytes for part, _ in members if inside_container and part.memory_free_bytes is not None]
+    free = [gpu.memory_free_bytes for gpu, _ in members if inside_container and gpu.memory_free_bytes is not None]
     return Device(
         name=f"{name} MIG {part.profile}",
-        indices=tuple(part.index for part, _ in members),
+        indices=tuple(gpu.index for gpu, _ in members),
         compute_capability=capability,
         total_bytes=smallest,
         free_bytes=min([smallest, *free]),
         rates=full and _share(full, compute, eighths),
         mig=True,
+        slices=() if inside_container else tuple(part for _, part in members),
+        kin=tuple(each.index for each in host.gpus if each.name == gpu.name),
     )
 
 

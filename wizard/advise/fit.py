@@ -9,8 +9,10 @@ from wizard.advise import memory
 from wizard.advise.advice import Constraints, Memory
 from wizard.advise.devices import Device
 from wizard.advise.reasons import Obstacle, Remedy, because, change, do
+from wizard.advise.rules import uneven
 from wizard.advise.service import default_users, goal_tokens, least_tokens
 from wizard.advise.setup import Setup
+from wizard.catalog.gpus import gpus
 from wizard.catalog.stacks import on_gpu
 from wizard.kernel.units import GIB, MIB
 from wizard.model.anatomy import Anatomy
@@ -40,6 +42,7 @@ class Fit:
         length: Tokens of each sequence, prompt and answer.
         longest: Maximum number of tokens for each of ``users``.
         utilization: Share of the total memory in vLLM's sense.
+        outside: Bytes of the budget besides this share (`memory.outside`).
         cut: Whether fewer users than the default fit.
     """
 
@@ -48,6 +51,7 @@ class Fit:
     length: int
     longest: int
     utilization: float
+    outside: int
     cut: bool = False
 
 
@@ -87,7 +91,7 @@ def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, const
     length = constraints.max_len or _longest([*_STEPS, limit, least], most, lambda n: need(n) * users <= free)
     bill = memory.bill(facts, anatomy, device, setup, users, length, budget)
     longest = max(length, min(limit, bill.kv_capacity_tokens // users))
-    return Fit(bill, users, length, longest, share, cut=users < asked)
+    return Fit(bill, users, length, longest, share, outside, cut=users < asked)
 
 
 _STEPS = tuple(1 << power for power in range(11, 24))
@@ -168,19 +172,24 @@ def _too_large(
 def _more(
     facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, constraints: Constraints, need: int, length: int
 ) -> tuple[Remedy, ...]:
-    """How many GPUs of this kind, or how large a GPU, would meet the constraints; the former is tested."""
+    """How many GPUs of this kind, or how large a GPU, would meet the constraints; the former is tested.
+
+    GPUs that are here are not offered: a setup on all of them was tried, unless a smaller one was asked for.
+    """
     share = constraints.gpu_memory_utilization or UTILIZATION
-    large = do("larger-gpu", size=-(-int(need / share) // GIB))
+    most = max(profile.memory.bytes for profile in gpus().values())
+    large = do("larger-gpu", size=-(-int(need / share) // GIB)) if need / share <= most else do("smaller-model")
     if device.mig or not on_gpu(setup.stack).splits.ranks:
         return (large,)
     idle = replace(device, free_bytes=device.total_bytes, holders=())  # would require memory that others use
     for tp in (2, 4, 8):
         wide = replace(setup, tp=tp, pp=1)
-        if tp <= setup.gpus or anatomy.heads % tp:
+        here = tp <= len(device.indices)
+        if tp <= setup.gpus or (here and not constraints.tp) or any(uneven(facts, anatomy, device, wide)):
             continue
         users = constraints.users or 1
         budget = int(share * device.total_bytes) + memory.outside(anatomy, wide, users)
         bill = memory.bill(facts, anatomy, idle, wide, users, length, budget)
         if budget <= device.total_bytes and bill.kv_capacity_tokens >= users * length:
-            return do("more-gpus", count=tp, gpu=device.name), large
+            return change(tp=tp) if here else do("more-gpus", count=tp, gpu=device.name), large
     return (large,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 
 from wizard.advise import (
     calibration,
@@ -16,6 +17,7 @@ from wizard.advise import (
     not_chat,
     rules,
     service,
+    slices,
     speculation,
 )
 from wizard.advise.advice import GATED, Checkpoint, Choice, Constraints, Memory, Rejection
@@ -29,6 +31,7 @@ from wizard.advise.speed import estimate, why_unknown
 from wizard.catalog import gguf_types
 from wizard.catalog.float16 import overflows
 from wizard.catalog.releases import version
+from wizard.catalog.stack_facts import Cache
 from wizard.catalog.stacks import gpu_stacks, on_gpu
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
@@ -42,6 +45,8 @@ STAGES = (1, 2, 4)
 """Usual numbers of pipeline stages."""
 SIZES = ("memory", "context", "users")
 """Codes of obstacles that fewer bytes for each request can resolve."""
+AFTER = ("checkpoint", "ttft", "tpot")
+"""Codes of obstacles that only setups with enough memory meet."""
 WIDEST = 4
 """Tensor-parallel ranks over PCIe beyond which stages or replicas are better, even if the speed model disagrees: Llama
 70B in FP8 on L40S serves 1,549 tokens/s with tp 4 and 1,498 with tp 8, on twice the GPUs (128 tokens in and out;
@@ -77,9 +82,31 @@ def candidates(
             if why and not made:
                 key = (setup.stack, setup.quantization, why.code)
                 rejection = Rejection(*key[:2], setup.tp, setup.pp, why.code, why.reason, why.remedies)
-                if key not in rejected or why.code in SIZES:  # the widest split came nearest
+                if key not in rejected or _nearer(why, rejected[key]):
                     rejected[key] = rejection
-    return experts.as_needed(_worthwhile(choices, constraints), constraints), list(rejected.values())
+    return experts.as_needed(_worthwhile(choices, constraints), constraints), _final(rejected)
+
+
+def _final(rejected: dict[tuple[str, str, str], Rejection]) -> list[Rejection]:
+    """The rejections, without those for memory where a setup on more GPUs fits and is rejected for something else."""
+
+    def settled(rejection: Rejection) -> bool:
+        others = (rejected.get((rejection.stack, rejection.quantization or "none", code)) for code in AFTER)
+        size = rejection.tp * rejection.pp
+        return rejection.code in SIZES and any(other and other.tp * other.pp > size for other in others)
+
+    return [rejection for rejection in rejected.values() if not settled(rejection)]
+
+
+def _nearer(why: Obstacle, before: Obstacle | Rejection) -> bool:
+    """Whether a setup came nearer to what was asked for than the one ``before``: the widest split, or the fastest."""
+    if (why.code in AFTER) != (before.code in AFTER):
+        return why.code in AFTER
+    if why.code not in ("ttft", "tpot"):
+        return why.code in SIZES
+    limits = [each.remedies[0].changes.get(why.code) for each in (why, before)]
+    mine, theirs = (value if isinstance(value, float) else inf for value in limits)
+    return mine < theirs
 
 
 def _replicated(
@@ -100,14 +127,14 @@ def _replicated(
         if isinstance(made, Obstacle) and made.code in SIZES and not constraints.kv_dtype:
             smaller = _choice(facts, device, replace(several, kv_cache_dtype="fp8"), constraints, past, release)
             # With half the bytes per token more fits, so its rejection has the better figures.
-            made = smaller if isinstance(smaller, Choice) or smaller.code == made.code else made
+            made = smaller if isinstance(smaller, Choice) or smaller.code in (made.code, *AFTER) else made
         if isinstance(made, Choice):
             choices.append(made)
             most = constraints.max_len or min(facts.max_context or LONGEST, LONGEST)
             if setup.gpus > 1 and service.enough(made, constraints, most):
                 break
         else:
-            why = made
+            why = made if why is None or _nearer(made, why) else why
             if made.code not in (*SIZES, "ttft", "tpot"):
                 break
     return choices, why
@@ -190,8 +217,10 @@ def _no_group(host: Host) -> Obstacle:
 def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks: list[str]) -> Iterator[Setup]:
     """All setups worth considering on ``device``."""
     stored = facts.quantization
-    there = len(device.indices) if constraints.max_gpus is None else min(constraints.max_gpus, len(device.indices))
-    tps = (constraints.tp,) if constraints.tp else tuple(split for split in SPLITS if split <= max(1, there))
+    most = 1 if device.mig else len(device.indices)
+    there = most if constraints.max_gpus is None else min(constraints.max_gpus, most)
+    copies = constraints.replicas or 1
+    tps = (constraints.tp,) if constraints.tp else tuple(split for split in SPLITS if split <= max(1, there // copies))
     if constraints.expert_parallel and not constraints.tp:
         tps = tps[1:] or tps  # experts are distributed over ranks
     names: tuple[str, ...]
@@ -202,13 +231,20 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
     else:
         names = (constraints.quantization,) if constraints.quantization in FORMATS else checkpoint.tried(facts, TRIED)
     method = constraints.speculative if constraints.speculative not in (None, speculation.NONE) else ""
-    kv = constraints.kv_dtype or (stored and stored.kv_dtype) or "auto"
     for stack in stacks:
         known = on_gpu(stack)
+        kv = constraints.kv_dtype or _cache_dtype(facts, device, known.cache)
         for name in names if not known.formats.sixteen_only or constraints.quantization or stored else ("none",):
             for tp in tps if known.splits.ranks or constraints.tp else (1,):
                 for pp in (constraints.pp,) if constraints.pp else _stages(facts, device, stack, tp, there):
                     yield Setup(stack, _dtype(facts, device, name), name, kv, tp, pp, speculative=method)
+
+
+def _cache_dtype(facts: ModelFacts, device: Device, cache: Cache) -> str:
+    """The checkpoint's type of the KV cache, unless the GPU lacks it and the engine can be told to use 16 bits."""
+    stored = (facts.quantization and facts.quantization.kv_dtype) or "auto"
+    lacking = stored == "fp8" and (cache.fp8 is None or device.compute_capability < cache.fp8)
+    return "auto" if lacking and cache.named else stored
 
 
 def _stages(facts: ModelFacts, device: Device, stack: str, tp: int, there: int) -> tuple[int, ...]:
@@ -256,9 +292,10 @@ def _choice(
     engine = calibration.engine(setup.stack, release.release)
     measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
     plain, setup = setup, replace(setup, correction_bytes=calibration.difference(measured) if measured else 0)
-    unable = service.too_many(constraints, device, setup, release) or experts.too_old(setup, release.engine_version)
+    unable = slices.obstacle(device, setup, release) or service.too_many(constraints, device, setup, release)
     best = (
         unable
+        or experts.too_old(setup, release.engine_version)
         or speculation.obstacle(anatomy, setup, release.engine_version)
         or fit(facts, anatomy, device, setup, constraints)
     )
@@ -276,6 +313,7 @@ def _choice(
         return why
     unknown = () if speed else (Note("speed", {"why": why_unknown(facts, device, setup)}),)
     used = filter(None, (service.idle(constraints, device, setup, release),))
+    parts = slices.of(device, setup, release)[: setup.replicas]
     choice = Choice(
         stack=setup.stack,
         runtime=release.runtime,
@@ -288,7 +326,8 @@ def _choice(
         max_seq_len=best.length,
         release=release.release,
         memory=best.memory,
-        devices=device.indices[: setup.gpus * setup.replicas],
+        devices=tuple(gpu for gpu, _ in parts) or device.indices[: setup.gpus * setup.replicas],
+        slices=tuple(part.uuid for _, part in parts),
         replicas=setup.replicas,
         expert_parallel=setup.expert_parallel,
         speculative=setup.speculative,
@@ -411,7 +450,7 @@ def _memory_note(device: Device, setup: Setup, best: Fit) -> Note:
         "counts_of": cache.counts_of,
     }
     if cache.counts_of == "total":
-        values["share"] = best.utilization
+        values |= {"share": best.utilization, "outside_bytes": best.outside}
     elif cache.counts_of == "free":
         values |= {"share": memory.kv_fraction(device, setup, bill), "fraction": cache.knob}
     return Note("memory", values, cache.source if cache.knob else None)
@@ -423,7 +462,8 @@ def _reasons(
     bill = best.memory
     yield _weights_note(anatomy, setup, bill, fetched)
     if setup.replicas > 1:
-        yield Note("replicas", {"replicas": setup.replicas, "gpus": setup.gpus, "users": best.users})
+        code = "replicas-on-slices" if device.mig else "replicas"
+        yield Note(code, {"replicas": setup.replicas, "gpus": setup.gpus, "users": best.users})
     if setup.gpus > 1:
         yield Note("split", {"tp": setup.tp, "pp": setup.pp, "gpus": setup.gpus, "link": device.link})
     if setup.expert_parallel:

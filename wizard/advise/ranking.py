@@ -323,8 +323,10 @@ def _with_nearest(
         others = replace(constraints, **{name: getattr(nothing, name)})
         choices, _ = candidates(host, facts, others, past)
         if choices:
-            remedies = (_instead(name, constraints, others, facts, choices, rejections),)
-            cause = next((rejection for rejection in rejections if rejection.code in CAUSES[name]), None)
+            setup = _like(name, constraints, others, facts, choices)
+            remedy = _instead(name, constraints, setup, rejections)
+            cause = _cause(name, remedy, setup, rejections)
+            remedies = (remedy,)
             if cause is not None and name == "release":  # it knows which value would work
                 return [cause, *(rejection for rejection in rejections if rejection is not cause)]
             if cause is not None:
@@ -332,44 +334,52 @@ def _with_nearest(
                     replace(cause, remedies=remedies),
                     *(rejection for rejection in rejections if rejection is not cause),
                 ]
-            best = min(choices, key=_key(facts, others))
-            shape = (best.stack, best.quantization or "none", best.tp, best.pp)
+            shape = (setup.stack, setup.quantization or "none", setup.tp, setup.pp)
             return [Rejection(*shape, "constraints", because("not-at-once", option=name), remedies), *rejections]
     return rejections
 
 
-def _instead(
-    name: str,
-    constraints: Constraints,
-    others: Constraints,
-    facts: ModelFacts,
-    choices: list[Choice],
-    rejections: list[Rejection],
-) -> Remedy:
-    """The value of the constraint ``name`` that works and is nearest to the requested one."""
+def _cause(name: str, remedy: Remedy, setup: Choice, rejections: list[Rejection]) -> Rejection | None:
+    """The rejection that giving up ``name`` resolves: that of ``setup``, whose value ``remedy`` has, if it has one."""
+    causes = [rejection for rejection in rejections if rejection.code in CAUSES[name]]
+
+    def distance(rejection: Rejection) -> tuple[bool, bool, bool]:
+        other = rejection.stack != setup.stack
+        return rejection.remedies[:1] != (remedy,), other, other or rejection.quantization != setup.quantization
+
+    return min(causes, key=distance, default=None)
+
+
+def _like(name: str, constraints: Constraints, others: Constraints, facts: ModelFacts, choices: list[Choice]) -> Choice:
+    """The setup, possible without the constraint ``name``, that is nearest to the requested value."""
     key = _key(facts, others)
     if name in ("tp", "pp", "replicas"):
         value: int = getattr(constraints, name)
-        best = min(choices, key=lambda choice: (abs(getattr(choice, name) - value), key(choice)))
-    elif name == "max_gpus":
-        best = min(choices, key=lambda choice: (_gpus(choice), key(choice)))
-    else:
-        best = min(choices, key=key)
+        return min(choices, key=lambda choice: (abs(getattr(choice, name) - value), key(choice)))
+    if name == "max_gpus":
+        return min(choices, key=lambda choice: (_gpus(choice), key(choice)))
+    if name in ("ttft", "tpot"):
+        return min(choices, key=lambda choice: (service.limit_met(name, choice, constraints), key(choice)))
+    return min(choices, key=key)
+
+
+def _instead(name: str, constraints: Constraints, setup: Choice, rejections: list[Rejection]) -> Remedy:
+    """The value of the constraint ``name`` that ``setup`` has."""
     if name in ("max_len", "users", "replicas"):
-        own = best.max_seq_len if name == "max_len" else getattr(best, name)
+        own = setup.max_seq_len if name == "max_len" else getattr(setup, name)
         # The requested value may be far beyond what is offered by default: the rejections contain the maximum.
         return change(**{name: max([own, *_alone(name, rejections)])})
     if name == "release":
-        return without(name) if best.runtime == "native" else change(release=best.release.partition("-")[0])
+        return without(name) if setup.runtime == "native" else change(release=setup.release.partition("-")[0])
     if name in ("engine_python", "isl", "osl", "p99", "expert_parallel", "speculative"):
         return without(name)
     if name in ("ttft", "tpot"):
-        met = min(service.limit_met(name, each, constraints) for each in choices)
+        met = service.limit_met(name, setup, constraints)
         return without(name) if met == inf else change(**{name: max(1.0, met)})
     if name == "as_published":
-        return change(quantization=best.quantization, as_published=False)
-    values: dict[str, Setting] = {"max_gpus": _gpus(best), "kv_dtype": best.kv_cache_dtype}
-    return change(**{name: values.get(name) or getattr(best, name)})
+        return change(quantization=setup.quantization, as_published=False)
+    values: dict[str, Setting] = {"max_gpus": _gpus(setup), "kv_dtype": setup.kv_cache_dtype}
+    return change(**{name: values.get(name) or getattr(setup, name)})
 
 
 def _alone(name: str, rejections: list[Rejection]) -> list[int]:

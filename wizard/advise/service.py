@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil, inf
 
+from wizard.advise import slices
 from wizard.advise.advice import Choice, Constraints, Speed
 from wizard.advise.devices import Device
-from wizard.advise.reasons import Note, Obstacle, Reason, because, change, do, without
+from wizard.advise.reasons import Note, Obstacle, Param, Reason, because, change, do
 from wizard.advise.release import Resolved
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
@@ -157,7 +158,8 @@ def too_slow(speed: Speed | None, constraints: Constraints) -> Obstacle | None:
     if given is None:
         return None
     if speed is None or speed.tpot_ms is None:
-        return Obstacle(given, because("limit-unproven"), (without(given),))
+        limits = {name: None for name in ("ttft", "tpot") if getattr(constraints, name)}
+        return Obstacle(given, because("limit-unproven"), (change(**limits),))
     ttft, tpot = paces(speed, constraints)
     if constraints.tpot and tpot and tpot > constraints.tpot:
         why = because("slow-tokens", estimate_ms=tpot, asked_ms=constraints.tpot, users=speed.users)
@@ -202,8 +204,11 @@ def most_replicas(constraints: Constraints, device: Device, setup: Setup, releas
     """How many replicas of ``setup`` the stack can start on these GPUs in ``release``."""
     able = on_gpu(setup.stack).splits
     old = release.runtime != "native" and version(release.engine_version) < version(able.replicas_since)
-    if device.mig or old or release.runtime not in able.replicas:
+    if old or release.runtime not in able.replicas or (device.mig and not device.slices):
         return 1
+    if device.slices:
+        there = len(slices.of(device, setup, release))
+        return max(1, there if constraints.max_gpus is None else min(constraints.max_gpus, there))
     there = len(device.indices) if constraints.max_gpus is None else min(constraints.max_gpus, len(device.indices))
     return max(1, there // setup.gpus)
 
@@ -213,7 +218,14 @@ def too_many(constraints: Constraints, device: Device, setup: Setup, release: Re
     most = most_replicas(constraints, device, setup, release)
     if (constraints.replicas or 1) <= most:
         return None
-    why = because("replicas", asked=constraints.replicas, most=most, stack=setup.stack, runtime=release.runtime)
+    there, need = len(device.indices), setup.gpus * setup.replicas
+    values: dict[str, Param] = {"asked": constraints.replicas, "gpus": setup.gpus, "need": need}
+    if need > there:
+        why = because("few-for-replicas", **values, there=there, gpu=device.name, one_machine=bool(device.named))
+    elif constraints.max_gpus and need > constraints.max_gpus:
+        why = because("replicas-over-max-gpus", **values, most=constraints.max_gpus)
+    else:
+        why = because("replicas", asked=constraints.replicas, most=most, stack=setup.stack, runtime=release.runtime)
     return Obstacle("replicas", why, (change(replicas=most),))
 
 
@@ -231,10 +243,10 @@ def idle(constraints: Constraints, device: Device, setup: Setup, release: Resolv
     if not left or constraints.max_gpus or constraints.replicas:
         return None
     most = most_replicas(constraints, device, setup, release)
-    if device.mig:
-        why = because("idle-slices")
-    elif most > setup.replicas:
+    if most > setup.replicas:
         why = because("idle-enough", most=most)
+    elif device.mig and release.runtime in on_gpu(setup.stack).splits.replicas:
+        why = because("idle-slices", stack=setup.stack, version=release.engine_version)
     elif left >= setup.gpus:
         why = because("idle-alone", stack=setup.stack, runtime=release.runtime)
     else:
@@ -247,7 +259,7 @@ def unused(host: Host, device: Device, groups: list[Device]) -> Iterator[Note]:
     for other in groups:
         if other is device:
             continue
-        why = because("idle-kind")
+        why = because("idle-size") if device.mig and other.mig else because("idle-kind")
         if other.name == device.name and not other.mig:
             why = because("idle-busy", holders=other.holders or device.holders)
         count = len(other.indices)

@@ -187,12 +187,15 @@ class Cache:
         fp8: Oldest GPU with 8 bits; None: 16 bits only.
         knob: The engine's name for the share of memory that it may use; empty: it has none.
         counts_of: Base of the share: the GPU's ``total`` memory, or what is ``free`` after loading.
+        named: 16-bit type → first version of the engine that can be told to use it although the checkpoint has scales
+            for 8 bits.
     """
 
     source: str
     fp8: Capability | None = None
     knob: str = ""
     counts_of: Literal["", "total", "free"] = ""
+    named: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,10 +277,26 @@ class Speculative:
 
 
 @dataclass(frozen=True, slots=True)
+class Slices:
+    """How an engine starts on the MIG slice whose UUID is its ``CUDA_VISIBLE_DEVICES``.
+
+    Attributes:
+        engine: First version that does.
+        by_gpu_number: Whether it queries the GPU with the slice's number instead of the slice's own GPU, so that a GPU
+            of the same kind must have this number.
+    """
+
+    engine: str
+    source: str
+    by_gpu_number: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class OnGpu:
     """How a stack serves on GPUs.
 
     Attributes:
+        slices: None: it is not known to start on a MIG slice among others, only in a container that has no other.
         text_only: None: it loads the encoders of a multimodal model, and reserves memory for what they encode.
         float32: The oldest GPU on which it computes in float32; None: it is not known to.
         speculative: None: the wizard sets up none.
@@ -291,6 +310,7 @@ class OnGpu:
     float32: Oldest | None = None
     text_only: TextOnly | None = None
     speculative: Speculative | None = None
+    slices: Slices | None = None
 
 
 @dataclass(frozen=True, slots=True)

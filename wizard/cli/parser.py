@@ -130,7 +130,8 @@ def _add_constraints(parser: argparse.ArgumentParser, default: Any = None) -> No
 def _add_flag(group: Any, question: Question, default: Any = argparse.SUPPRESS, lower: str = "") -> None:
     """The flag for ``question``; ``lower`` is its default in words."""
     text, what_for = tr(question.text), tr(question.help)
-    begun = text[0].lower() if used() == "en" else text[0]  # elsewhere a capital may begin a name
+    name = text[1:2].isupper() or used() != "en"  # "KV"; in other languages a capital may begin a name
+    begun = text[0] if name else text[0].lower()
     about = f"{begun}{text[1:].rstrip('?')}. {what_for}".replace("%", "%%")
     if question.kind == "confirm":
         group.add_argument(question.flag, action="store_true", default=default, help=about)

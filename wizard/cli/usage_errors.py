@@ -11,6 +11,9 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, tr
 from wizard.kernel.text import plain
 
+SIMILAR = 0.7
+"""Similarity from which on a word counts as a misspelling; at 0.6 ``--speculative`` is one of ``--seat``."""
+
 
 class Parser(argparse.ArgumentParser):
     """Raises TW-U09 instead of printing the usage, which would bury the error."""
@@ -46,9 +49,20 @@ class Parser(argparse.ArgumentParser):
         super()._check_value(action, value)
 
     def _refuse(self, message: str, typed: str = "", known: Collection[str] = ()) -> NoReturn:
-        near = difflib.get_close_matches(typed, known, 1)
+        near = difflib.get_close_matches(typed, known, 1, SIMILAR)
         todo = tr("Run `{command} --help` for usage.", command=self.prog)
+        if not near and typed in _flags():
+            raise UsageError(
+                "TW-U09", message, tr("Omit {flag}: `{command}` does not use it.", flag=typed, command=self.prog)
+            )
         raise UsageError("TW-U09", message, join(" ", tr("Did you mean {name}?", name=near[0]), todo) if near else todo)
+
+
+def _flags() -> set[str]:
+    """Flags that other commands have."""
+    from wizard.plan.questions import QUESTIONS
+
+    return {question.flag for question in QUESTIONS}
 
 
 def _unknown(words: str) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, SupportsIndex, TypeVar, cast
 
 DOMAIN = "triton-wizard"
-CATALOGUES = Path(__file__).resolve().parent.parent / "locale"
+CATALOGS = Path(__file__).resolve().parent.parent / "locale"
 LANGUAGES = {"en": "English", "ko": "한국어"}
 """All complete languages: code (ISO 639-1) → native name."""
 _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
@@ -49,7 +49,7 @@ def use(code: str) -> None:
     """Switch to the language ``code``, one of `LANGUAGES`."""
     global _messages, _code  # noqa: PLW0603 - as setlocale: see above
     english = code == "en"
-    _messages = gettext.NullTranslations() if english else gettext.translation(DOMAIN, CATALOGUES, [code])
+    _messages = gettext.NullTranslations() if english else gettext.translation(DOMAIN, CATALOGS, [code])
     _code = code
 
 
@@ -108,15 +108,15 @@ class Message(str):
 
 
 def _rendered(parts: tuple[str, ...], values: Mapping[str, object], number: int | None, english: bool) -> Message:
-    catalogue = gettext.NullTranslations() if english else _messages
+    catalog = gettext.NullTranslations() if english else _messages
     if not parts:
         text = "".join(str(value) for value in values.values())
     elif number is None:
         # gettext keeps the catalog's own header under the empty text
-        text = catalogue.gettext(parts[0]) if parts[0] else ""
+        text = catalog.gettext(parts[0]) if parts[0] else ""
         text = text.format(**values) if values else text
     else:
-        text = catalogue.ngettext(parts[0], parts[1], number).format(**values)
+        text = catalog.ngettext(parts[0], parts[1], number).format(**values)
     return Message(text, parts, values, number)
 
 

@@ -43,8 +43,8 @@ def listed(repo: str, sizes: Mapping[str, int | None]) -> tuple[GgufFile, ...]:
     )
 
 
-def of_catalogue(repo: str) -> tuple[GgufFile, ...]:
-    """The GGUF files that the catalogue names for the model whose weights or GGUF files are in ``repo``."""
+def of_catalog(repo: str) -> tuple[GgufFile, ...]:
+    """The GGUF files that the catalog names for the model whose weights or GGUF files are in ``repo``."""
     folded = repo.casefold()
     for model in curated().values():
         if model.gguf and folded in (model.repo.casefold(), model.gguf.casefold()):
@@ -62,7 +62,7 @@ def choices(facts: ModelFacts) -> tuple[GgufFile, ...]:
     own = any(file.format == "gguf" for file in facts.weights)
     if (own and facts.local) or facts.source != "hub" or ":" in facts.ref:
         return ()
-    return facts.gguf if own or facts.gguf or "@" in facts.ref else of_catalogue(facts.location)
+    return facts.gguf if own or facts.gguf or "@" in facts.ref else of_catalog(facts.location)
 
 
 def as_file(facts: ModelFacts, file: GgufFile) -> ModelFacts:

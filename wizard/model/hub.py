@@ -165,7 +165,7 @@ def gguf_of(repo: str) -> tuple[GgufFile, ...]:
 def _gguf_of(repo: str) -> tuple[GgufFile, ...]:
     from huggingface_hub import HfApi
 
-    known = gguf_files.of_catalogue(repo)
+    known = gguf_files.of_catalog(repo)
     names = [known[0].repo] if known else _quantized(repo)
     api = HfApi(endpoint=endpoint())
     for name in names:

@@ -1,4 +1,4 @@
-"""What people type for a model → a reference: names as in Ollama, addresses of the Hub, catalogue titles."""
+"""What people type for a model → a reference: names as in Ollama, addresses of the Hub, catalog titles."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _keys(name: str, model: CuratedModel) -> tuple[str, ...]:
 
 
 def named(name: str) -> str | None:
-    """The repository of the catalogue's model with this name; None if it has none, or if it contains a ``/``."""
+    """The repository of the catalog's model with this name; None if it has none, or if it contains a ``/``."""
     wanted = key(name)
     if "/" in name or not wanted:
         return None
@@ -47,6 +47,6 @@ def named(name: str) -> str | None:
 
 
 def similar(name: str, others: list[str]) -> list[str]:
-    """At most three names of the catalogue or among ``others`` that ``name`` may be a misspelling of, nearest first."""
+    """At most three names of the catalog or among ``others`` that ``name`` may be a misspelling of, nearest first."""
     by_key = {key(other): other for other in (*others, *curated())}
     return [by_key[each] for each in difflib.get_close_matches(key(name.rpartition("/")[2]), by_key, 3, 0.75)]

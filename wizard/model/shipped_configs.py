@@ -49,7 +49,7 @@ def shipped(ref: HubRef, why: str) -> ModelFacts | None:
     Raises:
         UsageError: TW-D02 or TW-K01 if the file is damaged.
     """
-    files = gguf_files.of_catalogue(ref.repo)
+    files = gguf_files.of_catalog(ref.repo)
     if files and files[0].repo == ref.repo:
         return _shipped_file(ref, files, why)
     try:

@@ -57,7 +57,7 @@ def _outside(ref: str, offline: bool) -> ModelFacts:
     if (path := _as_path(ref)) is not None:
         return local.of_path(path, ref)
     parsed = parse_ref(ref)
-    files = gguf_files.of_catalogue(parsed.repo) if parsed.type else ()
+    files = gguf_files.of_catalog(parsed.repo) if parsed.type else ()
     return hub.find(replace(parsed, repo=files[0].repo) if files else parsed, offline=offline)
 
 

@@ -44,6 +44,8 @@ class Suggestion:
     licence: str | None = None
     download_bytes: int | None = None
     needs_network: bool = True
+    reachable: bool = True
+    """Whether what is not on this machine can be downloaded now."""
     usable: bool = True
     """Whether it can be chosen."""
     why_not: Reason | str | None = None
@@ -123,7 +125,7 @@ def _famous(host: Host, past: Calibration | None, silent: str, *, online: bool, 
         if estimate.name not in chosen:
             return bare
         try:
-            return with_verdict(host, bare, offline=True, past=past)
+            return replace(with_verdict(host, bare, offline=True, past=past), reachable=online)
         except WizardError:
             if not online or not ask:
                 return bare
@@ -317,7 +319,7 @@ def details(suggestion: Suggestion) -> list[str]:
         where = tr("works offline")
         if suggestion.needs_network:  # like everything that is downloaded
             known = suggestion.download_bytes or (suggestion.download_bytes is None and suggestion.estimated)
-            where = "" if known else tr("needs a network connection")
+            where = "" if known and suggestion.reachable else tr("needs a network connection")
     popular = (
         ""
         if suggestion.downloads is None

@@ -5,13 +5,14 @@ A question is independent of the interface: it has a text, a default, a check an
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from wizard.catalog import goals, stacks
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import join, mark, tr
 from wizard.plan.validation import between, known_format, known_release, python_path, reference, samples, server, share
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ class Question:
         wrong = self.validate(value)
         if self.options and value not in self.options:
             wrong = tr("it must be one of {choices}", choices=", ".join(self.options))
+            if near := difflib.get_close_matches(str(value), self.options, 1):
+                wrong = tr("{wrong}; did you mean {near}?", wrong=wrong, near=near[0])
         if wrong:
             raise UsageError(
                 "TW-U32",
@@ -116,8 +119,9 @@ class Question:
         return value
 
     def _fix(self) -> str:
-        """What to do about an invalid answer."""
-        return " ".join(filter(None, (tr("Use another value."), self.help and tr(self.help))))
+        """What to do about an invalid answer. The help on a number is about its purpose, so it does not help here."""
+        about = tr(self.help) if self.help and self.kind not in ("int", "float") else ""
+        return join(" ", tr("Use another value."), about)
 
     def parse(self, text: str) -> Value | None:
         """The answer for the typed ``text``; the default if it is empty.

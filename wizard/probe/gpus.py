@@ -178,6 +178,7 @@ def _slices(session: Nvml, device: Device, unknown: dict[str, str]) -> tuple[Mig
                 uuid="" if isinstance(uuid, Unknown) else uuid,
                 profile=mig_profile(session, part),
                 memory_total_bytes=None if isinstance(info, Unknown) else info["total"],
+                index=part.slot,
             )
         )
     return tuple(slices)

@@ -28,6 +28,8 @@ class MigSlice:
     uuid: str
     profile: str
     memory_total_bytes: int | None
+    index: int | None = None
+    """Its number on its GPU, as NVML and the names of CDI devices count; None in recordings from before it was read."""
 
 
 @dataclass(frozen=True, slots=True)

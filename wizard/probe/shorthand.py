@@ -49,6 +49,12 @@ def _parse(text: str) -> tuple[int, GpuProfile]:
         return int((count or "1")[:9]), profile
     shown = {plain_name(alias): alias for each in gpus().values() for alias in each.aliases}
     near = [shown[key] for key in difflib.get_close_matches(plain_name(name), shown, n=4, cutoff=0.4)]
+    if re.search(r"[,+]", text):
+        raise UsageError(
+            "TW-P05",
+            tr("{text!r} names GPUs of several kinds; a short name is for one kind", text=text[:60]),
+            tr("Use the path of a recorded host: `triton-wizard probe --save host.json` on that machine writes it."),
+        )
     todo = tr("Use a count and a GPU name (4xA6000), `cpu`, or the path of a recorded host (host.json).")
     if near:
         todo = join(" ", tr("Did you mean {names}?", names=", ".join(near)), todo)

@@ -11,7 +11,7 @@ from dataclasses import fields
 
 from wizard.advise import cpu, encoders, memory
 from wizard.advise.advice import Choice, Memory
-from wizard.advise.devices import Device, devices
+from wizard.advise.devices import Device, group
 from wizard.advise.formats import NONE, SIXTEEN, of, weight_bytes
 from wizard.advise.setup import Setup
 from wizard.advise.titles import format_title
@@ -79,7 +79,7 @@ def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]
 
 
 def _device(host: Host, choice: Choice) -> Device | None:
-    return next((device for device in devices(host) if set(choice.devices) <= set(device.indices)), None)
+    return group(host, choice.devices, choice.slices)
 
 
 # -- weights -----------------------------------------------------------------------------------------------------------

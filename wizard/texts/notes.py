@@ -49,7 +49,8 @@ def _memory(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     if params["counts_of"] == "free":
         how = tr("{fraction} {share:.2f} of the memory free after loading", **fields)
     elif params["counts_of"] == "total":
-        how = tr("gpu_memory_utilization {share:.2f} of total memory", **fields)
+        text = mark("gpu_memory_utilization {share:.2f} of the total, and {outside} that the engine does not count")
+        how = tr(text, **fields)
     else:
         return (f"{total}.",)
     return (f"{total}: {how}.",)
@@ -270,6 +271,13 @@ NOTES: dict[str, Text] = {
         "Speculative decoding ({method}): up to {tokens} tokens are proposed per step and verified together. Each "
         "sequence reserves memory for them; answers do not change."
     ),
+    "replicas-on-slices": lambda params, fields: (
+        tr(
+            "{replicas} replicas share the requests, each on a MIG slice and with room for {people}; all have the same "
+            "address.",
+            **{**fields, "people": users(params["users"])},
+        ),
+    ),
     "replicas": lambda params, fields: (
         tr(
             "{replicas} replicas share the requests, each on {gpus} and with room for {people}; all have the same "
@@ -485,7 +493,8 @@ REASONS: dict[str, Text] = {
     ),
     "idle-alone": mark("{stack} ({runtime}) starts one replica"),
     "idle-rest": mark("a replica needs {gpus} of them"),
-    "idle-slices": mark("the wizard starts one engine, and a process uses a single MIG slice"),
+    "idle-slices": mark("{stack} {version} cannot be started on them beside others"),
+    "idle-size": mark("replicas need slices of one size, and theirs differs"),
     "idle-kind": mark("only identical GPUs share a model or its users"),
     "idle-busy": lambda params, fields: (
         tr("other processes use GPU memory, and the fullest GPU of a group limits all ({holders})", **fields)

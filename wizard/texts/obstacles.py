@@ -16,6 +16,13 @@ def _stage(params: Mapping[str, Param], fields: Fields) -> str:
     return tr("tp {tp} × pp {pp} needs {gpus} identical GPUs; found {there} × {where}.", **fields, where=where)
 
 
+def _replicas(params: Mapping[str, Param], fields: Fields) -> str:
+    where = tr("{gpu} in one machine", gpu=params["gpu"]) if params["one_machine"] else params["gpu"]
+    each = units.gpus(params["gpus"])
+    text = mark("{asked} replicas with {each} each need {need} identical GPUs; found {there} × {where}.")
+    return tr(text, **{**fields, "each": each, "where": where})
+
+
 def _held(_: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     held = tr("In use by other processes: {holders}.", holders=fields["holders"]) if fields["holders"] else ""
     return tr(_GPU_MEMORY, **fields), held
@@ -119,7 +126,7 @@ TEXTS: dict[str, Text] = {
     "old-driver": mark("{what} needs NVIDIA driver {branch} or newer; found {driver}."),
     "engine": lambda _, fields: (str(fields["engine"]),),
     "this-release": lambda params, fields: (
-        tr("Release {release}", **fields) if params["release"] else tr("This setup"),
+        tr("Release {release}", **fields) if params["release"] else tr("Every suitable release"),
     ),
     # -- container engines and runtimes
     "runtime-asked": lambda *_: (tr("you requested {runtime}", runtime="--runtime native"),),
@@ -257,9 +264,12 @@ TEXTS: dict[str, Text] = {
     "no-stack": lambda params, _: (tr("Unknown serving stack: {stack}.", **params),),
     # -- splits
     "mig-empty": mark("MIG is enabled on the {gpu}, but it has no instances."),
+    "no-slice": mark("{stack} {version} is not known to start on a MIG slice by its UUID."),
     "mig": mark("MIG slices have neither NVLink nor peer-to-peer access, so a model cannot be split across them."),
     "few-gpus": lambda params, fields: (_stage(params, fields),),
     "over-max-gpus": mark("GPUs for tp {tp} × pp {pp}: {gpus}, but --max-gpus is {most}."),
+    "few-for-replicas": lambda params, fields: (_replicas(params, fields),),
+    "replicas-over-max-gpus": mark("GPUs for {asked} replicas: {need}, but --max-gpus is {most}."),
     "replicas": mark("{asked} replicas are not possible: {stack} ({runtime}) can start {most} here."),
     "no-experts": mark("The model has no experts to distribute (--expert-parallel)."),
     "experts-alone": mark("Expert parallelism distributes experts over the GPUs of tp, so it needs tp 2 or more."),

@@ -31,11 +31,13 @@ REMEDIES = {
     "newer-gpu": mark("a newer GPU"),
     "gpu-capability": mark("a GPU with compute capability {capability} or higher"),
     "larger-gpu": mark("a GPU with at least {size:,} GB"),
+    "smaller-model": mark("a smaller model"),
     "more-gpus": "{count} × {gpu} (tp {count})",
     "make-slices": mark(
         "Create an instance (`sudo nvidia-smi mig -cgi PROFILE -C`) or disable MIG (`sudo nvidia-smi -mig 0`)."
     ),
     "larger-slice": mark("a larger slice"),
+    "slice-in-container": mark("a container (`--runtime docker`), which has only the slice that it is given"),
     "prerequisites": mark("run `triton-wizard prerequisites` to see what to install"),
     "containers-need": mark("run `triton-wizard prerequisites` to see what to install"),
     "older-release": mark("an older release"),
@@ -156,7 +158,7 @@ def _options(remedy: Remedy, *, flags: bool) -> str:
         return setup
     if not setup and not flags and back[0] in _REMOVED:
         return tr(_REMOVED[back[0]])
-    flag = _dashed(back[0])
+    flag = ", ".join(map(_dashed, back))
     return tr("{way} without {flag}", way=setup, flag=flag) if setup else tr("omit {flag}", flag=flag)
 
 
@@ -165,7 +167,13 @@ def _dashed(name: str) -> str:
 
 
 def _flag(name: str, value: Setting) -> str:
-    return f"{_dashed(name)} {f'{value:.2f}' if isinstance(value, float) else value}"
+    return f"{_dashed(name)} {_number(value, '') if isinstance(value, (int, float)) else value}"
+
+
+def _number(value: float, thousands: str) -> str:
+    """A number as one types it: whole milliseconds without decimals, a share with two."""
+    whole = isinstance(value, int) or (value.is_integer() and value > 1)
+    return f"{value:{thousands}.{0 if whole else 2}f}"
 
 
 def _word(name: str, value: Setting) -> str:
@@ -173,7 +181,7 @@ def _word(name: str, value: Setting) -> str:
         return format_title(str(value))
     if name == "stack":
         return stack_title(str(value))
-    number = f"{value:.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    number = _number(value, ",") if isinstance(value, (int, float)) else str(value)
     if name == "runtime":
         return number
     if name == "users":

@@ -109,6 +109,15 @@ def bill_title(choice: Choice) -> str:
     used, budget = size(choice.memory.total_bytes), size(choice.memory.budget_bytes)
     if not gpus:
         return tr("Memory: {used} used of {budget} usable", used=used, budget=budget)
+    if choice.slices:
+        return ntr(
+            "Memory of the MIG slice: {used} used of {budget} usable",
+            "Each of {count} MIG slices: {used} used of {budget} usable",
+            gpus,
+            count=gpus,
+            used=used,
+            budget=budget,
+        )
     return ntr(
         "GPU memory: {used} used of {budget} usable",
         "Each of {count} GPUs: {used} used of {budget} usable",

@@ -70,6 +70,24 @@ def test_a_choice_becomes_arguments(change: dict[str, Any], more: dict[str, Any]
     assert engine_args("/m", FACTS, replace(SERVED, **change)) == PLAIN | more
 
 
+@pytest.mark.parametrize(
+    ("change", "asked"),
+    [
+        ({"kv_cache_dtype": "auto"}, "bfloat16"),
+        ({"kv_cache_dtype": "auto", "dtype": "float16"}, "float16"),
+        ({"kv_cache_dtype": "auto", "dtype": "float16", "engine_version": "0.13.0"}, None),
+        ({"kv_cache_dtype": "fp8"}, "fp8"),
+    ],
+)
+def test_a_checkpoint_with_scales_for_an_fp8_cache_is_asked_for_the_cache_that_was_counted(
+    change: dict[str, Any], asked: str | None
+) -> None:
+    """ "auto" is the checkpoint's type in vLLM 0.19 and later."""
+    scaled = replace(FACTS, quantization=Quantization("modelopt", 4.0, format="nvfp4", kv_dtype="fp8"))
+    arguments = engine_args("/m", scaled, replace(SERVED, **{"engine_version": "0.27.1", **change}))
+    assert arguments.get("kv_cache_dtype") == asked
+
+
 def test_a_quantized_checkpoint_is_detected_by_vllm_itself() -> None:
     fp8 = replace(FACTS, quantization=Quantization("fp8", 8.0, format="fp8"))
     assert "quantization" not in engine_args("/m", fp8, replace(SERVED, quantization="fp8"))

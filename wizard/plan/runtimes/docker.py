@@ -38,7 +38,7 @@ class Docker:
         server: The server's folder.
         image: Name with registry and tag.
         engine: ``docker`` or ``podman``.
-        devices: Indices of the GPUs that the server gets; empty: none.
+        devices: What the engine calls the GPUs that the server gets, or their MIG slices; empty: none.
         image_bytes: Its size according to NVIDIA, which does not state whether it is compressed; 0 if it was already
             pulled, None if unknown.
         memlock: Whether containers may lock any amount of memory, which NCCL over InfiniBand needs; on a machine that
@@ -51,7 +51,7 @@ class Docker:
     server: ServerFolder
     image: str
     engine: str = "docker"
-    devices: tuple[int, ...] = ()
+    devices: tuple[int | str, ...] = ()
     image_bytes: int | None = 0
     memlock: bool = False
     rootless: bool = False
@@ -193,7 +193,7 @@ class Docker:
             *(("--ulimit=memlock=-1",) if self.memlock else ()),
         )
 
-    def _gpus(self, devices: Sequence[int]) -> tuple[str, ...]:
+    def _gpus(self, devices: Sequence[int | str]) -> tuple[str, ...]:
         if not devices:
             return ()
         if self.engine == "podman":  # it silently ignores --gpus

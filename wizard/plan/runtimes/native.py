@@ -47,7 +47,7 @@ class Native:
         environment: Triton's environment, which may include the engine.
         interpreter: The Python that creates the environments.
         engine: The engine's own environment, if it has one.
-        devices: Indices of the engine's GPUs; empty: none.
+        devices: Indices of the engine's GPUs, or UUIDs of its MIG slices; empty: none.
         own: The user's Python that has the engine; no engine environment is created then.
         engine_interpreter: The Python that creates its environment, if different.
     """
@@ -57,7 +57,7 @@ class Native:
     environment: Environment
     interpreter: Interpreter
     engine: Environment | None = None
-    devices: tuple[int, ...] = ()
+    devices: tuple[int | str, ...] = ()
     own: EnginePython | None = None
     engine_interpreter: Interpreter | None = None
 

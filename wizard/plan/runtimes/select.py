@@ -72,7 +72,16 @@ def _docker(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
     size = 0 if here and has_image(name, image) else image_bytes(choice.release)
     rootless = here and is_rootless(name)
     memlock = not here or (lifts_limits() and not rootless)
-    return Docker(workspace, server, image, name, choice.devices, size, memlock, rootless)
+    return Docker(workspace, server, image, name, _names(host, choice, name), size, memlock, rootless)
+
+
+def _names(host: Host, choice: Choice, engine: str) -> tuple[int | str, ...]:
+    """What the container engine calls the GPUs or MIG slices: podman, as CDI, GPU:SLICE (nvidia-ctk's default)."""
+    if not choice.slices or engine != "podman":
+        return choice.slices or choice.devices
+    parts = ((gpu, part) for gpu in host.gpus for part in gpu.mig_slices)
+    numbers = {part.uuid: f"{gpu.index}:{part.index}" for gpu, part in parts if part.index is not None}
+    return tuple(numbers.get(uuid, uuid) for uuid in choice.slices)
 
 
 def _engine(host: Host, preferred: str, *, gpus: bool) -> str:
@@ -128,7 +137,9 @@ def _native(host: Host, choice: Choice, workspace: Workspace, server: ServerFold
     if engine and choice.devices and not python:
         check_driver(host, engine)
     makes = usable_interpreter(host, engine.pythons) if engine else None
-    return Native(workspace, server, server_environment, interpreter, engine, choice.devices, python, makes)
+    return Native(
+        workspace, server, server_environment, interpreter, engine, choice.slices or choice.devices, python, makes
+    )
 
 
 def _own(host: Host, choice: Choice) -> EnginePython | None:

@@ -122,8 +122,8 @@ def engine_step(venv: Venv) -> Step:
     )
 
 
-def visible(devices: Sequence[int]) -> dict[str, str]:
-    """Environment variables that make only ``devices`` visible, with NVML's numbering."""
+def visible(devices: Sequence[int | str]) -> dict[str, str]:
+    """Environment variables that make only ``devices`` visible: NVML's indices of GPUs, or UUIDs of MIG slices."""
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, devices))}
 
 
@@ -131,6 +131,8 @@ def replicas(choice: Choice) -> tuple[dict[str, str], ...]:
     """For each replica of ``choice``, what makes only its GPUs visible; in a container GPUs are numbered from 0."""
     if choice.replicas == 1:
         return ({},)
+    if choice.slices:  # a slice keeps its UUID in a container
+        return tuple(visible([uuid]) for uuid in choice.slices)
     numbers = {index: index if choice.runtime == "native" else at for at, index in enumerate(choice.devices)}
     return tuple(visible([numbers[index] for index in group]) for group in choice.groups)
 
@@ -148,7 +150,7 @@ def environment_changes(python: str, choice: Choice) -> dict[str, str | None]:
     """
     libraries = os.environ.get("LD_LIBRARY_PATH") if choice.engine_python else None
     path = f"{Path(python).parent}:{SYSTEM_PATH}"
-    return {"LD_LIBRARY_PATH": libraries, "PYTHONPATH": None, "PATH": path, **visible(choice.devices)}
+    return {"LD_LIBRARY_PATH": libraries, "PYTHONPATH": None, "PATH": path, **visible(choice.slices or choice.devices)}
 
 
 def check_driver(host: Host, engine: Environment) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wizard.advise import memory
 from wizard.advise.advice import Choice
-from wizard.advise.devices import devices
+from wizard.advise.devices import group
 from wizard.advise.driver import engine_environment
 from wizard.advise.setup import Setup
 from wizard.catalog.environments import Environment, environment, pins
@@ -121,7 +121,7 @@ def _check_room(choice: Choice, host: Host, facts: ModelFacts, options: Options)
     Raises:
         InfeasibleError: TW-L35 if they do not.
     """
-    device = next((group for group in devices(host) if {*choice.devices[:1]} & {*group.indices}), None)
+    device = group(host, choice.devices[:1], choice.slices[:1]) if choice.devices else None
     if device is None or facts.anatomy is None:
         return  # without a GPU or the model's shape there is no memory breakdown
     users, length, first = choice.max_batch_size, choice.max_seq_len, choice.memory
@@ -170,7 +170,7 @@ def _engine(choice: Choice, host: Host, runtime: Runtime) -> Engine:
 
 def _environment(choice: Choice, host: Host) -> str:
     """Name of the environment that driver and GPUs support; empty, which means the newest, without GPUs."""
-    device = next((group for group in devices(host) if {*choice.devices[:1]} & {*group.indices}), None)
+    device = group(host, choice.devices[:1], choice.slices[:1]) if choice.devices else None
     env = engine_environment(host, "transformers", device.compute_capability) if device else None
     return env.name if env else ""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.advise.advice import Choice
-from wizard.advise.devices import devices
+from wizard.advise.devices import group
 from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import suggest_name
@@ -140,7 +140,7 @@ def _backend(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, a
 
 def _behind_proxy(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, model: Path) -> Made:
     settings = repository.engine_args(str(model), facts, choice) | repository.step_args(facts, choice)
-    device = next((group for group in devices(host) if {*choice.devices} & {*group.indices}), None)
+    device = group(host, choice.devices, choice.slices)
     if choice.environment and device and device.compute_capability < AMPERE:
         settings["attention_backend"] = READY_MADE
     inside = dict(IN_A_CONTAINER)  # the image has all that vLLM needs

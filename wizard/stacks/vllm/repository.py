@@ -17,6 +17,7 @@ from wizard.advise.memory import recurrent
 from wizard.advise.setup import LOOKAHEAD
 from wizard.catalog.float16 import overflows
 from wizard.catalog.releases import version
+from wizard.catalog.stacks import on_gpu
 from wizard.model.facts import ModelFacts
 from wizard.repository.config_pbtxt import InstanceGroup, Tensor, config_pbtxt
 from wizard.repository.proxy import Engine
@@ -85,13 +86,23 @@ def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]
     if choice.speculative == "ngram":
         # Without the second value, vLLM looks for 5 tokens at a time (config/speculative.py); its example has 4.
         args["speculative_config"] = {"method": "ngram", "num_speculative_tokens": LOOKAHEAD, "prompt_lookup_max": 4}
-    if choice.kv_cache_dtype.startswith("fp8"):
-        args["kv_cache_dtype"] = "fp8"
+    if kv := _cache_dtype(facts, choice):
+        args["kv_cache_dtype"] = kv
     if text_only := encoders.setting(facts, choice.stack, choice.engine_version):
         args[text_only] = True
     if choice.quantization == "fp8" and stored is None:
         args["quantization"] = "fp8"  # vLLM quantizes the weights while loading
     return args
+
+
+def _cache_dtype(facts: ModelFacts, choice: Choice) -> str:
+    """The type of the KV cache to ask for; empty for vLLM's default, which is the checkpoint's if it has scales."""
+    if choice.kv_cache_dtype.startswith("fp8"):
+        return "fp8"
+    name = choice.dtype if choice.kv_cache_dtype == "auto" else choice.kv_cache_dtype
+    since = on_gpu(choice.stack).cache.named.get(name)
+    scaled = facts.quantization is not None and facts.quantization.kv_dtype is not None
+    return name if scaled and since and version(choice.engine_version) >= version(since) else ""
 
 
 def step_args(facts: ModelFacts, choice: Choice) -> dict[str, Any]:
