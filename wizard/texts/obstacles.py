@@ -263,6 +263,13 @@ TEXTS: dict[str, Text] = {
     "no-experts": mark("The model has no experts to distribute (--expert-parallel)."),
     "experts-alone": mark("Expert parallelism distributes experts over the GPUs of tp, so it needs tp 2 or more."),
     "experts-stack": mark("The wizard does not set up expert parallelism with {stack}."),
+    "experts-unpacked": mark(
+        "With expert parallelism, {stack} unpacks {format} experts to 16 bits on some GPUs, which the wizard does not "
+        "count."
+    ),
+    "experts-uneven": mark(
+        "{stack} gives each GPU of tp the same number of whole experts: {experts} cannot be divided by {tp}."
+    ),
     "experts-release": mark("Expert parallelism needs {stack} {since} or later; found {engine}."),
     "speculative-stages": mark("Speculative decoding is set up without pipeline stages only."),
     "speculative-stack": mark("The wizard does not set up speculative decoding ({method}) with {stack}."),

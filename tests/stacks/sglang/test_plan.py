@@ -39,9 +39,8 @@ def steps(facts: ModelFacts = FACTS, **changes: Any) -> tuple[Step, ...]:
 
 def full() -> dict[str, Any]:
     """The settings of a plan that uses every one."""
-    _, settings, _ = engine(
-        steps(tp=2, pp=2, kv_cache_dtype="fp8", quantization="fp8", step_tokens=9, devices=(0, 1, 2, 3))
-    )
+    changes: dict[str, Any] = {"tp": 2, "pp": 2, "expert_parallel": True, "devices": (0, 1, 2, 3)}
+    _, settings, _ = engine(steps(kv_cache_dtype="fp8", quantization="fp8", step_tokens=9, **changes))
     return settings
 
 

@@ -79,6 +79,8 @@ def arguments(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]:
         settings["tp_size"] = choice.tp
     if choice.pp > 1:
         settings["pp_size"] = choice.pp
+    if choice.expert_parallel:
+        settings["ep_size"] = choice.tp
     if choice.kv_cache_dtype.startswith("fp8"):
         settings["kv_cache_dtype"] = "fp8_e4m3"
     if choice.quantization == "fp8" and facts.quantization is None:

@@ -67,6 +67,8 @@ def llm_args(model: str, choice: Choice, *, limits: bool = True, steps: bool = T
         "tensor_parallel_size": choice.tp,
         "pipeline_parallel_size": choice.pp,
     }
+    if choice.expert_parallel:  # the rest of tp, here 1, splits each expert
+        arguments["moe_expert_parallel_size"] = choice.tp
     if limits:
         arguments |= {"max_batch_size": choice.max_batch_size, "max_seq_len": choice.max_seq_len}
     cache: dict[str, Value] = {}

@@ -28,6 +28,8 @@ class TorchLlmArgs(BaseModel):
     tensor_parallel_size: int = 1
     dtype: str = "auto"
     pipeline_parallel_size: int = 1
+    moe_tensor_parallel_size: int | None = None
+    moe_expert_parallel_size: int | None = None
     kv_cache_config: KvCacheConfig = KvCacheConfig()
     enable_chunked_prefill: bool = False
     max_batch_size: int | None = None
