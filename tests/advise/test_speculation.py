@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.advise.test_gpu import choices, rejections
-from tests.advise.worlds import LLAMA_8B, facts_of
-from tests.plan.stack_values import FACTS, VLLM, engine, planned
+from tests.advise.worlds import BLOCKS, LLAMA_8B, facts_of
+from tests.plan.stack_values import FACTS, LLM_API, VLLM, engine, native, planned
 from tests.worded import text_of
-from wizard.advise import memory
+from wizard.advise import memory, speculation
+from wizard.advise.advice import Checkpoint
 from wizard.advise.setup import LOOKAHEAD, Setup
+from wizard.catalog.releases import version as numbers
+from wizard.catalog.stacks import on_gpu
+from wizard.stacks.trtllm_llmapi.repository import llm_args
 
+TOKENS = LOOKAHEAD["ngram"]
 PLAIN = Setup("vllm", "bfloat16", "none")
 NGRAM = replace(PLAIN, speculative="ngram")
 
@@ -23,11 +30,11 @@ def test_the_tokens_that_are_proposed_have_room() -> None:
     (choice,) = choices("1xH100", facts, stack="vllm", quantization="none", speculative="ngram", users=9)
     assert choice.speculative == "ngram"
     assert facts.anatomy is not None
-    each = memory.sequence_bytes(facts.anatomy, PLAIN, choice.max_seq_len + LOOKAHEAD, 8192)
+    each = memory.sequence_bytes(facts.anatomy, PLAIN, choice.max_seq_len + TOKENS, 8192)
     assert each * 9 <= choice.memory.kv_capacity_tokens * choice.memory.kv_bytes_per_token
     plain = memory.outside(facts.anatomy, PLAIN, 9)
     assert memory.outside(facts.anatomy, NGRAM, 9) > plain  # graphs of more tokens
-    logits = 8 * 512 * (1 + LOOKAHEAD) * facts.anatomy.vocabulary
+    logits = 8 * 512 * (1 + TOKENS) * facts.anatomy.vocabulary
     assert memory.activations(facts.anatomy, NGRAM, 512, 2048) == logits + 2 * 2 * 2048 * 4096
     (speed,) = (text_of(note) for note in choice.warnings if note.code == "speed")
     assert speed == "Speed unknown: with speculative decoding it depends on how many proposed tokens are accepted."
@@ -42,7 +49,8 @@ def test_there_is_none_unless_it_is_asked_for(asked: str | None) -> None:
     ("model", "constraints", "text"),
     [
         (LLAMA_8B, {"stack": "vllm", "release": "25.05"}, "(ngram) needs vLLM 0.9.2 or later; found 0.8.4."),
-        (LLAMA_8B, {"stack": "sglang"}, "The wizard does not set up speculative decoding (ngram) with SGLang."),
+        (LLAMA_8B, {"stack": "transformers"}, "does not set up speculative decoding (ngram) with Transformers."),
+        (LLAMA_8B, {"stack": "trtllm-llmapi", "release": "25.08"}, "(ngram) needs TensorRT-LLM 1.0 or later"),
         (LLAMA_8B, {"stack": "vllm", "pp": 2}, "without pipeline stages"),
         ("Qwen/Qwen3.5-27B", {"stack": "vllm", "runtime": "native"}, "recurrent states"),
     ],
@@ -56,11 +64,121 @@ def test_what_cannot_be_met_is_refused(model: str, constraints: dict[str, Any], 
 
 def test_vllm_is_told() -> None:
     assert "speculative_config" not in engine(planned(VLLM, FACTS))[1]
-    choice = replace(VLLM, speculative="ngram", step_tokens=2048, max_batch_size=400)
+    choice = replace(VLLM, speculative="ngram", proposed_tokens=TOKENS, step_tokens=2048, max_batch_size=400)
     _, settings, _ = engine(planned(choice, FACTS))
     assert settings["speculative_config"] == {
         "method": "ngram",
-        "num_speculative_tokens": LOOKAHEAD,
+        "num_speculative_tokens": TOKENS,
         "prompt_lookup_max": 4,
     }
-    assert settings["max_num_batched_tokens"] == 400 * (1 + LOOKAHEAD)  # a step verifies the tokens of all
+    assert settings["max_num_batched_tokens"] == 400 * (1 + TOKENS)  # a step verifies the tokens of all
+
+
+DEEPSEEK, MIMO = "deepseek-ai/DeepSeek-V3", "XiaomiMiMo/MiMo-7B-Base"
+
+
+@pytest.mark.parametrize("stack", ["vllm", "sglang"])
+def test_layers_for_multi_token_prediction_take_weights_and_cache(stack: str) -> None:
+    facts = facts_of(MIMO)
+    asked: dict[str, Any] = {"stack": stack, "quantization": "none", "runtime": "native", "users": 4, "max_len": 8192}
+    (plain,) = choices("1xH100", facts, **asked)
+    (made,) = choices("1xH100", facts, **asked, speculative="mtp")
+    assert facts.prediction is not None
+    assert facts.anatomy is not None
+    assert (made.speculative, made.proposed_tokens) == ("mtp", 1)
+    assert made.memory.weights_bytes - plain.memory.weights_bytes == 2 * facts.prediction.parts.total
+    layer = 2 * 2 * 8 * 128
+    assert plain.memory.kv_bytes_per_token == 36 * layer
+    assert made.memory.kv_bytes_per_token == pytest.approx(37 * layer, rel=0.003)  # with the proposed token, in blocks
+    (note,) = (text_of(each) for each in made.reasons if each.code == "draft-layers")
+    assert "402 MiB per GPU are layers for multi-token prediction" in note
+
+
+def test_its_layers_have_the_blocks_of_the_checkpoint_and_whole_experts() -> None:
+    facts = facts_of(DEEPSEEK, quantization_config=BLOCKS)
+    assert facts.prediction is not None
+    stored, sixteen = (
+        speculation.prepared(each, replace(PLAIN, quantization=name, speculative="mtp", tp=8)).draft
+        for each, name in ((facts, "fp8_block"), (facts_of(DEEPSEEK), "fp8"))
+    )
+    assert stored is not None
+    assert sixteen is not None
+    assert stored.stored.experts == pytest.approx(facts.prediction.parts.experts, rel=0.001)
+    assert sixteen.stored.experts == 2 * facts.prediction.parts.experts
+    split = Setup("vllm", "bfloat16", "fp8_block", tp=6, draft=stored)
+    whole = replace(split, expert_parallel=True)
+    more = stored.stored.experts * (43 / 256 - 1 / 6)  # of 256 experts
+    assert memory.draft_weights(whole, stored) - memory.draft_weights(split, stored) == pytest.approx(more, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("model", "constraints", "text"),
+    [
+        (LLAMA_8B, {"stack": "vllm"}, "has no layers for multi-token prediction (MTP)"),
+        (LLAMA_8B, {"stack": "transformers"}, "has no layers for multi-token prediction (MTP)"),
+        (MIMO, {"stack": "transformers"}, "does not set up speculative decoding (mtp) with Transformers."),
+        (MIMO, {"stack": "trtllm-llmapi"}, "TensorRT-LLM is not known to have speculative decoding (mtp) for MiMo"),
+        (MIMO, {"stack": "vllm", "release": "25.12"}, "(mtp) needs vLLM 0.19.1 or later; found 0.11.1."),
+        (MIMO, {"stack": "vllm", "runtime": "native", "pp": 2}, "without pipeline stages"),
+    ],
+)
+def test_the_first_reason_is_the_models_then_the_stacks_then_the_releases(
+    model: str, constraints: dict[str, Any], text: str
+) -> None:
+    refused = rejections("8xH100", model, speculative="mtp", quantization="none", **constraints)
+    texts = {text_of(rejection) for rejection in refused if rejection.code == "speculative"}
+    assert [text in each for each in texts] == [True], texts
+
+
+def test_a_checkpoint_that_somebody_else_quantized_may_lack_them() -> None:
+    setup = replace(PLAIN, speculative="mtp", quantization="fp8")
+    for how, expected in (("ready", True), ("stored", False), ("loading", False)):
+        found = speculation.missing(setup, Checkpoint("me/mine", how=how))  # type: ignore[arg-type]
+        assert (found is not None) == expected
+    assert speculation.missing(replace(setup, speculative="ngram"), Checkpoint("me/mine", how="ready")) is None
+
+
+SPECULATIVE = json.loads(Path("tests/stacks/vllm/speculative.json").read_text(encoding="utf-8"))["versions"]
+
+
+@pytest.mark.parametrize("method", ["ngram", "mtp"])
+@pytest.mark.parametrize("version", SPECULATIVE)
+def test_vllms_releases_know_what_they_are_told(method: str, version: str) -> None:
+    """Where the profile says that a release has a method, its `SpeculativeConfig` has the name and all fields."""
+    known = on_gpu("vllm").speculative
+    assert known is not None
+    oldest = min(known.methods[method].values(), key=numbers)
+    if numbers(version) < numbers(oldest):
+        return
+    told = engine(planned(replace(VLLM, speculative=method, proposed_tokens=1), FACTS))[1]["speculative_config"]
+    assert told["method"] in SPECULATIVE[version]["methods"]
+    assert told.keys() <= set(SPECULATIVE[version]["fields"])
+
+
+def test_sglang_is_told() -> None:
+    _, ngram, _ = engine(planned(replace(native("sglang"), speculative="ngram", proposed_tokens=5), FACTS))
+    told = {name: value for name, value in ngram.items() if name.startswith("speculative")}
+    assert told == {
+        "speculative_algorithm": "NGRAM",
+        "speculative_ngram_max_bfs_breadth": 1,
+        "speculative_num_draft_tokens": 6,
+    }
+    _, mtp, _ = engine(planned(replace(native("sglang"), speculative="mtp", proposed_tokens=1), FACTS))
+    assert mtp["speculative_algorithm"] == "EAGLE"
+    assert mtp["speculative_draft_model_path"] == mtp["model_path"]
+    assert [mtp[f"speculative_{name}"] for name in ("num_steps", "eagle_topk", "num_draft_tokens")] == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("ngram", {"decoding_type": "NGram", "max_draft_len": 5, "max_matching_ngram_size": 3}),
+        ("mtp", {"decoding_type": "MTP", "num_nextn_predict_layers": 5}),
+    ],
+)
+def test_tensorrt_llm_is_told(method: str, expected: dict[str, Any]) -> None:
+    choice = replace(LLM_API, speculative=method, proposed_tokens=5, step_tokens=2048, max_batch_size=400)
+    told = llm_args("/m", choice)
+    assert told["speculative_config"] == expected
+    assert told["max_num_tokens"] == 400 * 6
+    assert "speculative_config" not in llm_args("/m", LLM_API)

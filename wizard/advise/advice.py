@@ -212,6 +212,8 @@ class Choice:
     """Whether each rank holds whole experts instead of a part of every expert."""
     speculative: str = ""
     """Method of speculative decoding, as vLLM names it; empty: none."""
+    proposed_tokens: int = 0
+    """Tokens that speculative decoding proposes for a sequence in a step."""
     gpu_memory_utilization: float | None = None
     """Share of a GPU's total memory that the server may use (as in vLLM); None if the CPU serves."""
     kv_cache_fraction: float | None = None

@@ -208,7 +208,8 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
         for name in names if not known.formats.sixteen_only or constraints.quantization or stored else ("none",):
             for tp in tps if known.splits.ranks or constraints.tp else (1,):
                 for pp in (constraints.pp,) if constraints.pp else _stages(facts, device, stack, tp, there):
-                    yield Setup(stack, _dtype(facts, device, name), name, kv, tp, pp, speculative=method)
+                    setup = Setup(stack, _dtype(facts, device, name), name, kv, tp, pp, speculative=method)
+                    yield speculation.prepared(facts, setup)
 
 
 def _stages(facts: ModelFacts, device: Device, stack: str, tp: int, there: int) -> tuple[int, ...]:
@@ -259,7 +260,7 @@ def _choice(
     unable = service.too_many(constraints, device, setup, release) or experts.too_old(setup, release.engine_version)
     best = (
         unable
-        or speculation.obstacle(anatomy, setup, release.engine_version)
+        or speculation.obstacle(facts, setup, release.engine_version)
         or fit(facts, anatomy, device, setup, constraints)
     )
     if isinstance(best, Obstacle):
@@ -292,6 +293,7 @@ def _choice(
         replicas=setup.replicas,
         expert_parallel=setup.expert_parallel,
         speculative=setup.speculative,
+        proposed_tokens=setup.lookahead,
         gpu_memory_utilization=best.utilization,
         kv_cache_fraction=memory.kv_fraction(device, setup, best.memory) if of_free else None,
         step_tokens=memory.step_tokens(device),
@@ -356,6 +358,8 @@ def _fetched(
     fetched = checkpoint.checkpoint(facts, setup.stack, setup.quantization, device.compute_capability)
     if fetched is None:
         return checkpoint.unknown(facts, setup.stack, setup.quantization)
+    if lacks := speculation.missing(setup, fetched):
+        return lacks
     if fetched.how != "loading" or not checkpoint.whole_while_loading(setup.stack, version(release.engine_version)):
         return fetched
     room = device.free_bytes - on_gpu(setup.stack).memory.context_bytes
@@ -430,6 +434,8 @@ def _reasons(
         yield experts.note(anatomy.experts, setup, constraints)
     if setup.speculative:
         yield Note("speculative", {"method": setup.speculative, "tokens": setup.lookahead})
+    if setup.draft:
+        yield Note("draft-layers", {"size_bytes": memory.draft_weights(setup, setup.draft)})
     values: dict[str, Param] = {
         "users": best.users,
         "length": best.length,

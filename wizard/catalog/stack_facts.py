@@ -276,11 +276,12 @@ class Speculative:
     """Speculative decoding that the wizard sets up.
 
     Attributes:
-        methods: Method → first version of the engine that has it.
+        methods: Method → architecture of the model, or ``any`` → first version of the engine that has it, or the
+            oldest whose source was read.
     """
 
     source: str
-    methods: dict[str, str]
+    methods: dict[str, dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True)

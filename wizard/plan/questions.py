@@ -281,8 +281,11 @@ SPECULATIVE = Question(
     mark("Speculative decoding"),
     "--speculative",
     otherwise=mark("none"),
-    choices=("none", "ngram"),
-    help=mark("ngram proposes tokens that followed the same words before: faster if answers repeat the prompt."),
+    choices=("none", "ngram", "mtp"),
+    help=mark(
+        "ngram proposes tokens that followed the same words before: faster if answers repeat the prompt. mtp uses the "
+        "model's own layers for it."
+    ),
 )
 KV_DTYPE = Question(
     "kv_dtype",

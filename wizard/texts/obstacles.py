@@ -272,6 +272,13 @@ TEXTS: dict[str, Text] = {
     ),
     "experts-release": mark("Expert parallelism needs {stack} {since} or later; found {engine}."),
     "speculative-stages": mark("Speculative decoding is set up without pipeline stages only."),
+    "speculative-layers": mark(
+        "{model} has no layers for multi-token prediction (MTP), or the wizard does not know their shape."
+    ),
+    "speculative-checkpoint": mark(
+        "The layers for multi-token prediction (MTP) may be missing in {ref}, which another publisher quantized."
+    ),
+    "speculative-model": mark("{stack} is not known to have speculative decoding ({method}) for {architecture}."),
     "speculative-stack": mark("The wizard does not set up speculative decoding ({method}) with {stack}."),
     "speculative-release": mark("Speculative decoding ({method}) needs {stack} {since} or later; found {engine}."),
     "speculative-states": mark(

@@ -34,6 +34,8 @@ NATIVELY = {"HF_HUB_OFFLINE": "1", "SPT_NOENV": "1"}
 """All files are local. setproctitle, with which SGLang names its processes, overwrites their environment unless the
 second variable prevents it (its README), and the server's processes are found by their environment.
 """
+ALGORITHMS = {"ngram": "NGRAM", "mtp": "EAGLE"}
+"""Method of speculative decoding → SGLang's name: its alias ``NEXTN`` stands for ``EAGLE``."""
 CHECK = """
 import inspect, json, sys
 from sglang.srt.server_args import ServerArgs
@@ -81,11 +83,28 @@ def arguments(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]:
         settings["pp_size"] = choice.pp
     if choice.expert_parallel:
         settings["ep_size"] = choice.tp
+    settings |= _speculation(model, choice)
     if choice.kv_cache_dtype.startswith("fp8"):
         settings["kv_cache_dtype"] = "fp8_e4m3"
     if choice.quantization == "fp8" and facts.quantization is None:
         settings["quantization"] = "fp8"
     return settings
+
+
+def _speculation(model: str, choice: Choice) -> dict[str, Any]:
+    """Arguments of speculative decoding (``arg_groups/speculative_hook.py``): a chain of proposals, not a tree.
+
+    SGLang counts the token that is certain among the proposed ones.
+    """
+    if choice.speculative == "ngram":
+        chain: dict[str, Any] = {"speculative_ngram_max_bfs_breadth": 1}
+    elif choice.speculative == "mtp":  # where its list of models does not name this one, it asks for the path
+        chain = {"speculative_draft_model_path": model, "speculative_num_steps": choice.proposed_tokens}
+        chain["speculative_eagle_topk"] = 1
+    else:
+        return {}
+    verified = {"speculative_num_draft_tokens": 1 + choice.proposed_tokens}
+    return {"speculative_algorithm": ALGORITHMS[choice.speculative], **chain, **verified}
 
 
 def steps(

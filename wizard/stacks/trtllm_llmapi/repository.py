@@ -69,11 +69,14 @@ def llm_args(model: str, choice: Choice, *, limits: bool = True, steps: bool = T
     }
     if choice.expert_parallel:  # the rest of tp, here 1, splits each expert
         arguments["moe_expert_parallel_size"] = choice.tp
+    if choice.speculative:
+        arguments["speculative_config"] = _speculation(choice)
     if limits:
         arguments |= {"max_batch_size": choice.max_batch_size, "max_seq_len": choice.max_seq_len}
     cache: dict[str, Value] = {}
     if steps and choice.step_tokens:  # its default, 8,192 tokens, is not what the memory was counted for on every GPU
-        arguments["max_num_tokens"] = max(choice.step_tokens, choice.max_batch_size)
+        most = 1 + choice.proposed_tokens  # tokens of a sequence in a step
+        arguments["max_num_tokens"] = max(choice.step_tokens, choice.max_batch_size * most)
         arguments["enable_chunked_prefill"] = choice.max_seq_len > choice.step_tokens
         cache["enable_block_reuse"] = True
     if choice.kv_cache_fraction is not None:
@@ -83,6 +86,14 @@ def llm_args(model: str, choice: Choice, *, limits: bool = True, steps: bool = T
     if cache:
         arguments["kv_cache_config"] = cache
     return arguments
+
+
+def _speculation(choice: Choice) -> Values:
+    """``speculative_config``: the decoding configuration whose name begins with its type (``llmapi/llm_args.py``)."""
+    if choice.speculative == "mtp":
+        return {"decoding_type": "MTP", "num_nextn_predict_layers": choice.proposed_tokens}
+    # The length of the search that AutoDecodingConfig takes with this number of tokens; the default differs by release.
+    return {"decoding_type": "NGram", "max_draft_len": choice.proposed_tokens, "max_matching_ngram_size": 3}
 
 
 def repository(

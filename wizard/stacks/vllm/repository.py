@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 from wizard.advise import encoders
 from wizard.advise.advice import Choice
 from wizard.advise.memory import recurrent
-from wizard.advise.setup import LOOKAHEAD
 from wizard.catalog.float16 import overflows
 from wizard.catalog.releases import version
 from wizard.model.facts import ModelFacts
@@ -82,9 +81,11 @@ def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]
         args["pipeline_parallel_size"] = choice.pp
     if choice.expert_parallel:
         args["enable_expert_parallel"] = True
+    if choice.speculative:
+        args["speculative_config"] = {"method": choice.speculative, "num_speculative_tokens": choice.proposed_tokens}
     if choice.speculative == "ngram":
-        # Without the second value, vLLM looks for 5 tokens at a time (config/speculative.py); its example has 4.
-        args["speculative_config"] = {"method": "ngram", "num_speculative_tokens": LOOKAHEAD, "prompt_lookup_max": 4}
+        # Without it, vLLM looks for 5 tokens at a time (config/speculative.py); its example has 4.
+        args["speculative_config"]["prompt_lookup_max"] = 4
     if choice.kv_cache_dtype.startswith("fp8"):
         args["kv_cache_dtype"] = "fp8"
     if text_only := encoders.setting(facts, choice.stack, choice.engine_version):
@@ -103,7 +104,7 @@ def step_args(facts: ModelFacts, choice: Choice) -> dict[str, Any]:
     """
     if choice.step_tokens is None:
         return {}
-    most = 1 + LOOKAHEAD if choice.speculative else 1  # tokens of a sequence in a step
+    most = 1 + choice.proposed_tokens  # tokens of a sequence in a step
     return {
         "max_num_batched_tokens": max(choice.step_tokens, choice.max_batch_size * most),
         "enable_chunked_prefill": True,
