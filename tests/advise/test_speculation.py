@@ -11,13 +11,17 @@ import pytest
 
 from tests.advise.test_gpu import choices, rejections
 from tests.advise.worlds import BLOCKS, LLAMA_8B, facts_of
-from tests.plan.stack_values import FACTS, LLM_API, VLLM, engine, native, planned
+from tests.plan.stack_values import FACTS, LLM_API, VLLM, commands, engine, machine, named, native, planned
+from tests.values import GGUF, PYTHON
 from tests.worded import text_of
 from wizard.advise import memory, speculation
-from wizard.advise.advice import Checkpoint
+from wizard.advise.advice import Checkpoint, Constraints
+from wizard.advise.ranking import advise
 from wizard.advise.setup import LOOKAHEAD, Setup
 from wizard.catalog.releases import version as numbers
 from wizard.catalog.stacks import on_gpu
+from wizard.model.config import describe
+from wizard.model.facts import ModelFacts, WeightFile
 from wizard.stacks.trtllm_llmapi.repository import llm_args
 
 TOKENS = LOOKAHEAD["ngram"]
@@ -182,3 +186,101 @@ def test_tensorrt_llm_is_told(method: str, expected: dict[str, Any]) -> None:
     assert told["speculative_config"] == expected
     assert told["max_num_tokens"] == 400 * 6
     assert "speculative_config" not in llm_args("/m", LLM_API)
+
+
+EAGLE = {
+    "architectures": ["LlamaForCausalLMEagle3"],
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "num_hidden_layers": 1,
+    "vocab_size": 128256,
+    "draft_vocab_size": 32000,
+    "max_position_embeddings": 2048,
+    "torch_dtype": "float16",
+}
+"""As EAGLE-3's draft models for Llama 3.1 8B (SafeAILab/EAGLE, config.json of EAGLE3-LLaMA3.1-Instruct-8B)."""
+DRAFT_BYTES = 850_000_000
+PYTHON_3_12 = replace(machine(), interpreters=(replace(PYTHON, version=(3, 12, 3)),))
+
+
+def draft(**changes: Any) -> ModelFacts:
+    made = describe(ModelFacts("me/eagle3", "hub", "me/eagle3", "eagle3", None, None), {**EAGLE, **changes})
+    return replace(
+        made, weight_bytes=DRAFT_BYTES, weights=(WeightFile("model.safetensors", DRAFT_BYTES, "safetensors"),)
+    )
+
+
+def served(model: str, drafted: ModelFacts | None) -> ModelFacts:
+    return replace(facts_of(model), draft=drafted)
+
+
+WITH_EAGLE: dict[str, Any] = {"speculative": "eagle3", "draft": "me/eagle3", "runtime": "native"}
+
+
+@pytest.mark.parametrize("stack", ["vllm", "sglang"])
+def test_a_draft_model_takes_weights_and_cache(stack: str) -> None:
+    asked: dict[str, Any] = {"stack": stack, "quantization": "none", "users": 4, "max_len": 8192}
+    (plain,) = choices("1xH100", LLAMA_8B, **asked, runtime="native")
+    (made,) = choices("1xH100", served(LLAMA_8B, draft()), **asked, **WITH_EAGLE)
+    assert (made.speculative, made.proposed_tokens, made.draft) == ("eagle3", 3, draft())
+    assert made.memory.weights_bytes - plain.memory.weights_bytes == DRAFT_BYTES
+    assert made.memory.kv_bytes_per_token == pytest.approx(33 / 32 * plain.memory.kv_bytes_per_token, rel=0.003)
+    (note,) = (text_of(each) for each in made.reasons if each.code == "draft")
+    assert "811 MiB per GPU are the draft model me/eagle3, counted as a whole on every GPU" in note
+
+
+@pytest.mark.parametrize(
+    ("model", "drafted", "stack", "text"),
+    [
+        (LLAMA_8B, None, "vllm", "EAGLE-3 needs a draft model that was trained for"),
+        (LLAMA_8B, draft(architectures=["LlamaForCausalLM"]), "vllm", "me/eagle3 is LlamaForCausalLM; for"),
+        (LLAMA_8B, replace(draft(), weight_bytes=None), "vllm", "The memory of the draft model me/eagle3"),
+        (LLAMA_8B, draft(vocab_size=32000), "vllm", "its vocabulary is 32,000 and its hidden size 4,096"),
+        (MIMO, draft(vocab_size=151680), "vllm", "(eagle3) for MiMoForCausalLM"),
+        (LLAMA_8B, draft(), "transformers", "does not set up speculative decoding (eagle3) with Transformers"),
+    ],
+)
+def test_a_draft_model_that_cannot_propose_is_refused(
+    model: str, drafted: ModelFacts | None, stack: str, text: str
+) -> None:
+    named = {**WITH_EAGLE, "draft": drafted and drafted.ref, "stack": stack}
+    refused = rejections("1xH100", served(model, drafted), **named, quantization="none")
+    texts = {text_of(rejection) for rejection in refused if rejection.code == "speculative"}
+    assert [text in each for each in texts] == [True], texts
+
+
+@pytest.mark.parametrize(("host", "facts"), [("1xH100", facts_of(LLAMA_8B)), ("cpu", GGUF)])
+def test_a_draft_model_alone_is_refused(host: str, facts: ModelFacts) -> None:
+    advice = advise(machine(host), facts, Constraints(draft="me/eagle3"))
+    refusal = next(each for each in advice.rejections if each.code == "draft")
+    assert text_of(refusal) == "The draft model me/eagle3 is only used with --speculative eagle3."
+    assert [remedy.changes for remedy in refusal.remedies] == [{"speculative": "eagle3"}, {"draft": None}]
+
+
+@pytest.mark.parametrize("stack", ["vllm", "sglang", "trtllm-llmapi"])
+def test_the_plan_fetches_the_draft_model_and_the_engine_gets_its_folder(stack: str) -> None:
+    choice = replace(native(stack), speculative="eagle3", proposed_tokens=3, draft=draft())
+    steps = planned(choice, FACTS, on=PYTHON_3_12)
+    got = named(steps, "draft")
+    assert got.writes == ("draft",)
+    assert got.estimate.download_bytes == DRAFT_BYTES
+    assert "draft" in named(steps, "start").reads
+    (command,) = commands(got)
+    assert "me/eagle3" in command.argv
+    folder = str(Path(got.done.files[0]).parent)
+    told = engine(steps)[1]
+    if stack == "vllm":
+        expected: Any = {"method": "eagle3", "model": folder, "num_speculative_tokens": 3}
+        assert told["speculative_config"] == expected
+        assert expected.keys() <= set(SPECULATIVE["0.11.0"]["fields"])
+    elif stack == "sglang":
+        assert told["speculative_algorithm"] == "EAGLE3"
+        assert told["speculative_draft_model_path"] == folder
+        assert [told[f"speculative_{name}"] for name in ("num_steps", "eagle_topk", "num_draft_tokens")] == [3, 1, 4]
+    else:
+        expected = {"decoding_type": "Eagle", "max_draft_len": 3, "speculative_model_dir": folder}
+        assert told["speculative_config"] == {**expected, "eagle3_one_model": True}
+    assert not [step for step in planned(native(stack), FACTS, on=PYTHON_3_12) if step.id == "draft"]

@@ -201,7 +201,7 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
         names = (constraints.quantization if constraints.quantization in FORMATS else "none",)
     else:
         names = (constraints.quantization,) if constraints.quantization in FORMATS else checkpoint.tried(facts, TRIED)
-    method = constraints.speculative if constraints.speculative not in (None, speculation.NONE) else ""
+    method = speculation.method(constraints)
     kv = constraints.kv_dtype or (stored and stored.kv_dtype) or "auto"
     for stack in stacks:
         known = on_gpu(stack)
@@ -260,7 +260,7 @@ def _choice(
     unable = service.too_many(constraints, device, setup, release) or experts.too_old(setup, release.engine_version)
     best = (
         unable
-        or speculation.obstacle(facts, setup, release.engine_version)
+        or speculation.obstacle(facts, setup, constraints, release.engine_version)
         or fit(facts, anatomy, device, setup, constraints)
     )
     if isinstance(best, Obstacle):
@@ -294,6 +294,7 @@ def _choice(
         expert_parallel=setup.expert_parallel,
         speculative=setup.speculative,
         proposed_tokens=setup.lookahead,
+        draft=facts.draft if setup.speculative == "eagle3" else None,
         gpu_memory_utilization=best.utilization,
         kv_cache_fraction=memory.kv_fraction(device, setup, best.memory) if of_free else None,
         step_tokens=memory.step_tokens(device),
@@ -435,8 +436,9 @@ def _reasons(
     if setup.speculative:
         yield Note("speculative", {"method": setup.speculative, "tokens": setup.lookahead})
     if setup.draft:
-        yield Note("draft-layers", {"size_bytes": memory.draft_weights(setup, setup.draft)})
-    values: dict[str, Param] = {
+        values: dict[str, Param] = {"size_bytes": memory.draft_weights(setup, setup.draft)}
+        yield Note("draft", {**values, "ref": constraints.draft}) if constraints.draft else Note("draft-layers", values)
+    values = {
         "users": best.users,
         "length": best.length,
         "need_bytes": bill.kv_bytes_per_token * best.users * best.length,

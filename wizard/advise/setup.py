@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from wizard.model.anatomy import Anatomy, Parts
 
-LOOKAHEAD = {"ngram": 5}
-"""Method of speculative decoding → proposed tokens. ``num_speculative_tokens`` in vLLM's example for n-grams
-(docs/features/speculative_decoding/n_gram.md), ``max_draft_len`` of TensorRT-LLM's for few requests
-(``AutoDecodingConfig``). A model's layers for multi-token prediction propose a token each.
+LOOKAHEAD = {"ngram": 5, "eagle3": 3}
+"""Method of speculative decoding → proposed tokens. N-grams: ``num_speculative_tokens`` in vLLM's example
+(docs/features/speculative_decoding/n_gram.md), and what TensorRT-LLM takes for few requests (``AutoDecodingConfig``).
+EAGLE-3: TensorRT-LLM's example (examples/llm_speculative_decoding.html). A model's layers for multi-token prediction
+propose a token each.
 """
 
 
@@ -66,7 +67,8 @@ class Setup:
     @property
     def lookahead(self) -> int:
         """Tokens of a sequence that are proposed and verified in a step."""
-        return self.draft.anatomy.layers if self.draft else LOOKAHEAD.get(self.speculative, 0)
+        own = self.draft.anatomy.layers if self.draft else 0
+        return LOOKAHEAD.get(self.speculative, own)
 
     @property
     def unestimated(self) -> str:

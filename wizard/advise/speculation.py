@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wizard.advise import memory
-from wizard.advise.advice import Checkpoint
+from wizard.advise.advice import Checkpoint, Constraints
 from wizard.advise.formats import NONE as SIXTEEN_BITS
 from wizard.advise.formats import weight_bytes
 from wizard.advise.reasons import Obstacle, Reason, because, change, without
 from wizard.advise.setup import Draft, Setup
 from wizard.catalog.releases import version
 from wizard.catalog.stacks import on_gpu
+from wizard.model.anatomy import Parts
 from wizard.model.facts import ModelFacts
 
 NONE = "none"
@@ -21,22 +22,39 @@ ANY = "any"
 """In the table of a method: every architecture."""
 
 
+EAGLE3 = "LlamaForCausalLMEagle3"
+"""Architecture of the draft models that vLLM and SGLang load for EAGLE-3 (``models/registry.py``,
+``models/llama_eagle3.py``).
+"""
+
+
+def method(constraints: Constraints) -> str:
+    """The method that the user asks for; empty: none."""
+    return constraints.speculative if constraints.speculative not in (None, NONE) else ""
+
+
 def prepared(facts: ModelFacts, setup: Setup) -> Setup:
-    """``setup`` with the draft model of its method, if the method has one and it is known.
+    """``setup`` with what proposes tokens, if its method needs that and it is known.
 
     Layers for multi-token prediction count in the checkpoint's format only if that is FP8 in blocks, as in DeepSeek-V3,
-    else in 16 bits: most quantized checkpoints leave them so, for others that is an upper bound.
+    else in 16 bits: most quantized checkpoints leave them so, for others that is an upper bound. So is the whole of a
+    draft model on every GPU: engines split most of it, and share its embedding if it is the model's.
     """
-    if setup.speculative != "mtp" or facts.prediction is None:
-        return setup
-    blocks = setup.quantization == "fp8_block" and facts.quantization is not None
-    layers = replace(facts, anatomy=facts.prediction, stored=None)
-    stored = weight_bytes(layers, facts.prediction, setup.quantization if blocks else SIXTEEN_BITS)
-    return replace(setup, draft=Draft(facts.prediction, stored))
+    if setup.speculative == "mtp" and facts.prediction:
+        blocks = setup.quantization == "fp8_block" and facts.quantization is not None
+        layers = replace(facts, anatomy=facts.prediction, stored=None)
+        stored = weight_bytes(layers, facts.prediction, setup.quantization if blocks else SIXTEEN_BITS)
+        return replace(setup, draft=Draft(facts.prediction, stored))
+    draft = facts.draft
+    if setup.speculative == "eagle3" and draft and draft.anatomy and draft.weight_bytes:
+        return replace(setup, draft=Draft(draft.anatomy, Parts(other=draft.weight_bytes)))
+    return setup
 
 
-def obstacle(facts: ModelFacts, setup: Setup, engine: str) -> Obstacle | None:
+def obstacle(facts: ModelFacts, setup: Setup, constraints: Constraints, engine: str) -> Obstacle | None:
     """What prevents the speculative decoding of ``setup`` with the version ``engine``; None if it has none."""
+    if lone := lone_draft(constraints):
+        return lone
     if not setup.speculative:
         return None
     why = next(_reasons(facts, setup, engine), None)
@@ -44,6 +62,23 @@ def obstacle(facts: ModelFacts, setup: Setup, engine: str) -> Obstacle | None:
         return None
     stages = (change(pp=1),) if why.code == "speculative-stages" else ()
     return Obstacle("speculative", why, (*stages, without("speculative")))
+
+
+def lone_draft(constraints: Constraints) -> Obstacle | None:
+    """The obstacle if a draft model is named for a method that needs none."""
+    if constraints.draft is None or method(constraints) == "eagle3":
+        return None
+    why = because("draft-alone", draft=constraints.draft)
+    return Obstacle("draft", why, (change(speculative="eagle3"), without("draft")))
+
+
+def elsewhere(constraints: Constraints, stack: str) -> Iterator[Obstacle]:
+    """The obstacles of a ``stack`` on the CPU, which has no speculative decoding."""
+    if asked := method(constraints):
+        why = because("speculative-stack", stack=stack, method=asked)
+        yield Obstacle("speculative", why, (without("speculative"),))
+    elif lone := lone_draft(constraints):
+        yield lone
 
 
 def missing(setup: Setup, fetched: Checkpoint) -> Obstacle | None:
@@ -55,10 +90,12 @@ def missing(setup: Setup, fetched: Checkpoint) -> Obstacle | None:
 
 
 def _reasons(facts: ModelFacts, setup: Setup, engine: str) -> Iterator[Reason]:
-    """First those of the model, then of the stack, its release, and the split."""
+    """First those of the models, then of the stack, its release, and the split."""
     known, method = on_gpu(setup.stack).speculative, setup.speculative
     if method == "mtp" and facts.prediction is None:
         yield because("speculative-layers", model=facts.name)
+    if method == "eagle3":
+        yield from _unfit(facts, facts.draft)
     models = known.methods.get(method) if known else None
     if models is None:
         yield because("speculative-stack", stack=setup.stack, method=method)
@@ -72,3 +109,23 @@ def _reasons(facts: ModelFacts, setup: Setup, engine: str) -> Iterator[Reason]:
         yield because("speculative-stages")
     if memory.recurrent(facts.anatomy):
         yield because("speculative-states")
+
+
+def _unfit(facts: ModelFacts, draft: ModelFacts | None) -> Iterator[Reason]:
+    """Why ``draft`` cannot propose tokens for the model ``facts`` with EAGLE-3."""
+    if draft is None:
+        yield because("no-draft", model=facts.name)
+    elif draft.architecture != EAGLE3:
+        yield because("draft-architecture", draft=draft.ref, architecture=draft.architecture, wanted=EAGLE3)
+    elif draft.anatomy is None or not draft.weight_bytes:
+        yield because("draft-size", draft=draft.ref)
+    elif (draft.vocabulary, draft.hidden_size) != (facts.vocabulary, facts.hidden_size):
+        yield because(
+            "draft-other-model",
+            draft=draft.ref,
+            model=facts.name,
+            vocabulary=draft.vocabulary,
+            of=facts.vocabulary,
+            hidden=draft.hidden_size,
+            width=facts.hidden_size,
+        )

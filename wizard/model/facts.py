@@ -104,6 +104,8 @@ class ModelFacts:
     """Its layers for multi-token prediction, which engines load only for speculative decoding; None if it has none, or
     if the wizard does not know their shape.
     """
+    draft: ModelFacts | None = None
+    """The draft model that was named for speculative decoding; None if none was, or if it was not looked up."""
     stored: Parts | None = None
     """Stored bytes by part, from safetensors headers; None without them."""
     gguf_layers: Layers | None = None

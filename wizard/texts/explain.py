@@ -7,7 +7,7 @@ Values are those of the choice; the terms come from the functions that computed 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from wizard.advise import cpu, encoders, memory, speculation
 from wizard.advise.advice import Choice, Memory
@@ -69,7 +69,7 @@ def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]
         choice.expert_parallel,
         choice.speculative,
     )
-    setup = speculation.prepared(facts, asked)
+    setup = speculation.prepared(replace(facts, draft=choice.draft), asked)
     return (
         *_weights(facts, anatomy, setup, choice),
         *_cache(anatomy, device, setup, choice),

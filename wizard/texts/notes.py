@@ -258,6 +258,10 @@ NOTES: dict[str, Text] = {
         "Speculative decoding ({method}): up to {tokens} tokens are proposed per step and verified together. Each "
         "sequence reserves memory for them; answers do not change."
     ),
+    "draft": mark(
+        "Of the weights, {size} per GPU are the draft model {ref}, counted as a whole on every GPU. Its KV cache "
+        "counts too (not measured)."
+    ),
     "draft-layers": mark(
         "Of the weights, {size} per GPU are layers for multi-token prediction, which only speculative decoding loads. "
         "Their KV cache counts too (not measured)."

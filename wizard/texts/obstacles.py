@@ -275,6 +275,18 @@ TEXTS: dict[str, Text] = {
     "speculative-layers": mark(
         "{model} has no layers for multi-token prediction (MTP), or the wizard does not know their shape."
     ),
+    "draft-alone": mark("The draft model {draft} is only used with --speculative eagle3."),
+    "no-draft": mark(
+        "EAGLE-3 needs a draft model that was trained for {model}: pass its repository or folder with --draft."
+    ),
+    "draft-architecture": mark(
+        "The draft model {draft} is {architecture}; for EAGLE-3 the wizard sets up {wanted} only."
+    ),
+    "draft-size": mark("The memory of the draft model {draft} is not known: its weights or their sizes are missing."),
+    "draft-other-model": mark(
+        "The draft model {draft} was trained for another model: its vocabulary is {vocabulary:,} and its hidden size "
+        "{hidden:,}; those of {model} are {of:,} and {width:,}."
+    ),
     "speculative-checkpoint": mark(
         "The layers for multi-token prediction (MTP) may be missing in {ref}, which another publisher quantized."
     ),

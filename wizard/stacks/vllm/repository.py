@@ -56,13 +56,14 @@ def release_of(choice: Choice) -> Release | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]:
+def engine_args(model: str, facts: ModelFacts, choice: Choice, draft: str | None = None) -> dict[str, Any]:
     """Arguments of vLLM's ``AsyncEngineArgs`` that every release since 0.2 supports; defaults are omitted.
 
     Args:
         model: The model's folder or name, as seen by vLLM.
         facts: The model: its stored quantization, which vLLM detects.
         choice: The choice, for everything else.
+        draft: The draft model's folder, as seen by vLLM; None: there is none.
     """
     stored = facts.quantization.format if facts.quantization else None
     packed = facts.quantization is not None and facts.quantization.method == "compressed-tensors"  # keeps its dtype
@@ -82,10 +83,7 @@ def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]
     if choice.expert_parallel:
         args["enable_expert_parallel"] = True
     if choice.speculative:
-        args["speculative_config"] = {"method": choice.speculative, "num_speculative_tokens": choice.proposed_tokens}
-    if choice.speculative == "ngram":
-        # Without it, vLLM looks for 5 tokens at a time (config/speculative.py); its example has 4.
-        args["speculative_config"]["prompt_lookup_max"] = 4
+        args["speculative_config"] = _speculation(choice, draft)
     if choice.kv_cache_dtype.startswith("fp8"):
         args["kv_cache_dtype"] = "fp8"
     if text_only := encoders.setting(facts, choice.stack, choice.engine_version):
@@ -93,6 +91,14 @@ def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]
     if choice.quantization == "fp8" and stored is None:
         args["quantization"] = "fp8"  # vLLM quantizes the weights while loading
     return args
+
+
+def _speculation(choice: Choice, draft: str | None) -> dict[str, Any]:
+    """Fields of vLLM's ``SpeculativeConfig`` (``config/speculative.py``)."""
+    settings: dict[str, Any] = {"method": choice.speculative, "num_speculative_tokens": choice.proposed_tokens}
+    if choice.speculative == "ngram":
+        settings["prompt_lookup_max"] = 4  # as in its example; without it, vLLM looks for 5 tokens at a time
+    return {**settings, "model": draft} if draft else settings
 
 
 def step_args(facts: ModelFacts, choice: Choice) -> dict[str, Any]:
@@ -120,6 +126,7 @@ def repository(
     choice: Choice,
     lora: Mapping[str, str] | None = None,
     lora_rank: int | None = None,
+    draft: str | None = None,
 ) -> Repository:
     """The repository that serves ``facts`` as ``choice`` with Triton's vLLM backend.
 
@@ -133,9 +140,10 @@ def repository(
         choice: The choice; its ``release`` determines the supported arguments.
         lora: Name of each LoRA adapter → its folder, as seen by the server.
         lora_rank: One of vLLM's ranks, at least every adapter's; None: its default.
+        draft: See `engine_args`.
     """
     release = release_of(choice)
-    args = engine_args(model, facts, choice)
+    args = engine_args(model, facts, choice, draft)
     if version(choice.engine_version) >= CHUNKS:
         args |= step_args(facts, choice)
     if release and release <= LAST_LOG_REQUESTS:
