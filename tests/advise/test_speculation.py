@@ -257,7 +257,7 @@ def test_a_draft_model_alone_is_refused(host: str, facts: ModelFacts) -> None:
     advice = advise(machine(host), facts, Constraints(draft="me/eagle3"))
     refusal = next(each for each in advice.rejections if each.code == "draft")
     assert text_of(refusal) == "The draft model me/eagle3 is only used with --speculative eagle3."
-    assert [remedy.changes for remedy in refusal.remedies] == [{"speculative": "eagle3"}, {"draft": None}]
+    assert [remedy.changes for remedy in refusal.remedies] == [{"draft": None}]
 
 
 @pytest.mark.parametrize("stack", ["vllm", "sglang", "trtllm-llmapi"])
@@ -284,3 +284,14 @@ def test_the_plan_fetches_the_draft_model_and_the_engine_gets_its_folder(stack: 
         expected = {"decoding_type": "Eagle", "max_draft_len": 3, "speculative_model_dir": folder}
         assert told["speculative_config"] == {**expected, "eagle3_one_model": True}
     assert not [step for step in planned(native(stack), FACTS, on=PYTHON_3_12) if step.id == "draft"]
+
+
+@pytest.mark.parametrize("changes", [{}, {"tp": 1}])
+def test_the_remedy_gives_up_the_method_and_its_draft_model(changes: dict[str, Any]) -> None:
+    """Without the method, the draft model alone would be refused."""
+    asked = Constraints(speculative="eagle3", draft="me/eagle3", quantization="none", **changes)
+    facts = served(LLAMA_8B, draft(vocab_size=32000))
+    advice = advise(machine("1xH100"), facts, asked)
+    assert not advice.feasible
+    assert advice.rejections[0].remedies[0].changes == {"speculative": None, "draft": None}
+    assert advise(machine("1xH100"), facts, replace(asked, speculative=None, draft=None)).feasible

@@ -9,7 +9,7 @@ from wizard.advise import memory
 from wizard.advise.advice import Checkpoint, Constraints
 from wizard.advise.formats import NONE as SIXTEEN_BITS
 from wizard.advise.formats import weight_bytes
-from wizard.advise.reasons import Obstacle, Reason, because, change, without
+from wizard.advise.reasons import Obstacle, Reason, Remedy, because, change, without
 from wizard.advise.setup import Draft, Setup
 from wizard.catalog.releases import version
 from wizard.catalog.stacks import on_gpu
@@ -61,7 +61,12 @@ def obstacle(facts: ModelFacts, setup: Setup, constraints: Constraints, engine: 
     if why is None:
         return None
     stages = (change(pp=1),) if why.code == "speculative-stages" else ()
-    return Obstacle("speculative", why, (*stages, without("speculative")))
+    return Obstacle("speculative", why, (*stages, _plain(setup.speculative)))
+
+
+def _plain(asked: str) -> Remedy:
+    """The remedy that gives up the method ``asked``, with the draft model that only it uses."""
+    return without("speculative", "draft") if asked == "eagle3" else without("speculative")
 
 
 def lone_draft(constraints: Constraints) -> Obstacle | None:
@@ -76,7 +81,7 @@ def elsewhere(constraints: Constraints, stack: str) -> Iterator[Obstacle]:
     """The obstacles of a ``stack`` on the CPU, which has no speculative decoding."""
     if asked := method(constraints):
         why = because("speculative-stack", stack=stack, method=asked)
-        yield Obstacle("speculative", why, (without("speculative"),))
+        yield Obstacle("speculative", why, (_plain(asked),))
     elif lone := lone_draft(constraints):
         yield lone
 
