@@ -139,7 +139,7 @@ def test_their_activations_are_not_divided() -> None:
         (native("sglang"), "ep_size", 2),
     ],
 )
-def test_the_engine_is_told(choice: Choice, name: str, value: object) -> None:
+def test_the_engine_gets_it(choice: Choice, name: str, value: object) -> None:
     for asked in (False, True):
         changed = replace(choice, tp=2, devices=(0, 1), expert_parallel=asked)
         _, settings, _ = engine(planned(changed, FACTS, on=machine("2xH200")))

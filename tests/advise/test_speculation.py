@@ -1,4 +1,4 @@
-"""Speculative decoding: what it needs, what prevents it, and what vLLM is told."""
+"""Speculative decoding: what it needs, what prevents it, and what the engines get."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_what_cannot_be_met_is_refused(model: str, constraints: dict[str, Any], 
     assert refusal.remedies[-1].changes == {"speculative": None}
 
 
-def test_vllm_is_told() -> None:
+def test_vllm_gets_them() -> None:
     assert "speculative_config" not in engine(planned(VLLM, FACTS))[1]
     choice = replace(VLLM, speculative="ngram", proposed_tokens=TOKENS, step_tokens=2048, max_batch_size=400)
     _, settings, _ = engine(planned(choice, FACTS))
@@ -137,8 +137,8 @@ def test_the_first_reason_is_the_models_then_the_stacks_then_the_releases(
 def test_a_checkpoint_that_somebody_else_quantized_may_lack_them() -> None:
     setup = replace(PLAIN, speculative="mtp", quantization="fp8")
     for how, expected in (("ready", True), ("stored", False), ("loading", False)):
-        found = speculation.missing(setup, Checkpoint("me/mine", how=how))  # type: ignore[arg-type]
-        assert (found is not None) == expected
+        refusal = speculation.missing(setup, Checkpoint("me/mine", how=how))  # type: ignore[arg-type]
+        assert (refusal is not None) == expected
     assert speculation.missing(replace(setup, speculative="ngram"), Checkpoint("me/mine", how="ready")) is None
 
 
@@ -147,22 +147,22 @@ SPECULATIVE = json.loads(Path("tests/stacks/vllm/speculative.json").read_text(en
 
 @pytest.mark.parametrize("method", ["ngram", "mtp"])
 @pytest.mark.parametrize("version", SPECULATIVE)
-def test_vllms_releases_know_what_they_are_told(method: str, version: str) -> None:
+def test_vllms_releases_know_its_fields(method: str, version: str) -> None:
     """Where the profile says that a release has a method, its `SpeculativeConfig` has the name and all fields."""
     known = on_gpu("vllm").speculative
     assert known is not None
     oldest = min(known.methods[method].values(), key=numbers)
     if numbers(version) < numbers(oldest):
         return
-    told = engine(planned(replace(VLLM, speculative=method, proposed_tokens=1), FACTS))[1]["speculative_config"]
-    assert told["method"] in SPECULATIVE[version]["methods"]
-    assert told.keys() <= set(SPECULATIVE[version]["fields"])
+    settings = engine(planned(replace(VLLM, speculative=method, proposed_tokens=1), FACTS))[1]["speculative_config"]
+    assert settings["method"] in SPECULATIVE[version]["methods"]
+    assert settings.keys() <= set(SPECULATIVE[version]["fields"])
 
 
-def test_sglang_is_told() -> None:
+def test_sglang_gets_them() -> None:
     _, ngram, _ = engine(planned(replace(native("sglang"), speculative="ngram", proposed_tokens=5), FACTS))
-    told = {name: value for name, value in ngram.items() if name.startswith("speculative")}
-    assert told == {
+    settings = {name: value for name, value in ngram.items() if name.startswith("speculative")}
+    assert settings == {
         "speculative_algorithm": "NGRAM",
         "speculative_ngram_max_bfs_breadth": 1,
         "speculative_num_draft_tokens": 6,
@@ -180,11 +180,11 @@ def test_sglang_is_told() -> None:
         ("mtp", {"decoding_type": "MTP", "num_nextn_predict_layers": 5}),
     ],
 )
-def test_tensorrt_llm_is_told(method: str, expected: dict[str, Any]) -> None:
+def test_tensorrt_llm_gets_them(method: str, expected: dict[str, Any]) -> None:
     choice = replace(LLM_API, speculative=method, proposed_tokens=5, step_tokens=2048, max_batch_size=400)
-    told = llm_args("/m", choice)
-    assert told["speculative_config"] == expected
-    assert told["max_num_tokens"] == 400 * 6
+    settings = llm_args("/m", choice)
+    assert settings["speculative_config"] == expected
+    assert settings["max_num_tokens"] == 400 * 6
     assert "speculative_config" not in llm_args("/m", LLM_API)
 
 
@@ -271,18 +271,22 @@ def test_the_plan_fetches_the_draft_model_and_the_engine_gets_its_folder(stack: 
     (command,) = commands(got)
     assert "me/eagle3" in command.argv
     folder = str(Path(got.done.files[0]).parent)
-    told = engine(steps)[1]
+    settings = engine(steps)[1]
     if stack == "vllm":
         expected: Any = {"method": "eagle3", "model": folder, "num_speculative_tokens": 3}
-        assert told["speculative_config"] == expected
+        assert settings["speculative_config"] == expected
         assert expected.keys() <= set(SPECULATIVE["0.11.0"]["fields"])
     elif stack == "sglang":
-        assert told["speculative_algorithm"] == "EAGLE3"
-        assert told["speculative_draft_model_path"] == folder
-        assert [told[f"speculative_{name}"] for name in ("num_steps", "eagle_topk", "num_draft_tokens")] == [3, 1, 4]
+        assert settings["speculative_algorithm"] == "EAGLE3"
+        assert settings["speculative_draft_model_path"] == folder
+        assert [settings[f"speculative_{name}"] for name in ("num_steps", "eagle_topk", "num_draft_tokens")] == [
+            3,
+            1,
+            4,
+        ]
     else:
         expected = {"decoding_type": "Eagle", "max_draft_len": 3, "speculative_model_dir": folder}
-        assert told["speculative_config"] == {**expected, "eagle3_one_model": True}
+        assert settings["speculative_config"] == {**expected, "eagle3_one_model": True}
     assert not [step for step in planned(native(stack), FACTS, on=PYTHON_3_12) if step.id == "draft"]
 
 

@@ -145,8 +145,8 @@ def _backend(choice: Choice, facts: ModelFacts, runtime: Runtime, get: FetchedMo
 
 
 def _behind_proxy(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, get: FetchedModels) -> Made:
-    told = repository.engine_args(get.path, facts, choice, get.draft_path)
-    settings = told | repository.step_args(facts, choice)
+    settings = repository.engine_args(get.path, facts, choice, get.draft_path)
+    settings |= repository.step_args(facts, choice)
     device = next((group for group in devices(host) if {*choice.devices} & {*group.indices}), None)
     if choice.environment and device and device.compute_capability < AMPERE:
         settings["attention_backend"] = READY_MADE
