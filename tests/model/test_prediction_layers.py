@@ -52,9 +52,9 @@ def test_a_model_without_them_has_none(model: str, changes: dict[str, Any]) -> N
 
 
 def test_several_are_counted_and_nonsense_is_an_error() -> None:
-    one, three = (facts_of("deepseek-ai/DeepSeek-V3", num_nextn_predict_layers=count).prediction for count in (1, 3))
-    assert one is not None
+    single, three = (facts_of("deepseek-ai/DeepSeek-V3", num_nextn_predict_layers=count).prediction for count in (1, 3))
+    assert single is not None
     assert three is not None
-    assert three.parts.total == 3 * one.parts.total
+    assert three.parts.total == 3 * single.parts.total
     with pytest.raises(ModelError):
         facts_of("deepseek-ai/DeepSeek-V3", num_nextn_predict_layers=-1)
