@@ -66,7 +66,12 @@ def test_a_release_without_it_is_as_before() -> None:
         (blocks(), {"stack": "vllm", "tp": 1}, "experts", "needs tp 2 or more"),
         (facts_of(MOE), {"stack": "transformers"}, "experts", "does not set up expert parallelism with Transformers."),
         (facts_of(LLAMA_8B), {"stack": "transformers"}, "experts", "The model has no experts"),
-        (facts_of("openai/gpt-oss-120b", quantization_config=MXFP4), {"stack": "sglang"}, "experts", "unpacks MXFP4"),
+        (
+            facts_of("openai/gpt-oss-120b", quantization_config=MXFP4),
+            {"stack": "sglang"},
+            "experts",
+            "for experts in MXFP4",
+        ),
         (
             facts_of(MOE, num_experts=126),
             {"stack": "sglang", "tp": 4},

@@ -237,8 +237,8 @@ def whole_experts(anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Ob
     elif known is None:
         other = instead(setup.stack) if several else ()
         yield Obstacle("experts", because("experts-stack", stack=setup.stack), (*other, parts))
-    elif setup.quantization in known.unpacked:
-        why = because("experts-unpacked", stack=setup.stack, format=setup.quantization)
+    elif setup.quantization in known.without:
+        why = because("experts-format", stack=setup.stack, format=setup.quantization)
         yield Obstacle("experts", why, (parts,))
     elif setup.tp == 1:
         more = (change(tp=2),) if several else ()

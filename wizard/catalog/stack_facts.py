@@ -160,13 +160,14 @@ class WholeExperts:
     Attributes:
         since: First version of the engine that has it, or the oldest whose source was read.
         even: Whether the ranks must divide a layer's experts; otherwise some ranks hold one less.
-        unpacked: Formats whose experts it unpacks to 16 bits then, which is not counted.
+        without: Formats of experts for which it is not set up: the engine unpacks them then, or was not read to have
+            kernels for a part of the experts.
     """
 
     since: str
     source: str
     even: bool = False
-    unpacked: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,10 +263,7 @@ TEXTS: dict[str, Text] = {
     "no-experts": mark("The model has no experts to distribute (--expert-parallel)."),
     "experts-alone": mark("Expert parallelism distributes experts over the GPUs of tp, so it needs tp 2 or more."),
     "experts-stack": mark("The wizard does not set up expert parallelism with {stack}."),
-    "experts-unpacked": mark(
-        "With expert parallelism, {stack} unpacks {format} experts to 16 bits on some GPUs, which the wizard does not "
-        "count."
-    ),
+    "experts-format": mark("The wizard does not set up expert parallelism with {stack} for experts in {format}."),
     "experts-uneven": mark(
         "{stack} gives each GPU of tp the same number of whole experts: {experts} cannot be divided by {tp}."
     ),
