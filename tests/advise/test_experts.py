@@ -74,7 +74,7 @@ def test_a_release_without_it_is_as_before() -> None:
         ),
         (
             facts_of(MOE, num_experts=126),
-            {"stack": "sglang", "tp": 4},
+            {"stack": "sglang", "tp": 4, "quantization": "none"},
             "experts",
             "SGLang gives each GPU of tp the same number of whole experts: 126 cannot be divided by 4.",
         ),
