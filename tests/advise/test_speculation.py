@@ -15,11 +15,12 @@ from tests.plan.stack_values import FACTS, LLM_API, VLLM, commands, engine, mach
 from tests.values import GGUF, PYTHON
 from tests.worded import text_of
 from wizard.advise import memory, speculation
-from wizard.advise.advice import Checkpoint, Constraints
+from wizard.advise.advice import Checkpoint, Choice, Constraints
 from wizard.advise.ranking import advise
 from wizard.advise.setup import LOOKAHEAD, Setup
 from wizard.catalog.releases import version as numbers
 from wizard.catalog.stacks import on_gpu
+from wizard.kernel.values import from_data, to_data
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, WeightFile
 from wizard.stacks.trtllm_llmapi.repository import llm_args
@@ -287,6 +288,7 @@ def test_the_plan_fetches_the_draft_model_and_the_engine_gets_its_folder(stack: 
     else:
         expected = {"decoding_type": "Eagle", "max_draft_len": 3, "speculative_model_dir": folder}
         assert settings["speculative_config"] == {**expected, "eagle3_one_model": True}
+    assert from_data(Choice, to_data(choice), where="plan") == choice  # a stopped server is started again from its plan
     assert not [step for step in planned(native(stack), FACTS, on=PYTHON_3_12) if step.id == "draft"]
 
 

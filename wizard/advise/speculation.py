@@ -20,8 +20,6 @@ NONE = "none"
 """The answer for no speculative decoding."""
 ANY = "any"
 """In the table of a method: every architecture."""
-
-
 EAGLE3 = "LlamaForCausalLMEagle3"
 """Architecture of the draft models that vLLM and SGLang load for EAGLE-3 (``models/registry.py``,
 ``models/llama_eagle3.py``).
@@ -37,8 +35,8 @@ def prepared(facts: ModelFacts, setup: Setup) -> Setup:
     """``setup`` with what proposes tokens, if its method needs that and it is known.
 
     Layers for multi-token prediction count in the checkpoint's format only if that is FP8 in blocks, as in DeepSeek-V3,
-    else in 16 bits: most quantized checkpoints leave them so, for others that is an upper bound. So is the whole of a
-    draft model on every GPU: engines split most of it, and share its embedding if it is the model's.
+    else in 16 bits, which is an upper bound. So is the whole of a draft model on every GPU: engines split most of it,
+    and share its embedding if it is the model's.
     """
     if setup.speculative == "mtp" and facts.prediction:
         blocks = setup.quantization == "fp8_block" and facts.quantization is not None
@@ -87,7 +85,7 @@ def elsewhere(constraints: Constraints, stack: str) -> Iterator[Obstacle]:
 
 
 def missing(setup: Setup, fetched: Checkpoint) -> Obstacle | None:
-    """The obstacle if the layers that propose tokens may not be in the checkpoint: quantizing often leaves them out."""
+    """The obstacle if the layers that propose tokens may not be in a checkpoint of another publisher."""
     if setup.speculative != "mtp" or fetched.how != "ready":
         return None
     why = because("speculative-checkpoint", ref=fetched.ref)
