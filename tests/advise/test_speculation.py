@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.advise.test_gpu import choices, rejections
-from tests.advise.worlds import BLOCKS, LLAMA_8B, facts_of
+from tests.advise.worlds import BLOCKS, LLAMA_8B, TESTS, facts_of
 from tests.plan.stack_values import FACTS, LLM_API, VLLM, commands, engine, machine, named, native, planned
 from tests.values import GGUF, PYTHON
 from tests.worded import text_of
@@ -143,7 +143,7 @@ def test_a_checkpoint_that_somebody_else_quantized_may_lack_them() -> None:
     assert speculation.missing(replace(setup, speculative="ngram"), Checkpoint("me/mine", how="ready")) is None
 
 
-SPECULATIVE = json.loads(Path("tests/stacks/vllm/speculative.json").read_text(encoding="utf-8"))["versions"]
+SPECULATIVE = json.loads((TESTS / "stacks/vllm/speculative.json").read_text(encoding="utf-8"))["versions"]
 
 
 @pytest.mark.parametrize("method", ["ngram", "mtp"])
