@@ -182,23 +182,32 @@ def measure_cpu(host: Host, workspace: Workspace) -> CpuRates:
     return rates
 
 
-def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None) -> Advice:
+def advise(
+    host: Host,
+    facts: ModelFacts,
+    constraints: Constraints,
+    past: Calibration | None = None,
+    *,
+    offline: bool = False,
+) -> Advice:
     """Stage 3. What to run here and why, corrected by measurements on this machine; immediate.
 
-    The user's Python (``constraints.engine_python``) is inspected, unless ``host`` already describes it (some 0.1 s).
+    The user's Python (``constraints.engine_python``) is inspected, unless ``host`` already describes it (some 0.1 s),
+    and the draft model (``constraints.draft``) is described as `model` does (the Hub: ≤ 10 s, once).
 
     Raises:
         UsageError: TW-P15 if that is not a Python, TW-A20 if other constraints conflict with it.
         HostError: TW-A21 to TW-A23 if its engine is missing, too old, or built for a CUDA version that the driver does
             not support.
         InfeasibleError: TW-A24 if the model does not generate text.
+        WizardError: As `model`, for the draft model.
     """
     from wizard.advise.not_chat import check
     from wizard.texts.errors import user_errors
 
     with user_errors():
         check(facts)
-    return _ranked(host, facts, constraints, past)
+    return _ranked(host, _with_draft(facts, constraints, offline), constraints, past)
 
 
 def _ranked(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None) -> Advice:
@@ -221,7 +230,23 @@ def _inspected(host: Host, constraints: Constraints) -> Host:
     return host
 
 
-def pareto(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None) -> Front:
+def _with_draft(facts: ModelFacts, constraints: Constraints, offline: bool) -> ModelFacts:
+    """``facts`` with those of the draft model, if one was named."""
+    from dataclasses import replace
+
+    from wizard.model.source import draft
+
+    return replace(facts, draft=draft(constraints.draft, offline)) if constraints.draft else facts
+
+
+def pareto(
+    host: Host,
+    facts: ModelFacts,
+    constraints: Constraints,
+    past: Calibration | None = None,
+    *,
+    offline: bool = False,
+) -> Front:
     """Stage 3 for several numbers of users: the Pareto front of speed per user and throughput (a fraction of a second).
 
     Raises as `advise` does.
@@ -233,7 +258,7 @@ def pareto(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
 
     with user_errors():
         check(facts)
-    return front(_inspected(host, constraints), facts, constraints, past or NOTHING)
+    return front(_inspected(host, constraints), _with_draft(facts, constraints, offline), constraints, past or NOTHING)
 
 
 def recommended(advice: Advice) -> Choice:

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from tests.advise.test_gpu import choices, rejections
-from tests.advise.worlds import BLOCKS, LLAMA_8B, facts_of
-from tests.plan.stack_values import FACTS, VLLM, engine, machine, planned
+from tests.advise.worlds import BLOCKS, LLAMA_8B, MXFP4, facts_of
+from tests.plan.stack_values import FACTS, VLLM, engine, machine, native, planned
 from tests.worded import text_of
 from wizard.advise import memory
-from wizard.advise.advice import Choice
+from wizard.advise.advice import Choice, Constraints
+from wizard.advise.ranking import advise
 from wizard.advise.setup import Setup
 from wizard.model.facts import ModelFacts
 
@@ -63,7 +64,20 @@ def test_a_release_without_it_is_as_before() -> None:
     [
         (facts_of(LLAMA_8B), {"stack": "vllm", "tp": 2}, "experts", "The model has no experts"),
         (blocks(), {"stack": "vllm", "tp": 1}, "experts", "needs tp 2 or more"),
-        (blocks(), {"stack": "sglang"}, "experts", "The wizard does not set up expert parallelism with SGLang."),
+        (facts_of(MOE), {"stack": "transformers"}, "experts", "does not set up expert parallelism with Transformers."),
+        (facts_of(LLAMA_8B), {"stack": "transformers"}, "experts", "The model has no experts"),
+        (
+            facts_of("openai/gpt-oss-120b", quantization_config=MXFP4),
+            {"stack": "sglang"},
+            "experts",
+            "for experts in MXFP4",
+        ),
+        (
+            facts_of(MOE, num_experts=126),
+            {"stack": "sglang", "tp": 4, "quantization": "none"},
+            "experts",
+            "SGLang gives each GPU of tp the same number of whole experts: 126 cannot be divided by 4.",
+        ),
         (
             facts_of("mistralai/Mixtral-8x7B-v0.1"),
             {"stack": "vllm", "release": "25.04"},
@@ -77,6 +91,30 @@ def test_what_cannot_be_met_is_refused(facts: ModelFacts, constraints: dict[str,
     matching = [rejection for rejection in refused if rejection.code == code]
     assert text in text_of(matching[-1])
     assert matching[-1].remedies[-1].changes == {"expert_parallel": None}
+
+
+@pytest.mark.parametrize("stack", ["vllm", "sglang", "trtllm-llmapi"])
+def test_two_gpus_are_the_remedy_only_where_there_are_two(stack: str) -> None:
+    for host, changes in (("1xH100", []), ("8xH100", [{"tp": 2}])):
+        refused = rejections(host, MOE, expert_parallel=True, tp=1, stack=stack)
+        first = next(each for each in refused if each.code == "experts")
+        assert "needs tp 2 or more" in text_of(first)
+        assert [remedy.changes for remedy in first.remedies] == [*changes, {"expert_parallel": None}]
+    assert choices("8xH100", MOE, expert_parallel=True, tp=2, stack=stack)
+
+
+@pytest.mark.parametrize("host", ["1xH100", "8xH100"])
+def test_a_stack_without_it_says_so_before_the_gpus_count(host: str) -> None:
+    refused = rejections(host, MOE, expert_parallel=True, stack="trtllm-engine")
+    first = next(each for each in refused if each.code == "experts")
+    assert "does not set up expert parallelism with TensorRT-LLM engine" in text_of(first)
+    assert ({"stack": "vllm"} in [remedy.changes for remedy in first.remedies]) == (host == "8xH100")
+
+
+@pytest.mark.parametrize(("model", "text"), [(LLAMA_8B, "The model has no experts"), (MOE, "with llama.cpp")])
+def test_the_processor_gives_the_same_reasons(model: str, text: str) -> None:
+    advice = advise(machine("cpu"), facts_of(model), Constraints(expert_parallel=True, stack="llamacpp"))
+    assert text in next(text_of(each) for each in advice.rejections if each.code == "experts")
 
 
 @pytest.mark.parametrize("tp", [2, 3, 4, 8])
@@ -99,8 +137,15 @@ def test_their_activations_are_not_divided() -> None:
     assert whole - split == 2 * 8192 * 2 * (768 * 8) * 3 // 4
 
 
-def test_vllm_is_told() -> None:
-    choice = {"tp": 2, "devices": (0, 1)}
+@pytest.mark.parametrize(
+    ("choice", "name", "value"),
+    [
+        (VLLM, "enable_expert_parallel", True),
+        (native("sglang"), "ep_size", 2),
+    ],
+)
+def test_the_engine_gets_it(choice: Choice, name: str, value: object) -> None:
     for asked in (False, True):
-        _, settings, _ = engine(planned(replace(VLLM, **choice, expert_parallel=asked), FACTS, on=machine("2xH200")))
-        assert settings.get("enable_expert_parallel", False) == asked
+        changed = replace(choice, tp=2, devices=(0, 1), expert_parallel=asked)
+        _, settings, _ = engine(planned(changed, FACTS, on=machine("2xH200")))
+        assert settings.get(name) == (value if asked else None)

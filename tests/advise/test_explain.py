@@ -88,6 +88,8 @@ NAMES = {
         ("Qwen/Qwen3-30B-A3B", "4xH100", Constraints(expert_parallel=True)),
         ("meta-llama/Llama-3.1-8B", "1xH100", Constraints(speculative="ngram", users=300)),
         ("google/gemma-3-27b-it", "2xH100", Constraints(speculative="ngram")),
+        ("XiaomiMiMo/MiMo-7B-Base", "1xH100", Constraints(speculative="mtp", runtime="native")),
+        ("deepseek-ai/DeepSeek-V3", "8xB200", Constraints(speculative="mtp", runtime="native", expert_parallel=True)),
         ("deepseek-ai/DeepSeek-V3", "8xH200", Constraints()),
         ("openai/gpt-oss-20b", "1xH100", Constraints()),
         ("google/gemma-3-27b-it", "2xH100", Constraints(goal="throughput")),

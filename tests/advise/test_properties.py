@@ -179,5 +179,5 @@ def test_constraints_here_are_all_there_are() -> None:
     assert {field.name for field in fields(Constraints)} == {
         "goal", "users", "max_len", "max_gpus", "gpu_memory_utilization", "stack", "quantization", "tp", "pp",
         "kv_dtype", "as_published", "release", "runtime", "engine_python", "isl", "osl", "ttft", "tpot",
-        "p99", "replicas", "expert_parallel", "speculative", "cost_per_hour",
+        "p99", "replicas", "expert_parallel", "speculative", "draft", "cost_per_hour",
     }  # fmt: skip

@@ -143,7 +143,7 @@ def constraints(
         kv_dtype=_maybe(st.sampled_from(["auto", "fp8", "f16", "magic"])),
         as_published=st.booleans(),
         expert_parallel=st.sampled_from([False, False, False, True]),
-        speculative=_maybe(st.sampled_from(["none", "ngram", "magic"])),
+        speculative=_maybe(st.sampled_from(["none", "ngram", "mtp", "eagle3", "magic"])),
         release=_maybe(st.sampled_from(["23.11", "24.09", "26.08", "v0.13.0", "0.9.0", "99.99", "magic"])),
         runtime=_maybe(st.sampled_from(["native", "docker", "podman"])),
         engine_python=_maybe(st.sampled_from([VENV.path, "/no/such/python"])),

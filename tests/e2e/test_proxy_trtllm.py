@@ -178,6 +178,22 @@ def test_stopping_the_server_leaves_no_worker(tmp_path: Path) -> None:
     assert ended(pids)
 
 
+@pytest.mark.parametrize(
+    ("method", "drafted", "expected"),
+    [
+        ("ngram", None, "speculative_config=NGramDecodingConfig(max_draft_len=5"),
+        ("mtp", None, "speculative_config=MTPDecodingConfig("),
+        ("eagle3", "/draft", "EagleDecodingConfig(max_draft_len=5, speculative_model_dir='/draft'"),
+    ],
+)
+def test_speculative_decoding_is_configured_by_its_own_class(
+    tmp_path: Path, method: str, drafted: str | None, expected: str
+) -> None:
+    settings = llm_args("/m", replace(LLM, speculative=method, proposed_tokens=5), draft=drafted)
+    with serving(tmp_path, speculative_config=settings["speculative_config"]) as made:
+        assert expected in made.triton.wait_for_log(lambda text: "workers [" in text)
+
+
 def test_an_unknown_argument_is_reported(tmp_path: Path) -> None:
     with serving(tmp_path, ready=False, enable_prefix_caching=True) as served:
         log = served.triton.wait_for_log(lambda text: "failed to load 'demo'" in text)

@@ -129,7 +129,7 @@ class FakeJourneyWithEngine(FakeJourney):
     def model(self, ref: str, *, offline: bool = False) -> ModelFacts:
         return FACTS
 
-    def advise(self, host: Host, facts: Any, asked: Any, past: Any = None) -> Any:
+    def advise(self, host: Host, facts: Any, asked: Any, past: Any = None, **_: Any) -> Any:
         self.asked.append(asked.engine_python)
         return super().advise(host, facts, asked, past)
 
@@ -182,7 +182,7 @@ def test_a_remedy_without_it_withdraws_the_answer(tmp_path: Any, monkeypatch: py
     journey.asked = []
     refused = replace(journey.advise(HERE, FACTS, Constraints()), choices=(), rejections=(REFUSED,))
     monkeypatch.setattr(
-        journey, "advise", lambda host, facts, asked, past: journey.asked.append(asked.engine_python) or refused
+        journey, "advise", lambda host, facts, asked, past, **_: journey.asked.append(asked.engine_python) or refused
     )
     walked(journey, tmp_path, monkeypatch, iter(["nearest", "leave"]))
     assert journey.asked == [None, VENV.path, None]

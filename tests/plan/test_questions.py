@@ -217,7 +217,8 @@ def test_constraints_from_answers() -> None:
         "p99": True,
         "replicas": 3,
         "expert_parallel": True,
-        "speculative": "ngram",
+        "speculative": "eagle3",
+        "draft": "me/eagle3",
         "cost_per_hour": 2.5,
     }
     answers |= {"release": "24.09", "runtime": "native", "engine_python": "/opt/venv/bin/python"}

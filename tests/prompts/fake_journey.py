@@ -150,7 +150,13 @@ class FakeJourney:
         return self.past
 
     def advise(
-        self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
+        self,
+        host: Host,
+        facts: ModelFacts,
+        constraints: Constraints,
+        past: Calibration | None = None,
+        *,
+        offline: bool = False,
     ) -> Advice:
         self.constraints.append(constraints)
         if (constraints.users or 4) > 100:
@@ -169,7 +175,15 @@ class FakeJourney:
         first = replace(CHOICE, max_batch_size=constraints.users or 4, reasons=(why,))
         return Advice(True, (first, replace(first, max_seq_len=512)))
 
-    def pareto(self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None) -> Front:
+    def pareto(
+        self,
+        host: Host,
+        facts: ModelFacts,
+        constraints: Constraints,
+        past: Calibration | None = None,
+        *,
+        offline: bool = False,
+    ) -> Front:
         self.constraints.append(constraints)
         return front(host, facts, constraints)
 

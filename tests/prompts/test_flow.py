@@ -163,9 +163,10 @@ def test_a_changed_constraint_is_checked_and_advised_again(flow: Flow, workspace
         (6, "2\r", {"pp": 2}),
         (7, "y\r", {"expert_parallel": True}),
         (8, "3\r", {"speculative": "ngram"}),
-        (9, "3\r", {"kv_dtype": "fp8"}),
-        (10, "2\r", {"stack": "vllm"}),
-        (13, "y\r", {"as_published": True}),
+        (9, "me/eagle3\r", {"draft": "me/eagle3"}),
+        (10, "3\r", {"kv_dtype": "fp8"}),
+        (11, "2\r", {"stack": "vllm"}),
+        (14, "y\r", {"as_published": True}),
     ],
 )
 def test_every_constraint_can_be_changed(
@@ -202,7 +203,7 @@ def test_all_constraints_can_be_taken_back(flow: Flow, workspace: Workspace) -> 
     terminal.sees("7 users at a time")
     terminal.sees(ADVICE)
     terminal.types("3\r")
-    terminal.sees("Apply limits to the slowest requests")
+    terminal.sees("Maximum time between tokens")
     terminal.types(UP + UP + ENTER)
     terminal.sees("4 users at a time")
     terminal.sees(ADVICE)

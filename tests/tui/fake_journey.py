@@ -183,11 +183,25 @@ class FakeJourney:
     def calibration(self, workspace: Workspace) -> Calibration:
         return self.past
 
-    def pareto(self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None) -> Front:
+    def pareto(
+        self,
+        host: Host,
+        facts: ModelFacts,
+        constraints: Constraints,
+        past: Calibration | None = None,
+        *,
+        offline: bool = False,
+    ) -> Front:
         return front(host, facts, constraints)
 
     def advise(
-        self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
+        self,
+        host: Host,
+        facts: ModelFacts,
+        constraints: Constraints,
+        past: Calibration | None = None,
+        *,
+        offline: bool = False,
     ) -> Advice:
         self.constraints.append(constraints)
         if self.advice is None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from wizard.advise.reasons import Note, Reason, Remedy
+from wizard.model.facts import ModelFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Constraints:
     max_gpus: int | None = None
     speculative: str | None = None
     """Method of speculative decoding; None and ``none``: none."""
+    draft: str | None = None
+    """The draft model of a method that needs one: a repository or a folder."""
     gpu_memory_utilization: float | None = None
     stack: str | None = None
     quantization: str | None = None
@@ -214,6 +217,10 @@ class Choice:
     """Whether each rank holds whole experts instead of a part of every expert."""
     speculative: str = ""
     """Method of speculative decoding, as vLLM names it; empty: none."""
+    proposed_tokens: int = 0
+    """Tokens that speculative decoding proposes for a sequence in a step."""
+    draft: ModelFacts | None = None
+    """The draft model that proposes them, which the plan fetches too; None: the method needs none."""
     gpu_memory_utilization: float | None = None
     """Share of a GPU's total memory that the server may use (as in vLLM); None if the CPU serves."""
     kv_cache_fraction: float | None = None

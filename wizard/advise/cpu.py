@@ -192,11 +192,9 @@ def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str
             why = because("cpu-split", stack=stack, option=name, value=value)
             conflicts.append(Obstacle(name, why, (change(**{name: 1}),)))
     if constraints.expert_parallel:
-        why = because("experts-stack", stack=stack)
+        why = because("experts-stack", stack=stack) if facts.experts else because("no-experts")
         conflicts.append(Obstacle("experts", why, (without("expert_parallel"),)))
-    if constraints.speculative not in (None, speculation.NONE):
-        why = because("speculative-stack", stack=stack, method=constraints.speculative)
-        conflicts.append(Obstacle("speculative", why, (without("speculative"),)))
+    conflicts += speculation.elsewhere(constraints, stack)
     if constraints.kv_dtype not in (None, kept):
         why = because("cpu-cache", kept=kept, asked=constraints.kv_dtype)
         conflicts.append(Obstacle("kv-dtype", why, (change(kv_dtype=kept),)))

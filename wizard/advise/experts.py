@@ -32,17 +32,17 @@ def divided(
 def _needed(facts: ModelFacts, device: Device, setup: Setup, engine: str) -> bool:
     """Whether ``setup`` divides evenly only with whole experts, and the engine's version can hold them."""
     whole = replace(setup, expert_parallel=True)
-    if facts.anatomy is None or any(whole_experts(facts.anatomy, whole)) or too_old(whole, engine):
+    if facts.anatomy is None or any(whole_experts(facts.anatomy, device, whole)) or too_old(whole, engine):
         return False
     return any(uneven(facts, facts.anatomy, device, setup)) and not any(uneven(facts, facts.anatomy, device, whole))
 
 
 def too_old(setup: Setup, engine: str) -> Obstacle | None:
     """The obstacle if the engine's version cannot hold whole experts on each rank."""
-    since = on_gpu(setup.stack).splits.experts_since
-    if not setup.expert_parallel or since is None or version(engine) >= version(since):
+    known = on_gpu(setup.stack).splits.experts
+    if not setup.expert_parallel or known is None or version(engine) >= version(known.since):
         return None
-    why = because("experts-release", stack=setup.stack, since=since, engine=engine)
+    why = because("experts-release", stack=setup.stack, since=known.since, engine=engine)
     return Obstacle("experts", why, (without("expert_parallel"),))
 
 

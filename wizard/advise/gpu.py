@@ -230,14 +230,15 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
         names = (constraints.quantization if constraints.quantization in FORMATS else "none",)
     else:
         names = (constraints.quantization,) if constraints.quantization in FORMATS else checkpoint.tried(facts, TRIED)
-    method = constraints.speculative if constraints.speculative not in (None, speculation.NONE) else ""
+    method = speculation.method(constraints)
     for stack in stacks:
         known = on_gpu(stack)
         kv = constraints.kv_dtype or _cache_dtype(facts, device, known.cache)
         for name in names if not known.formats.sixteen_only or constraints.quantization or stored else ("none",):
             for tp in tps if known.splits.ranks or constraints.tp else (1,):
                 for pp in (constraints.pp,) if constraints.pp else _stages(facts, device, stack, tp, there):
-                    yield Setup(stack, _dtype(facts, device, name), name, kv, tp, pp, speculative=method)
+                    setup = Setup(stack, _dtype(facts, device, name), name, kv, tp, pp, speculative=method)
+                    yield speculation.prepared(facts, setup)
 
 
 def _cache_dtype(facts: ModelFacts, device: Device, cache: Cache) -> str:
@@ -295,8 +296,7 @@ def _choice(
     unable = slices.obstacle(device, setup, release) or service.too_many(constraints, device, setup, release)
     best = (
         unable
-        or experts.too_old(setup, release.engine_version)
-        or speculation.obstacle(anatomy, setup, release.engine_version)
+        or speculation.obstacle(facts, setup, constraints, release.engine_version)
         or fit(facts, anatomy, device, setup, constraints)
     )
     if isinstance(best, Obstacle):
@@ -331,6 +331,8 @@ def _choice(
         replicas=setup.replicas,
         expert_parallel=setup.expert_parallel,
         speculative=setup.speculative,
+        proposed_tokens=setup.lookahead,
+        draft=facts.draft if setup.speculative == "eagle3" else None,
         gpu_memory_utilization=best.utilization,
         kv_cache_fraction=memory.kv_fraction(device, setup, best.memory) if of_free else None,
         step_tokens=memory.step_tokens(device),
@@ -395,6 +397,8 @@ def _fetched(
     fetched = checkpoint.checkpoint(facts, setup.stack, setup.quantization, device.compute_capability)
     if fetched is None:
         return checkpoint.unknown(facts, setup.stack, setup.quantization)
+    if lacks := speculation.missing(setup, fetched):
+        return lacks
     if fetched.how != "loading" or not checkpoint.whole_while_loading(setup.stack, version(release.engine_version)):
         return fetched
     room = device.free_bytes - on_gpu(setup.stack).memory.context_bytes
@@ -470,7 +474,10 @@ def _reasons(
         yield experts.note(anatomy.experts, setup, constraints)
     if setup.speculative:
         yield Note("speculative", {"method": setup.speculative, "tokens": setup.lookahead})
-    values: dict[str, Param] = {
+    if setup.draft:
+        values: dict[str, Param] = {"size_bytes": memory.draft_weights(setup, setup.draft)}
+        yield Note("draft", {**values, "ref": constraints.draft}) if constraints.draft else Note("draft-layers", values)
+    values = {
         "users": best.users,
         "length": best.length,
         "need_bytes": bill.kv_bytes_per_token * best.users * best.length,

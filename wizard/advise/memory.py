@@ -12,7 +12,7 @@ from functools import lru_cache
 from wizard.advise.advice import Memory
 from wizard.advise.devices import Device
 from wizard.advise.formats import SIXTEEN, weight_bytes
-from wizard.advise.setup import Setup
+from wizard.advise.setup import Draft, Setup
 from wizard.catalog.stacks import facts as stack_facts
 from wizard.catalog.stacks import on_gpu
 from wizard.kernel.units import GIB, MIB
@@ -86,6 +86,8 @@ def weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> int:
     """
     parts = weight_bytes(facts, anatomy, setup.quantization)
     total = rank_weights(parts, anatomy, setup.tp, setup.pp, setup.expert_parallel) * setup.element_bytes // SIXTEEN
+    if setup.draft:
+        total += draft_weights(setup, setup.draft)
     engine = on_gpu(setup.stack).memory
     if engine.repacks_4bit and setup.quantization in ("int4_awq", "int4_gptq"):
         group = (facts.quantization and facts.quantization.group_size) or 128
@@ -94,6 +96,16 @@ def weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> int:
         return total
     rotary = max((attention.key_dim for attention in anatomy.attention), default=0)
     return total + (facts.max_context or 0) * rotary * setup.element_bytes
+
+
+def draft_weights(setup: Setup, draft: Draft) -> int:
+    """Bytes of the weights of ``draft`` on the fullest rank (not measured)."""
+    return rank_weights(draft.stored, draft.anatomy, setup.tp, 1, setup.expert_parallel)
+
+
+def cached(anatomy: Anatomy, setup: Setup) -> tuple[Attention, ...]:
+    """The layers with a KV cache or a state: those of the model, then of its draft model (not measured)."""
+    return (*anatomy.attention, *(setup.draft.anatomy.attention if setup.draft else ()))
 
 
 def block_ends(anatomy: Anatomy, setup: Setup) -> int:
@@ -136,7 +148,8 @@ def sequence_bytes(anatomy: Anatomy, setup: Setup, tokens: int, step: int) -> in
         count, size = paged
         return round(count * size * share)
     block = on_gpu(setup.stack).memory.block
-    return round(sum(_layers_bytes(attention, setup, tokens, step, block) for attention in anatomy.attention) * share)
+    each = (_layers_bytes(attention, setup, tokens, step, block) for attention in cached(anatomy, setup))
+    return round(sum(each) * share)
 
 
 def pages(anatomy: Anatomy, setup: Setup, tokens: int) -> tuple[int, int] | None:

@@ -265,7 +265,7 @@ def _within(remedy: Remedy, made: dict[str, Setting], tp: int) -> bool:
 
 RELAX_ORDER = (
     *("release", "runtime", "engine_python", "max_len", "isl", "osl", "p99", "ttft", "tpot", "users", "replicas"),
-    *("speculative", "expert_parallel", "tp", "pp", "quantization", "kv_dtype"),
+    *("speculative", "draft", "expert_parallel", "tp", "pp", "quantization", "kv_dtype"),
     *("gpu_memory_utilization", "max_gpus", "as_published", "stack"),
 )
 """Constraints in the order of what costs the user least to give up."""
@@ -282,6 +282,7 @@ CAUSES = {
     "replicas": ("replicas",),
     "expert_parallel": ("experts",),
     "speculative": ("speculative",),
+    "draft": ("draft",),
     "tp": ("gpus", "max-gpus", "split", "group", "mig", "tp", "memory"),
     "pp": ("gpus", "max-gpus", "split", "mig", "pp"),
     "quantization": ("checkpoint", "quantization", "format", "model", "dtype", "memory", "image"),
@@ -320,7 +321,10 @@ def _with_nearest(
             continue
         if name in ("ttft", "tpot") and not any(rejection.code == name for rejection in rejections):
             continue  # it is not the limit that is missed: without it, shorter requests would be served
-        others = replace(constraints, **{name: getattr(nothing, name)})
+        given_up = {name: getattr(nothing, name)}
+        if name == "speculative":
+            given_up["draft"] = None  # it has no other use
+        others = replace(constraints, **given_up)
         choices, _ = candidates(host, facts, others, past)
         if choices:
             setup = _like(name, constraints, others, facts, choices)
@@ -371,8 +375,8 @@ def _instead(name: str, constraints: Constraints, setup: Choice, rejections: lis
         return change(**{name: max([own, *_alone(name, rejections)])})
     if name == "release":
         return without(name) if setup.runtime == "native" else change(release=setup.release.partition("-")[0])
-    if name in ("engine_python", "isl", "osl", "p99", "expert_parallel", "speculative"):
-        return without(name)
+    if name in ("engine_python", "isl", "osl", "p99", "expert_parallel", "speculative", "draft"):
+        return without(name, *(("draft",) if name == "speculative" and constraints.draft else ()))
     if name in ("ttft", "tpot"):
         met = service.limit_met(name, setup, constraints)
         return without(name) if met == inf else change(**{name: max(1.0, met)})

@@ -101,9 +101,9 @@ def change(**changes: Setting) -> Remedy:
     return Remedy(OPTIONS, changes)
 
 
-def without(option: str) -> Remedy:
-    """A remedy that removes an option."""
-    return Remedy(OPTIONS, {option: None})
+def without(*options: str) -> Remedy:
+    """A remedy that removes options."""
+    return Remedy(OPTIONS, dict.fromkeys(options))
 
 
 def do(code: str, /, **params: Param) -> Remedy:

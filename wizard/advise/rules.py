@@ -218,7 +218,7 @@ def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) ->
         why = because("like-stages", layers=anatomy.layers, pp=setup.pp)
         yield Obstacle("split", why, (change(pp=_divisor(anatomy.layers, setup.pp)),))
     if setup.expert_parallel:
-        yield from whole_experts(anatomy, setup)
+        yield from whole_experts(anatomy, device, setup)
     for code, why in uneven(facts, anatomy, device, setup):
         smaller = (split for split in (8, 4, 2) if split < setup.tp)
         even = next(
@@ -228,15 +228,25 @@ def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) ->
         yield Obstacle(code, why, (change(tp=even), *((other,) if other else ())))
 
 
-def whole_experts(anatomy: Anatomy, setup: Setup) -> Iterator[Obstacle]:
-    """What prevents whole experts on each rank."""
-    remedies = (without("expert_parallel"),)
+def whole_experts(anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
+    """What prevents whole experts on each rank: the model, then the stack, then the GPUs."""
+    known, parts = on_gpu(setup.stack).splits.experts, without("expert_parallel")
+    several = len(device.indices) > 1 and not device.mig
     if not anatomy.experts:
-        yield Obstacle("experts", because("no-experts"), remedies)
-    elif on_gpu(setup.stack).splits.experts_since is None:
-        yield Obstacle("experts", because("experts-stack", stack=setup.stack), remedies)
+        yield Obstacle("experts", because("no-experts"), (parts,))
+    elif known is None:
+        other = instead(setup.stack) if several else ()
+        yield Obstacle("experts", because("experts-stack", stack=setup.stack), (*other, parts))
+    elif setup.quantization in known.without:
+        why = because("experts-format", stack=setup.stack, format=setup.quantization)
+        yield Obstacle("experts", why, (parts,))
     elif setup.tp == 1:
-        yield Obstacle("experts", because("experts-alone"), remedies)
+        more = (change(tp=2),) if several else ()
+        yield Obstacle("experts", because("experts-alone"), (*more, parts))
+    elif known.even and anatomy.experts % setup.tp:
+        why = because("experts-uneven", stack=setup.stack, experts=anatomy.experts, tp=setup.tp)
+        fewer = _divisor(anatomy.experts, setup.tp)
+        yield Obstacle("experts", why, (*((change(tp=fewer),) if fewer > 1 else ()), parts))
 
 
 OTHER_GROUPS = {"fp8_block": do("per-tensor-fp8"), "int4_awq": do("padded-repository")}

@@ -4,8 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LOOKAHEAD = 5
-"""``num_speculative_tokens`` in vLLM's example for n-grams (docs/features/speculative_decoding/n_gram.md)."""
+from wizard.model.anatomy import Anatomy, Parts
+
+LOOKAHEAD = {"ngram": 5, "eagle3": 3}
+"""Method of speculative decoding → proposed tokens. N-grams: ``num_speculative_tokens`` in vLLM's example
+(docs/features/speculative_decoding/n_gram.md), and what TensorRT-LLM takes for few requests (``AutoDecodingConfig``).
+EAGLE-3: TensorRT-LLM's example (examples/llm_speculative_decoding.html). A model's layers for multi-token prediction
+propose a token each.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A model that proposes tokens, on the same GPUs and split in the same way.
+
+    Attributes:
+        anatomy: Its layers.
+        stored: Bytes of its weights, without what it shares with the model.
+    """
+
+    anatomy: Anatomy
+    stored: Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +40,7 @@ class Setup:
         pp: Pipeline parallel size.
         expert_parallel: Whether each rank holds whole experts instead of a part of every expert.
         speculative: Method of speculative decoding, as vLLM names it; empty: none.
+        draft: The model that proposes tokens (`speculation.prepared`); None: the method has none.
         replicas: Copies of it, each on its own GPUs, that share the users.
         triton_bytes: Memory on each GPU that Triton itself uses besides the engine (`memory.triton`).
         correction_bytes: Added to the overhead of a GPU because of measurements (`calibration`).
@@ -34,6 +54,7 @@ class Setup:
     pp: int = 1
     expert_parallel: bool = False
     speculative: str = ""
+    draft: Draft | None = None
     replicas: int = 1
     triton_bytes: int = 0
     correction_bytes: int = 0
@@ -46,7 +67,8 @@ class Setup:
     @property
     def lookahead(self) -> int:
         """Tokens of a sequence that are proposed and verified in a step."""
-        return LOOKAHEAD if self.speculative else 0
+        own = self.draft.anatomy.layers if self.draft else 0
+        return LOOKAHEAD.get(self.speculative, own)
 
     @property
     def unestimated(self) -> str:

@@ -159,14 +159,30 @@ class Formats:
 
 
 @dataclass(frozen=True, slots=True)
+class WholeExperts:
+    """Expert parallelism: how each rank of tp holds whole experts instead of a part of every expert.
+
+    Attributes:
+        since: First version of the engine that has it, or the oldest whose source was read.
+        even: Whether the ranks must divide a layer's experts; otherwise some ranks hold one less.
+        without: Formats of experts for which it is not set up: the engine unpacks them then, or was not read to have
+            kernels for a part of the experts.
+    """
+
+    since: str
+    source: str
+    even: bool = False
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Splits:
     """How a replica of a model is split over GPUs.
 
     Attributes:
         ranks: Tensor parallel.
         stages: Pipeline parallel: none, ``any`` split of the layers, or only into equal stages (``even``).
-        experts_since: First version of the engine that can hold whole experts on each rank; None: the wizard never sets
-            that up.
+        experts: Whole experts on each rank; None: the wizard never sets that up.
         replicas: Runtimes in which the wizard starts several replicas behind one address.
         replicas_since: First version of the engine in an image that the engine program of the stack supports.
     """
@@ -174,7 +190,7 @@ class Splits:
     source: str
     ranks: bool = False
     stages: Literal["none", "any", "even"] = "none"
-    experts_since: str | None = None
+    experts: WholeExperts | None = None
     replicas: tuple[str, ...] = ()
     replicas_since: str = "0"
 
@@ -269,11 +285,12 @@ class Speculative:
     """Speculative decoding that the wizard sets up.
 
     Attributes:
-        methods: Method → first version of the engine that has it.
+        methods: Method → architecture of the model, or ``any`` → first version of the engine that has it, or the
+            oldest whose source was read.
     """
 
     source: str
-    methods: dict[str, str]
+    methods: dict[str, dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True)

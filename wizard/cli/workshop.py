@@ -161,12 +161,19 @@ class Pinned:
         return facts
 
     def advise(
-        self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
+        self,
+        host: Host,
+        facts: ModelFacts,
+        constraints: Constraints,
+        past: Calibration | None = None,
+        *,
+        offline: bool = False,
     ) -> Advice:
         """Advice for the constraints, with the pinned ones."""
         from wizard.plan.workshop import constraints_of
 
-        advice: Advice = self._journey.advise(host, facts, constraints_of(self._workshop, constraints), past)
+        pinned = constraints_of(self._workshop, constraints)
+        advice: Advice = self._journey.advise(host, facts, pinned, past, offline=offline)
         return advice
 
     def plan(self, *about: Any, name: str | None = None, http_port: int | None = None) -> Plan:

@@ -25,6 +25,7 @@ def answers(plan: Plan) -> str:
         "pp": choice.pp,
         "expert_parallel": choice.expert_parallel or None,
         "speculative": choice.speculative or None,
+        "draft": choice.draft.ref if choice.draft else None,
         "kv_dtype": choice.kv_cache_dtype,
         "release": choice.release.partition("-")[0],  # 25.11-vllm-python-py3 is release 25.11
         "runtime": None if choice.runtime == "docker" or choice.engine_python else choice.runtime,  # docker: or podman

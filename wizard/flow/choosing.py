@@ -214,7 +214,8 @@ def to_advice(state: State) -> Move:
 def _advise(state: State, error: WizardError | None = None) -> Move:
     from wizard.plan.questions import constraints
 
-    return state, Do(effects.Advise(there(state.host), there(state.facts), constraints(known(state))), error)
+    effect = effects.Advise(there(state.host), there(state.facts), constraints(known(state)), state.offline)
+    return state, Do(effect, error)
 
 
 def advised(state: State, outcome: Outcome) -> Move:

@@ -62,6 +62,7 @@ class Advise:
     host: Host
     facts: ModelFacts
     constraints: Constraints
+    offline: bool
 
 
 @dataclass(frozen=True, slots=True)

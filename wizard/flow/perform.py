@@ -108,7 +108,7 @@ def front(journey: JourneyPort, workspace: Workspace, state: State) -> Front:
     from wizard.plan.questions import constraints
 
     past = journey.calibration(workspace)
-    return journey.pareto(there(state.host), there(state.facts), constraints(known(state)), past)
+    return journey.pareto(there(state.host), there(state.facts), constraints(known(state)), past, offline=state.offline)
 
 
 def earlier(
@@ -138,7 +138,7 @@ PERFORMERS: Mapping[type, Callable[[JourneyPort, Workspace, Any], Any]] = {
     effects.FindGguf: lambda journey, _, it: journey.with_gguf(it.facts),
     effects.Recipe: _recipe,
     effects.Advise: lambda journey, workspace, it: journey.advise(
-        it.host, it.facts, it.constraints, journey.calibration(workspace)
+        it.host, it.facts, it.constraints, journey.calibration(workspace), offline=it.offline
     ),
     effects.MakePlan: lambda journey, workspace, it: journey.plan(
         it.host, it.facts, it.choice, workspace, name=it.name, http_port=it.http_port

@@ -54,11 +54,23 @@ class JourneyPort(Protocol):
     def calibration(self, workspace: Workspace) -> Calibration: ...  # noqa: D102
 
     def advise(  # noqa: D102
-        self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
+        self,
+        host: Host,
+        facts: ModelFacts,
+        constraints: Constraints,
+        past: Calibration | None = None,
+        *,
+        offline: bool = False,
     ) -> Advice: ...
 
     def pareto(  # noqa: D102
-        self, host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration | None = None
+        self,
+        host: Host,
+        facts: ModelFacts,
+        constraints: Constraints,
+        past: Calibration | None = None,
+        *,
+        offline: bool = False,
     ) -> Front: ...
 
     def plan(  # noqa: D102

@@ -16,6 +16,7 @@ from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.attention_layers import attention, unknown_kind
 from wizard.model.facts import ModelFacts
 from wizard.model.family import Family
+from wizard.model.prediction_layers import prediction_layers
 from wizard.model.untrusted import impossible, label, whole
 
 _FIELDS: dict[str, tuple[tuple[str, ...], int]] = {
@@ -90,6 +91,7 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
         architecture=architecture,
         parameters=anatomy.parts.total if anatomy else None,
         anatomy=anatomy,
+        prediction=prediction_layers(architecture, family, numbers, text, where) if family and anatomy else None,
         **numbers,
         rope=_rope(text),
         dtype=_dtype(text) or _dtype(config),

@@ -100,6 +100,12 @@ class ModelFacts:
     """Size of the weights that are loaded."""
     anatomy: Anatomy | None = None
     """Parameters by part, from the config; None if the architecture is unknown (see ``unknown``)."""
+    prediction: Anatomy | None = None
+    """Its layers for multi-token prediction, which engines load only for speculative decoding; None if it has none, or
+    if the wizard does not know their shape.
+    """
+    draft: ModelFacts | None = None
+    """The draft model that was named for speculative decoding; None if none was, or if it was not looked up."""
     stored: Parts | None = None
     """Stored bytes by part, from safetensors headers; None without them."""
     gguf_layers: Layers | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from wizard.catalog import profiles
@@ -50,6 +51,12 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
         # It is never taken for the nearest name: a command without a terminal must not serve another model.
         meant = tr("Did you mean {name}?", name=", ".join(near))
         raise UsageError(error.code, error.what, join(" ", meant, error.todo)) from error
+
+
+@cache
+def draft(ref: str, offline: bool) -> ModelFacts:
+    """Describe a draft model as `find` does, once per process: what-ifs ask for it again and again."""
+    return find(ref, offline=offline)
 
 
 def _outside(ref: str, offline: bool) -> ModelFacts:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
-from wizard.plan.artefacts import MODEL
+from wizard.plan.artefacts import DRAFT, MODEL
 from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step
 
 
@@ -28,6 +28,44 @@ class Fetched:
     step: Step
     path: Path
     reads: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedModels:
+    """The served model, and the one that proposes tokens for it; None if there is none."""
+
+    served: Fetched
+    draft: Fetched | None = None
+
+    @property
+    def all(self) -> tuple[Fetched, ...]:
+        """Both, or the served one."""
+        return (self.served, self.draft) if self.draft else (self.served,)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that get them."""
+        return tuple(each.step for each in self.all)
+
+    @property
+    def path(self) -> str:
+        """The served model's path for the engine."""
+        return str(self.served.path)
+
+    @property
+    def draft_path(self) -> str | None:
+        """The draft model's."""
+        return str(self.draft.path) if self.draft else None
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        """Paths outside the workspace that must be readable."""
+        return tuple(path for each in self.all for path in each.reads)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Artifacts that the server reads."""
+        return tuple(name for step in self.steps for name in step.writes)
 
 
 def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
@@ -62,6 +100,17 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
         writes=(MODEL,),
     )
     return Fetched(step, target)
+
+
+def fetch_models(facts: ModelFacts, draft: ModelFacts | None, workspace: Workspace) -> FetchedModels:
+    """How to get the model ``facts``, and the ``draft`` model that proposes tokens for it."""
+    served = fetch(facts, workspace)
+    if draft is None:
+        return FetchedModels(served)
+    got = fetch(draft, workspace)
+    why = tr("This small model proposes tokens, which the served model verifies (speculative decoding).")
+    step = replace(got.step, id="draft", title=tr("Get the draft model"), why=why, writes=(DRAFT,))
+    return FetchedModels(served, replace(got, step=step))
 
 
 def _link(source: Path, target: Path) -> Fetched:

@@ -285,8 +285,20 @@ SPECULATIVE = Question(
     mark("Speculative decoding"),
     "--speculative",
     otherwise=mark("none"),
-    choices=("none", "ngram"),
-    help=mark("ngram proposes tokens that followed the same words before: faster if answers repeat the prompt."),
+    choices=("none", "ngram", "mtp", "eagle3"),
+    help=mark(
+        "ngram proposes tokens that followed the same words before: faster if answers repeat the prompt. mtp uses the "
+        "model's own layers for it, eagle3 a draft model (--draft)."
+    ),
+)
+DRAFT = Question(
+    "draft",
+    "text",
+    mark("Draft model"),
+    "--draft",
+    otherwise=mark("none"),
+    validate=reference,
+    help=mark("The EAGLE-3 model that was trained for the served one: a model ID (org/name) or a folder."),
 )
 KV_DTYPE = Question(
     "kv_dtype",
@@ -449,7 +461,7 @@ SEED = Question(
 CONSTRAINTS = (GOAL, USERS, MAX_LEN)
 """Constraints for all users."""
 SETUP = (
-    *(QUANTIZATION, TP, PP, EXPERT_PARALLEL, SPECULATIVE, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION),
+    *(QUANTIZATION, TP, PP, EXPERT_PARALLEL, SPECULATIVE, DRAFT, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION),
     *(AS_PUBLISHED, RELEASE, RUNTIME, ENGINE_PYTHON, REPLICAS, ISL, OSL, TTFT, TPOT, P99, COST_PER_HOUR),
 )
 """Constraints for experts. A given value is never changed, only rejected."""

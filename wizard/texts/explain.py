@@ -7,9 +7,9 @@ Values are those of the choice; the terms come from the functions that computed 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 
-from wizard.advise import cpu, encoders, memory
+from wizard.advise import cpu, encoders, memory, speculation
 from wizard.advise.advice import Choice, Memory
 from wizard.advise.devices import Device, group
 from wizard.advise.formats import NONE, SIXTEEN, of, weight_bytes
@@ -59,7 +59,7 @@ def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]
     anatomy, device = facts.anatomy, _device(host, choice)
     if anatomy is None or device is None:
         return ()
-    setup = Setup(
+    asked = Setup(
         choice.stack,
         choice.dtype,
         choice.quantization or NONE,
@@ -69,6 +69,7 @@ def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]
         choice.expert_parallel,
         choice.speculative,
     )
+    setup = speculation.prepared(replace(facts, draft=choice.draft), asked)
     return (
         *_weights(facts, anatomy, setup, choice),
         *_cache(anatomy, device, setup, choice),
@@ -147,6 +148,8 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
     more = [tr("{amount} outside the language model", amount=f"{parts.other:,}")] if parts.other else []
     stored = " + ".join([layers, ends, *more])
     more = [stored if setup.element_bytes == SIXTEEN else f"({stored}) × {setup.element_bytes} ÷ {SIXTEEN}"]
+    if setup.draft:
+        more.append(tr("{amount} for proposing tokens", amount=f"{memory.draft_weights(setup, setup.draft):,}"))
     engine = on_gpu(setup.stack).memory
     if engine.repacks_4bit and setup.quantization in ("int4_awq", "int4_gptq"):
         group = (facts.quantization and facts.quantization.group_size) or 128
@@ -186,9 +189,10 @@ def _cache(anatomy: Anatomy, device: Device, setup: Setup, choice: Choice) -> It
     step = memory.step_tokens(device)
     sequence = memory.sequence_bytes(anatomy, setup, length, step)
     stage = _stage(anatomy, setup)
-    keeps = [group for group in anatomy.attention if group.latent or group.kv_heads]
+    cached = memory.cached(anatomy, setup)
+    keeps = [group for group in cached if group.latent or group.kv_heads]
     groups = [row for group in keeps for row in _group(group, setup, length + setup.lookahead, step, engine.block)]
-    each = [(group.layers, memory.state_bytes(group, setup) + group.pending_bytes) for group in anatomy.attention]
+    each = [(group.layers, memory.state_bytes(group, setup) + group.pending_bytes) for group in cached]
     states = [
         tr("{layers} layers × {bytes:,} bytes of state", layers=layers, bytes=held) for layers, held in each if held
     ]

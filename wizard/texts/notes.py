@@ -271,6 +271,14 @@ NOTES: dict[str, Text] = {
         "Speculative decoding ({method}): up to {tokens} tokens are proposed per step and verified together. Each "
         "sequence reserves memory for them; answers do not change."
     ),
+    "draft": mark(
+        "Of the weights, {size} per GPU are the draft model {ref}, counted as a whole on every GPU. Its KV cache "
+        "counts too (not measured)."
+    ),
+    "draft-layers": mark(
+        "Of the weights, {size} per GPU are layers for multi-token prediction, which only speculative decoding loads. "
+        "Their KV cache counts too (not measured)."
+    ),
     "replicas-on-slices": lambda params, fields: (
         tr(
             "{replicas} replicas share the requests, each on a MIG slice and with room for {people}; all have the same "

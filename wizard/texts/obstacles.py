@@ -274,8 +274,31 @@ TEXTS: dict[str, Text] = {
     "no-experts": mark("The model has no experts to distribute (--expert-parallel)."),
     "experts-alone": mark("Expert parallelism distributes experts over the GPUs of tp, so it needs tp 2 or more."),
     "experts-stack": mark("The wizard does not set up expert parallelism with {stack}."),
+    "experts-format": mark("The wizard does not set up expert parallelism with {stack} for experts in {format}."),
+    "experts-uneven": mark(
+        "{stack} gives each GPU of tp the same number of whole experts: {experts} cannot be divided by {tp}."
+    ),
     "experts-release": mark("Expert parallelism needs {stack} {since} or later; found {engine}."),
     "speculative-stages": mark("Speculative decoding is set up without pipeline stages only."),
+    "speculative-layers": mark(
+        "{model} has no layers for multi-token prediction (MTP), or the wizard does not know their shape."
+    ),
+    "draft-alone": mark("The draft model {draft} is only used with --speculative eagle3."),
+    "no-draft": mark(
+        "EAGLE-3 needs a draft model that was trained for {model}: pass its repository or folder with --draft."
+    ),
+    "draft-architecture": mark(
+        "The draft model {draft} is {architecture}; for EAGLE-3 the wizard sets up {wanted} only."
+    ),
+    "draft-size": mark("The memory of the draft model {draft} is not known: its weights or their sizes are missing."),
+    "draft-other-model": mark(
+        "The draft model {draft} was trained for another model: its vocabulary is {vocabulary:,} and its hidden size "
+        "{hidden:,}; those of {model} are {of:,} and {width:,}."
+    ),
+    "speculative-checkpoint": mark(
+        "The layers for multi-token prediction (MTP) may be missing in {ref}, which another publisher quantized."
+    ),
+    "speculative-model": mark("{stack} is not known to have speculative decoding ({method}) for {architecture}."),
     "speculative-stack": mark("The wizard does not set up speculative decoding ({method}) with {stack}."),
     "speculative-release": mark("Speculative decoding ({method}) needs {stack} {since} or later; found {engine}."),
     "speculative-states": mark(

@@ -160,8 +160,8 @@ class Flow:
         host, facts = there(state.host), there(state.facts)
 
         asked, explain = constraints(known(state)), partial(figures, host, facts)
-        advise = partial(self._journey.advise, host, facts, past=past)
-        front = partial(self._journey.pareto, host, facts, past=past)
+        advise = partial(self._journey.advise, host, facts, past=past, offline=state.offline)
+        front = partial(self._journey.pareto, host, facts, past=past, offline=state.offline)
         screen = AdviceScreen(facts, advise, explain, front, asked, state.choice)
         choice = await self._show(screen)
         given = to_data(screen.view.constraints)

@@ -39,10 +39,12 @@ def steps(facts: ModelFacts = FACTS, **changes: Any) -> tuple[Step, ...]:
 
 def full() -> dict[str, Any]:
     """The settings of a plan that uses every one."""
-    _, settings, _ = engine(
-        steps(tp=2, pp=2, kv_cache_dtype="fp8", quantization="fp8", step_tokens=9, devices=(0, 1, 2, 3))
-    )
-    return settings
+    changes: dict[str, Any] = {"tp": 2, "pp": 2, "expert_parallel": True, "devices": (0, 1, 2, 3)}
+    changes |= {"kv_cache_dtype": "fp8", "quantization": "fp8", "step_tokens": 9}
+    made: dict[str, Any] = {}
+    for method in ("", "ngram", "mtp"):
+        made |= engine(steps(**changes, speculative=method))[1]
+    return made
 
 
 def test_the_order() -> None:

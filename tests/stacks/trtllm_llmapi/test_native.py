@@ -50,6 +50,11 @@ def test_the_engine_gets_the_values_of_the_choice() -> None:
     assert env["HF_HUB_OFFLINE"] == "1"
 
 
+def test_whole_experts_on_each_rank_are_an_argument() -> None:
+    _, settings, _ = engine(steps(tp=2, expert_parallel=True, devices=(0, 1)))
+    assert settings["moe_expert_parallel_size"] == 2
+
+
 def test_unknown_versions_of_the_environment_are_omitted() -> None:
     estimate = named(steps(), "engine-environment").estimate
     assert (estimate.unknown, estimate.download_bytes, estimate.disk_bytes) == (True, 0, 0)
@@ -64,7 +69,7 @@ def test_triton_is_started_as_for_the_other_engines_behind_the_proxy() -> None:
 @pytest.mark.parametrize("release", ["1.0.0", "1.2.1"])
 def test_the_arguments_are_compared_with_those_that_the_engine_knows(release: str) -> None:
     """With the stand-in's arguments, which are the release's own."""
-    *_, command = commands(named(steps(tp=2, devices=(0, 1)), "check"))
+    *_, command = commands(named(steps(tp=2, devices=(0, 1), expert_parallel=True), "check"))
 
     def asked(arguments: str) -> subprocess.CompletedProcess[str]:
         env = {**os.environ, "PYTHONPATH": str(FAKE), "FAKE_TENSORRT_LLM": release}

@@ -15,8 +15,8 @@ from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
 from wizard.plan import checkpoint
 from wizard.plan.arguments import check_step
-from wizard.plan.artefacts import MODEL, REPOSITORY
-from wizard.plan.fetch import fetch
+from wizard.plan.artefacts import REPOSITORY
+from wizard.plan.fetch import fetch_models
 from wizard.plan.options import Options
 from wizard.plan.plan import Estimate, Step
 from wizard.plan.ports import Ports
@@ -34,6 +34,8 @@ NATIVELY = {"HF_HUB_OFFLINE": "1", "SPT_NOENV": "1"}
 """All files are local. setproctitle, with which SGLang names its processes, overwrites their environment unless the
 second variable prevents it (its README), and the server's processes are found by their environment.
 """
+ALGORITHMS = {"ngram": "NGRAM", "mtp": "EAGLE", "eagle3": "EAGLE3"}
+"""Method of speculative decoding → SGLang's name: its alias ``NEXTN`` stands for ``EAGLE``."""
 CHECK = """
 import inspect, json, sys
 from sglang.srt.server_args import ServerArgs
@@ -48,7 +50,7 @@ WHY = mark(
 )
 
 
-def arguments(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]:
+def arguments(model: str, facts: ModelFacts, choice: Choice, draft: str | None = None) -> dict[str, Any]:
     """Fields of SGLang's ``ServerArgs``, which ``sglang.Engine`` accepts.
 
     ``mem_fraction_static`` is left to SGLang: what it reserves besides weights and cache follows its own defaults
@@ -58,6 +60,7 @@ def arguments(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]:
         model: The model's folder, as seen by SGLang.
         facts: The model: its stored quantization, which SGLang detects.
         choice: The choice, for everything else.
+        draft: The draft model's folder, as seen by SGLang; None: there is none.
     """
     settings: dict[str, Any] = {
         "model_path": model,
@@ -79,11 +82,31 @@ def arguments(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]:
         settings["tp_size"] = choice.tp
     if choice.pp > 1:
         settings["pp_size"] = choice.pp
+    if choice.expert_parallel:
+        settings["ep_size"] = choice.tp
+    settings |= _speculation(choice, draft or model)  # its own layers are in the model's folder
     if choice.kv_cache_dtype.startswith("fp8"):
         settings["kv_cache_dtype"] = "fp8_e4m3"
     if choice.quantization == "fp8" and facts.quantization is None:
         settings["quantization"] = "fp8"
     return settings
+
+
+def _speculation(choice: Choice, draft: str) -> dict[str, Any]:
+    """Arguments of speculative decoding (``arg_groups/speculative_hook.py``): a chain of proposals, not a tree.
+
+    SGLang counts the token that is certain among the proposed ones. ``draft`` is what proposes them.
+    """
+    if not choice.speculative:
+        return {}
+    settings: dict[str, Any] = {
+        "speculative_algorithm": ALGORITHMS[choice.speculative],
+        "speculative_num_draft_tokens": 1 + choice.proposed_tokens,
+    }
+    if choice.speculative == "ngram":
+        return {**settings, "speculative_ngram_max_bfs_breadth": 1}
+    steps = {"speculative_num_steps": choice.proposed_tokens, "speculative_eagle_topk": 1}
+    return {**settings, **steps, "speculative_draft_model_path": draft}
 
 
 def steps(
@@ -95,8 +118,8 @@ def steps(
         InfeasibleError: TW-L30 to TW-L33 for a checkpoint that is not supported.
     """
     checkpoint.check(choice, facts)
-    get = fetch(facts, runtime.workspace)
-    settings = arguments(str(get.path), facts, choice)
+    get = fetch_models(facts, choice.draft, runtime.workspace)
+    settings = arguments(get.path, facts, choice, get.draft_path)
     repository = proxy.repository(
         runtime.server.name,
         engine=ENGINE,
@@ -108,10 +131,10 @@ def steps(
         replicas=replicas(choice),
     )
     check = check_step("SGLang", runtime, CHECK, settings, Estimate(0, unknown=True), gpus=len(choice.devices))
-    prepared = (*runtime.prepare(), check, get.step, repository_step(runtime, repository, tr(WHY)))
+    prepared = (*runtime.prepare(), check, *get.steps, repository_step(runtime, repository, tr(WHY)))
     made_from = fingerprint([step.fingerprint for step in prepared])
     start = runtime.start(runtime.server.name, ports, made_from, env=WITHOUT_GPUS, reads=get.reads)
-    reads = (*runtime.server_needs, MODEL, REPOSITORY)
+    reads = (*runtime.server_needs, *get.needs, REPOSITORY)
     return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
 
 

@@ -18,8 +18,8 @@ from wizard.kernel.language import mark, tr
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
 from wizard.plan.arguments import check_step
-from wizard.plan.artefacts import MODEL, REPOSITORY, SCRIPTS
-from wizard.plan.fetch import Fetched, fetch
+from wizard.plan.artefacts import REPOSITORY, SCRIPTS
+from wizard.plan.fetch import FetchedModels, fetch_models
 from wizard.plan.options import Options
 from wizard.plan.plan import Command, Estimate, Step
 from wizard.plan.ports import Ports
@@ -61,7 +61,7 @@ def steps(
         InfeasibleError: TW-L40 if the image is unknown, TW-L47 if its release has no LLM API in Triton or does not
             support the choice, TW-L48 if it cannot load the repository.
     """
-    get = fetch(facts, runtime.workspace)
+    get = fetch_models(facts, choice.draft, runtime.workspace)
     if choice.runtime == "native":
         return _native(choice, facts, runtime, ports, question, get)
     version = image(choice).engine
@@ -69,11 +69,12 @@ def steps(
     model = runtime.server.name
     made = repository.repository(
         model,
-        model=str(get.path),
+        model=get.path,
         facts=facts,
         choice=choice,
         limits=version_of(version) >= LIMITS,
         steps=version_of(version) >= STEPS,
+        draft=get.draft_path,
     )
     scripts = sources.folder(runtime) / "all_models" / SCRIPT
     target = runtime.server.repository
@@ -90,9 +91,9 @@ def steps(
         reads=(SCRIPTS,),
     )
     brought = sources.step(runtime, version, {"all_models": SCRIPT})
-    prepared = (*runtime.prepare(), brought, get.step, write)
+    prepared = (*runtime.prepare(), brought, *get.steps, write)
     start = runtime.start(model, ports, fingerprint([step.fingerprint for step in prepared]), reads=get.reads)
-    reads = (*runtime.server_needs, MODEL, REPOSITORY)
+    reads = (*runtime.server_needs, *get.needs, REPOSITORY)
     return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
 
 
@@ -104,10 +105,10 @@ WHY_PROXY = mark(
 
 
 def _native(
-    choice: Choice, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, get: Fetched
+    choice: Choice, facts: ModelFacts, runtime: Runtime, ports: Ports, question: str, get: FetchedModels
 ) -> tuple[Step, ...]:
     check(choice, facts, environment(choice.stack).engine.split()[1])
-    settings = repository.llm_args(str(get.path), choice)
+    settings = repository.llm_args(get.path, choice, draft=get.draft_path)
     made = proxy.repository(
         runtime.server.name,
         engine=repository.ENGINE,
@@ -119,10 +120,10 @@ def _native(
         replicas=replicas(choice),
     )
     asked = check_step("TensorRT-LLM", runtime, CHECK, settings, Estimate(0, unknown=True), gpus=len(choice.devices))
-    prepared = (*runtime.prepare(), asked, get.step, repository_step(runtime, made, tr(WHY_PROXY)))
+    prepared = (*runtime.prepare(), asked, *get.steps, repository_step(runtime, made, tr(WHY_PROXY)))
     made_from = fingerprint([step.fingerprint for step in prepared])
     start = runtime.start(runtime.server.name, ports, made_from, env=WITHOUT_GPUS, reads=get.reads)
-    reads = (*runtime.server_needs, MODEL, REPOSITORY)
+    reads = (*runtime.server_needs, *get.needs, REPOSITORY)
     return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
 
 

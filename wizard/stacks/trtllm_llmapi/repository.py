@@ -53,7 +53,9 @@ OUTPUTS = (
 )
 
 
-def llm_args(model: str, choice: Choice, *, limits: bool = True, steps: bool = True) -> dict[str, Value]:
+def llm_args(
+    model: str, choice: Choice, *, limits: bool = True, steps: bool = True, draft: str | None = None
+) -> dict[str, Value]:
     """Arguments of ``tensorrt_llm.LLM``.
 
     Args:
@@ -61,17 +63,23 @@ def llm_args(model: str, choice: Choice, *, limits: bool = True, steps: bool = T
         choice: The choice: split over GPUs, KV cache and limits.
         limits: Whether the release's LLM accepts ``max_batch_size`` and ``max_seq_len``.
         steps: Whether it accepts the size of a step, chunked prompts, and reuse of the KV cache.
+        draft: The draft model's folder, as seen by the engine; None: there is none.
     """
     arguments: dict[str, Value] = {
         "model": model,
         "tensor_parallel_size": choice.tp,
         "pipeline_parallel_size": choice.pp,
     }
+    if choice.expert_parallel:  # the rest of tp, here 1, splits each expert
+        arguments["moe_expert_parallel_size"] = choice.tp
+    if choice.speculative:
+        arguments["speculative_config"] = _speculation(choice, draft)
     if limits:
         arguments |= {"max_batch_size": choice.max_batch_size, "max_seq_len": choice.max_seq_len}
     cache: dict[str, Value] = {}
     if steps and choice.step_tokens:  # its default, 8,192 tokens, is not what the memory was counted for on every GPU
-        arguments["max_num_tokens"] = max(choice.step_tokens, choice.max_batch_size)
+        most = 1 + choice.proposed_tokens  # tokens of a sequence in a step
+        arguments["max_num_tokens"] = max(choice.step_tokens, choice.max_batch_size * most)
         arguments["enable_chunked_prefill"] = choice.max_seq_len > choice.step_tokens
         cache["enable_block_reuse"] = True
     if choice.kv_cache_fraction is not None:
@@ -83,8 +91,34 @@ def llm_args(model: str, choice: Choice, *, limits: bool = True, steps: bool = T
     return arguments
 
 
+def _speculation(choice: Choice, draft: str | None) -> Values:
+    """``speculative_config``: the decoding configuration whose name begins with its type (``llmapi/llm_args.py``).
+
+    Newer releases call the folder ``speculative_model`` and accept this name too.
+    """
+    if draft:
+        tokens = choice.proposed_tokens
+        return {
+            "decoding_type": "Eagle",
+            "max_draft_len": tokens,
+            "speculative_model_dir": draft,
+            "eagle3_one_model": True,
+        }
+    if choice.speculative == "mtp":
+        return {"decoding_type": "MTP", "num_nextn_predict_layers": choice.proposed_tokens}
+    # The length of the search that AutoDecodingConfig takes with this number of tokens; the default differs by release.
+    return {"decoding_type": "NGram", "max_draft_len": choice.proposed_tokens, "max_matching_ngram_size": 3}
+
+
 def repository(
-    model_name: str, *, model: str, facts: ModelFacts, choice: Choice, limits: bool, steps: bool = True
+    model_name: str,
+    *,
+    model: str,
+    facts: ModelFacts,
+    choice: Choice,
+    limits: bool,
+    steps: bool = True,
+    draft: str | None = None,
 ) -> Repository:
     """The repository that serves ``facts`` as ``choice``.
 
@@ -95,8 +129,9 @@ def repository(
         choice: The choice: split over GPUs, KV cache and limits.
         limits: See `llm_args`.
         steps: See `llm_args`.
+        draft: See `llm_args`.
     """
-    own = llm_args(model, choice, limits=limits, steps=steps)
+    own = llm_args(model, choice, limits=limits, steps=steps, draft=draft)
     arguments: dict[str, Value] = {"model": model, "backend": "pytorch", **own}
     # Triton's own batching is not used: the engine does its own batching, at every token.
     arguments["triton_config"] = {"max_batch_size": 0, "decoupled": True}

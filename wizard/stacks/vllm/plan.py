@@ -18,8 +18,8 @@ from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
 from wizard.plan import artefacts, checkpoint
 from wizard.plan.arguments import check_step
-from wizard.plan.artefacts import MODEL, REPOSITORY
-from wizard.plan.fetch import fetch
+from wizard.plan.artefacts import REPOSITORY
+from wizard.plan.fetch import FetchedModels, fetch_models
 from wizard.plan.options import Options
 from wizard.plan.plan import Command, Done, Estimate, Step
 from wizard.plan.ports import Ports
@@ -78,17 +78,17 @@ def steps(
     native = choice.runtime == "native"
     behind_proxy = native or choice.replicas > 1
     adapters = _adapters(choice, runtime, options)
-    get = fetch(facts, runtime.workspace)
+    get = fetch_models(facts, choice.draft, runtime.workspace)
     served = replace(choice, max_batch_size=options.max_num_seqs or choice.max_batch_size)
     if behind_proxy:
-        made, arguments = _behind_proxy(served, host, facts, runtime, get.path)
+        made, arguments = _behind_proxy(served, host, facts, runtime, get)
     else:
-        made, arguments = _backend(served, facts, runtime, get.path, adapters)
+        made, arguments = _backend(served, facts, runtime, get, adapters)
     why = tr(WHY_PROXY if behind_proxy else WHY_BACKEND) + _more(options, choice)
     write = repository_step(runtime, made, why)
     settings = SETTINGS if native else (*SETTINGS, *IN_A_CONTAINER)
     check = check_step("vLLM", runtime, CHECK, arguments, Estimate(15), env=settings, gpus=len(choice.devices))
-    prepared = (*runtime.prepare(), check, get.step, *adapters.steps, write)
+    prepared = (*runtime.prepare(), check, *get.steps, *adapters.steps, write)
     start = runtime.start(
         runtime.server.name,
         ports,
@@ -97,7 +97,7 @@ def steps(
         reads=(*get.reads, *adapters.reads),
         auto_complete=not behind_proxy,  # the backend itself declares its inputs and outputs
     )
-    reads = (*runtime.server_needs, MODEL, REPOSITORY, *adapters.needs)
+    reads = (*runtime.server_needs, *get.needs, REPOSITORY, *adapters.needs)
     return (*prepared, *serve_steps(start, reads, READY_SECONDS), question_step(runtime, question))
 
 
@@ -129,17 +129,24 @@ Made = tuple[Repository, Mapping[str, Any]]
 """A repository, and its arguments for vLLM."""
 
 
-def _backend(choice: Choice, facts: ModelFacts, runtime: Runtime, model: Path, adapters: _Adapters) -> Made:
+def _backend(choice: Choice, facts: ModelFacts, runtime: Runtime, get: FetchedModels, adapters: _Adapters) -> Made:
     name = runtime.server.name
     made = repository.repository(
-        name, model=str(model), facts=facts, choice=choice, lora=adapters.paths, lora_rank=adapters.rank
+        name,
+        model=get.path,
+        facts=facts,
+        choice=choice,
+        lora=adapters.paths,
+        lora_rank=adapters.rank,
+        draft=get.draft_path,
     )
     (settings,) = (file.text for file in made.files if file.path == f"{name}/1/model.json")
     return made, json.loads(settings)
 
 
-def _behind_proxy(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, model: Path) -> Made:
-    settings = repository.engine_args(str(model), facts, choice) | repository.step_args(facts, choice)
+def _behind_proxy(choice: Choice, host: Host, facts: ModelFacts, runtime: Runtime, get: FetchedModels) -> Made:
+    settings = repository.engine_args(get.path, facts, choice, get.draft_path)
+    settings |= repository.step_args(facts, choice)
     device = group(host, choice.devices, choice.slices)
     if choice.environment and device and device.compute_capability < AMPERE:
         settings["attention_backend"] = READY_MADE

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 from wizard.advise import encoders
 from wizard.advise.advice import Choice
 from wizard.advise.memory import recurrent
-from wizard.advise.setup import LOOKAHEAD
 from wizard.catalog.float16 import overflows
 from wizard.catalog.releases import version
 from wizard.catalog.stacks import on_gpu
@@ -58,13 +57,14 @@ def release_of(choice: Choice) -> Release | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]:
+def engine_args(model: str, facts: ModelFacts, choice: Choice, draft: str | None = None) -> dict[str, Any]:
     """Arguments of vLLM's ``AsyncEngineArgs`` that every release since 0.2 supports; defaults are omitted.
 
     Args:
         model: The model's folder or name, as seen by vLLM.
         facts: The model: its stored quantization, which vLLM detects.
         choice: The choice, for everything else.
+        draft: The draft model's folder, as seen by vLLM; None: there is none.
     """
     stored = facts.quantization.format if facts.quantization else None
     packed = facts.quantization is not None and facts.quantization.method == "compressed-tensors"  # keeps its dtype
@@ -83,9 +83,8 @@ def engine_args(model: str, facts: ModelFacts, choice: Choice) -> dict[str, Any]
         args["pipeline_parallel_size"] = choice.pp
     if choice.expert_parallel:
         args["enable_expert_parallel"] = True
-    if choice.speculative == "ngram":
-        # Without the second value, vLLM looks for 5 tokens at a time (config/speculative.py); its example has 4.
-        args["speculative_config"] = {"method": "ngram", "num_speculative_tokens": LOOKAHEAD, "prompt_lookup_max": 4}
+    if choice.speculative:
+        args["speculative_config"] = _speculation(choice, draft)
     if kv := _cache_dtype(facts, choice):
         args["kv_cache_dtype"] = kv
     if text_only := encoders.setting(facts, choice.stack, choice.engine_version):
@@ -105,6 +104,14 @@ def _cache_dtype(facts: ModelFacts, choice: Choice) -> str:
     return name if scaled and since and version(choice.engine_version) >= version(since) else ""
 
 
+def _speculation(choice: Choice, draft: str | None) -> dict[str, Any]:
+    """Fields of vLLM's ``SpeculativeConfig`` (``config/speculative.py``)."""
+    settings: dict[str, Any] = {"method": choice.speculative, "num_speculative_tokens": choice.proposed_tokens}
+    if choice.speculative == "ngram":
+        settings["prompt_lookup_max"] = 4  # as in its example; without it, vLLM looks for 5 tokens at a time
+    return {**settings, "model": draft} if draft else settings
+
+
 def step_args(facts: ModelFacts, choice: Choice) -> dict[str, Any]:
     """Arguments for which the memory was counted; empty if that is not known (`Choice.step_tokens`).
 
@@ -114,7 +121,7 @@ def step_args(facts: ModelFacts, choice: Choice) -> dict[str, Any]:
     """
     if choice.step_tokens is None:
         return {}
-    most = 1 + LOOKAHEAD if choice.speculative else 1  # tokens of a sequence in a step
+    most = 1 + choice.proposed_tokens  # tokens of a sequence in a step
     return {
         "max_num_batched_tokens": max(choice.step_tokens, choice.max_batch_size * most),
         "enable_chunked_prefill": True,
@@ -130,6 +137,7 @@ def repository(
     choice: Choice,
     lora: Mapping[str, str] | None = None,
     lora_rank: int | None = None,
+    draft: str | None = None,
 ) -> Repository:
     """The repository that serves ``facts`` as ``choice`` with Triton's vLLM backend.
 
@@ -143,9 +151,10 @@ def repository(
         choice: The choice; its ``release`` determines the supported arguments.
         lora: Name of each LoRA adapter → its folder, as seen by the server.
         lora_rank: One of vLLM's ranks, at least every adapter's; None: its default.
+        draft: See `engine_args`.
     """
     release = release_of(choice)
-    args = engine_args(model, facts, choice)
+    args = engine_args(model, facts, choice, draft)
     if version(choice.engine_version) >= CHUNKS:
         args |= step_args(facts, choice)
     if release and release <= LAST_LOG_REQUESTS:

@@ -38,7 +38,7 @@ class Server:
 
     def load(self, settings: dict[str, Any]) -> None:
         """Load the model; takes a minute or more."""
-        from tensorrt_llm import LLM
+        from tensorrt_llm import LLM, llmapi
         from tensorrt_llm.llmapi import KvCacheConfig, RequestError, SamplingParams
         from transformers import AutoTokenizer
 
@@ -47,6 +47,9 @@ class Server:
             settings = {**settings, "enable_chunked_prefill": True}
         if cache := settings.get("kv_cache_config"):
             settings = {**settings, "kv_cache_config": KvCacheConfig(**cache)}
+        if speculative := dict(settings.get("speculative_config") or {}):
+            kind = getattr(llmapi, f"{speculative.pop('decoding_type')}DecodingConfig")
+            settings = {**settings, "speculative_config": kind(**speculative)}
         self._tokenizer: Any = AutoTokenizer.from_pretrained(settings["model"])
         self._ends = end_ids(self._tokenizer, settings["model"])  # 1.0 checks the tokenizer's only
         self._llm = LLM(**settings)

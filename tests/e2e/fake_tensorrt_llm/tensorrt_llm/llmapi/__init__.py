@@ -1,7 +1,15 @@
 """As in TensorRT-LLM."""
 
 from tensorrt_llm.llmapi.llm import LLM, RequestError
-from tensorrt_llm.llmapi.llm_args import KvCacheConfig
+from tensorrt_llm.llmapi.llm_args import EagleDecodingConfig, KvCacheConfig, MTPDecodingConfig, NGramDecodingConfig
 from tensorrt_llm.sampling_params import SamplingParams
 
-__all__ = ["LLM", "KvCacheConfig", "RequestError", "SamplingParams"]
+__all__ = [
+    "LLM",
+    "EagleDecodingConfig",
+    "KvCacheConfig",
+    "MTPDecodingConfig",
+    "NGramDecodingConfig",
+    "RequestError",
+    "SamplingParams",
+]
