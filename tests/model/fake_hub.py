@@ -102,9 +102,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.repository(match[1], match[2])
         elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/tree/(.+)", path):
             self.tree(match[1], match[2])
-        elif match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/(.+?)/([^/]+)", path):
+        elif match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/(.+?)/(.+)", path):
             self.file(match[1], match[2], match[3])
-        elif match := re.fullmatch(r"/cdn/([^/]+/[^/]+)/([^/]+)", path):
+        elif match := re.fullmatch(r"/cdn/([^/]+/[^/]+)/(.+)", path):
             self.body(self.fake.repos[match[1]].files[match[2]])
         else:
             self.send(200, b"hub")

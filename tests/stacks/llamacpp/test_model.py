@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tests.chain_model import CYCLE, CYCLE_TOKENS, write_chain_model
+from tests.chain_model import CYCLE, CYCLE_TOKENS, split_chain_model, write_chain_model
 from tests.chat.conftest import FACTS, LONG, REFUSAL, SHORT_CONTEXT, Served, chain_repository
 from tests.server_environment import running_triton, server_environment, write
 from wizard.catalog.environments import environment
@@ -48,6 +48,12 @@ def test_one_answer_for_a_plain_curl(served: Served) -> None:
     (reply,) = post(served, "chain", text_input="What is Triton?", stream=False, max_tokens=3 * CYCLE_TOKENS)
     assert reply["text_output"] == 3 * CYCLE
     assert (reply["finish_reason"], reply["completion_tokens"]) == ("length", 3 * CYCLE_TOKENS)
+
+
+@e2e
+def test_a_split_file_answers_like_the_whole_one(served: Served) -> None:
+    (reply,) = post(served, "split", text_input="What is Triton?", stream=False, max_tokens=3 * CYCLE_TOKENS)
+    assert reply["text_output"] == 3 * CYCLE
 
 
 @e2e
@@ -220,6 +226,14 @@ def test_layers_and_experts_are_given_to_llama_cpp(model: types.ModuleType) -> N
     assert not re.search(second.partition("=")[0], "blk.11.ffn_gate_exps.weight")
     alone = model._common_params(FakeParams(), settings(model), "key")
     assert (alone.n_gpu_layers, alone.tensor_buft_overrides) == (0, "")
+
+
+def test_a_missing_part_is_named(model: types.ModuleType, tmp_path: Path) -> None:
+    first, second, third = split_chain_model(tmp_path, 3)
+    assert model.parts(first) == [first, second, third]
+    second.unlink()
+    with pytest.raises(RuntimeError, match=re.escape(f"file not found: {second}")):
+        model.Engine(settings(model, gguf=str(first)))
 
 
 REAL = """

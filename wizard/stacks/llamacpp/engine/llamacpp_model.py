@@ -203,14 +203,21 @@ def check_gpu(devices: Sequence[dict[str, Any]], gpu_layers: int) -> None:
         )
 
 
+def parts(path: Path) -> list[Path]:
+    """The files that llama.cpp opens for ``path``: all parts of a split file if it is the first one."""
+    match = re.fullmatch(r"(.+)-00001-of-(\d{5})\.gguf", path.name)
+    numbers = range(1, int(match[2]) + 1) if match else ()
+    return [path.with_name(f"{match[1]}-{number:05}-of-{match[2]}.gguf") for number in numbers if match] or [path]
+
+
 class Engine:
     """llama.cpp with a loaded model."""
 
     def __init__(self, settings: Settings) -> None:
         check_cpu(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"), platform.machine())
         path = Path(settings.gguf)
-        if not path.is_file():
-            raise RuntimeError(f"file not found: {path}")
+        if absent := [part for part in parts(path) if not part.is_file()]:
+            raise RuntimeError(f"file not found: {', '.join(map(str, absent))}")
         with path.open("rb") as file:
             if file.read(4) != b"GGUF":
                 raise RuntimeError(f"{path} is not a GGUF file")
