@@ -47,13 +47,17 @@ def limit(choice: Choice, facts: ModelFacts) -> Note:
     """The binding constraint of ``choice``."""
     memory, users = choice.memory, choice.max_batch_size  # of one replica
     tokens = memory.kv_capacity_tokens
+    bills = [share.memory for share in choice.offload.shares] if choice.offload else []
+    bills = bills or [memory]
     if choice.offload and not choice.offload.whole:
-        return Note(LIMIT, {"why": because("limit-offload", total_bytes=memory.budget_bytes)})
+        return Note(LIMIT, {"why": because("limit-offload", total_bytes=sum(bill.budget_bytes for bill in bills))})
     if not choice.devices or choice.offload:  # such a cache is as large as requested, and could use the rest
-        tokens += max(0, memory.budget_bytes - memory.total_bytes) // max(1, memory.kv_bytes_per_token)
+        left = ((bill.budget_bytes - bill.total_bytes) // max(1, bill.kv_bytes_per_token) for bill in bills)
+        tokens += max(0, min(left))
     each = tokens // users
     if each < min(facts.max_context or LONGEST, LONGEST):
-        room = because("limit-room", weights_bytes=memory.weights_bytes, tokens=tokens, each=each, users=users)
+        weights = sum(bill.weights_bytes for bill in bills)
+        room = because("limit-room", weights_bytes=weights, tokens=tokens, each=each, users=users)
         return Note(LIMIT, {"why": room})
     bound = choice.speed.bound if choice.speed else None
     if bound in BOUNDS:

@@ -38,11 +38,7 @@ def incomplete(where: str, absent: Collection[str], total: int) -> ModelError:
     """The error for a split file of ``total`` parts without those in ``absent``."""
     shown = ", ".join(list(absent)[:3]) + (" …" if len(absent) > 3 else "")
     text = tr(
-        "{where} needs all {total} parts of a split file, and {count} of them are missing: {names}",
-        where=where,
-        total=total,
-        count=len(absent),
-        names=shown,
+        "{where} needs all {total} parts of a split file; missing: {names}", where=where, total=total, names=shown
     )
     todo = tr("Get the missing parts and put them beside the others, or choose another file.")
     return ModelError("TW-M20", text, todo)

@@ -201,6 +201,8 @@ def _whole(value: Param) -> int:
 
 
 def _offload(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    if _whole(params.get("gpus")) > 1:
+        fields = {**fields, "gpu": tr("{gpus} GPUs ({gpu})", **fields)}
     if params["on_gpu"] != params["layers"]:
         rest = tr(
             "llama.cpp runs {on_gpu} of {layers} layers on the {gpu}: all that fit, {weights} of weights.", **fields
@@ -210,6 +212,18 @@ def _offload(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
         text = tr("llama.cpp runs all {layers} layers on the {gpu}, {weights} of weights.", **fields)
         return (text, tr("The experts of the first {experts} layers stay in host memory ({host}).", **fields))
     return (tr("llama.cpp runs all {layers} layers on the {gpu}, {weights} of weights.", **fields),)
+
+
+def _gpus_free(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    free = _whole(params["count"])
+    return (
+        ntr(
+            "{count} more GPU stays free: it would not put more layers on GPUs, and layers take turns.",
+            "{count} more GPUs stay free: they would not put more layers on GPUs, and layers take turns.",
+            free,
+            **fields,
+        ),
+    )
 
 
 def _users_cut(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
@@ -297,9 +311,11 @@ NOTES: dict[str, Text] = {
         "GPU: {used} of {budget} usable, {free} free now; host: {needed} of {allowed} usable (90% of free memory)."
     ),
     "offload-idle": mark("The GPU stays idle; it could hold layers of this model."),
+    "offload-share": mark("GPU {index} ({gpu}): {layers} layers, {used} of {budget} usable, {free} free now."),
+    "offload-gpus-free": _gpus_free,
     "offload-untried": mark("Layers on a GPU were tested on one kind of GPU only, an H200; `up` checks the split."),
+    "offload-several-untried": mark("A GGUF file on several GPUs was never tested; `up` checks the split."),
     "offload-users-cut": _users_cut,
-    "offload-one-gpu": mark("One of the {count} GPUs is used: the wizard does not split GGUF files across GPUs."),
     "cpu-unmeasured": mark(
         "No speed estimate for this CPU yet. To get one, run `triton-wizard probe --measure` (measures memory "
         "bandwidth, 2 s)."
