@@ -21,7 +21,9 @@ def test_llama_cpp_serves_one_of_its_files(machine: str) -> None:
     choice = recommended(advise(host(machine), MODEL, Constraints(stack="llamacpp")))
     assert choice.checkpoint is not None
     assert choice.checkpoint.ref == "MaziyarPanahi/Qwen3-8B-GGUF"
-    assert any(note.code == "gpu-unused" for note in choice.warnings)
+    assert choice.offload
+    assert choice.offload.whole
+    assert any(note.code == "offload-estimated" for note in choice.warnings)
 
 
 def test_advice_without_a_reason_is_refused_too() -> None:

@@ -21,8 +21,10 @@ from wizard.advise.ranking import advise
 from wizard.catalog.environments import environment
 from wizard.kernel.units import GIB, MIB
 from wizard.model.anatomy import Anatomy, Attention, Parts
-from wizard.model.facts import ModelFacts
+from wizard.model.facts import GgufFile, ModelFacts
+from wizard.model.gguf_files import as_file
 from wizard.model.gguf_layers import Layer, Layers
+from wizard.model.source import find
 from wizard.probe.cpu_rates import CpuRates
 from wizard.probe.host import HERE, Gpu, Host
 from wizard.probe.shorthand import host as shorthand
@@ -93,6 +95,30 @@ def test_gpu_memory_is_close_to_what_was_measured(layers: int, used: int) -> Non
     load = Load(QWEN_14B, ENGINE, 1, 4096)
     gpu = on_gpus(load, placement, (layers,), (0,), (0,))[0].memory
     assert (gpu.total_bytes - gpu.overhead_bytes) / MIB + 265 == pytest.approx(used, rel=0.07)
+
+
+@pytest.mark.parametrize(("layers", "used"), [(8, 2161), (16, 3509), (24, 4875), (32, 6241), (40, 7593), (49, 9179)])
+def test_layers_of_a_file_that_was_not_read_are_close_to_what_was_measured(layers: int, used: int) -> None:
+    """The same measurements, with layers from the bundled configuration of the model that it was made from."""
+    file = GgufFile("o/q-GGUF", "q-Q4_K_M.gguf", "Q4_K_M", 8_988_110_464)  # 8.37 GiB, as above
+    facts = as_file(find("Qwen/Qwen2.5-14B-Instruct", offline=True), file)
+    assert facts.gguf_layers
+    assert facts.gguf_layers.estimated
+    placement = next(each for each in placements(facts.gguf_layers) if each.gpu_layers == layers)
+    share = on_gpus(Load(facts, ENGINE, 1, 4096), placement, (layers,), (0,), (0,))[0]
+    assert share.memory.total_bytes / MIB + 265 == pytest.approx(used, rel=0.07)
+
+
+@pytest.mark.parametrize("repo", ["Qwen/Qwen3-8B", "openai/gpt-oss-20b", "deepseek-ai/DeepSeek-V3.2"])
+def test_every_byte_of_a_file_that_was_not_read_is_in_a_layer(repo: str) -> None:
+    facts = as_file(find(repo, offline=True), GgufFile("o/q-GGUF", "q-Q4_K_M.gguf", "Q4_K_M", 10 * GIB))
+    made = facts.gguf_layers
+    assert made
+    assert facts.anatomy
+    copied = 0 if facts.anatomy.parts.head else made.input  # of a tied embedding
+    total = sum(layer.dense + layer.experts for layer in made.repeating) + made.output + made.input - copied
+    assert total == pytest.approx(10 * GIB, rel=0.01)
+    assert sum(bool(layer.experts) for layer in made.repeating) == facts.anatomy.moe_layers
 
 
 def test_the_memory_besides_buffers_is_the_measured_one_where_there_is_one() -> None:

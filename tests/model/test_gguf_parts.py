@@ -50,7 +50,8 @@ def test_a_split_file_has_the_facts_of_the_whole_one(tmp_path: Path) -> None:
     for file in files:  # any part names the model
         facts = local.of_path(file, "x")
         assert facts.location == str(files[0])
-        assert [(each.name, each.bytes) for each in facts.weights] == [(path.name, path.stat().st_size) for path in files]
+        sizes = [(path.name, path.stat().st_size) for path in files]
+        assert [(each.name, each.bytes) for each in facts.weights] == sizes
         assert replace(facts, location=whole.location, weights=whole.weights) == whole
 
 

@@ -32,6 +32,12 @@ def idle_gpu(choice: Choice) -> bool:
     return any(note.code == IDLE_GPU for note in choice.warnings)
 
 
+def on_host(choice: Choice) -> int:
+    """Layers that the CPU computes, or whose experts it does, although others are on a GPU."""
+    split = choice.offload
+    return split.layers - split.gpu_layers + split.expert_layers if split else 0
+
+
 def uncertain(choice: Choice) -> bool:
     """Whether the speed of ``choice`` is unknown because there is no speed model for its stack, or the model is off by
     more than `ROUGHLY` even for servers like the measured ones.
@@ -94,6 +100,7 @@ def _slower(choice: Choice, first: Choice) -> Reason:
 
 WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
     "idle": lambda *_: because("gpu-idle"),
+    "offload": lambda *_: because("more-on-host"),
     "measured": _unmeasured,
     "room": lambda choice, _: because("less-room", users=choice.users, tokens=choice.max_seq_len),
     "pace": _slower,
@@ -129,8 +136,11 @@ def _used(choice: Choice, first: Choice) -> int:
 
 
 def _stored(choice: Choice) -> int:
-    """Bytes of weights on all GPUs of one replica."""
-    return choice.memory.weights_bytes * choice.tp * choice.pp
+    """Bytes of weights on all GPUs of one replica, and on the host."""
+    if choice.offload is None:
+        return choice.memory.weights_bytes * choice.tp * choice.pp
+    on_gpus = [share.memory for share in choice.offload.shares] or [choice.memory]
+    return sum(bill.weights_bytes for bill in (*on_gpus, choice.offload.host))
 
 
 def _tpot(choice: Choice) -> float | None:

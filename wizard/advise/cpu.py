@@ -103,8 +103,11 @@ def uses_gpus(host: Host, constraints: Constraints) -> bool:
 
 
 def versions(host: Host, facts: ModelFacts, constraints: Constraints) -> list[ModelFacts]:
-    """``facts`` as each GGUF file that it can be served from; itself if there is none, or GPUs will serve it."""
-    if uses_gpus(host, constraints) and constraints.stack is None:
+    """``facts`` as each GGUF file that it can be served from; itself if there is none, or other engines will serve it
+    on GPUs.
+    """
+    named = any(file.format == on_cpu(stack).file for stack in stacks.cpu_stacks() for file in facts.weights)
+    if uses_gpus(host, constraints) and constraints.stack is None and not named:
         return [facts]
     return [gguf_files.as_file(facts, file) for file in gguf_files.choices(facts)] or [facts]
 

@@ -284,6 +284,8 @@ def _warnings(
     users, context = fit.load.users, fit.load.context
     yield from not_chat.notes(facts)
     yield Note("offload-several-untried" if offload.shares else "offload-untried")
+    if facts.gguf_layers and facts.gguf_layers.estimated:
+        yield Note("offload-estimated")
     if not isinstance(speed, Speed):
         yield Note("speed", {"why": speed})
     if context < (wanted := cpu.contexts(facts, constraints)[0]):

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 
 from wizard.catalog import gguf_types
 from wizard.catalog.models import curated
+from wizard.model import gguf_layers
 from wizard.model.anatomy import Parts
 from wizard.model.facts import GgufFile, ModelFacts, Quantization, WeightFile
 from wizard.model.gguf_parts import missing, parts, title
@@ -109,7 +110,7 @@ def as_file(facts: ModelFacts, file: GgufFile) -> ModelFacts:
         weight_bytes=size,
         weights=weight_files(file.file, {} if len(parts(file.file)) > 1 else {file.file: size}),
         stored=_stored(facts, size),
-        gguf_layers=None,
+        gguf_layers=gguf_layers.estimated(facts.anatomy, size) if facts.anatomy and size else None,
         quantization=Quantization("gguf", bits, file.type, format=gguf_types.format_of(file.type)),
         revision=None if other else facts.revision,
         gated=None if other else facts.gated,

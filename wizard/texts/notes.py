@@ -315,6 +315,9 @@ NOTES: dict[str, Text] = {
     "offload-gpus-free": _gpus_free,
     "offload-untried": mark("Layers on a GPU were tested on one kind of GPU only, an H200; `up` checks the split."),
     "offload-several-untried": mark("A GGUF file on several GPUs was never tested; `up` checks the split."),
+    "offload-estimated": mark(
+        "The file was not read: sizes of its layers are estimated from the model's configuration, so the split is too."
+    ),
     "offload-users-cut": _users_cut,
     "cpu-unmeasured": mark(
         "No speed estimate for this CPU yet. To get one, run `triton-wizard probe --measure` (measures memory "
@@ -545,6 +548,7 @@ REASONS: dict[str, Text] = {
     "equal": mark("It is equal in every comparison"),
     "not-tested": mark("Not tested with the real engine"),
     "pace-unknown": mark("Its speed is unknown"),
+    "more-on-host": mark("More of its layers stay in host memory"),
     "gpu-idle": mark("It does not use the GPU"),
     "pace-rough": mark("Its speed is only roughly known"),
     "less-room": lambda params, _: (tr("It has room for only {room}", room=room(params["users"], params["tokens"])),),
