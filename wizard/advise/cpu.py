@@ -301,17 +301,21 @@ def _warnings(facts: ModelFacts, constraints: Constraints, tokens: int, context:
 
 def _reasons(host: Host, facts: ModelFacts, env: Environment, users: int, context: int, bill: Memory) -> list[Note]:
     stored = (facts.quantization.detail if facts.quantization else None) or "GGUF"
-    fetched = fetched_file(facts)
-    named = {"file": fetched.file, "ref": fetched.ref, "flag": f"--quantization {stored_format(facts)}"}
-    file = Note("gguf-file", {**named, "size_bytes": fetched.bytes})
     return [
         Note("cpu", {"cores": host.cpu.cores, "gpus": bool(host.gpus)}),
         Note("format", {"stored": stored, "parameters": facts.parameters}),
-        *([file] if fetched.file else []),
+        *file_notes(facts),
         Note("users", {"users": users, "context": context}),
         Note("memory", {"needed_bytes": bill.total_bytes, "allowed_bytes": bill.budget_bytes}),
         Note("release", {"why": because("in-wheel", version=env.triton)}),
     ]
+
+
+def file_notes(facts: ModelFacts) -> list[Note]:
+    """What is fetched, if a file was chosen among several."""
+    fetched = fetched_file(facts)
+    named = {"file": fetched.file, "ref": fetched.ref, "flag": f"--quantization {stored_format(facts)}"}
+    return [Note("gguf-file", {**named, "size_bytes": fetched.bytes})] if fetched.file else []
 
 
 def with_others(choice: Choice) -> Choice:

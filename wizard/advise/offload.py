@@ -315,6 +315,7 @@ def _reasons(facts: ModelFacts, env: Environment, offload: Offload, fit: Fit, th
     if there > len(fit.spots):
         yield Note("offload-gpus-free", {"count": there - len(fit.spots)})
     yield Note("format", {"stored": stored, "parameters": facts.parameters})
+    yield from cpu.file_notes(facts)
     yield Note("users", {"users": fit.load.users, "context": fit.load.context})
     for at, (spot, share) in enumerate(zip(fit.spots, fit.shares, strict=True)):
         room: dict[str, Param] = {

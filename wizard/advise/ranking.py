@@ -44,6 +44,7 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
     if not host.is_here:
         past = NOTHING
     choices, rejections = candidates(host, facts, constraints, past)
+    choices = choices or _as_file(host, facts, constraints, past)
     if not choices:
         nearest_setup = _with_nearest(host, facts, constraints, rejections, past)
         if not constraints.restricts:  # otherwise an option may be the cause
@@ -93,6 +94,18 @@ def candidates(
     if gguf:  # other obstacles to serving this file with llama.cpp are irrelevant; with a GPU all of them count
         rejections = gguf if not host.gpus else []
     return untried.with_notes(host, [*choices, *more]), [*others, *rejections] if host.gpus else [*rejections, *others]
+
+
+def _as_file(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration) -> list[Choice]:
+    """The choices that put layers of a known GGUF file of the model on GPUs that cannot hold it in its own format."""
+    if constraints.stack is not None or constraints.as_published or not host.gpus:
+        return []
+    return [
+        choice
+        for stack in stacks.cpu_stacks()
+        for choice in candidates(host, facts, replace(constraints, stack=stack), past)[0]
+        if choice.offload
+    ]
 
 
 def _with_file(

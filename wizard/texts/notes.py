@@ -581,6 +581,11 @@ REASONS: dict[str, Text] = {
     "served": _served,
     "load": lambda params, _: (units.load(params["users"], params["isl"], params["osl"]),),
     "only-as": mark("only as {format}, from a different, less precise checkpoint"),
+    "partly-on-gpu": lambda params, fields: (
+        tr("on the GPU without the experts of {experts} layers", **fields)
+        if params["experts"] and params["layers"] == params["whole"]
+        else tr("{layers} of {whole} layers on the GPU", **fields),
+    ),
     "at-most": lambda params, fields: (
         tr("{people} with up to {tokens:,} tokens", people=users(params["users"]), **fields),
     ),
