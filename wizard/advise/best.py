@@ -124,7 +124,8 @@ def _keeps_pace(host: Host, model: CuratedModel, past: Calibration, engine: CpuS
     """
     rates = past.rates_of(host)
     used = (model.active or model.parameters) * share
+    cores = rates.computing if rates else host.cpu.cores
     reading = used * bits(host, model, files=True) / 8 / (rates.bandwidth if rates else ASSUMED_BANDWIDTH)
-    token = reading + used / (engine.decode_weights * host.cpu.cores)
-    prompt = 0.0 if host.gpus else goal("chat").isl * used / (engine.prefill_weights * host.cpu.cores)
+    token = reading + used / (engine.decode_weights * cores)
+    prompt = 0.0 if host.gpus else goal("chat").isl * used / (engine.prefill_weights * cores)
     return token * 1e3 <= READING_MS and prompt * 1e3 <= PATIENCE_MS

@@ -321,7 +321,7 @@ NOTES: dict[str, Text] = {
     "offload-users-cut": _users_cut,
     "cpu-unmeasured": mark(
         "No speed estimate for this CPU yet. To get one, run `triton-wizard probe --measure` (measures memory "
-        "bandwidth, 2 s)."
+        "bandwidth and cores, 5 s)."
     ),
     "no-gpu-used": mark("No GPU is used: --max-gpus and --gpu-memory-utilization have no effect."),
     "speed": mark("Speed unknown: {why}."),
