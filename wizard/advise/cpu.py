@@ -303,6 +303,7 @@ def _reasons(host: Host, facts: ModelFacts, env: Environment, users: int, contex
     stored = (facts.quantization.detail if facts.quantization else None) or "GGUF"
     return [
         Note("cpu", {"cores": host.cpu.cores, "gpus": bool(host.gpus)}),
+        *([Note("other-gpu", {"vendors": ", ".join(host.other_gpus)})] if host.other_gpus and not host.gpus else []),
         Note("format", {"stored": stored, "parameters": facts.parameters}),
         *file_notes(facts),
         Note("users", {"users": users, "context": context}),

@@ -323,6 +323,10 @@ NOTES: dict[str, Text] = {
         "No speed estimate for this CPU yet. To get one, run `triton-wizard probe --measure` (measures memory "
         "bandwidth and cores, 5 s)."
     ),
+    "other-gpu": mark(
+        "The {vendors} GPU of this machine is not used: Triton and the wizard's builds of its engines support NVIDIA "
+        "GPUs only."
+    ),
     "no-gpu-used": mark("No GPU is used: --max-gpus and --gpu-memory-utilization have no effect."),
     "speed": mark("Speed unknown: {why}."),
     "few-users": _few_users,
