@@ -97,12 +97,12 @@ def estimated(anatomy: Anatomy, size: int) -> Layers:
     def each(amount: int, count: int) -> int:
         return round(amount * scale / count) if count else 0
 
-    every = each(parts.attention + parts.key_value + parts.latent + parts.norms, anatomy.layers)
+    common = each(parts.attention + parts.key_value + parts.latent + parts.norms, anatomy.layers)
     mlp, routed = each(parts.mlp, dense_layers), each(parts.experts, anatomy.moe_layers)
     beside = each(parts.shared + parts.router, anatomy.moe_layers)
     widest = each(parts.attention, anatomy.layers) // 2
-    dense = Layer(every + mlp, 0, max(mlp // matrices, widest))
-    sparse = Layer(every + beside, routed, max(beside // matrices, widest), routed // matrices)
+    dense = Layer(common + mlp, 0, max(mlp // matrices, widest))
+    sparse = Layer(common + beside, routed, max(beside // matrices, widest), routed // matrices)
     made = (dense,) * dense_layers + (sparse,) * anatomy.moe_layers
     read = round(parts.embedding * scale)
     return Layers(made, round(parts.head * scale) or read, read, estimated=True)

@@ -17,11 +17,11 @@ CLASSES = ("0x03", "0x12")
 
 def other_gpus(root: Path = Path("/")) -> tuple[str, ...]:
     """The vendors of such GPUs, each once; empty if there is none, or the kernel does not say."""
-    found = []
+    vendors = []
     for device in sorted((root / "sys/bus/pci/devices").glob("*")):
         vendor = VENDORS.get((read(device / "vendor") or "").strip())
         if vendor and (read(device / "class") or "").startswith(CLASSES):
-            found.append(vendor)
+            vendors.append(vendor)
     if "apple," in (read(root / "proc/device-tree/compatible") or ""):
-        found.append("Apple")
-    return tuple(dict.fromkeys(found))
+        vendors.append("Apple")
+    return tuple(dict.fromkeys(vendors))
