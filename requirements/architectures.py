@@ -264,16 +264,17 @@ def sources(url: str, size: int, files: tuple[str, ...]) -> Iterator[bytes]:
                 yield data.read()
 
 
-def releases(package: str, oldest: str) -> dict[str, tuple[str, int]]:
+def releases(package: str, oldest: str, suffix: str = "") -> dict[str, tuple[str, int]]:
     """Final releases from ``oldest`` on that are not withdrawn, oldest first → address and size of a wheel, or of the
-    source distribution.
+    source distribution; of files whose name ends in ``suffix``.
     """
     page = f"{INDEX}/{package}/"
     listed = json.loads(fetch(page, kind="application/vnd.pypi.simple.v1+json"))["files"]
     files: dict[str, tuple[str, int]] = {}
     for each in sorted(listed, key=lambda each: bool(each["filename"].endswith(".whl"))):
         number = each["filename"].removesuffix(".tar.gz")[len(package) + 1 :].split("-")[0]
-        if FINAL.fullmatch(number) and not each.get("yanked") and version(number) >= version(oldest):
+        usable = FINAL.fullmatch(number) and not each.get("yanked") and each["filename"].endswith(suffix)
+        if usable and version(number) >= version(oldest):
             files[number] = (urljoin(page, each["url"]), each["size"])
     return {number: files[number] for number in sorted(files, key=version)}
 

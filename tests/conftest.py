@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 from pathlib import Path
@@ -21,18 +22,20 @@ KEEP = {
     "TEXTUAL_SNAPSHOT_TEMPDIR",
 }
 KEEP_PREFIXES = ("PIP_", "UV_", "SSL_", "REQUESTS_", "PYTEST_", "COV_", "PYENV_", "GRPC_")
+COUNT = itertools.count()
 AGAIN = {"e2e", "prompts", "tui"}
 """Folders of tests that wait for what is not ours: servers, container engines, browsers, terminals, screens at rest."""
 # A deadline measures the machine, not the code; our fixtures are the same for every example.
 settings.register_profile(
     "ci",
     deadline=None,
+    max_examples=60,  # others in every run; `--hypothesis-profile=thorough` takes more
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     print_blob=True,
 )
 settings.register_profile("thorough", settings.get_profile("ci"), max_examples=1000)
 settings.register_profile("mutation", settings.get_profile("ci"), derandomize=True, max_examples=25)
-settings.load_profile("ci")  # --hypothesis-profile=thorough takes another
+settings.load_profile("ci")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background: the programs of the tests inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # a program in a pty is forked: grpc's own handlers would end it at times
@@ -50,10 +53,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.flaky(reruns=1))
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all the tests' homes."""
+    return tmp_path_factory.mktemp("homes")
+
+
 @pytest.fixture(autouse=True)
-def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def isolated(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty HOME, XDG folders and cwd; only the variables that tools need to find the package index survive."""
-    home = tmp_path_factory.mktemp("home")
+    # Not one by one in pytest's own folder, which `mktemp` and `tmp_path` list to find the next free number
+    home = homes / str(next(COUNT))
+    home.mkdir()
     for name in list(os.environ):
         if name not in KEEP and not name.startswith(KEEP_PREFIXES):
             monkeypatch.delenv(name)

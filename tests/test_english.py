@@ -65,8 +65,6 @@ sys.path.insert(0, str(TRANSLATIONS))
 
 import update  # noqa: E402
 
-MESSAGES = update.messages()
-
 
 def prose(text: str) -> str:
     """A document without what is not English prose; words around it do not become one phrase."""
@@ -84,7 +82,9 @@ def test_a_document_has_no_worn_out_english(path: Path) -> None:
 
 
 def test_a_message_has_no_worn_out_english() -> None:
-    texts = [text for message in MESSAGES for text in ((message.id,) if isinstance(message.id, str) else message.id)]
+    texts = [
+        text for message in update.messages() for text in ((message.id,) if isinstance(message.id, str) else message.id)
+    ]
     assert len(texts) > 1000
     assert [match for text in texts for entry in WORN for match in entry.matches(prose(text))] == []
 

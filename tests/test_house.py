@@ -110,6 +110,13 @@ def imported(tree: ast.AST, names: set[str]) -> Iterator[str]:
             yield from imported(node, names)
 
 
+def test_the_four_walks_only_render_the_flow() -> None:
+    """What all of them would do is in `wizard.flow`; more than 700 lines together means that it is done four times."""
+    walks = ("cli/walk.py", "prompts/flow.py", "tui/flow.py", "notebook/walk.py")
+    lines = {name: len((CHECKOUT / "wizard" / name).read_text(encoding="utf-8").splitlines()) for name in walks}
+    assert sum(lines.values()) <= 700, lines
+
+
 def test_no_modules_import_each_other_in_a_circle() -> None:
     names = {name for part in PARTS for name in modules(part)}
     imports = {name: {*imported(ast.parse(source(name)), names)} - {name} for name in names}

@@ -20,7 +20,7 @@ from wizard.advise.ranking import advise
 from wizard.kernel.errors import UsageError
 
 LISTED: list[dict[str, Any]] = [
-    case for path in ALL for case in yaml.safe_load(path.read_text(encoding="utf-8"))["cases"]
+    case for path in ALL for case in yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)["cases"]
 ]
 CASES = {case["id"]: case for case in LISTED}
 READ: dict[str, Case] = {name: case for path in ALL for name, case in cases(path) if not isinstance(case, UsageError)}

@@ -56,9 +56,9 @@ BREAKS: dict[str, tuple[str, str, Setup, str, str]] = {
     "tiles of the kernels that unpack": (QWEN_72B, "4xA10", setup("vllm", "fp8", tp=4), "group", "--tp 2"),
     "MXFP4 begins at 8.0": ("openai/gpt-oss-20b", "1xT4", setup("vllm", "mxfp4", HALF), "format", "8.0"),
     "vLLM has no W4A8": (LLAMA_8B, "8xH100", setup("vllm", "w4a8_awq"), "format", "another checkpoint"),
-    "no AWQ in TensorRT-LLM on Blackwell": (
+    "no AWQ in TensorRT-LLM on consumer Blackwell": (
         LLAMA_8B,
-        "8xB200",
+        "1xRTX5090",
         setup("trtllm-llmapi", "int4_awq"),
         "format",
         "another",

@@ -60,6 +60,8 @@ class FakeJourney(journey.Journey):
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeJourney]:
     monkeypatch.setattr(machine_parts, "smi", lambda *_: [["0", "97"], ["1", "88"], ["2", "[N/A]"]])
+    for name, less in {"STREAMS": 32, "CLIENTS": 2, "ANSWER": 32}.items():
+        monkeypatch.setattr(journey, name, less)
     with serving(tmp_path, replicas=[{"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"}]) as served:
         monkeypatch.setattr(several_gpus, "marked", lambda _: [*engines(served).values()])
         yield FakeJourney(tmp_path / "out", served)

@@ -88,5 +88,5 @@ def test_bytes_by_layer(tmp_path: Path) -> None:
     assert facts_of(tmp_path, made).gguf_layers == Layers(each, 256 + 256, 1024)
     made.tensors["blk.2.attn_q.weight"] = ((64,), F32_TENSOR, 256)  # a third layer of two
     assert facts_of(tmp_path, made).gguf_layers is None
-    made.tensors = {"token_embd.weight": ((64, 4), 41, 1024)}  # a type from the future
+    made.tensors = {"token_embd.weight": ((64, 4), 99, 1024)}  # a type from the future
     assert facts_of(tmp_path, made).gguf_layers is None

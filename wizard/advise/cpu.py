@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise import calibration, cost, cpu_speed, engine_python, not_chat, service, speculation
+from wizard.advise import calibration, cost, cpu_speed, engine_python, gguf_release, not_chat, service, speculation
 from wizard.advise.advice import (
     GATED,
     Checkpoint,
@@ -217,6 +217,8 @@ def _against_model(facts: ModelFacts, stack: str) -> list[Obstacle]:
     known = on_cpu(stack)
     if not any(file.format == known.file for file in facts.weights):
         return [Obstacle("format", because("no-gguf", stack=stack, model=facts.name), (do("give-gguf"),))]
+    if unnamed := gguf_release.obstacle(facts, stack, environment_of(stack).engine_version):
+        return [unnamed]
     if facts.weight_bytes is None or kv_bytes_per_token(facts, known.cache) is None:
         whys = tuple(facts.unknown.values()) or (because("silent-header"),)
         return [Obstacle("shape", because("unknown-memory", model=facts.name, whys=whys), (do("other-gguf"),))]

@@ -63,6 +63,9 @@ def needed(facts: ModelFacts, device: Device, setup: Setup) -> tuple[Need, ...]:
             gpu.first.get(_family(setup)) if gpu else None,
         ),
     ]
+    if (gpus := on_gpu(stack).formats.gpus.get(setup.quantization)) and (since := gpus.since.get(have)):
+        subject = because("needs-unpacked", format=setup.quantization, capability=device.compute_capability)
+        firsts.append(("format", subject, since))
     if rules.weight_only(device, setup):
         subject = because("needs-unpacked", format=setup.quantization, capability=device.compute_capability)
         firsts.append(("format", subject, rules.unpacks(device, setup)))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from wizard.advise import calibration, cost, cpu, not_chat, offload_speed, service
+from wizard.advise import calibration, cost, cpu, gguf_release, not_chat, offload_speed, service
 from wizard.advise.advice import GATED, Choice, Constraints, Memory, Offload, Rejection, Share, Speed
 from wizard.advise.compatibility import obstacles
 from wizard.advise.devices import Device, devices
@@ -42,7 +42,8 @@ def candidates(
         for stack in stacks.cpu_stacks()
         if constraints.stack in (None, stack)
     ]
-    return [choice for choices, _ in made for choice in choices], [
+    known = (choice for choices, _ in made for choice in choices)
+    return [_noted(choice, *gguf_release.unlisted(facts, choice.stack)) for choice in known], [
         rejection for _, rejections in made for rejection in rejections
     ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from wizard.advise import driver, engine_python
+from wizard.advise import config_library, driver, engine_python
 from wizard.advise import engines as ended
 from wizard.advise.compatibility import obstacles
 from wizard.advise.devices import Device
@@ -301,12 +301,12 @@ def _resolved(
         environment=own.engine if own else None,
         serves=_serves(facts, device, setup),
     )
-    warnings = _unlisted(facts, setup)
+    engine_version = own.engine_version if own else release.engine
+    warnings = _cautions(facts, setup, engine_version, own)
     if mode == "forward":
         about: dict[str, Param] = {"release": release.tag, "wanted": release.driver, "driver": host.driver_version}
         warnings += (Note("forward-compatibility", about, drivers().source),)
     note = Note("release", {"why": reason}, _source(known, facts))
-    engine_version = own.engine_version if own else release.engine
     tag, name = f"{release.tag}-{known.suffix}", own.name if own else ""
     return Resolved(_container_engine(host), tag, note, warnings, name, engine_version)
 
@@ -317,10 +317,10 @@ def _serves(facts: ModelFacts, device: Device, setup: Setup) -> Reason:
     return because(code, model=facts.architecture, capability=device.compute_capability)
 
 
-def _unlisted(facts: ModelFacts, setup: Setup) -> tuple[Note, ...]:
-    """A warning if no list of the engine's models that the wizard has names the model."""
+def _cautions(facts: ModelFacts, setup: Setup, has: str, env: Environment | None) -> tuple[Note, ...]:
+    """Warnings if no list of the engine's models names the model, or its configuration is too new for ``env``."""
     if facts.architecture is None or floor(architectures().models, facts.architecture, setup.stack) not in (None, NONE):
-        return ()
+        return config_library.notes(facts, setup.stack, has, env)
     return (Note("unlisted", {"model": facts.architecture, "engine": engine(setup)}),)
 
 
@@ -351,7 +351,7 @@ def _native(host: Host, facts: ModelFacts, device: Device, setup: Setup, why: Re
         driver=host.driver_version,
         serves=_serves(facts, device, setup),
     )
-    warnings = _unlisted(facts, setup)
+    warnings = _cautions(facts, setup, engine_env.engine_version, engine_env)
     native = stacks.facts(setup.stack).native
     if native and native.untried:
         untried: dict[str, Param] = {
@@ -395,7 +395,8 @@ def _own(host: Host, facts: ModelFacts, device: Device, setup: Setup, python: En
         prefix=python.prefix,
     )
     note = Note("release", {"why": reason})
-    return Resolved("native", f"triton {front.triton}, {title}", note, _unlisted(facts, setup), engine_version=has)
+    warnings = _cautions(facts, setup, has, None)
+    return Resolved("native", f"triton {front.triton}, {title}", note, warnings, engine_version=has)
 
 
 def _short(cuda: str) -> str:

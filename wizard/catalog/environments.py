@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from wizard.catalog import profiles, stacks
@@ -139,3 +140,16 @@ def engines(stack: str) -> tuple[Environment, ...]:
 def pins(environment: Environment) -> Path:
     """The environment's requirements file."""
     return profiles.find(f"environments/{environment.pins}")
+
+
+def pinned(environment: Environment, package: str) -> str:
+    """The version of ``package`` in the environment's requirements; empty if they do not name it."""
+    path = pins(environment)
+    return _requirements(path, path.stat().st_mtime_ns).get(package, "")
+
+
+@lru_cache(maxsize=16)  # the advice asks for each setup
+def _requirements(path: Path, _changed: int) -> dict[str, str]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    rows = (line.split()[0].partition("==") for line in lines if line[:1].isalnum())
+    return {name: number for name, _, number in rows if number}

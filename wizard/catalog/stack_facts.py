@@ -67,10 +67,15 @@ class Native:
 
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """GPUs from a minimum compute capability on, with an optional maximum."""
+    """GPUs from a minimum compute capability on, with an optional maximum.
+
+    Attributes:
+        since: Compute capability, as ``10.0`` → first version of the engine for these GPUs; others have no minimum.
+    """
 
     oldest: Capability
     newest: Capability | None = None
+    since: dict[str, str] = field(default_factory=dict)
 
     def have(self, capability: Capability) -> bool:
         """Whether GPUs of ``capability`` are included."""
@@ -359,6 +364,8 @@ class OnCpu:
         tokenizer_bytes: Memory per vocabulary entry.
         speed: None: its speed is unknown.
         offload: None: it does not use GPUs.
+        names: File of ``profiles/releases`` with the architectures and file types that its releases name; empty:
+            they are not known.
     """
 
     file: str
@@ -368,6 +375,7 @@ class OnCpu:
     source: str
     speed: CpuSpeed | None = None
     offload: Offload | None = None
+    names: str = ""
 
 
 @dataclass(frozen=True, slots=True)

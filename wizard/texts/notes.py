@@ -109,6 +109,18 @@ def _untried_engine(params: Mapping[str, Param], fields: Fields) -> tuple[str, .
     return (tr(checked if params["needs_more"] else bare, **fields),)
 
 
+def _config_library(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    pinned = mark(
+        "{engine} {has} reads the configuration of {model} with {library}, which supports it since {wanted}. The "
+        "environment has {library} {pinned}, so loading may fail."
+    )
+    required = mark(
+        "{engine} {has} reads the configuration of {model} with {library}, which supports it since {wanted}. "
+        "{engine} {has} requires {library} {requirement}, so loading may fail unless a newer one is installed."
+    )
+    return (tr(pinned if params["pinned"] else required, **fields),)
+
+
 def _untried(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     if "image" not in params:
         return (tr(_EMULATED, **fields),)
@@ -351,6 +363,7 @@ NOTES: dict[str, Text] = {
     "calibration-damaged": lambda _, fields: (str(fields["damage"]),),
     "untried-processor": _untried,
     "untried": _untried_engine,
+    "config-library": _config_library,
     "attention": mark(
         "Without containers, vLLM's attention does not use this GPU's tensor cores, so long prompts take longer."
     ),

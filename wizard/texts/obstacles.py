@@ -168,6 +168,7 @@ TEXTS: dict[str, Text] = {
     "needs-unpacked": mark("{format} on compute capability {capability}"),
     "needs-conversion": mark("Converting {model}"),
     "not-listed": mark("{engine} does not list {model} as a supported model."),
+    "gguf-architecture": mark("{engine} {has} does not support GGUF files with the architecture {name}."),
     "no-image-for": mark("NVIDIA has no Triton image with {stack} for the {gpu}."),
     "no-conversion": mark("The wizard cannot convert {model} into an engine."),
     "release-too-old": lambda _, fields: (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from textual import events
@@ -145,7 +146,7 @@ class KeyBar(Widget):
     }
     """
 
-    _drawn: list[Content] | None = None
+    _drawn: tuple[Content, ...] | None = None
     """What was drawn last: most changes of bindings change nothing here."""
 
     def on_mount(self) -> None:
@@ -170,32 +171,11 @@ class KeyBar(Widget):
         if (resized := len(lines) != self.size.height) or lines != self._drawn:
             self.refresh(layout=resized)
 
-    def lines(self, width: int) -> list[Content]:
+    def lines(self, width: int) -> tuple[Content, ...]:
         """The keys in lines of at most ``width`` cells; without room for all, those to continue, go back and get help
         are kept.
         """
-        rows = key_rows(self.screen)
-        lines = self._wrapped(rows, width)
-        for action in FIRST_TO_GO:
-            if len(lines) > MOST_LINES:
-                rows = [row for row in rows if row.binding.action != action]
-                lines = self._wrapped(rows, width)
-        if len(lines) > MOST_LINES:
-            rows = sorted(
-                rows, key=lambda row: row.binding.key not in ("enter", "escape") and row.binding.action != "help"
-            )
-            lines = self._wrapped(rows, width)[:MOST_LINES]
-        return lines
-
-    def _wrapped(self, rows: list[KeyRow], width: int) -> list[Content]:
-        lines: list[Content] = [Content("")]
-        for keys, about, binding, _node in rows:
-            style = Style.from_meta({"key": binding.key})
-            item = Content.assemble((keys, "bold $accent"), f" {about}").stylize(style)
-            if lines[-1].cell_length and lines[-1].cell_length + GAP + item.cell_length > width:
-                lines.append(Content(""))
-            lines[-1] = Content(" " * GAP if lines[-1].cell_length else "").join([lines[-1], item])
-        return lines
+        return _lines(tuple((row.keys, row.about, row.binding) for row in key_rows(self.screen)), width)
 
     def get_content_width(self, container: Size, _viewport: Size) -> int:
         """The available width."""
@@ -209,3 +189,31 @@ class KeyBar(Widget):
         """The lines."""
         self._drawn = self.lines(self.size.width)
         return Content("\n").join(self._drawn)
+
+
+Key = tuple[str, str, Binding]
+"""Its name, its description, its binding."""
+
+
+@lru_cache(maxsize=64)  # bindings are published at every change of focus, mostly the same ones
+def _lines(keys: tuple[Key, ...], width: int) -> tuple[Content, ...]:
+    lines = _wrapped(keys, width)
+    for action in FIRST_TO_GO:
+        if len(lines) > MOST_LINES:
+            keys = tuple(key for key in keys if key[2].action != action)
+            lines = _wrapped(keys, width)
+    if len(lines) > MOST_LINES:
+        needed = sorted(keys, key=lambda key: key[2].key not in ("enter", "escape") and key[2].action != "help")
+        lines = _wrapped(tuple(needed), width)[:MOST_LINES]
+    return lines
+
+
+def _wrapped(keys: tuple[Key, ...], width: int) -> tuple[Content, ...]:
+    lines = [Content("")]
+    for name, about, binding in keys:
+        style = Style.from_meta({"key": binding.key})
+        item = Content.assemble((name, "bold $accent"), f" {about}").stylize(style)
+        if lines[-1].cell_length and lines[-1].cell_length + GAP + item.cell_length > width:
+            lines.append(Content(""))
+        lines[-1] = Content(" " * GAP if lines[-1].cell_length else "").join([lines[-1], item])
+    return tuple(lines)
