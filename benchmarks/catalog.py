@@ -2,7 +2,8 @@
 
     python benchmarks/catalog.py [NAME …]
 
-Exit status: 0 if everything agrees, 1 if something differs, 2 if no hub answers, so that nothing was checked.
+Exit status: 0 if everything agrees, 1 if something differs, 2 if something could not be checked: no hub answers, access
+is denied, or too many requests were sent even after waiting as long as the Hub asks for.
 ``HF_ENDPOINT`` selects the hub. A count may differ by 3%, because sources round and the catalog does not count a vision
 tower; the size of a GGUF file by 15% from the one that ``profiles/gguf.toml`` gives. Larger differences are reported.
 """
@@ -10,6 +11,7 @@ tower; the size of a GGUF file by 15% from the one that ``profiles/gguf.toml`` g
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -27,21 +29,47 @@ if TYPE_CHECKING:
 
 TOLERANCE, SIZE_TOLERANCE = 0.03, 0.15
 PARALLEL = 8
+SECONDS = 10.0
+TRIES = 3
+LIMITED = 429
+MISSING = (401, 404)
+"""The Hub answers a request without a token for a repository that does not exist with 401."""
 
 
-def differences(api: HfApi, model: CuratedModel) -> list[str]:
-    """What the Hub states differently about ``model``, or lacks."""
-    from huggingface_hub.errors import HfHubHTTPError
-
+def differences(api: HfApi, model: CuratedModel) -> tuple[list[str], list[str]]:
+    """What the Hub states differently about ``model``, or lacks; and what could not be checked."""
     lines: list[str] = []
+    unchecked: list[str] = []
     for repo, compare in ((model.repo, weights), (model.gguf, files)):
         if repo is None:
             continue
         try:
-            lines += compare(model, api.model_info(repo, files_metadata=True))
+            info = described(api, repo)
+        except Exception as error:  # of the client, or of the connection
+            status = getattr(getattr(error, "response", None), "status_code", None)
+            first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+            (lines if status in MISSING else unchecked).append(f"{repo}: {first}")
+            continue
+        if info.id != repo:
+            lines.append(f"{repo}: renamed to {info.id}")
+        lines += compare(model, info)
+    return lines, unchecked
+
+
+def described(api: HfApi, repo: str) -> ModelInfo:
+    """The Hub's description of ``repo``; after too many requests the Hub says when to send the next one."""
+    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub.utils import parse_ratelimit_headers
+
+    for _ in range(TRIES - 1):
+        try:
+            return api.model_info(repo, files_metadata=True, timeout=SECONDS)
         except HfHubHTTPError as error:
-            lines.append(f"{repo}: {str(error).splitlines()[0]}")
-    return lines
+            limit = parse_ratelimit_headers(error.response.headers) if error.response.status_code == LIMITED else None
+            if limit is None:
+                raise
+            time.sleep(limit.reset_in_seconds)
+    return api.model_info(repo, files_metadata=True, timeout=SECONDS)
 
 
 def weights(model: CuratedModel, info: ModelInfo) -> Iterator[str]:
@@ -72,15 +100,21 @@ def main(names: list[str]) -> int:
     from huggingface_hub import HfApi
 
     known = curated()
+    if unknown := [name for name in names if name not in known]:
+        print(f"not in the catalog: {', '.join(unknown)}", file=sys.stderr)
+        return 2
     models = [known[name] for name in names or known]
     if not hub.reachable():
         print(f"no hub answers at {endpoint()}: none of {len(models)} models was checked", file=sys.stderr)
         return 2
     api = HfApi(endpoint=endpoint())
     with ThreadPoolExecutor(PARALLEL) as pool:
-        lines = [line for each in pool.map(partial(differences, api), models) for line in each]
-    print("\n".join([*lines, f"{len(models)} models checked, {len(lines)} differences"]))
-    return 1 if lines else 0
+        checked = list(pool.map(partial(differences, api), models))
+    lines = [line for differing, _ in checked for line in differing]
+    unchecked = [line for _, silent in checked for line in silent]
+    print("\n".join([*lines, *(f"not checked: {line}" for line in unchecked)]))
+    print(f"{len(models)} models, {len(lines)} differences, {len(unchecked)} repositories not checked")
+    return 1 if lines else 2 if unchecked else 0
 
 
 if __name__ == "__main__":

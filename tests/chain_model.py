@@ -36,11 +36,38 @@ TEMPLATE = (
 CHAT = ChatFormat(TEMPLATE, bos_token=BOS, eos_token=END, stop=(END,))
 
 HIDDEN, HEAD, FEED = 288, 32, 32
-UINT32, FLOAT32, BOOL, STRING, ARRAY, INT32 = 4, 6, 7, 8, 9, 5
+UINT16, UINT32, FLOAT32, BOOL, STRING, ARRAY, INT32 = 2, 4, 6, 7, 8, 9, 5
+Metadata = list[tuple[str, int, object]]
 
 
 def write_chain_model(path: Path, *, context: int = 131072, add_bos: bool = False) -> Path:
     """Write the model to ``path`` and return it."""
+    path.write_bytes(_gguf(*_contents(context, add_bos)))
+    return path
+
+
+def split_chain_model(folder: Path, count: int, name: str = "chain-F32") -> list[Path]:
+    """Write the model as ``count`` parts and return them: metadata in the first, and in each the keys that gguf-py's
+    ``GGUFWriter`` writes with ``split_max_tensors`` (gguf 0.19.0).
+    """
+    metadata, tensors = _contents(131072, False)
+    names = list(tensors)
+    paths = []
+    for number in range(count):
+        keys: Metadata = [
+            ("split.no", UINT16, number),
+            ("split.count", UINT16, count),
+            ("split.tensors.count", INT32, len(names)),
+        ]
+        mine = {
+            each: tensors[each] for each in names[number * len(names) // count : (number + 1) * len(names) // count]
+        }
+        paths.append(folder / f"{name}-{number + 1:05}-of-{count:05}.gguf")
+        paths[-1].write_bytes(_gguf([*(metadata if number == 0 else []), *keys], mine))
+    return paths
+
+
+def _contents(context: int, add_bos: bool) -> tuple[Metadata, dict[str, npt.NDArray[np.float32]]]:
     tokens = [*alphabet(), "<|endoftext|>", BOS, END, "Ġt"]
     end = tokens.index(END)
     follows = _follows(end)
@@ -49,7 +76,7 @@ def write_chain_model(path: Path, *, context: int = 131072, add_bos: bool = Fals
     output = np.zeros_like(embedding)
     for before, after in follows:
         output[after, before] = 1.0
-    metadata: list[tuple[str, int, object]] = [
+    metadata: Metadata = [
         ("general.architecture", STRING, "llama"),
         ("general.name", STRING, "chain"),
         ("llama.context_length", UINT32, context),
@@ -90,8 +117,7 @@ def write_chain_model(path: Path, *, context: int = 131072, add_bos: bool = Fals
         "blk.0.ffn_norm.weight": ones,
         **{f"blk.0.{name}.weight": np.zeros(shape, np.float32) for name, shape in zeros.items()},
     }
-    path.write_bytes(_gguf(metadata, tensors))
-    return path
+    return metadata, tensors
 
 
 def _follows(end: int) -> list[tuple[int, int]]:
@@ -118,7 +144,7 @@ def alphabet() -> list[str]:
     return [chr(byte) if byte in plain else chr(next(others)) for byte in range(256)]
 
 
-def _gguf(metadata: list[tuple[str, int, object]], tensors: dict[str, npt.NDArray[np.float32]]) -> bytes:
+def _gguf(metadata: Metadata, tensors: dict[str, npt.NDArray[np.float32]]) -> bytes:
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(metadata))
     head += b"".join(_string(key) + struct.pack("<I", kind) + _value(kind, value) for key, kind, value in metadata)
     offset, data = 0, b""
@@ -136,7 +162,7 @@ def _value(kind: int, value: object) -> bytes:
         return struct.pack("<IQ", element, len(items)) + _joined(element, items)
     if isinstance(value, str):
         return _string(value)
-    return struct.pack({UINT32: "<I", FLOAT32: "<f", BOOL: "<?", INT32: "<i"}[kind], value)
+    return struct.pack({UINT16: "<H", UINT32: "<I", FLOAT32: "<f", BOOL: "<?", INT32: "<i"}[kind], value)
 
 
 def _joined(kind: int, items: Iterable[object]) -> bytes:

@@ -157,7 +157,7 @@ def calibration(workspace: Workspace) -> Calibration:
 
 
 def measure_cpu(host: Host, workspace: Workspace) -> CpuRates:
-    """Measure how fast this machine's processor reads memory, and store it for `advise`; takes some 2 seconds.
+    """Measure how fast this machine's processor reads memory and computes, and store it for `advise`; some 5 seconds.
 
     Raises:
         HostError: TW-P16 if it cannot be measured.

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from tests.worded import text_of
 from wizard.advise.advice import Advice, Constraints
 from wizard.advise.ranking import advise, recommended
 from wizard.advise.reasons import Refused
@@ -21,7 +20,9 @@ def test_llama_cpp_serves_one_of_its_files(machine: str) -> None:
     choice = recommended(advise(host(machine), MODEL, Constraints(stack="llamacpp")))
     assert choice.checkpoint is not None
     assert choice.checkpoint.ref == "MaziyarPanahi/Qwen3-8B-GGUF"
-    assert any(note.code == "gpu-unused" for note in choice.warnings)
+    assert choice.offload
+    assert choice.offload.whole
+    assert any(note.code == "offload-estimated" for note in choice.warnings)
 
 
 def test_advice_without_a_reason_is_refused_too() -> None:
@@ -39,15 +40,23 @@ def test_without_gpus_it_is_served_on_the_cpu_as_on_a_machine_that_has_none() ->
     ]
 
 
-def test_where_no_gpu_holds_it_llama_cpp_is_the_remedy() -> None:
-    remedies = advise(host("1xRTX4060"), MODEL, Constraints()).rejections[0].remedies
-    assert remedies[0].changes == {"stack": "llamacpp"}
+def test_where_no_gpu_holds_it_llama_cpp_serves_a_file_of_it() -> None:
+    """16 GB of weights, and 5 GB as Q4_K_M, on 8 GB: what Ollama would run is not rejected."""
+    advice = advise(host("1xRTX4060"), MODEL, Constraints())
+    choice = advice.choices[0]
+    assert (choice.stack, choice.quantization) == ("llamacpp", "gguf_q4_k_m")
+    assert choice.offload
+    assert choice.offload.whole
+    assert all(each.offload for each in advice.choices)
+    assert {rejection.stack for rejection in advice.rejections} >= {"vllm"}
+    assert any(note.code == "gguf-file" for note in choice.reasons)
+    published = advise(host("1xRTX4060"), MODEL, Constraints(as_published=True))
+    assert not published.feasible
 
 
-def test_a_format_of_gguf_files_names_the_stack_that_serves_them() -> None:
-    first = advise(host("1xL4"), MODEL, Constraints(quantization="gguf_q4_k_m")).rejections[0]
-    assert text_of(first) == "gguf_q4_k_m is a format of GGUF files, which llama.cpp serves."
-    assert first.remedies[0].changes == {"stack": "llamacpp"}
+def test_a_format_of_gguf_files_is_served_by_the_stack_that_does() -> None:
+    choice = advise(host("1xL4"), MODEL, Constraints(quantization="gguf_q4_k_m")).choices[0]
+    assert (choice.stack, choice.quantization, bool(choice.offload)) == ("llamacpp", "gguf_q4_k_m", True)
 
 
 def test_a_file_that_is_not_known_is_no_remedy() -> None:

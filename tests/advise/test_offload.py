@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,15 +13,18 @@ from hypothesis import strategies as st
 from tests.advise.test_cpu import LARGE
 from tests.values import CPU_HOST
 from tests.worded import text_of
-from wizard.advise import cpu, offload
+from wizard.advise import cpu
 from wizard.advise.advice import Choice, Constraints, Offload
 from wizard.advise.calibration import Calibration, processor
+from wizard.advise.placement import Load, dealt, on_gpus, placements
 from wizard.advise.ranking import advise
 from wizard.catalog.environments import environment
 from wizard.kernel.units import GIB, MIB
 from wizard.model.anatomy import Anatomy, Attention, Parts
-from wizard.model.facts import ModelFacts
+from wizard.model.facts import GgufFile, ModelFacts
+from wizard.model.gguf_files import as_file
 from wizard.model.gguf_layers import Layer, Layers
+from wizard.model.source import find
 from wizard.probe.cpu_rates import CpuRates
 from wizard.probe.host import HERE, Gpu, Host
 from wizard.probe.shorthand import host as shorthand
@@ -86,11 +91,34 @@ def test_gpu_memory_is_close_to_what_was_measured(layers: int, used: int) -> Non
     With no layer on the GPU its 265 MiB are the CUDA context.
     """
     assert QWEN_14B.gguf_layers
-    placement = next(each for each in offload.placements(QWEN_14B.gguf_layers) if each.gpu_layers == layers)
-    gpu, _ = offload.memory(
-        QWEN_14B, ENGINE, placement, users=1, context=4096, server_bytes=0, context_bytes=0, budgets=(0, 0)
-    )
+    placement = next(each for each in placements(QWEN_14B.gguf_layers) if each.gpu_layers == layers)
+    load = Load(QWEN_14B, ENGINE, 1, 4096)
+    gpu = on_gpus(load, placement, (layers,), (0,), (0,))[0].memory
     assert (gpu.total_bytes - gpu.overhead_bytes) / MIB + 265 == pytest.approx(used, rel=0.07)
+
+
+@pytest.mark.parametrize(("layers", "used"), [(8, 2161), (16, 3509), (24, 4875), (32, 6241), (40, 7593), (49, 9179)])
+def test_layers_of_a_file_that_was_not_read_are_close_to_what_was_measured(layers: int, used: int) -> None:
+    """The same measurements, with layers from the bundled configuration of the model that it was made from."""
+    file = GgufFile("o/q-GGUF", "q-Q4_K_M.gguf", "Q4_K_M", 8_988_110_464)  # 8.37 GiB, as above
+    facts = as_file(find("Qwen/Qwen2.5-14B-Instruct", offline=True), file)
+    assert facts.gguf_layers
+    assert facts.gguf_layers.estimated
+    placement = next(each for each in placements(facts.gguf_layers) if each.gpu_layers == layers)
+    share = on_gpus(Load(facts, ENGINE, 1, 4096), placement, (layers,), (0,), (0,))[0]
+    assert share.memory.total_bytes / MIB + 265 == pytest.approx(used, rel=0.07)
+
+
+@pytest.mark.parametrize("repo", ["Qwen/Qwen3-8B", "Qwen/Qwen3-30B-A3B", "deepseek-ai/DeepSeek-V3.2"])
+def test_every_byte_of_a_file_that_was_not_read_is_in_a_layer(repo: str) -> None:
+    facts = as_file(find(repo, offline=True), GgufFile("o/q-GGUF", "q-Q4_K_M.gguf", "Q4_K_M", 10 * GIB))
+    made = facts.gguf_layers
+    assert made
+    assert facts.anatomy
+    copied = 0 if facts.anatomy.parts.head else made.input  # of a tied embedding
+    total = sum(layer.dense + layer.experts for layer in made.repeating) + made.output + made.input - copied
+    assert total == pytest.approx(10 * GIB, rel=0.01)
+    assert sum(bool(layer.experts) for layer in made.repeating) == facts.anatomy.moe_layers
 
 
 def test_the_memory_besides_buffers_is_the_measured_one_where_there_is_one() -> None:
@@ -227,7 +255,7 @@ def test_a_small_model_and_a_request_without_gpus_stay_on_the_cpu() -> None:
     assert not advise(shorthand("4090"), replace(LLAMA_8B, weights=()), Constraints(max_gpus=0)).feasible
 
 
-def test_one_of_several_gpus_and_no_mig_slice() -> None:
+def test_one_of_several_gpus_if_it_holds_all_and_no_mig_slice() -> None:
     two = shorthand("2x4090")
     sliced = replace(two.gpus[0], name="NVIDIA A100 80GB MIG 2g.20gb", memory_total_bytes=20 * GIB)
     choice = first(replace(two, gpus=(sliced,)), LLAMA_8B)
@@ -235,7 +263,77 @@ def test_one_of_several_gpus_and_no_mig_slice() -> None:
     assert "not a MIG slice" in " ".join(map(words.note, choice.warnings))
     choice = first(two, LLAMA_8B)
     assert choice.devices == (0,)
-    assert "One of the 2 GPUs is used" in " ".join(map(words.note, choice.warnings))
+    assert "1 more GPU stays free" in " ".join(map(words.note, choice.reasons))
+
+
+# -- several GPUs ------------------------------------------------------------------------------------------------------
+
+LLAMA_70B = dense("Llama 3.3 70B", 39.6, 80, 8192, 28672, 8, 128256)
+
+
+def test_a_model_too_large_for_one_gpu_is_on_two() -> None:
+    choice = first(laptop("2x4090", 60 * GIB), LLAMA_70B, Constraints(users=1))
+    assert choice.offload
+    assert choice.offload.whole
+    assert choice.devices == (0, 1)
+    shares = choice.offload.shares
+    assert sum(share.layers for share in shares) == 81
+    assert abs(shares[0].layers - shares[1].layers) <= 3
+    assert choice.memory == shares[0].memory
+    assert all(share.memory.total_bytes <= share.memory.budget_bytes for share in shares)
+    assert LLAMA_70B.gguf_layers
+    weights = LLAMA_70B.gguf_layers.output + sum(layer.dense for layer in LLAMA_70B.gguf_layers.repeating)
+    assert sum(share.memory.weights_bytes for share in shares) == weights
+    assert report.choice_title(choice).endswith("· 2 GPUs")
+    titles = [title for title, _ in report.bills(choice)]
+    assert titles[0].startswith(f"GPU 0, {shares[0].layers} layers: ")
+    assert titles[1].startswith(f"GPU 1, {shares[1].layers} layers: ")
+    assert titles[2].startswith("Host memory")
+    assert "on the 2 GPUs (NVIDIA GeForce RTX 4090)" in report.reason(choice, "offload")
+    assert "never tested" in " ".join(map(words.note, choice.warnings))
+
+
+def test_two_gpus_are_as_fast_as_one_with_the_memory_of_both() -> None:
+    two = first(laptop("2x4090", 60 * GIB), LLAMA_70B, Constraints(users=1))
+    assert two.speed
+    assert two.speed.tpot_ms == pytest.approx(1000 * 39.6 * GIB / (0.96 * 1008e9) + 80 * 0.09, rel=0.05)
+
+
+def test_unequal_gpus_have_layers_in_the_ratio_of_their_room() -> None:
+    host = laptop("2x4090", 60 * GIB)
+    smaller = {"name": "NVIDIA GeForce RTX 3060", "memory_total_bytes": 12 * GIB, "memory_free_bytes": 12 * GIB}
+    small = replace(host.gpus[0], **smaller, compute_capability=(8, 6))  # type: ignore[arg-type]
+    mixed = replace(host, gpus=(small, host.gpus[1]))
+    choice = first(mixed, dense("32B", 26.0, 64, 5120, 25600, 8, 151936), Constraints(users=1))
+    assert choice.offload
+    assert choice.devices == (0, 1)
+    less, more = choice.offload.shares
+    assert 1.5 < more.layers / less.layers < 3.5
+    assert "NVIDIA GeForce RTX 3060 + NVIDIA GeForce RTX 4090" in report.reason(choice, "offload")
+    assert first(mixed, QWEN_14B, Constraints(users=1)).devices == (1,)  # the larger one holds it
+    assert first(mixed, LLAMA_70B, Constraints(users=1, max_gpus=1)).devices == (1,)
+
+
+def test_several_gpus_and_the_host_share_what_is_larger_than_all() -> None:
+    choice = first(laptop("2xrtx4060", 60 * GIB), LLAMA_70B, Constraints(users=1))
+    assert choice.offload
+    assert not choice.offload.whole
+    assert len(choice.offload.shares) == 2
+    alone = first(laptop("2xrtx4060", 60 * GIB), LLAMA_70B, Constraints(users=1, max_gpus=1))
+    assert alone.offload
+    assert choice.offload.gpu_layers > alone.offload.gpu_layers
+    assert "layers on 2 GPUs" in report.choice_title(choice)
+
+
+def test_the_explanation_of_several_gpus_adds_up() -> None:
+    host = laptop("2x4090", 60 * GIB)
+    choice = first(host, LLAMA_70B, Constraints(users=1))
+    shown = {figure.name: figure for figure in figures(host, LLAMA_70B, choice)}
+    assert choice.offload
+    for index, share in enumerate(choice.offload.shares):
+        total = shown[f"Total on the GPU (GPU {index})"]
+        assert total.value == share.memory.total_bytes
+        assert eval(total.formula.replace(",", "").replace("×", "*")) == share.memory.total_bytes
 
 
 def test_the_share_of_gpu_memory_is_a_limit() -> None:
@@ -285,12 +383,31 @@ a_layer = st.builds(Layer, sizes, st.just(0) | sizes, st.integers(0, MIB), st.in
 @given(st.lists(a_layer, min_size=1, max_size=12), sizes, sizes)
 def test_every_byte_is_somewhere_and_later_splits_put_less_on_the_gpu(each: list[Layer], out: int, read: int) -> None:
     layers = Layers(tuple(each), out, read)
-    made = offload.placements(layers)
+    made = placements(layers)
     assert (made[0].gpu_layers, made[0].expert_layers, made[0].copied_bytes) == (len(each) + 1, 0, 0)
     total = sum(layer.dense + layer.experts for layer in each) + out + read
     assert all(placement.gpu_bytes + placement.host_bytes == total for placement in made)
     on_gpu = [placement.gpu_bytes for placement in made]
     assert on_gpu == sorted(on_gpu, reverse=True)
+
+
+@given(st.lists(a_layer, min_size=1, max_size=12), sizes, st.lists(st.integers(1, 8), min_size=1, max_size=4))
+def test_layers_are_dealt_out_whole_and_within_every_budget(each: list[Layer], out: int, rooms: list[int]) -> None:
+    placement = placements(Layers(tuple(each), out, 0))[0]
+    load = Load(LLAMA_8B, ENGINE, 1, 2048)
+    budgets, contexts = [room * 512 * MIB for room in rooms], [100 * MIB] * len(rooms)
+    counts = dealt(load, placement, contexts, budgets)
+    if counts is None:
+        return
+    assert sum(counts) == len(each) + 1
+    assert min(counts) >= 1
+    shares = on_gpus(load, placement, counts, contexts, budgets)
+    assert all(share.memory.total_bytes <= share.memory.budget_bytes for share in shares)
+    assert sum(share.memory.weights_bytes for share in shares) == placement.gpu_bytes
+    # llama.cpp's own arithmetic for the ratio that it is given (llama_model_base::load_tensors, in float32)
+    ends = [np.float32(sum(counts[: at + 1])) / np.float32(sum(counts)) for at in range(len(counts))]
+    gpus = [bisect_right(ends, np.float32(layer) / np.float32(sum(counts))) for layer in range(sum(counts))]
+    assert [gpus.count(gpu) for gpu in range(len(counts))] == list(counts)
 
 
 @given(

@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.chain_model import CHAT, write_chain_model
+from tests.chain_model import CHAT, split_chain_model, write_chain_model
 from tests.chat.fake_openai import FakeOpenAI, serving
 from tests.server_environment import SECONDS, RunningTriton, running_triton, write
 from tests.values import CHOICE
@@ -53,14 +53,18 @@ class Served:
 
 
 def chain_repository(root: Path) -> Path:
-    """Write the repository of all models; ``begun`` adds a begin token by itself, ``base`` has no template."""
+    """Write the repository of all models; ``begun`` adds a begin token by itself, ``base`` has no template, ``split``
+    is a file in three parts.
+    """
     gguf = write_chain_model(root.parent / "chain.gguf")
+    parts = split_chain_model(root.parent, 3)
     begun = write_chain_model(root.parent / "begun.gguf", add_bos=True)
     for name, path, facts, choice in (
         ("chain", gguf, FACTS, LONG),
         ("gated", gguf, replace(FACTS, gate=Gate(0.9, REFUSAL)), replace(LONG, max_batch_size=1)),
         ("short", gguf, FACTS, _SHORT),
         ("begun", begun, FACTS, _SHORT),
+        ("split", parts[0], FACTS, _SHORT),
         ("base", gguf, replace(FACTS, chat=None, questions=()), _SHORT),
     ):
         write(repository(name, gguf_path=str(path), facts=facts, choice=choice, threads=1), root)

@@ -227,6 +227,13 @@ def test_without_a_gpu_the_gguf_files_of_a_model_are_looked_for_unless_offline()
         assert "FindGguf" not in Walk(state, Inspect=facts)(None).kinds()
 
 
+@pytest.mark.parametrize(("weight_bytes", "looked"), [(16 * 10**9, True), (4 * 10**9, False)])
+def test_with_gpus_they_are_looked_for_if_the_weights_exceed_their_memory(weight_bytes: int, looked: bool) -> None:
+    weights = replace(GGUF, ref="org/name", source="hub", location="org/name", weights=(), weight_bytes=weight_bytes)
+    walk = Walk(State({"model": "org/name"}), Probe=host("rtx4060"), Inspect=weights, FindGguf=weights)(None)
+    assert ("FindGguf" in walk.kinds()) == looked
+
+
 def test_the_nearest_remedy_is_taken() -> None:
     walk = Walk(State({"model": "demo", "users": 500}), Advise=[IMPOSSIBLE, ADVICE])(None)
     assert walk.asks == "advice"

@@ -1,6 +1,7 @@
 """GGUF files on a real GPU by the wizard's own commands: all layers, a part of them, experts on the host.
 
     python tests/gpu/llamacpp_offload.py --out OUT
+    python tests/gpu/llamacpp_offload.py --out OUT --stages several    # on two or more GPUs
 
 An ordinary script for a machine with an NVIDIA GPU and driver 570 or newer. The Python that runs it has the wizard,
 gguf and numpy; the wizard installs llama.cpp for CUDA from its publisher's index, or, where that does not answer, from
@@ -26,6 +27,7 @@ from journey import MIB, Journey, kept  # noqa: E402
 from measure_llamacpp import SHAPES, write  # noqa: E402
 
 STAGES = ("whole", "split", "experts")
+SEVERAL = "several"
 OVER, UNDER = 0.10, 0.25
 """By how much NVML may exceed the predicted memory, and stay below it: the context depends on the GPU."""
 TOKENS = 128
@@ -55,6 +57,10 @@ class Offload(Journey):
         """All layers, but some experts on the host."""
         return self._stage("experts", "olmoe-6-layers", *self._share(1.0))
 
+    def several(self) -> dict[str, Any]:
+        """All layers on two GPUs, because little of each may be used."""
+        return self._stage(SEVERAL, "llama3.2-1b", *self._share(0.75))
+
     def _share(self, part: float) -> tuple[str, ...]:
         total = self.json("probe", name="probe")["gpus"][0]["memory_total_bytes"]
         return ("--gpu-memory-utilization", f"{part * SHARE / total:.4f}")
@@ -67,7 +73,8 @@ class Offload(Journey):
             offload = choice["offload"]
             self.check(f"{name}: the GPU has layers", bool(offload), offload)
             partial = offload["expert_layers"] > 0 if name == "experts" else offload["gpu_layers"] < offload["layers"]
-            self.check(f"{name}: as much as was wanted", partial == (name != "whole"), offload)
+            self.check(f"{name}: as much as was wanted", partial == (name not in ("whole", SEVERAL)), offload)
+            self.check(f"{name}: as many GPUs as were wanted", len(choice["devices"]) == 1 + (name == SEVERAL), offload)
             loaded = re.findall(r"offloaded (\d+)/(\d+) layers to GPU", log)
             wanted = (str(offload["gpu_layers"]), str(offload["layers"]))
             self.check(f"{name}: llama.cpp's own count", loaded[-1:] == [wanted], loaded)
@@ -80,13 +87,14 @@ class Offload(Journey):
         return up
 
     def _compare(self, name: str, choice: dict[str, Any], before: dict[int, int]) -> None:
-        (index,) = choice["devices"]
+        shares = choice["offload"]["shares"] or [choice]
         self.wizard("chat", name, "--max-tokens", "4", "-m", "Hello", name=f"{name}-warm")  # buffers are used then
-        used = before[index] - self.free(f"{name}-serving")[index]
-        predicted = choice["memory"]["total_bytes"]
-        within = predicted * (1 - UNDER) <= used <= predicted * (1 + OVER)
-        detail = f"MiB: {predicted / MIB:,.0f} predicted, {used / MIB:,.0f} by NVML"
-        self.check(f"{name}: memory as predicted", within, detail)
+        after = self.free(f"{name}-serving")
+        for index, share in zip(choice["devices"], shares, strict=True):
+            used, predicted = before[index] - after[index], share["memory"]["total_bytes"]
+            within = predicted * (1 - UNDER) <= used <= predicted * (1 + OVER)
+            detail = f"MiB: {predicted / MIB:,.0f} predicted, {used / MIB:,.0f} by NVML"
+            self.check(f"{name}: memory of GPU {index} as predicted", within, detail)
 
     def _pace(self, name: str, choice: dict[str, Any]) -> None:
         self.wizard("chat", name, "--max-tokens", str(TOKENS), "-m", "Count.", name=f"{name}-chat")
@@ -115,7 +123,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", required=True, help="where everything is kept")
     parser.add_argument("--workspace", help="the wizard's workspace (OUT/workspace)")
-    parser.add_argument("--stages", nargs="+", default=list(STAGES), choices=STAGES, metavar="STAGE")
+    parser.add_argument("--stages", nargs="+", default=list(STAGES), choices=(*STAGES, SEVERAL), metavar="STAGE")
     parser.add_argument("--limit", type=float, default=900, help="seconds that a command may take")
     parser.set_defaults(engine_python=None, model=None, shape="")
     return parser.parse_args()

@@ -26,6 +26,12 @@ class FakeRepo:
     files: dict[str, bytes]
     info: dict[str, Any] = field(default_factory=dict)
     gated_files: bool = False
+    moved: str = ""
+    """The new name of a renamed repository, to which the hub redirects (HTTP 307)."""
+    limited: int = 0
+    """How many requests for it get HTTP 429 first."""
+    closed: bool = False
+    """Whether its description needs access that a token does not have (HTTP 403, ``GatedRepo``)."""
 
 
 class FakeHub:
@@ -102,9 +108,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.repository(match[1], match[2])
         elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/tree/(.+)", path):
             self.tree(match[1], match[2])
-        elif match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/(.+?)/([^/]+)", path):
+        elif match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/(.+?)/(.+)", path):
             self.file(match[1], match[2], match[3])
-        elif match := re.fullmatch(r"/cdn/([^/]+/[^/]+)/([^/]+)", path):
+        elif match := re.fullmatch(r"/cdn/([^/]+/[^/]+)/(.+)", path):
             self.body(self.fake.repos[match[1]].files[match[2]])
         else:
             self.send(200, b"hub")
@@ -133,6 +139,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     def repository(self, name: str, revision: str | None) -> None:
         repo = self.known(name, revision)
+        if repo and repo.limited:
+            repo.limited -= 1
+            self.send(
+                429, b"{}", {"RateLimit": '"api";r=0;t=0', "RateLimit-Policy": '"fixed window";"api";q=500;w=300'}
+            )
+            return
+        if repo and repo.moved:  # relative, as the Hub's own
+            self.send(307, b"{}", {"Location": self.path.replace(name, repo.moved)})
+            return
+        if repo and repo.closed:
+            self.send(
+                403, b"{}", {"X-Error-Code": "GatedRepo", "X-Error-Message": "Access to this model is restricted."}
+            )
+            return
         if repo is not None:
             siblings = [{"rfilename": n, "size": len(raw), "blobId": "0" * 40} for n, raw in repo.files.items()]
             data = {"id": name, "sha": COMMIT, "siblings": siblings, "gated": False, "tags": [], **repo.info}

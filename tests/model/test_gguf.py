@@ -90,7 +90,7 @@ def test_a_tensor_type_from_the_future_leaves_the_bytes_unknown(path: Path) -> N
         (Gguf(version=1).bytes(), "version is 1"),
         (b"GGUF" + struct.pack(">IQQ", 3, 0, 0), "big-endian"),
         (tiny(general__type=(STRING, "adapter")).bytes(), "adapter"),
-        (tiny(split__count=(U32, 3)).bytes(), "llama-gguf-split"),
+        (tiny(split__count=(U32, 3)).bytes(), "-00001-of-00003.gguf"),
         (tiny(general__alignment=(U32, 0)).bytes(), "alignment"),
         (b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "no tensors"),
         (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("k") + b"\x4d\0\0\0" + bytes(9), "type 77"),
@@ -180,22 +180,6 @@ def test_any_bytes_give_facts_or_a_wizard_error(path: Path, noise: bytes | tuple
     path.write_bytes(raw)
     with contextlib.suppress(WizardError):
         local.of_path(path, "x")
-
-
-@pytest.mark.parametrize(
-    ("names", "chosen"),
-    [
-        (["m-Q4_K_M.gguf", "m-Q8_0.gguf", "m-f16.gguf"], "m-Q8_0.gguf"),
-        (["m.Q4_K_M.gguf", "m.Q2_K.gguf"], "m.Q4_K_M.gguf"),
-        (["only.gguf"], "only.gguf"),
-        (["a-q8_0-00001-of-00002.gguf", "a-q8_0-00002-of-00002.gguf"], None),
-        (["m-Q8_0.gguf", "mmproj-m-Q8_0.gguf"], "m-Q8_0.gguf"),
-        (["a-Q2_K.gguf", "a-Q3_K_S.gguf"], None),
-        ([], None),
-    ],
-)
-def test_the_preferred_file(names: list[str], chosen: str | None) -> None:
-    assert gguf.preferred(names) == chosen
 
 
 def test_questions_and_gate_beside_the_file(path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.model.fake_hub import FakeHub, FakeRepo
 from wizard import journey
 from wizard.kernel.errors import ModelError
 from wizard.model.facts import GgufFile
-from wizard.model.gguf_files import as_file, choices, listed, of_catalog, type_of, whole
+from wizard.model.gguf_files import as_file, choices, listed, of_catalog, preferred, type_of, whole
 from wizard.model.refs import parse_ref
 from wizard.model.source import find
 
@@ -38,13 +38,14 @@ NAMES = {
         ("gpt-oss-20b-mxfp4.gguf", "MXFP4"),
         ("Q-IQ2_XS.gguf", "IQ2_XS"),
         ("model.gguf", None),
+        ("UD-Q5_K_M/Q-UD-Q5_K_M-00001-of-00003.gguf", "Q5_K_M"),
     ],
 )
 def test_a_type_is_what_a_name_ends_in(name: str, kind: str | None) -> None:
     assert type_of(name) == kind
 
 
-def test_parts_projectors_and_draft_layers_are_no_models() -> None:
+def test_incomplete_files_projectors_and_draft_layers_are_no_models() -> None:
     assert sorted(str(type_of(name)) for name in whole(NAMES)) == ["IQ2_XS", "Q4_K_M", "Q4_K_M", "Q6_K", "Q8_0"]
 
 
@@ -54,6 +55,23 @@ def test_one_file_of_each_usual_type_is_listed_the_most_precise_first() -> None:
         GgufFile("o/q", "q-8b-q6_k.gguf", "Q6_K", 7),
         GgufFile("o/q", "Q-8B-Q4_K_M.gguf", "Q4_K_M", 5),
     )
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen"),
+    [
+        (["m-Q4_K_M.gguf", "m-Q8_0.gguf", "m-f16.gguf"], "m-Q8_0.gguf"),
+        (["m.Q4_K_M.gguf", "m.Q2_K.gguf"], "m.Q4_K_M.gguf"),
+        (["only.gguf"], "only.gguf"),
+        (["a-q8_0-00001-of-00002.gguf", "a-q8_0-00002-of-00002.gguf"], "a-q8_0-00001-of-00002.gguf"),
+        (["a-q8_0-00001-of-00002.gguf"], None),
+        (["m-Q8_0.gguf", "mmproj-m-Q8_0.gguf"], "m-Q8_0.gguf"),
+        (["a-Q2_K.gguf", "a-Q3_K_S.gguf"], None),
+        ([], None),
+    ],
+)
+def test_the_preferred_file(names: list[str], chosen: str | None) -> None:
+    assert preferred(names) == chosen
 
 
 def test_the_catalog_names_files_for_weights_and_for_their_own_repository() -> None:

@@ -366,8 +366,8 @@ def test_a_hub_that_answers_nonsense(fake: FakeHub, change: Callable[[FakeRepo],
 def test_the_download_command_really_downloads(fake: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "right")
     monkeypatch.setenv("HF_HUB_DISABLE_UPDATE_CHECK", "1")
-    single = hub.download_command("org/gguf", "m-Q8_0.gguf", "v1", str(tmp_path / "one"))
-    everything = hub.download_command("org/gated", None, None, str(tmp_path / "all"))
+    single = hub.download_command("org/gguf", ["m-Q8_0.gguf"], "v1", str(tmp_path / "one"))
+    everything = hub.download_command("org/gated", (), None, str(tmp_path / "all"))
     assert single[0] == sys.executable
     assert "right" not in " ".join(single + everything)
     for command in (single, everything):

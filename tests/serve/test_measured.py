@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.values import CHOICE
 from wizard.advise import memory
-from wizard.advise.advice import Offload
+from wizard.advise.advice import Offload, Share
 from wizard.advise.calibration import Measured, Measurement, actual, difference
 from wizard.advise.devices import devices
 from wizard.advise.setup import Setup
@@ -214,6 +214,16 @@ def test_a_silent_fallback_to_the_cpu_is_an_error(logged: list[str], sentence: s
     with pytest.raises(ServerError, match=sentence) as caught:
         check(ON_GPU, logged)
     assert caught.value.code == "TW-S11"
+
+
+def test_a_gpu_without_layers_is_an_error_and_the_figures_are_the_first_ones() -> None:
+    share = Share(11, CHOICE.memory)
+    two = replace(ON_GPU, devices=(0, 1), offload=Offload(21, 33, 0, CHOICE.memory, (share, share)))
+    second = BUFFER.replace("CUDA0", "CUDA1").replace("4403", "4100")
+    check(two, [OFFLOADED, BUFFER, second])
+    assert read("llamacpp", [OFFLOADED, BUFFER, second]).weights_bytes == round(4403.49 * MIB)
+    with pytest.raises(ServerError, match="uses 1 GPUs; 2 were planned"):
+        check(two, [OFFLOADED, BUFFER])
 
 
 def test_on_a_gpu_only_its_own_buffers_count() -> None:

@@ -81,25 +81,40 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Offload:
-    """The parts of a model on a GPU, if the CPU serves the rest; `Choice.memory` is the GPU's.
+class Share:
+    """What one of several GPUs has of a model.
 
     Attributes:
-        gpu_layers: Layers on the GPU: the output, and the last repeating ones before it.
+        layers: Consecutive layers, on the last GPU with the output.
+        memory: The GPU's memory breakdown.
+    """
+
+    layers: int
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Offload:
+    """The parts of a model on GPUs, if the CPU serves the rest; `Choice.memory` is that of the first GPU.
+
+    Attributes:
+        gpu_layers: Layers on GPUs: the output, and the last repeating ones before it.
         layers: All layers, the output included.
-        expert_layers: Number of first layers whose routed experts stay in host memory although the layers are on the
+        expert_layers: Number of first layers whose routed experts stay in host memory although the layers are on a
             GPU.
         host: The host's memory breakdown.
+        shares: What each of several GPUs has, in the order of `Choice.devices`; empty if there is only one.
     """
 
     gpu_layers: int
     layers: int
     expert_layers: int
     host: Memory
+    shares: tuple[Share, ...] = ()
 
     @property
     def whole(self) -> bool:
-        """Whether the GPU has all layers and all experts."""
+        """Whether GPUs have all layers and all experts."""
         return self.gpu_layers == self.layers and not self.expert_layers
 
 

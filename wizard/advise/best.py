@@ -40,7 +40,8 @@ class Estimate:
 
     Attributes:
         name: Its name in the catalog.
-        fits: Whether its weights fit as published, or on the CPU as the smallest GGUF file that is known.
+        fits: Whether its weights fit as published; if `as_files` as the smallest GGUF file that is known, in the memory
+            of the GPUs and of the host together.
         keeps_pace: Whether it begins within `PATIENCE_MS` and writes at least as fast as people read; GPUs that hold
             a model are not judged here.
         score: Doublings of its parameters, and of the density of its time.
@@ -57,18 +58,34 @@ class Estimate:
 def estimates(host: Host, models: Mapping[str, CuratedModel], past: Calibration = NOTHING) -> list[Estimate]:
     """The ``models`` that ``host`` can serve in principle, the most suitable first."""
     engine = on_cpu(stacks.cpu_stacks()[0]).speed
+    files = as_files(host, models)
     ranked = [
-        Estimate(
-            name,
-            weight_bytes(host, model) <= ROOM * room(host),
-            bool(host.gpus) or engine is None or _keeps_pace(host, model, past, engine),
-            score(model),
-            weight_bytes(host, model),
-        )
+        Estimate(name, *_fits(host, model, past, engine, files), score(model), weight_bytes(host, model, files))
         for name, model in models.items()
         if host.gpus or model.gguf
     ]
     return sorted(ranked, key=lambda each: (not each.fits, not each.keeps_pace, -each.score, each.name))
+
+
+def as_files(host: Host, models: Mapping[str, CuratedModel]) -> bool:
+    """Whether GGUF files are offered: without GPUs, and if these hold only small models as published."""
+    return not any(
+        model.size != "small" and _published(model) <= ROOM * room(host) for model in models.values() if host.gpus
+    )
+
+
+def _fits(
+    host: Host, model: CuratedModel, past: Calibration, engine: CpuSpeed | None, files: bool
+) -> tuple[bool, bool]:
+    """Whether its weights fit, and whether it keeps the pace."""
+    total, on_gpus = weight_bytes(host, model, files), ROOM * room(host)
+    if host.gpus and (total <= on_gpus or not (files and model.gguf)):
+        return total <= on_gpus, True
+    rest = total - on_gpus if host.gpus else total
+    share = rest / total
+    return rest <= ROOM * (host.memory_available_bytes or 0), engine is None or _keeps_pace(
+        host, model, past, engine, share
+    )
 
 
 def score(model: CuratedModel) -> float:
@@ -76,17 +93,21 @@ def score(model: CuratedModel) -> float:
     return log2(model.parameters) + model.day.toordinal() / DOUBLING_DAYS
 
 
-def bits(host: Host, model: CuratedModel) -> float:
+def bits(host: Host, model: CuratedModel, files: bool) -> float:
     """Bits per parameter as ``host`` loads it: as published, or the known GGUF file with the fewest bits."""
-    if host.gpus:
+    if host.gpus and not (files and model.gguf and _published(model) > ROOM * room(host)):
         return model.bits
     known = gguf_types.bits()
     return min((known[kind] for file in model.files if (kind := type_of(file)) in known), default=model.bits)
 
 
-def weight_bytes(host: Host, model: CuratedModel) -> int:
-    """Size of the weights with these bits."""
-    return round(model.parameters * bits(host, model) / 8)
+def _published(model: CuratedModel) -> int:
+    return round(model.parameters * model.bits / 8)
+
+
+def weight_bytes(host: Host, model: CuratedModel, files: bool) -> int:
+    """Size of the weights with these bits; ``files``: whether GGUF files are offered (`as_files`)."""
+    return round(model.parameters * bits(host, model, files) / 8)
 
 
 def room(host: Host) -> int:
@@ -97,11 +118,14 @@ def room(host: Host) -> int:
     return max(kinds.values(), default=0) if host.gpus else host.memory_available_bytes or 0
 
 
-def _keeps_pace(host: Host, model: CuratedModel, past: Calibration, engine: CpuSpeed) -> bool:
-    """By the bytes and weights of one token and of a prompt: `wizard.advise.cpu_speed` without caches and layers."""
+def _keeps_pace(host: Host, model: CuratedModel, past: Calibration, engine: CpuSpeed, share: float) -> bool:
+    """By the bytes and weights of one token, and without GPUs of a prompt: `wizard.advise.cpu_speed` without caches and
+    layers; a GPU that holds the rest takes no time, and computes prompts. ``share`` of the weights is in host memory.
+    """
     rates = past.rates_of(host)
-    used = model.active or model.parameters
-    reading = used * bits(host, model) / 8 / (rates.bandwidth if rates else ASSUMED_BANDWIDTH)
-    token = reading + used / (engine.decode_weights * host.cpu.cores)
-    prompt = goal("chat").isl * used / (engine.prefill_weights * host.cpu.cores)
+    used = (model.active or model.parameters) * share
+    cores = rates.computing if rates else host.cpu.cores
+    reading = used * bits(host, model, files=True) / 8 / (rates.bandwidth if rates else ASSUMED_BANDWIDTH)
+    token = reading + used / (engine.decode_weights * cores)
+    prompt = 0.0 if host.gpus else goal("chat").isl * used / (engine.prefill_weights * cores)
     return token * 1e3 <= READING_MS and prompt * 1e3 <= PATIENCE_MS

@@ -32,6 +32,12 @@ def idle_gpu(choice: Choice) -> bool:
     return any(note.code == IDLE_GPU for note in choice.warnings)
 
 
+def on_host(choice: Choice) -> int:
+    """Layers that the CPU computes, or whose experts it does, although others are on a GPU."""
+    split = choice.offload
+    return split.layers - split.gpu_layers + split.expert_layers if split else 0
+
+
 def uncertain(choice: Choice) -> bool:
     """Whether the speed of ``choice`` is unknown because there is no speed model for its stack, or the model is off by
     more than `ROUGHLY` even for servers like the measured ones.
@@ -47,13 +53,17 @@ def limit(choice: Choice, facts: ModelFacts) -> Note:
     """The binding constraint of ``choice``."""
     memory, users = choice.memory, choice.max_batch_size  # of one replica
     tokens = memory.kv_capacity_tokens
+    bills = [share.memory for share in choice.offload.shares] if choice.offload else []
+    bills = bills or [memory]
     if choice.offload and not choice.offload.whole:
-        return Note(LIMIT, {"why": because("limit-offload", total_bytes=memory.budget_bytes)})
+        return Note(LIMIT, {"why": because("limit-offload", total_bytes=sum(bill.budget_bytes for bill in bills))})
     if not choice.devices or choice.offload:  # such a cache is as large as requested, and could use the rest
-        tokens += max(0, memory.budget_bytes - memory.total_bytes) // max(1, memory.kv_bytes_per_token)
+        left = ((bill.budget_bytes - bill.total_bytes) // max(1, bill.kv_bytes_per_token) for bill in bills)
+        tokens += max(0, min(left))
     each = tokens // users
     if each < min(facts.max_context or LONGEST, LONGEST):
-        room = because("limit-room", weights_bytes=memory.weights_bytes, tokens=tokens, each=each, users=users)
+        weights = sum(bill.weights_bytes for bill in bills)
+        room = because("limit-room", weights_bytes=weights, tokens=tokens, each=each, users=users)
         return Note(LIMIT, {"why": room})
     bound = choice.speed.bound if choice.speed else None
     if bound in BOUNDS:
@@ -90,6 +100,7 @@ def _slower(choice: Choice, first: Choice) -> Reason:
 
 WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
     "idle": lambda *_: because("gpu-idle"),
+    "offload": lambda *_: because("more-on-host"),
     "measured": _unmeasured,
     "room": lambda choice, _: because("less-room", users=choice.users, tokens=choice.max_seq_len),
     "pace": _slower,
@@ -125,8 +136,11 @@ def _used(choice: Choice, first: Choice) -> int:
 
 
 def _stored(choice: Choice) -> int:
-    """Bytes of weights on all GPUs of one replica."""
-    return choice.memory.weights_bytes * choice.tp * choice.pp
+    """Bytes of weights on all GPUs of one replica, and on the host."""
+    if choice.offload is None:
+        return choice.memory.weights_bytes * choice.tp * choice.pp
+    on_gpus = [share.memory for share in choice.offload.shares] or [choice.memory]
+    return sum(bill.weights_bytes for bill in (*on_gpus, choice.offload.host))
 
 
 def _tpot(choice: Choice) -> float | None:

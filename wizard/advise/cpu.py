@@ -103,8 +103,11 @@ def uses_gpus(host: Host, constraints: Constraints) -> bool:
 
 
 def versions(host: Host, facts: ModelFacts, constraints: Constraints) -> list[ModelFacts]:
-    """``facts`` as each GGUF file that it can be served from; itself if there is none, or GPUs will serve it."""
-    if uses_gpus(host, constraints) and constraints.stack is None:
+    """``facts`` as each GGUF file that it can be served from; itself if there is none, or other engines will serve it
+    on GPUs.
+    """
+    named = any(file.format == on_cpu(stack).file for stack in stacks.cpu_stacks() for file in facts.weights)
+    if uses_gpus(host, constraints) and constraints.stack is None and not named:
         return [facts]
     return [gguf_files.as_file(facts, file) for file in gguf_files.choices(facts)] or [facts]
 
@@ -298,17 +301,22 @@ def _warnings(facts: ModelFacts, constraints: Constraints, tokens: int, context:
 
 def _reasons(host: Host, facts: ModelFacts, env: Environment, users: int, context: int, bill: Memory) -> list[Note]:
     stored = (facts.quantization.detail if facts.quantization else None) or "GGUF"
-    fetched = fetched_file(facts)
-    named = {"file": fetched.file, "ref": fetched.ref, "flag": f"--quantization {stored_format(facts)}"}
-    file = Note("gguf-file", {**named, "size_bytes": fetched.bytes})
     return [
         Note("cpu", {"cores": host.cpu.cores, "gpus": bool(host.gpus)}),
+        *([Note("other-gpu", {"vendors": ", ".join(host.other_gpus)})] if host.other_gpus and not host.gpus else []),
         Note("format", {"stored": stored, "parameters": facts.parameters}),
-        *([file] if fetched.file else []),
+        *file_notes(facts),
         Note("users", {"users": users, "context": context}),
         Note("memory", {"needed_bytes": bill.total_bytes, "allowed_bytes": bill.budget_bytes}),
         Note("release", {"why": because("in-wheel", version=env.triton)}),
     ]
+
+
+def file_notes(facts: ModelFacts) -> list[Note]:
+    """What is fetched, if a file was chosen among several."""
+    fetched = fetched_file(facts)
+    named = {"file": fetched.file, "ref": fetched.ref, "flag": f"--quantization {stored_format(facts)}"}
+    return [Note("gguf-file", {**named, "size_bytes": fetched.bytes})] if fetched.file else []
 
 
 def with_others(choice: Choice) -> Choice:

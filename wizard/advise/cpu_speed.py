@@ -67,14 +67,14 @@ def token_seconds(todo: Work, engine: CpuSpeed, rates: CpuRates, *, users: int, 
     """Seconds between two tokens of each of ``users`` with ``context`` preceding tokens."""
     experts = todo.expert_bytes * min(1.0, todo.share * users)
     reading = (todo.dense_bytes + experts + users * context * todo.cache_bytes) / rates.bandwidth
-    single = reading + todo.weights / (engine.decode_weights * rates.cores)
-    together = users * todo.weights / (engine.prefill_weights * rates.cores)  # a batch of tokens, as in a prompt
+    single = reading + todo.weights / (engine.decode_weights * rates.computing)
+    together = users * todo.weights / (engine.prefill_weights * rates.computing)  # a batch of tokens, as in a prompt
     return max(single, together) + todo.layers * engine.layer_us * 1e-6
 
 
 def prompt_seconds(todo: Work, engine: CpuSpeed, rates: CpuRates, tokens: int) -> float:
     """Seconds to process a prompt of ``tokens``."""
-    return tokens * todo.prompt_weights / (engine.prefill_weights * rates.cores)
+    return tokens * todo.prompt_weights / (engine.prefill_weights * rates.computing)
 
 
 def estimate(

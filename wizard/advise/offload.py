@@ -1,23 +1,21 @@
-"""A GGUF file on a GPU: as many layers as fit there, the rest on the CPU. Pure.
+"""A GGUF file on GPUs: as many layers as fit there, the rest on the CPU. Pure.
 
-llama.cpp puts the output and the last ``n_gpu_layers`` - 1 repeating layers on the GPU, each with its KV cache; with
-routed experts, all layers go there before the experts of the first layers do (``--n-cpu-moe``), because a token reads
-only a few experts. A GPU also computes long prompts for layers on the CPU, whose weights it copies one tensor
-at a time (``ggml_backend_sched``, ``op_offload``). Source: llama.cpp in xllamacpp 2026.10.11549.
+One GPU is used if it holds as much as several: layers are computed one after the other, so more GPUs add room, but no
+speed. What is where: `wizard.advise.placement`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import product
 
 from wizard.advise import calibration, cost, cpu, gguf_release, not_chat, offload_speed, service
-from wizard.advise.advice import GATED, Choice, Constraints, Memory, Offload, Rejection, Speed
+from wizard.advise.advice import GATED, Choice, Constraints, Memory, Offload, Rejection, Share, Speed
 from wizard.advise.compatibility import obstacles
 from wizard.advise.devices import Device, devices
 from wizard.advise.driver import environment_obstacle
+from wizard.advise.placement import Load, Placement, dealt, on_gpus, on_host, placements
 from wizard.advise.reasons import Note, Obstacle, Param, Reason, because, change, do
 from wizard.catalog import stacks
 from wizard.catalog.environments import Environment, environment
@@ -81,81 +79,41 @@ def _noted(choice: Choice, *notes: Note) -> Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
-    """A split of a model and its bytes of weights.
+class Spot:
+    """A GPU that can hold layers.
 
     Attributes:
-        gpu_layers: As in `Offload`.
-        layers: As in `Offload`.
-        expert_layers: As in `Offload`.
-        gpu_bytes: Weights on the GPU.
-        host_bytes: Weights on the host.
-        copied_bytes: The largest tensor of a layer on the host.
+        device: The group that it is of.
+        index: NVML's index.
+        budget_bytes: Bytes that the model may use there.
+        context_bytes: Bytes besides the engine's buffers.
     """
 
-    gpu_layers: int
-    layers: int
-    expert_layers: int
-    gpu_bytes: int
-    host_bytes: int
-    copied_bytes: int
+    device: Device
+    index: int
+    budget_bytes: int
+    context_bytes: int
 
 
-@lru_cache(maxsize=16)
-def placements(layers: Layers) -> tuple[Placement, ...]:
-    """All placements, the one with the most on the GPU first."""
-    count = len(layers.repeating)
-    with_experts = [number for number, layer in enumerate(layers.repeating, 1) if layer.experts]
-    kept = with_experts[-1] if with_experts else 0
-    splits = [(count + 1, 0), *((count + 1, number) for number in with_experts)]
-    splits += [(on_gpu, kept) for on_gpu in range(count, 1, -1)]
-    return tuple(Placement(on_gpu, count + 1, kept, *_weights(layers, on_gpu, kept)) for on_gpu, kept in splits)
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A placement that fits.
 
-
-def _weights(layers: Layers, on_gpu: int, kept: int) -> tuple[int, int, int]:
-    """Bytes of weights on the GPU and on the host, and of the largest tensor of a layer on the host."""
-    first = len(layers.repeating) + 1 - on_gpu
-    gpu, rest, largest = layers.output, layers.input, 0
-    for number, layer in enumerate(layers.repeating):
-        here = number >= first
-        dense, experts = here, here and number >= kept
-        gpu += layer.dense * dense + layer.experts * experts
-        rest += layer.dense * (not dense) + layer.experts * (not experts)
-        largest = max(largest, layer.largest_dense * (not dense), layer.largest_expert * (not experts))
-    return gpu, rest, largest
-
-
-def memory(
-    facts: ModelFacts,
-    engine: OnCpu,
-    placement: Placement,
-    *,
-    users: int,
-    context: int,
-    server_bytes: int,
-    context_bytes: int,
-    budgets: tuple[int, int],
-) -> tuple[Memory, Memory]:
-    """The memory breakdowns of the GPU and of the host for ``users`` × ``context`` tokens; ``budgets`` are of both.
-
-    Raises:
-        ValueError: The model's KV cache is unknown, or the stack does not use GPUs.
+    Attributes:
+        rank: Placements with more on GPUs.
+        load: What is served.
+        placement: The placement.
+        spots: The GPUs that it uses, in llama.cpp's order.
+        shares: What each has.
+        rest: The host's memory breakdown.
     """
-    per_token, known = cpu.kv_bytes_per_token(facts, engine.cache), engine.offload
-    if per_token is None or known is None:
-        raise ValueError("checked before")
-    gpu_kv = -(-per_token * (placement.gpu_layers - 1) // (placement.layers - 1))
-    tokens = users * context
-    activations = cpu.activation_bytes(facts, engine, users=users, context=context)
-    server = server_bytes + engine.tokenizer_bytes * (facts.vocabulary or 0)
-    parts = (placement.gpu_bytes, gpu_kv, tokens, activations + placement.copied_bytes, context_bytes)
-    rest = (placement.host_bytes, per_token - gpu_kv, tokens, activations, server)
-    return _summed(parts, budgets[0]), _summed(rest, budgets[1])
 
-
-def _summed(parts: tuple[int, int, int, int, int], budget: int) -> Memory:
-    weight, per_token, tokens, activation, overhead = parts
-    return Memory(*parts, weight + per_token * tokens + activation + overhead, budget)
+    rank: int
+    load: Load
+    placement: Placement
+    spots: tuple[Spot, ...]
+    shares: tuple[Share, ...]
+    rest: Memory
 
 
 def gpu_budget(device: Device, known: OffloadFacts, constraints: Constraints) -> int:
@@ -181,30 +139,57 @@ def _prevented(host: Host, facts: ModelFacts, device: Device, env: Environment, 
     return None
 
 
+def _spots(host: Host, constraints: Constraints, env: Environment, known: OffloadFacts) -> list[Spot]:
+    """The GPUs that can hold layers, the one with the most room first."""
+    spots = [
+        Spot(device, index, gpu_budget(device, known, constraints), known.context(device.compute_capability))
+        for device in devices(host)
+        if not device.mig and not environment_obstacle(host, device.compute_capability, env)
+        for index in device.indices
+    ]
+    return sorted(spots, key=lambda spot: (-spot.budget_bytes, spot.index))[: constraints.max_gpus]
+
+
 def _choice(
     host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration, stack: str
 ) -> Choice | Obstacle:
-    """The choice with the most on a GPU, or why none is of use."""
+    """The choice with the most on GPUs, or why none is of use."""
     engine, known = cpu.on_cpu(stack), cpu.on_cpu(stack).offload
     whole = [device for device in devices(host) if not device.mig]
     if known is None or not whole:
         return Obstacle("gpus", because("offload-no-gpu"), (do("as-reason-says"),))
-    device, env = max(whole, key=lambda each: each.free_bytes), environment(known.environment)
+    env = environment(known.environment)
+    spots = _spots(host, constraints, env, known)
+    device = spots[0].device if spots else max(whole, key=lambda each: each.free_bytes)
     prevented = _prevented(host, facts, device, env, known)
     if prevented or facts.gguf_layers is None or host.memory_available_bytes is None:
         return prevented or Obstacle("shape", because("offload-layers-unknown"), (do("other-gguf"),))
-    budgets = gpu_budget(device, known, constraints), int(host.memory_available_bytes * (1 - cpu.RESERVE))
-    held = known.context(device.compute_capability)
-    best = _best(facts, facts.gguf_layers, engine, constraints, env, held, budgets)
-    if isinstance(best, Obstacle):
-        return best
-    users, context, placement, gpu, rest = best
-    offload = Offload(placement.gpu_layers, placement.layers, placement.expert_layers, rest)
-    speed = _speed(host, facts, constraints, past, engine, device, offload, users, context)
+    budget = int(host.memory_available_bytes * (1 - cpu.RESERVE))
+    fit = _best(facts, facts.gguf_layers, engine, constraints, env, spots, budget)
+    if isinstance(fit, Obstacle):
+        return fit
+    return _made(host, facts, constraints, past, stack, env, fit, len(spots))
+
+
+def _made(
+    host: Host,
+    facts: ModelFacts,
+    constraints: Constraints,
+    past: calibration.Calibration,
+    stack: str,
+    env: Environment,
+    fit: Fit,
+    there: int,
+) -> Choice | Obstacle:
+    """The choice for ``fit`` on a machine where ``there`` GPUs can hold layers, or why it is too slow."""
+    placed, engine, used = fit.placement, cpu.on_cpu(stack), [spot.device for spot in fit.spots]
+    shares = fit.shares if len(fit.shares) > 1 else ()
+    offload = Offload(placed.gpu_layers, placed.layers, placed.expert_layers, fit.rest, shares)
+    speed = _speed(host, facts, constraints, past, engine, fit)
     if slow := service.too_slow(None if isinstance(speed, (Reason, str)) or constraints.ttft else speed, constraints):
         return slow
-    warnings = _warnings(host, facts, constraints, device, offload, speed, users, context)
     pace = speed if isinstance(speed, Speed) else None
+    watts = [device.watts for device in used]
     choice = Choice(
         stack=stack,
         runtime="native",
@@ -213,19 +198,21 @@ def _choice(
         kv_cache_dtype=engine.cache,
         tp=1,
         pp=1,
-        max_batch_size=users,
-        max_seq_len=context,
+        max_batch_size=fit.load.users,
+        max_seq_len=fit.load.context,
         release=f"triton {env.triton}",
         engine_version=env.engine_version,
-        memory=gpu,
-        devices=device.indices[:1],
+        memory=fit.shares[0].memory,
+        devices=tuple(spot.index for spot in fit.spots),
         speed=pace,
-        warnings=tuple(warnings),
-        reasons=tuple(_reasons(facts, device, env, offload, gpu, users, context)),
+        warnings=tuple(_warnings(facts, constraints, offload, speed, fit)),
+        reasons=tuple(_reasons(facts, env, offload, fit, there)),
         environment=env.name,
         checkpoint=cpu.fetched_file(facts),
         offload=offload,
-        cost=cost.cost(pace, constraints.cost_per_hour, device.watts),
+        cost=cost.cost(
+            pace, constraints.cost_per_hour, None if None in watts else sum(map(float, filter(None, watts)))
+        ),
     )
     short = service.shortened(facts, constraints, choice)
     return replace(choice, warnings=(short, *choice.warnings)) if short else choice
@@ -237,112 +224,109 @@ def _best(
     engine: OnCpu,
     constraints: Constraints,
     env: Environment,
-    context_bytes: int,
-    budgets: tuple[int, int],
-) -> tuple[int, int, Placement, Memory, Memory] | Obstacle:
-    """Users, context and the split with the most on the GPU; fewer users than by default if that puts more there."""
+    spots: Sequence[Spot],
+    budget: int,
+) -> Fit | Obstacle:
+    """The placement with the most on GPUs; fewer users than by default if that puts more there, then as few GPUs."""
     tokens, least = cpu.contexts(facts, constraints)
     counts = (constraints.users,) if constraints.users else (DEFAULT_USERS, FEW_USERS)
-    fits: list[tuple[int, int, int, Placement, Memory, Memory]] = []
+    groups = [tuple(sorted(spots[:many], key=lambda spot: spot.index)) for many in range(1, len(spots) + 1)]
+    fits: list[Fit] = []
     for context, users in product(dict.fromkeys((tokens, max(least, min(tokens, cpu.DEFAULT_CONTEXT)))), counts):
         if fits and context != tokens:
             break  # all of it fits
-        for rank, placement in enumerate(placements(layers)):
-            bills = memory(
-                facts,
-                engine,
-                placement,
-                users=users,
-                context=context,
-                server_bytes=env.server_bytes,
-                context_bytes=context_bytes,
-                budgets=budgets,
-            )
-            if all(bill.total_bytes <= bill.budget_bytes for bill in bills):
-                fits.append((rank, users, context, placement, *bills))
-                break
+        load = Load(facts, engine, users, context)
+        fits += filter(None, (_fit(load, layers, group, env.server_bytes, budget) for group in groups))
     if fits:
-        _, users, context, placement, gpu, rest = min(fits, key=lambda each: (each[0], -each[1]))
-        return users, context, placement, gpu, rest
-    gpu, rest = bills  # of the split with the least on the GPU
-    tight, where = (gpu, "gpu") if gpu.total_bytes > gpu.budget_bytes else (rest, "host")
+        return min(fits, key=lambda fit: (fit.rank, -fit.load.users, len(fit.spots)))
+    placement, (spot, *_) = placements(layers)[-1], spots
+    on_gpu = on_gpus(load, placement, (placement.gpu_layers,), (spot.context_bytes,), (spot.budget_bytes,))[0].memory
+    rest = on_host(load, placement, env.server_bytes, budget)
+    tight, where = (on_gpu, "gpu") if on_gpu.total_bytes > on_gpu.budget_bytes else (rest, "host")
     values: dict[str, Param] = {"where": where, "need_bytes": tight.total_bytes, "budget_bytes": tight.budget_bytes}
-    why = because("offload-no-room", users=counts[-1], tokens=context, **values)
+    why = because("offload-no-room", users=users, tokens=context, **values)
     return Obstacle("memory", why, (change(max_len=max(cpu.LEAST_CONTEXT, context // 2)), do("fewer-users")))
 
 
+def _fit(load: Load, layers: Layers, spots: tuple[Spot, ...], server_bytes: int, budget: int) -> Fit | None:
+    """The placement with the most on ``spots``, each of which gets a layer; None if none fits."""
+    contexts, budgets = [spot.context_bytes for spot in spots], [spot.budget_bytes for spot in spots]
+    for rank, placement in enumerate(placements(layers)):
+        rest = on_host(load, placement, server_bytes, budget)
+        if rest.total_bytes > rest.budget_bytes:
+            continue
+        if counts := dealt(load, placement, contexts, budgets):
+            return Fit(rank, load, placement, spots, on_gpus(load, placement, counts, contexts, budgets), rest)
+    return None
+
+
 def _speed(
-    host: Host,
-    facts: ModelFacts,
-    constraints: Constraints,
-    past: calibration.Calibration,
-    engine: OnCpu,
-    device: Device,
-    offload: Offload,
-    users: int,
-    context: int,
+    host: Host, facts: ModelFacts, constraints: Constraints, past: calibration.Calibration, engine: OnCpu, fit: Fit
 ) -> Speed | Reason | str:
     """The estimate, or why there is none."""
+    last = len(fit.shares) - 1
     return offload_speed.estimate(
         facts,
         engine,
-        device,
+        [
+            (spot.device, share.layers - (at == last))
+            for at, (spot, share) in enumerate(zip(fit.spots, fit.shares, strict=True))
+        ],
         past.rates_of(host),
         constraints,
-        service.load_of(constraints, users, context),
-        layers=offload.gpu_layers - 1,
+        service.load_of(constraints, fit.load.users, fit.load.context),
         cache_bytes=cpu.kv_bytes_per_token(facts, engine.cache) or 0,
     )
 
 
 def _warnings(
-    host: Host,
-    facts: ModelFacts,
-    constraints: Constraints,
-    device: Device,
-    offload: Offload,
-    speed: Speed | Reason | str,
-    users: int,
-    context: int,
+    facts: ModelFacts, constraints: Constraints, offload: Offload, speed: Speed | Reason | str, fit: Fit
 ) -> Iterator[Note]:
+    users, context = fit.load.users, fit.load.context
     yield from not_chat.notes(facts)
-    yield Note("offload-untried")
+    yield Note("offload-several-untried" if offload.shares else "offload-untried")
+    if facts.gguf_layers and facts.gguf_layers.estimated:
+        yield Note("offload-estimated")
     if not isinstance(speed, Speed):
         yield Note("speed", {"why": speed})
     if context < (wanted := cpu.contexts(facts, constraints)[0]):
         yield Note("context-cut", {"wanted": wanted, "context": context})
     if constraints.users is None and users < DEFAULT_USERS:
         yield Note("offload-users-cut", {"users": users, "wanted": DEFAULT_USERS, "whole": offload.whole})
-    if len(host.gpus) > 1:
-        yield Note("offload-one-gpu", {"count": len(host.gpus)})
-    if device.holders:
+    for device in dict.fromkeys(spot.device for spot in fit.spots if spot.device.holders):
         yield Note("busy", {"holders": device.holders})
     yield from not_chat.without_template(facts)
     if facts.gated:
         yield GATED
 
 
-def _reasons(
-    facts: ModelFacts, device: Device, env: Environment, offload: Offload, gpu: Memory, users: int, context: int
-) -> Iterator[Note]:
+def _reasons(facts: ModelFacts, env: Environment, offload: Offload, fit: Fit, there: int) -> Iterator[Note]:
     stored = (facts.quantization.detail if facts.quantization else None) or "GGUF"
+    names = dict.fromkeys(spot.device.name for spot in fit.spots)
     values: dict[str, Param] = {
-        "gpu": device.name,
+        "gpu": " + ".join(names),
+        "gpus": len(fit.spots),
         "on_gpu": offload.gpu_layers,
         "layers": offload.layers,
         "experts": offload.expert_layers,
-        "weights_bytes": gpu.weights_bytes,
-        "host_bytes": offload.host.weights_bytes,
+        "weights_bytes": fit.placement.gpu_bytes,
+        "host_bytes": fit.placement.host_bytes,
     }
     yield Note("offload", values)
+    if there > len(fit.spots):
+        yield Note("offload-gpus-free", {"count": there - len(fit.spots)})
     yield Note("format", {"stored": stored, "parameters": facts.parameters})
-    yield Note("users", {"users": users, "context": context})
-    room: dict[str, Param] = {
-        "used_bytes": gpu.total_bytes,
-        "budget_bytes": gpu.budget_bytes,
-        "free_bytes": device.free_bytes,
-        "needed_bytes": offload.host.total_bytes,
-        "allowed_bytes": offload.host.budget_bytes,
-    }
-    yield Note("offload-memory", room)
+    yield from cpu.file_notes(facts)
+    yield Note("users", {"users": fit.load.users, "context": fit.load.context})
+    for at, (spot, share) in enumerate(zip(fit.spots, fit.shares, strict=True)):
+        room: dict[str, Param] = {
+            "used_bytes": share.memory.total_bytes,
+            "budget_bytes": share.memory.budget_bytes,
+            "free_bytes": spot.device.free_bytes,
+        }
+        if len(fit.spots) > 1:
+            yield Note("offload-share", {**room, "index": spot.index, "gpu": spot.device.name, "layers": share.layers})
+        elif at == 0:
+            host_room: dict[str, Param] = {"needed_bytes": fit.rest.total_bytes, "allowed_bytes": fit.rest.budget_bytes}
+            yield Note("offload-memory", {**room, **host_room})
     yield Note("release", {"why": because("in-wheels", version=env.triton, engine=env.engine)})

@@ -1,10 +1,12 @@
-"""Speed of a single user with layers on a GPU: each part reads its weights from its own memory, one after the other.
+"""Speed of a single user with layers on GPUs: each part reads its weights from its own memory, one after the other.
 
 Constants: ``[cpu.offload.speed]`` in ``profiles/stacks``, fitted to public measurements by
 ``benchmarks/advice/offload_speed.py``. Pure.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from wizard.advise import cpu_speed
 from wizard.advise.advice import Constraints, Speed
@@ -26,26 +28,25 @@ def gpu_seconds(read_bytes: float, layers: float, bandwidth: float, engine: Offl
 def estimate(
     facts: ModelFacts,
     engine: OnCpu,
-    device: Device,
+    placed: Sequence[tuple[Device, int]],
     rates: CpuRates | None,
     constraints: Constraints,
     load: Load,
     *,
-    layers: int,
     cache_bytes: int,
 ) -> Speed | Reason | str:
-    """The speed of one user with the last ``layers`` of the model on ``device``, or why it is unknown.
+    """The speed of one user with the last layers of the model on GPUs, or why it is unknown.
 
-    Only single users and dense models were measured in public, and prompts were not.
+    Only single users and dense models on one GPU were measured in public, and prompts were not. What a GPU passes to
+    the next is a few kilobytes per token, and not counted.
 
     Args:
         facts: The model.
         engine: The engine's constants.
-        device: The GPU.
+        placed: The GPUs, each with its repeating layers.
         rates: The processor's rates; None if they were not measured.
         constraints: The user's options.
         load: Prompt and answer.
-        layers: Repeating layers on the GPU.
         cache_bytes: Bytes of KV cache per token in all layers.
     """
     todo = cpu_speed.work(facts, cache_bytes)
@@ -55,13 +56,17 @@ def estimate(
         return because("offload-experts")
     if (constraints.users or 1) > 1:
         return because("offload-users")
-    if device.rates is None:
-        return because("rates-unknown", gpu=device.name)
-    share = layers / todo.layers
+    if silent := next((device for device, _ in placed if device.rates is None), None):
+        return because("rates-unknown", gpu=silent.name)
+    share = sum(layers for _, layers in placed) / todo.layers
     context = load.isl + load.osl / 2
     reads = todo.dense_bytes + context * cache_bytes
     known = engine.offload.speed
-    seconds = gpu_seconds(share * reads, layers, device.rates.bandwidth, known)
+    seconds = sum(
+        gpu_seconds(layers / todo.layers * reads, layers, device.rates.bandwidth, known)
+        for device, layers in placed
+        if device.rates
+    )
     if share < 1:
         if engine.speed is None or rates is None:
             return because("offload-cpu-unmeasured")

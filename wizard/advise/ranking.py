@@ -10,7 +10,7 @@ from typing import Any
 from wizard.advise import engines, gpu, nearest, not_chat, offload, rules, service, untried
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration, damaged
-from wizard.advise.comparison import behind, idle_gpu, limit, uncertain, untested
+from wizard.advise.comparison import behind, idle_gpu, limit, on_host, uncertain, untested
 from wizard.advise.fit import FEW, LONGEST
 from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
 from wizard.catalog import stacks
@@ -44,6 +44,7 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
     if not host.is_here:
         past = NOTHING
     choices, rejections = candidates(host, facts, constraints, past)
+    choices = choices or _as_file(host, facts, constraints, past)
     if not choices:
         nearest_setup = _with_nearest(host, facts, constraints, rejections, past)
         if not constraints.restricts:  # otherwise an option may be the cause
@@ -95,6 +96,18 @@ def candidates(
     return untried.with_notes(host, [*choices, *more]), [*others, *rejections] if host.gpus else [*rejections, *others]
 
 
+def _as_file(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration) -> list[Choice]:
+    """The choices that put layers of a known GGUF file of the model on GPUs that cannot hold it in its own format."""
+    if constraints.stack is not None or constraints.as_published or not host.gpus:
+        return []
+    return [
+        choice
+        for stack in stacks.cpu_stacks()
+        for choice in candidates(host, facts, replace(constraints, stack=stack), past)[0]
+        if choice.offload
+    ]
+
+
 def _with_file(
     host: Host, facts: ModelFacts, constraints: Constraints, rejections: list[Rejection], past: Calibration
 ) -> list[Rejection]:
@@ -133,17 +146,17 @@ Key = Callable[[Choice], tuple[Any, ...]]
 
 
 READING = (
-    *("idle", "measured", "room", "links", "pace", "pace", "simplicity", "precision"),
+    *("idle", "measured", "offload", "room", "links", "pace", "pace", "simplicity", "precision"),
     *("room", "links", "pace", "gpus", "replicas", "speed"),
 )
 CRITERIA = {
     **dict.fromkeys(("chat", "documents", "code"), READING),
-    "throughput": ("idle", "measured", "room", "links", "tokens", "simplicity", "gpus"),
+    "throughput": ("idle", "measured", "offload", "room", "links", "tokens", "simplicity", "gpus"),
     "quality": (
-        *("idle", "measured", "room", "precision", "links", "pace", "simplicity"),
+        *("idle", "measured", "offload", "room", "precision", "links", "pace", "simplicity"),
         *("room", "links", "pace", "gpus", "replicas", "speed"),
     ),
-    "smallest": ("idle", "measured", "gpus", "links", "size", "simplicity", "speed"),
+    "smallest": ("idle", "measured", "offload", "gpus", "links", "size", "simplicity", "speed"),
 }
 """The criteria that `_key` compares, by goal."""
 
@@ -189,7 +202,11 @@ def _key(facts: ModelFacts, constraints: Constraints) -> Key:
         return (_gpus(choice), gpu.wide(choice), used, _steps(choice), tpot(choice))
 
     by_goal = {"throughput": throughput, "quality": best, "smallest": smallest}.get(constraints.goal, chat)
-    return lambda choice: (idle_gpu(choice), (untested(choice), uncertain(choice)), *by_goal(choice))
+    precise = constraints.goal == "quality"
+    return lambda choice: (
+        *(idle_gpu(choice), (untested(choice), uncertain(choice)), 0 if precise else on_host(choice)),
+        *by_goal(choice),
+    )
 
 
 def quality(choice: Choice) -> int:

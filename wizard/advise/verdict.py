@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wizard.advise.advice import Advice, Choice, Rejection
+from wizard.advise.comparison import on_host
+from wizard.advise.offload import FEW_USERS
 from wizard.advise.reasons import Reason, because, load
 from wizard.catalog.goals import DEFAULT_USERS
 from wizard.model.facts import ModelFacts
@@ -22,8 +24,9 @@ class Verdict:
     """``fits``, ``tight`` or ``no``, and why.
 
     The rule: a model *fits* if it can be served here in its published format to `DEFAULT_USERS` concurrent users, each
-    with `COMFORTABLE` tokens (or the model's maximum, if that is less). It is *tight* if it can be served, but only to
-    fewer users, with less context, or in another format. The advice leaves part of the free memory to other processes,
+    with `COMFORTABLE` tokens (or the model's maximum, if that is less); as a GGUF file on GPUs, `FEW_USERS` are enough.
+    It is *tight* if it can be served, but only to fewer users, with less context, in another format, or with layers in
+    host memory. The advice leaves part of the free memory to other processes,
     so a model that fits does not fill the machine. Else: *no*.
     """
 
@@ -36,18 +39,21 @@ def verdict(host: Host, facts: ModelFacts, advice: Advice) -> Verdict:
     if not advice.feasible:
         return Verdict("no", _refused(host, facts, advice.rejections[0]) if advice.rejections else None)
     published = [choice for choice in advice.choices if _as_published(choice, facts)]
-    good = next((choice for choice in published if _roomy(choice, facts)), None)
+    good = next((choice for choice in published if _roomy(choice, facts) and not on_host(choice)), None)
     if good is not None:
         return Verdict("fits", _pace(good))
     if not published:
         return Verdict("tight", because("only-as", format=advice.choices[0].quantization))
     most = max(published, key=lambda choice: (choice.users, choice.max_seq_len))
+    if on_host(most) and most.offload:
+        split = {"layers": most.offload.gpu_layers, "whole": most.offload.layers, "experts": most.offload.expert_layers}
+        return Verdict("tight", because("partly-on-gpu", **split))
     return Verdict("tight", because("at-most", users=most.users, tokens=most.max_seq_len))
 
 
 def _as_published(choice: Choice, facts: ModelFacts) -> bool:
-    """In the format of the named repository; on the CPU also as a GGUF file, for there is no other format."""
-    if not choice.devices:
+    """In the format of the named repository; with llama.cpp also as a GGUF file, for it has no other format."""
+    if not choice.devices or choice.offload:
         return True
     own = facts.quantization.format if facts.quantization else None
     return choice.quantization in (None, "none", own) or facts.quantization is not None
@@ -55,7 +61,8 @@ def _as_published(choice: Choice, facts: ModelFacts) -> bool:
 
 def _roomy(choice: Choice, facts: ModelFacts) -> bool:
     tokens = min(COMFORTABLE, facts.max_context or COMFORTABLE)
-    return choice.users >= DEFAULT_USERS and choice.max_seq_len >= tokens
+    users = FEW_USERS if choice.offload else DEFAULT_USERS
+    return choice.users >= users and choice.max_seq_len >= tokens
 
 
 def _pace(choice: Choice) -> Reason:

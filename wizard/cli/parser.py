@@ -181,7 +181,7 @@ def _add_stages(commands: Commands) -> None:
         "--save", metavar="FILE", help=tr("write the description to FILE, for use with --hardware on another machine")
     )
     watch = tr("monitor this machine every S seconds (5) until Ctrl-C")
-    measure = tr("measure how fast the CPU reads memory (2 s), so that `advise` can estimate its speed")
+    measure = tr("measure how fast the CPU reads memory and computes (5 s), so that `advise` can estimate its speed")
     probe.add_argument("--measure", action="store_true", help=measure)
     probe.add_argument("--watch", metavar="S", nargs="?", type=whole, const=5, help=watch)
     ref_help = tr("a recipe (demo), a model ID (org/name), a folder, or a .gguf file")

@@ -38,6 +38,10 @@ def host_of(arguments: argparse.Namespace) -> Host:
     return journey.probe(workspace_of(arguments), hardware=arguments.hardware)
 
 
+BUSY = 0.75
+"""Share of the cores below which other programs may have used them."""
+
+
 def probe(arguments: argparse.Namespace) -> int:
     """`triton-wizard probe`."""
     from pathlib import Path
@@ -54,6 +58,10 @@ def probe(arguments: argparse.Namespace) -> int:
         cores = ntr("{count} core", "{count} cores", rates.cores, count=rates.cores)
         speed = f"{rates.bandwidth / 1e9:.1f} GB/s"
         print(tr("Memory bandwidth of {cores}: {speed}", cores=cores, speed=speed), file=sys.stderr)
+        together = tr("Together they compute {times:.1f} times as much as one alone.", times=rates.computing)
+        print(together, file=sys.stderr)
+        if rates.computing < BUSY * rates.cores:
+            print(tr("If other programs are running, measure again without them."), file=sys.stderr)
     if arguments.save:
         journey.save_host(host, Path(arguments.save))
         print(tr("Saved to {file}; use it with --hardware {file}", file=arguments.save), file=sys.stderr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from wizard.advise.best import room
 from wizard.flow import effects
 from wizard.flow.known import PYTHON, engine_offer, hides, known, nearest, ref, there
 from wizard.flow.moves import Move, ask, failed, go, passed, started, with_answers, without
@@ -13,7 +14,9 @@ from wizard.flow.values import Answer, Do, Finished, Outcome, Resume, Serve, Sta
 from wizard.kernel.errors import WizardError
 
 if TYPE_CHECKING:
+    from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
+    from wizard.probe.host import Host
 
 UNKNOWN = ("TW-M01", "TW-M11", "TW-M15")
 """Error codes of a name that is no model ID, not on the Hub, or not on this disk while offline."""
@@ -151,10 +154,15 @@ def inspected(state: State, outcome: Outcome) -> Move:
     if state.facts is None or state.facts.ref != facts.ref:  # the answer about an engine applies to its model only
         state = replace(state, offered=None)
     state = replace(passed(state, "model"), facts=facts, advice=None, choice=None)
-    cpu = state.host is not None and not state.host.gpus
-    if cpu and not state.offline and facts.source == "hub" and not any(file.format == "gguf" for file in facts.weights):
+    named = facts.source != "hub" or any(file.format == "gguf" for file in facts.weights)
+    if not state.offline and not named and state.host and _as_file(state.host, facts):
         return state, Do(effects.FindGguf(facts))
     return state, Do(effects.Recipe(facts.ref))
+
+
+def _as_file(host: Host, facts: ModelFacts) -> bool:
+    """Whether ``host`` may serve ``facts`` as a GGUF file: without GPUs, or if these cannot hold its own weights."""
+    return not host.gpus or (facts.weight_bytes or 0) > room(host)
 
 
 def gguf_found(state: State, outcome: Outcome) -> Move:

@@ -15,7 +15,7 @@ from pathlib import Path
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.values import from_json, to_json
-from wizard.model import local
+from wizard.model import gguf_files, local
 from wizard.model.facts import ModelFacts
 from wizard.model.refs import HubRef
 from wizard.model.shipped_configs import shipped
@@ -91,12 +91,20 @@ def _of_snapshot(ref: HubRef) -> ModelFacts | None:
     folder = snapshot(ref)
     if folder is None:
         return None
+    file = ref.file or (ref.type and gguf_files.of_type(_files(folder), ref.type))
+    if ref.type and not file:
+        return None
     try:
-        facts = local.of_gguf(folder / ref.file, str(ref)) if ref.file else local.of_folder(folder, str(ref))
+        facts = local.of_gguf(folder / file, str(ref)) if file else local.of_folder(folder, str(ref))
     except WizardError:  # incomplete or damaged: the Hub has the correct facts
         return None
     name = facts.name if facts.source == "gguf" else ref.name
     return replace(facts, source="hub", name=name, revision=folder.name)
+
+
+def _files(folder: Path) -> list[str]:
+    """The GGUF files of a snapshot, as their repository names them."""
+    return [str(path.relative_to(folder)) for path in folder.rglob("*.gguf")]
 
 
 def _note(ref: HubRef) -> Path:

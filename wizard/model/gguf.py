@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import io
 import math
-import re
 import struct
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,6 +20,7 @@ from wizard.kernel.errors import ModelError
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
+from wizard.model.gguf_parts import incomplete, parts
 from wizard.model.safetensors import Tensor
 from wizard.model.untrusted import unreadable
 
@@ -106,11 +106,19 @@ class Header:
 
 
 def read(path: Path) -> Header:
-    """Read the header of ``path`` and check that the file is long enough for its tensors.
+    """Read the header of ``path``, if it is split those of all parts, and check that they are long enough.
 
     Raises:
-        ModelError: TW-M09 if it is not a usable GGUF model; TW-M10 if it is truncated; TW-M17 if unreadable.
+        ModelError: TW-M09 if it is not a usable GGUF model; TW-M10 if it is truncated; TW-M17 if unreadable; TW-M20 if
+            parts are missing.
     """
+    files = [path.with_name(name) for name in parts(path.name)]
+    if absent := [file.name for file in files if len(files) > 1 and not file.exists()]:
+        raise incomplete(str(path), absent, len(files))
+    return joined([_read(file) for file in files], str(path))
+
+
+def _read(path: Path) -> Header:
     try:
         with path.open("rb") as file:
             total = file.seek(0, 2)
@@ -140,14 +148,12 @@ def parse(file: BinaryIO, total: int, where: str, *, partial: bool = False) -> H
     except _TooShortError as error:
         if not partial:
             raise _truncated(where, str(error)) from error
-    _refuse_parts(metadata, where)
-    if tensors is not None and not tensors.all:
-        raise refused(where, tr("it contains no tensors"))
+    _refuse_others(metadata, where)
     tokens = metadata.pop(_TOKENS, None)
     known = FILE_TYPES.get(file_type) if isinstance(file_type := metadata.get("general.file_type"), int) else None
     return Header(
         metadata=metadata,
-        file_type=known or (tensors.main_type if tensors else None),
+        file_type=known or (tensors.main_type if tensors else None) or None,
         parameters=tensors.parameters if tensors else None,
         weight_bytes=tensors.bytes if tensors else None,
         vocabulary=len(tokens) if isinstance(tokens, tuple) else None,
@@ -161,18 +167,43 @@ def parse_beginning(raw: bytes, total: int, where: str) -> Header:
     return parse(io.BytesIO(raw), total, where, partial=True)
 
 
-def preferred(names: Iterable[str]) -> str | None:
-    """The default file among a repository's GGUF files: Q8_0, else Q4_K_M, else the only one.
+def joined(headers: Sequence[Header], where: str) -> Header:
+    """The header of a model from those of all its parts, which is the first one's if there is only one.
 
-    On two CPU cores Q8_0 answers like the full-precision model and is hardly slower than 4 bits at these sizes;
-    if it is missing, Q4_K_M is the usual compromise. Parts of split files and projectors are skipped.
+    Raises:
+        ModelError: TW-M09 if they are not the parts of one model, in this order.
     """
-    whole_files = sorted(n for n in names if not re.search(r"-\d{5}-of-\d{5}\.gguf$|mmproj|imatrix", n.lower()))
-    for quant in ("q8_0", "q4_k_m"):
-        fit = [name for name in whole_files if re.search(rf"(?<![a-z0-9]){quant}\.gguf$", name.lower())]
-        if fit:
-            return min(fit, key=len)
-    return whole_files[0] if len(whole_files) == 1 else None
+    first = headers[0]
+    for number, header in enumerate(headers):
+        if (count := header.metadata.get("split.count") or 1) != len(headers):
+            end = _end(header, count)
+            why = tr("it is one of {count} parts, and its name does not end in {end}", count=count, end=end)
+            raise refused(where, why)
+        if count > 1 and header.metadata.get("split.no") != number:
+            raise refused(where, tr("part {number} is another one, according to its header", number=number + 1))
+    if any(header.parameters is None for header in headers):
+        return first if len(headers) == 1 else replace(first, parameters=None, weight_bytes=None, tensors=())
+    tensors = tuple(tensor for header in headers for tensor in header.tensors)
+    if not tensors:
+        raise refused(where, tr("it contains no tensors"))
+    if len(tensors) != (stated := first.metadata.get("split.tensors.count", len(tensors))):
+        why = tr("its parts have {count} tensors instead of {stated}", count=len(tensors), stated=stated)
+        raise refused(where, why)
+    sizes = [header.weight_bytes for header in headers]
+    return replace(
+        first,
+        file_type=first.file_type or next((header.file_type for header in headers if header.file_type), None),
+        parameters=sum(header.parameters or 0 for header in headers),
+        weight_bytes=None if None in sizes else sum(size or 0 for size in sizes),
+        tensors=tensors,
+    )
+
+
+def _end(header: Header, count: object) -> str:
+    """What the name of this part ends in."""
+    number = header.metadata.get("split.no", 0)
+    plain_numbers = isinstance(number, int) and isinstance(count, int)
+    return f"-{number + 1:05}-of-{count:05}.gguf" if plain_numbers else "-00001-of-00002.gguf"
 
 
 class _TooShortError(Exception):
@@ -318,14 +349,11 @@ def _counts(reader: _Reader) -> tuple[int, int]:
     return tensors, pairs
 
 
-def _refuse_parts(metadata: dict[str, Any], where: str) -> None:
-    """Adapters, projectors and parts of split files are GGUF too, but cannot be served alone."""
+def _refuse_others(metadata: dict[str, Any], where: str) -> None:
+    """Adapters and projectors are GGUF too, but cannot be served alone."""
     kind = metadata.get("general.type", "model")
     if kind != "model":
         raise refused(where, tr("it contains {kind!r}, not a model", kind=plain(str(kind))[:40]))
-    parts = metadata.get("split.count", 0)
-    if isinstance(parts, int) and parts > 1:
-        raise refused(where, tr("it is one of {parts} parts; join them with `llama-gguf-split --merge`", parts=parts))
 
 
 def _special_tokens(metadata: dict[str, Any], tokens: tuple[bytes, ...] | None) -> dict[str, str]:

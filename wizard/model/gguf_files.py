@@ -3,43 +3,73 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 
 from wizard.catalog import gguf_types
 from wizard.catalog.models import curated
+from wizard.model import gguf_layers
 from wizard.model.anatomy import Parts
 from wizard.model.facts import GgufFile, ModelFacts, Quantization, WeightFile
+from wizard.model.gguf_parts import missing, parts, title
 
-_PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$|(?:^|[-_./])(?:mmproj|imatrix|mtp)[-_.]", re.IGNORECASE)
-"""Names of files that are not a model: parts of a split one, projectors, importance matrices, draft layers."""
+_OTHER = re.compile(r"(?:^|[-_./])(?:mmproj|imatrix|mtp)[-_.]", re.IGNORECASE)
+"""Names of files that are not a model: projectors, importance matrices, draft layers."""
 _TYPE = re.compile(r"(?<![a-z0-9])(i?q\d_[a-z0-9_]+|mxfp4|nvfp4|bf16|f16|f32)\.gguf$", re.IGNORECASE)
 
 
 def type_of(name: str) -> str | None:
     """The file type that the name of a GGUF file ends in: ``Q4_K_M``; None if it does not state one."""
-    match = _TYPE.search(name)
+    match = _TYPE.search(title(name))
     return match[1].upper() if match else None
 
 
-def whole(names: Mapping[str, int | None]) -> list[str]:
-    """The files among ``names`` that are a whole model."""
-    return sorted(name for name in names if name.lower().endswith(".gguf") and not _PART.search(name))
+def whole(names: Collection[str]) -> list[str]:
+    """The files among ``names`` that are a model: whole ones, and the first parts of split ones that have all parts."""
+    files = [name for name in names if name.lower().endswith(".gguf") and not _OTHER.search(name)]
+    return sorted(name for name in files if name == parts(name)[0] and not missing(name, names))
+
+
+def absent(names: Collection[str], kind: str | None = None) -> tuple[str, ...]:
+    """The missing parts of an incomplete split file of the type ``kind`` or any; empty if there is none."""
+    split = (name for name in sorted(names) if kind in (None, type_of(name)))
+    return next(filter(None, (missing(name, names) for name in split if parts(name) != (name,))), ())
+
+
+def bytes_of(name: str, sizes: Mapping[str, int | None]) -> int | None:
+    """Size of the file ``name`` with all its parts; None if that of any is unknown."""
+    each = [sizes.get(part) for part in parts(name)]
+    return None if None in each else sum(size or 0 for size in each)
+
+
+def preferred(names: Collection[str]) -> str | None:
+    """The default file among a repository's GGUF files: Q8_0, else Q4_K_M, else the only one.
+
+    On two CPU cores Q8_0 answers like the full-precision model and is hardly slower than 4 bits at these sizes;
+    if it is missing, Q4_K_M is the usual compromise.
+    """
+    models = whole(names)
+    for kind in ("Q8_0", "Q4_K_M"):
+        if fit := [name for name in models if type_of(name) == kind]:
+            return min(fit, key=len)
+    return models[0] if len(models) == 1 else None
 
 
 def listed(repo: str, sizes: Mapping[str, int | None]) -> tuple[GgufFile, ...]:
-    """The files to choose among in ``repo``: one per type, the most precise first.
+    """The files to choose among in ``repo``: one per type, the most precise first; a split one is its first part.
 
     Args:
         repo: The repository.
         sizes: Its files, and their bytes.
     """
     by_type: dict[str, str] = {}
-    for name in sorted(whole(sizes), key=len):
+    for name in sorted(whole(sizes), key=lambda name: (len(parts(name)) > 1, len(name))):
         if kind := type_of(name):
             by_type.setdefault(kind, name)
     return tuple(
-        GgufFile(repo, by_type[kind], kind, sizes[by_type[kind]]) for kind in gguf_types.bits() if kind in by_type
+        GgufFile(repo, by_type[kind], kind, bytes_of(by_type[kind], sizes))
+        for kind in gguf_types.bits()
+        if kind in by_type
     )
 
 
@@ -52,7 +82,7 @@ def of_catalog(repo: str) -> tuple[GgufFile, ...]:
     return ()
 
 
-def of_type(names: Mapping[str, int | None], kind: str) -> str | None:
+def of_type(names: Collection[str], kind: str) -> str | None:
     """The shortest of ``names`` with a whole model of the type ``kind``."""
     return min((name for name in whole(names) if type_of(name) == kind.upper()), key=len, default=None)
 
@@ -78,9 +108,9 @@ def as_file(facts: ModelFacts, file: GgufFile) -> ModelFacts:
         location=file.repo,
         dtype=file.type,
         weight_bytes=size,
-        weights=(WeightFile(file.file, size, "gguf"),),
+        weights=weight_files(file.file, {} if len(parts(file.file)) > 1 else {file.file: size}),
         stored=_stored(facts, size),
-        gguf_layers=None,
+        gguf_layers=gguf_layers.estimated(facts.anatomy, size) if facts.anatomy and size else None,
         quantization=Quantization("gguf", bits, file.type, format=gguf_types.format_of(file.type)),
         revision=None if other else facts.revision,
         gated=None if other else facts.gated,
@@ -88,6 +118,11 @@ def as_file(facts: ModelFacts, file: GgufFile) -> ModelFacts:
         local=False,
         gguf=(),
     )
+
+
+def weight_files(name: str, sizes: Mapping[str, int | None]) -> tuple[WeightFile, ...]:
+    """The file ``name``, or all parts of it, the first one first."""
+    return tuple(WeightFile(part, sizes.get(part), "gguf") for part in parts(name))
 
 
 def _stored(facts: ModelFacts, size: int | None) -> Parts | None:

@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wizard.model.anatomy import Anatomy
+
 if TYPE_CHECKING:
     from wizard.model.gguf import Header
 
@@ -46,11 +48,13 @@ class Layers:
         repeating: The repeating layers, the first one first.
         output: The output layer, with the copy of a tied embedding.
         input: Input tensors, which stay on the host.
+        estimated: Whether the file's header was not read.
     """
 
     repeating: tuple[Layer, ...]
     output: int
     input: int
+    estimated: bool = False
 
 
 def layers(header: Header, count: int | None) -> Layers | None:
@@ -80,3 +84,25 @@ def layers(header: Header, count: int | None) -> Layers | None:
         for mine, routed in zip(dense, experts, strict=True)
     )
     return Layers(made, written + (embedding if tied else 0), read)
+
+
+def estimated(anatomy: Anatomy, size: int) -> Layers:
+    """The bytes by layer of a file of ``size`` bytes whose header was not read: all tensors with the same bits, layers
+    of a kind of the same size, and dense layers before those with experts.
+    """
+    parts, scale = anatomy.parts, size / max(1, anatomy.parts.total)
+    matrices = 3 if anatomy.gated else 2
+    dense_layers = anatomy.layers - anatomy.moe_layers
+
+    def each(amount: int, count: int) -> int:
+        return round(amount * scale / count) if count else 0
+
+    common = each(parts.attention + parts.key_value + parts.latent + parts.norms, anatomy.layers)
+    mlp, routed = each(parts.mlp, dense_layers), each(parts.experts, anatomy.moe_layers)
+    beside = each(parts.shared + parts.router, anatomy.moe_layers)
+    widest = each(parts.attention, anatomy.layers) // 2
+    dense = Layer(common + mlp, 0, max(mlp // matrices, widest))
+    sparse = Layer(common + beside, routed, max(beside // matrices, widest), routed // matrices)
+    made = (dense,) * dense_layers + (sparse,) * anatomy.moe_layers
+    read = round(parts.embedding * scale)
+    return Layers(made, round(parts.head * scale) or read, read, estimated=True)

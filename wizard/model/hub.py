@@ -11,14 +11,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wizard.kernel.errors import ModelError, NetworkError, WizardError
 from wizard.kernel.language import tr
-from wizard.model import cache, chat_format, gguf, gguf_files, local, task, weights
+from wizard.model import cache, chat_format, gguf, gguf_files, gguf_parts, local, task, weights
 from wizard.model.cache import endpoint
 from wizard.model.chat_format import ChatFormat
 from wizard.model.facts import GgufFile, ModelFacts, WeightFile
@@ -198,16 +198,15 @@ def has_token() -> bool:
     return bool(get_token())
 
 
-def download_command(repo: str, file: str | None, revision: str | None, folder: str) -> tuple[str, ...]:
-    """The argv that downloads a file, or all of a repository except pickle files, into ``folder``.
+def download_command(repo: str, files: Sequence[str], revision: str | None, folder: str) -> tuple[str, ...]:
+    """The argv that downloads ``files``, or if there are none all of a repository but pickle files, into ``folder``.
 
     It is huggingface_hub's own ``hf download`` (``huggingface_hub/cli/hf.py``), run with this interpreter, and resumes
     an earlier download. It reads its token from ``HF_TOKEN`` or the existing login.
     """
     command = [sys.executable, "-m", "huggingface_hub.cli.hf", "download", repo]
-    if file:
-        command.append(file)
-    else:
+    command += files
+    if not files:
         for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "original/*", "consolidated*"):
             command += ["--exclude", pattern]
     if revision:
@@ -269,7 +268,7 @@ def _ask(ref: HubRef) -> ModelFacts:
     if task.PIPELINE in sizes and "config.json" not in sizes and not ref.file:
         return replace(facts, task="diffusion")
     if (file := _gguf_file(ref, sizes)) is not None:
-        facts = _gguf_facts(facts, ref, file, sizes[file], info)
+        facts = _gguf_facts(facts, ref, file, sizes, info)
         return replace(facts, gguf=() if ref.file or ref.type else gguf_files.listed(ref.repo, sizes))
     return _safetensors_facts(facts, ref, sizes, info, api)
 
@@ -281,27 +280,35 @@ def _gguf_file(ref: HubRef, sizes: dict[str, int | None]) -> str | None:
         ModelError: TW-M16 if there is no usable file; TW-M06 if there are only pickle files.
     """
     if ref.file:
-        if ref.file not in sizes:
-            raise _nothing(ref, tr("{repo} has no file {file}", repo=ref.repo, file=ref.file), sizes)
-        return ref.file
+        if absent := gguf_parts.missing(ref.file, sizes):
+            raise _nothing(ref, tr("{repo} has no file {file}", repo=ref.repo, file=absent[0]), sizes)
+        return gguf_parts.parts(ref.file)[0]
     if ref.type:
         if (typed := gguf_files.of_type(sizes, ref.type)) is None:
-            raise _nothing(ref, tr("{repo} has no {type} file", repo=ref.repo, type=ref.type), sizes)
+            lacks = _lacks(ref, sizes) or tr("{repo} has no {type} file", repo=ref.repo, type=ref.type)
+            raise _nothing(ref, lacks, sizes)
         return typed
     if "config.json" in sizes and local.loaded_files(list(sizes)):
         return None
     files = [name for name in sizes if local.weight_format(name) == "gguf"]
-    if chosen := gguf.preferred(files):
+    if chosen := gguf_files.preferred(files):
         return chosen
     if not files and any(local.weight_format(name) == "pickle" for name in sizes):
         raise local.only_pickle(str(ref))
     if files:
-        raise _nothing(ref, tr("{repo} contains {count} .gguf files", repo=ref.repo, count=len(files)), sizes)
+        several = tr("{repo} contains {count} .gguf files", repo=ref.repo, count=len(files))
+        raise _nothing(ref, several if gguf_files.whole(files) else _lacks(ref, sizes) or several, sizes)
     raise _nothing(ref, tr("{repo} contains no usable weights", repo=ref.repo), sizes)
 
 
+def _lacks(ref: HubRef, sizes: dict[str, int | None]) -> str | None:
+    """The part of a split file that the repository lacks."""
+    absent = gguf_files.absent(sizes, ref.type)
+    return tr("{repo} has no file {file}", repo=ref.repo, file=absent[0]) if absent else None
+
+
 def _nothing(ref: HubRef, message: str, sizes: dict[str, int | None]) -> ModelError:
-    names = [name[:80] for name in sorted(sizes) if local.weight_format(name) == "gguf"][:6]
+    names = [name[:80] for name in gguf_files.whole(sizes)][:6]
     refs = ", ".join(f"{ref.repo}:{name}" for name in names)
     todo = tr("Choose one of its files: {names}.", names=refs) if names else tr("Choose another repository.")
     return ModelError("TW-M16", message, todo)
@@ -355,13 +362,24 @@ def _fetch_small_files(ref: HubRef, sizes: dict[str, int | None], api: HfApi) ->
 
 
 def _headers(api: HfApi, ref: HubRef, names: list[str]) -> list[Tensor] | None:
-    """The tensors of all files, from their headers by parallel ranged reads; None if they do not arrive in time.
+    """The tensors of all files, from their headers; None if they do not arrive in time."""
+
+    def read(name: str) -> list[Tensor]:
+        got = api.parse_safetensors_file_metadata(ref.repo, name, revision=ref.revision, timeout=REQUEST)
+        return [_tensor(tensor, each) for tensor, each in got.tensors.items()]
+
+    headers = _at_once(names, read, HEADER_SECONDS)
+    return None if headers is None else [tensor for header in headers for tensor in header]
+
+
+def _at_once(names: Sequence[str], read: Callable[[str], T], seconds: float) -> list[T] | None:
+    """What ``read`` returns for each of ``names``, in parallel; None if not all is there after ``seconds``.
 
     Raises:
         Exception: The exception of the first failed request.
     """
     waiting, done = iter(names), threading.Event()
-    headers: dict[str, list[Tensor]] = {}
+    results: dict[str, T] = {}
     failed: list[Exception] = []
 
     def fetch() -> None:
@@ -369,9 +387,8 @@ def _headers(api: HfApi, ref: HubRef, names: list[str]) -> list[Tensor] | None:
             for name in waiting:  # an iterator over a list gives each item to exactly one thread
                 if failed or done.is_set():
                     return
-                got = api.parse_safetensors_file_metadata(ref.repo, name, revision=ref.revision, timeout=REQUEST)
-                headers[name] = [_tensor(tensor, each) for tensor, each in got.tensors.items()]
-                if len(headers) == len(names):
+                results[name] = read(name)
+                if len(results) == len(names):
                     done.set()
         except Exception as error:
             failed.append(error)
@@ -379,11 +396,11 @@ def _headers(api: HfApi, ref: HubRef, names: list[str]) -> list[Tensor] | None:
 
     for _ in range(min(_PARALLEL_HEADERS, len(names))):
         threading.Thread(target=fetch, name="hub-headers", daemon=True).start()
-    complete = done.wait(HEADER_SECONDS)
+    complete = done.wait(seconds)
     done.set()
     if failed:
         raise failed[0]
-    return [tensor for name in names for tensor in headers[name]] if complete else None
+    return [results[name] for name in names] if complete else None
 
 
 def _tensor(name: str, info: TensorInfo) -> Tensor:
@@ -391,10 +408,10 @@ def _tensor(name: str, info: TensorInfo) -> Tensor:
     return Tensor(name, str(info.dtype), tuple(info.shape), end - begin)
 
 
-def _gguf_facts(facts: ModelFacts, ref: HubRef, file: str, size: int | None, info: ModelInfo) -> ModelFacts:
-    """Facts from the beginning of a remote GGUF file, and from the Hub's own metadata of it."""
-    header = _beginning(ref, file, size if size is not None else sys.maxsize)
-    facts = local.describe_gguf(replace(facts, name=Path(file).stem), header, f"{ref.repo}:{file}")
+def _gguf_facts(facts: ModelFacts, ref: HubRef, file: str, sizes: dict[str, int | None], info: ModelInfo) -> ModelFacts:
+    """Facts from the beginnings of a remote GGUF file's parts, and from the Hub's own metadata of it."""
+    where, name = f"{ref.repo}:{file}", Path(gguf_parts.title(file)).stem
+    facts = local.describe_gguf(replace(facts, name=name), _header(ref, file, sizes), where)
     gguf: dict[str, Any] = info.gguf if isinstance(info.gguf, dict) else {}
     unknown = dict(facts.unknown)
     if facts.parameters is None and isinstance(gguf.get("total"), int):
@@ -404,8 +421,25 @@ def _gguf_facts(facts: ModelFacts, ref: HubRef, file: str, size: int | None, inf
         bos, eos = (gguf[key] if isinstance(gguf.get(key), str) else None for key in ("bos_token", "eos_token"))
         facts = replace(facts, chat=ChatFormat(template, bos, eos, (eos,) if eos else ()))
         unknown.pop("chat", None)
-    files = (WeightFile(file, size, "gguf"),)
+    files, size = gguf_files.weight_files(file, sizes), gguf_files.bytes_of(file, sizes)
     return replace(facts, weights=files, weight_bytes=facts.weight_bytes or size, unknown=unknown)
+
+
+def _header(ref: HubRef, file: str, sizes: dict[str, int | None]) -> gguf.Header:
+    """The header of ``file`` with those of its other parts, as far as they arrive in time."""
+    first, *others = gguf_parts.parts(file)
+    header = _beginning(ref, first, _size(sizes, first))
+    if not others:
+        return gguf.joined([header], f"{ref.repo}:{file}")
+    more = _at_once(others, lambda name: _beginning(ref, name, _size(sizes, name)), HEADER_SECONDS)
+    if more is None:
+        return replace(header, parameters=None, weight_bytes=None, tensors=())
+    return gguf.joined([header, *more], f"{ref.repo}:{file}")
+
+
+def _size(sizes: dict[str, int | None], name: str) -> int:
+    size = sizes.get(name)
+    return sys.maxsize if size is None else size
 
 
 def _beginning(ref: HubRef, file: str, total: int) -> gguf.Header:

@@ -10,7 +10,19 @@ from typing import Any
 from wizard.kernel.errors import ModelError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.values import from_json
-from wizard.model import chat_format, config, gguf, gguf_anatomy, gguf_layers, quantization, safetensors, task, weights
+from wizard.model import (
+    chat_format,
+    config,
+    gguf,
+    gguf_anatomy,
+    gguf_files,
+    gguf_layers,
+    gguf_parts,
+    quantization,
+    safetensors,
+    task,
+    weights,
+)
 from wizard.model.facts import Gate, ModelFacts, Quantization, WeightFile
 from wizard.model.untrusted import label, optional_object, read_bytes, read_object, unreadable, whole
 
@@ -114,22 +126,24 @@ def described(facts: ModelFacts, folder: Path) -> ModelFacts:
 
 
 def of_gguf(path: Path, ref: str) -> ModelFacts:
-    """Facts of a ``.gguf`` file and of ``questions.json`` and ``gate.json`` beside it.
+    """Facts of a ``.gguf`` file, or of the split file that it is a part of, and of the small files beside it.
 
     Raises:
-        ModelError: TW-M09 or TW-M10 if it is damaged; TW-M05 if its metadata is invalid.
+        ModelError: TW-M09 or TW-M10 if it is damaged; TW-M20 if parts are missing; TW-M05 if its metadata is invalid.
         UsageError: TW-K01 or TW-K02 if a file beside it does not fit.
     """
     header = gguf.read(path)
+    names = gguf_parts.parts(path.name)
+    path, name = path.with_name(names[0]), Path(gguf_parts.title(path.name)).stem
     facts = describe_gguf(
-        ModelFacts(ref, "gguf", str(path.absolute()), path.stem, None, None, licence=_licence(path.parent), local=True),
+        ModelFacts(ref, "gguf", str(path.absolute()), name, None, None, licence=_licence(path.parent), local=True),
         header,
         str(path),
     )
     questions, gate = path.parent / "questions.json", path.parent / "gate.json"
     return replace(
         facts,
-        weights=(WeightFile(path.name, path.stat().st_size, "gguf"),),
+        weights=gguf_files.weight_files(path.name, {name: path.with_name(name).stat().st_size for name in names}),
         questions=from_json(tuple[str, ...], read_bytes(questions), where=str(questions))
         if questions.is_file()
         else (),
@@ -210,8 +224,10 @@ def _gguf_quantization(header: gguf.Header) -> Quantization | None:
 
 def _folder_of_gguf(folder: Path, names: list[str], ref: str) -> ModelFacts:
     files = [name for name in names if weight_format(name) == "gguf"]
-    if chosen := gguf.preferred(files):
+    if chosen := gguf_files.preferred(files):
         return of_gguf(folder / chosen, ref)
+    if not gguf_files.whole(files) and (absent := gguf_files.absent(files)):
+        raise gguf_parts.incomplete(str(folder), absent, len(gguf_parts.parts(absent[0])))
     if files:
         text = tr("{folder} contains {count} .gguf files", folder=folder, count=len(files))
         raise ModelError("TW-M03", text, tr("Choose one of them, for example: {file}", file=folder / files[0]))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from wizard.kernel.errors import WizardError
-from wizard.model import cache
+from wizard.model import cache, gguf_files, gguf_parts
 from wizard.model.refs import HubRef, parse_ref
 
 MOST = 30
@@ -56,13 +56,15 @@ def _refs(place: Path, *, cached: bool) -> Iterator[str]:
     folder = cache.snapshot(ref)
     if folder is None:
         return
-    named = [HubRef(ref.repo, None, file.name) for file in _gguf(folder)] or [ref]
+    named = [HubRef(ref.repo, None, str(file.relative_to(folder))) for file in _gguf(folder)] or [ref]
     yield from (str(ref) for ref in named if cache.complete(ref) is not None)
 
 
 def _gguf(folder: Path) -> list[Path]:
+    """The GGUF models in ``folder`` and in the folders in it, where repositories often have split files."""
     try:
-        return sorted(path for path in folder.glob("*.gguf") if path.is_file())
+        names = [str(path.relative_to(folder)) for path in folder.rglob("*.gguf") if path.is_file()]
+        return [folder / name for name in gguf_files.whole(names)]
     except OSError:
         return []
 
@@ -99,7 +101,8 @@ def _entry(entry: os.DirEntry[str], parent: str) -> Entry | None:
     if entry.is_dir():
         kind: Literal["folder", "model"] = "model" if Path(entry.path, "config.json").is_file() else "folder"
         return Entry(f"{parent}{entry.name}/", kind)
-    return Entry(f"{parent}{entry.name}", "gguf") if entry.name.lower().endswith(".gguf") else None
+    first = gguf_parts.parts(entry.name)[0] == entry.name
+    return Entry(f"{parent}{entry.name}", "gguf") if first and entry.name.lower().endswith(".gguf") else None
 
 
 def completed(text: str, entries: Sequence[Entry]) -> str:

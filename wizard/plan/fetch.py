@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -70,36 +71,40 @@ class FetchedModels:
 
 def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
     """How to get the model ``facts``."""
-    gguf = next((file.name for file in facts.weights if file.format == "gguf"), None)
-    if gguf is None and facts.quantization and facts.quantization.method == "gguf":
-        gguf = f"{suggest_name(facts.name)}.gguf"
+    files = tuple(file.name for file in facts.weights if file.format == "gguf")
+    if not files and facts.quantization and facts.quantization.method == "gguf":
+        files = (f"{suggest_name(facts.name)}.gguf",)
     mark = fingerprint([facts.location, facts.revision])[:8]  # two models may have the same short name
     folder = workspace.models / f"{suggest_name(facts.ref)}-{mark}"
+    if facts.local and files:
+        return _links([Path(facts.location).with_name(Path(name).name) for name in files], folder)
     if facts.local:
-        # Without links in its own path, a relative link in it resolves the same here and in a container.
-        return _link(Path(facts.location).resolve(), folder / Path(gguf).name if gguf else folder)
+        return _links([Path(facts.location)], folder.parent, name=folder.name)
     from wizard.model.hub import download_command
 
-    argv = download_command(facts.location, gguf, facts.revision, str(folder))
-    target = folder / gguf if gguf else folder
+    argv = download_command(facts.location, files, facts.revision, str(folder))
+    target = folder / files[0] if files else folder
     size = facts.weight_bytes or 0
     # After an interrupted download there may be a config.json alone.
-    whole = (gguf,) if gguf else ("config.json", *(file.name for file in facts.weights))
-    contents = (
-        tr("one GGUF file that includes the tokenizer and chat template")
-        if gguf
-        else tr("safetensors, configuration and tokenizer, but no pickle files, which can run code when loaded")
-    )
+    whole = files or ("config.json", *(file.name for file in facts.weights))
     step = Step(
         "model",
         tr("Get the model"),
-        tr("The weights are downloaded from the Hugging Face Hub: {what}.", what=contents),
+        tr("The weights are downloaded from the Hugging Face Hub: {what}.", what=_contents(files)),
         (Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
         Done(files=tuple(str(folder / name) for name in whole)),
         Estimate(5 + size / LINK_BYTES_PER_S, size, size),
         writes=(MODEL,),
     )
     return Fetched(step, target)
+
+
+def _contents(gguf: Sequence[str]) -> str:
+    if not gguf:
+        return tr("safetensors, configuration and tokenizer, but no pickle files, which can run code when loaded")
+    if len(gguf) > 1:
+        return tr("{count} parts of a GGUF file that includes the tokenizer and chat template", count=len(gguf))
+    return tr("one GGUF file that includes the tokenizer and chat template")
 
 
 def fetch_models(facts: ModelFacts, draft: ModelFacts | None, workspace: Workspace) -> FetchedModels:
@@ -113,8 +118,12 @@ def fetch_models(facts: ModelFacts, draft: ModelFacts | None, workspace: Workspa
     return FetchedModels(served, replace(got, step=step))
 
 
-def _link(source: Path, target: Path) -> Fetched:
-    # A link, not a copy: the weights may be many GiB, and the files are the user's.
+def _links(places: Sequence[Path], folder: Path, *, name: str | None = None) -> Fetched:
+    """Links in ``folder`` to what is at ``places``, under the same names or, of a folder, as ``name``."""
+    # A link, not a copy: the weights may be many GiB, and the files are the user's. Without links in its own path, a
+    # relative link in a folder resolves the same here and in a container.
+    sources = {folder / (name or place.name): place.resolve() for place in places}
+    source, *_ = sources.values()
     step = Step(
         "model",
         tr("Get the model"),
@@ -122,16 +131,16 @@ def _link(source: Path, target: Path) -> Fetched:
         if source.is_dir()
         else tr("The weights are already on this machine; the server uses a link to the file."),
         (
-            Command(("mkdir", "-p", str(target.parent))),
-            Command(("ls", "-d", str(source))),  # a link would also be created to a missing file
-            Command(("ln", "-sfn", str(source), str(target))),
+            Command(("mkdir", "-p", str(folder))),
+            Command(("ls", "-d", *map(str, sources.values()))),  # a link would also be created to a missing file
+            *(Command(("ln", "-sfn", str(file), str(link))) for link, file in sources.items()),
         ),
-        Done(files=(str(target),)),
+        Done(files=tuple(map(str, sources))),
         Estimate(0.1),
-        reads=(str(source),),
+        reads=tuple(map(str, sources.values())),
         writes=(MODEL,),
     )
-    return Fetched(step, target, (source, *_elsewhere(source)))
+    return Fetched(step, next(iter(sources)), (*sources.values(), *_elsewhere(source)))
 
 
 def _elsewhere(source: Path) -> tuple[Path, ...]:

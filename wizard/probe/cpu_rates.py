@@ -1,12 +1,15 @@
-"""How fast this machine's processor reads memory, measured in a few seconds with the C library alone.
+"""How fast this machine's processor reads memory, and how many cores its threads amount to; measured in a few seconds.
 
 Threads scan buffers that are far larger than any cache with ``memchr``, which uses the widest loads of the processor;
-ctypes releases the interpreter's lock meanwhile. An engine reads its weights in the same way: once, in order.
+ctypes releases the interpreter's lock meanwhile. An engine reads its weights in the same way: once, in order. What all
+cores compute together is compared with what one does alone: it is less than their number if some are slower, if a
+container may use only a part of their time, or if other programs use them.
 """
 
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import threading
 import time
 from dataclasses import dataclass
@@ -19,6 +22,12 @@ ROUNDS_SECONDS = 2.0
 """Time spent reading; the fastest round counts, because other programs only make it slower."""
 
 
+ROUNDS, ROUND_SECONDS = 3, 0.4
+"""Rounds of computing, for one core and for all, and the time that each takes."""
+CACHED = bytes(MIB // 4)
+"""Fits into the cache of each core, so that memory does not matter."""
+
+
 @dataclass(frozen=True, slots=True)
 class CpuRates:
     """The rates of a processor.
@@ -28,12 +37,19 @@ class CpuRates:
         cores: Threads that read at the same time.
         bandwidth: Bytes read from memory per second by all threads together.
         at: Date of the measurement, ISO 8601, UTC.
+        effective: How many times as much all cores compute together as one alone; None if only reading was measured.
     """
 
     processor: str
     cores: int
     bandwidth: float
     at: str
+    effective: float | None = None
+
+    @property
+    def computing(self) -> float:
+        """Cores to count on."""
+        return self.effective or float(self.cores)
 
 
 def read_bandwidth(threads: int, *, total_bytes: int = BUFFER_BYTES, seconds: float = ROUNDS_SECONDS) -> float:
@@ -60,6 +76,31 @@ def read_bandwidth(threads: int, *, total_bytes: int = BUFFER_BYTES, seconds: fl
     return best
 
 
+def effective_cores(threads: int, *, seconds: float = ROUND_SECONDS) -> float:
+    """How many times as much ``threads`` compute together as one alone; the best of `ROUNDS` rounds of each counts."""
+    alone = max(_hashed(1, seconds) for _ in range(ROUNDS))
+    together = max(_hashed(threads, seconds) for _ in range(ROUNDS))
+    return min(float(threads), max(1.0, together / alone))
+
+
+def _hashed(threads: int, seconds: float) -> float:
+    """Bytes per second that ``threads`` hash: `hashlib` computes without the interpreter's lock."""
+    done = [0] * threads
+    start = time.perf_counter()
+
+    def work(number: int) -> None:
+        while not done[number] or time.perf_counter() < start + seconds:
+            hashlib.sha512(CACHED)
+            done[number] += len(CACHED)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return sum(done) / (time.perf_counter() - start)
+
+
 def _memchr() -> ctypes._NamedFuncPointer:
     try:
         scan = ctypes.CDLL(None).memchr
@@ -76,4 +117,5 @@ def measured(processor: str, cores: int) -> CpuRates:
         OSError: See `read_bandwidth`.
         MemoryError: See `read_bandwidth`.
     """
-    return CpuRates(processor, cores, read_bandwidth(cores), time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()))
+    at = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+    return CpuRates(processor, cores, read_bandwidth(cores), at, effective_cores(cores))

@@ -174,6 +174,8 @@ class Host:
     gpu_links: tuple[GpuLink, ...] = ()
     gpu_problem: Problem | None = None
     """Set if NVML as a whole is not usable: no library, no driver, mismatched versions."""
+    other_gpus: tuple[str, ...] = ()
+    """Vendors of GPUs that are not NVIDIA's, which are not used: ``AMD``, ``Intel``, ``Apple``."""
     driver_version: str | None = None
     cuda_driver_version: str | None = None
     """Newest CUDA that the driver supports, ``13.0``."""

@@ -8,6 +8,7 @@ from wizard.kernel.language import tr
 from wizard.probe import engine_python, engines, gpus, interpreters, ports, processor, system
 from wizard.probe.ask import asking
 from wizard.probe.host import Host
+from wizard.probe.other_gpus import other_gpus
 
 
 def describe(workspace: Path) -> Host:
@@ -46,6 +47,7 @@ def describe(workspace: Path) -> Host:
         gpus=part.gpus,
         gpu_links=part.links,
         gpu_problem=part.problem,
+        other_gpus=other_gpus(),
         driver_version=part.driver_version,
         cuda_driver_version=part.cuda_driver_version,
         engines=container_engines,

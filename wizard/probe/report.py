@@ -32,7 +32,8 @@ def brief(host: Host) -> list[tuple[str, str]]:
     gpus = [
         tr("{count} × {gpu} each", count=number, gpu=kind) if number > 1 else kind for kind, number in kinds.items()
     ]
-    why = f"{tr('none')} ({host.gpu_problem.what})" if host.gpu_problem else tr("none")
+    problem = _unsupported(host) or (host.gpu_problem and host.gpu_problem.what)
+    why = f"{tr('none')} ({problem})" if problem else tr("none")
     return [
         ("GPU", "; ".join(gpus) or why),
         (
@@ -112,7 +113,13 @@ def parts(host: Host) -> Iterator[tuple[str, list[str]]]:
         yield tr("unknown"), [f"{tr(name)}: {why}" for name, why in sorted(host.unknown.items())]
 
 
+def _unsupported(host: Host) -> str:
+    return tr("{vendors} GPU is not supported", vendors=", ".join(host.other_gpus)) if host.other_gpus else ""
+
+
 def _gpus(host: Host) -> Iterator[str]:
+    if not host.gpus and host.other_gpus:
+        yield _unsupported(host)
     if host.gpu_problem:
         yield f"{host.gpu_problem.what} ({host.gpu_problem.code})"
         yield f"→ {host.gpu_problem.todo}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wizard.advise import cpu, offload
-from wizard.advise.advice import Choice, Memory, Offload
+from wizard.advise import cpu
+from wizard.advise.advice import Choice, Memory, Offload, Share
 from wizard.advise.devices import Device, devices
+from wizard.advise.placement import placements
+from wizard.catalog.stack_facts import Offload as OffloadFacts
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
@@ -14,38 +16,13 @@ from wizard.texts.figure import Figure
 
 
 def figures(host: Host, facts: ModelFacts, choice: Choice, split: Offload) -> Iterator[Figure]:
-    """The figures of ``choice``, whose ``split`` it is; none if the model's layers or the GPU are unknown."""
-    device = next((each for each in devices(host) if {*choice.devices} & {*each.indices}), None)
+    """The figures of ``choice``, whose ``split`` it is; none if the model's layers or a GPU are unknown."""
+    groups = {index: each for each in devices(host) for index in each.indices}
     known = cpu.on_cpu(choice.stack).offload
-    if facts.gguf_layers is None or device is None or known is None:
+    if facts.gguf_layers is None or known is None or not {*choice.devices} <= {*groups}:
         return
-    made = offload.placements(facts.gguf_layers)
-    alike = (split.gpu_layers, split.expert_layers)
-    copied = next((each.copied_bytes for each in made if (each.gpu_layers, each.expert_layers) == alike), 0)
-    header, source = tr("the list of tensors in the file's header"), known.source
-    layers = {"count": split.gpu_layers - 1, "layers": split.layers - 1, "experts": split.expert_layers}
-    formula = tr("{count} of {layers} layers and the output", **layers)
-    if split.expert_layers:
-        formula = tr("{layers} layers and the output, without the experts of the first {experts}", **layers)
-    yield Figure(tr("Weights on the GPU"), choice.memory.weights_bytes, "bytes", formula, header)
-    whole = cpu.kv_bytes_per_token(facts, choice.kv_cache_dtype) or 0
-    formula = f"⌈{whole:,} × {split.gpu_layers - 1} ÷ {split.layers - 1}⌉"
-    yield Figure(tr("KV cache per token on the GPU"), choice.memory.kv_bytes_per_token, "bytes", formula, header)
-    formula = f"{choice.memory.activation_bytes - copied:,} + {copied:,}"
-    why = tr("llama.cpp's buffers as on the CPU, and a copy of the largest tensor that stays in host memory")
-    yield Figure(tr("Activations on the GPU"), choice.memory.activation_bytes, "bytes", formula, why)
-    yield Figure(
-        tr("CUDA context"),
-        choice.memory.overhead_bytes,
-        "bytes",
-        f"{known.context(device.compute_capability):,}",
-        source,
-    )
-    yield Figure(tr("Total on the GPU"), choice.memory.total_bytes, "bytes", _sum(choice.memory), tr("the rows above"))
-    formula = f"{device.free_bytes:,} − {known.margin_bytes:,}"
-    if choice.memory.budget_bytes != device.free_bytes - known.margin_bytes:
-        formula = f"min({formula}; {device.total_bytes:,} × --gpu-memory-utilization)"
-    yield Figure(tr("Usable memory on the GPU"), choice.memory.budget_bytes, "bytes", formula, _margin(device, source))
+    for number, index in enumerate(choice.devices):
+        yield from _on_gpu(facts, choice, split, groups[index], known, number)
     formula = _sum(split.host)
     yield Figure(
         tr("Total on the host"), split.host.total_bytes, "bytes", formula, tr("the same parts of the other layers")
@@ -53,6 +30,41 @@ def figures(host: Host, facts: ModelFacts, choice: Choice, split: Offload) -> It
     if host.memory_available_bytes is not None:
         formula = f"⌊{host.memory_available_bytes:,} × (1 − {cpu.RESERVE})⌋"
         yield Figure(tr("Usable memory"), split.host.budget_bytes, "bytes", formula, tr("90% of free memory"))
+
+
+def _on_gpu(
+    facts: ModelFacts, choice: Choice, split: Offload, device: Device, known: OffloadFacts, number: int
+) -> Iterator[Figure]:
+    """The figures of the GPU ``number`` of the choice."""
+    share = split.shares[number] if split.shares else Share(split.gpu_layers, choice.memory)
+    bill, last = share.memory, number == len(choice.devices) - 1
+    of = f" ({tr('GPU {index}', index=choice.devices[number])})" if split.shares else ""
+    alike = (split.gpu_layers, split.expert_layers)
+    made = placements(facts.gguf_layers) if facts.gguf_layers else ()
+    copied = next((each.copied_bytes for each in made if (each.gpu_layers, each.expert_layers) == alike), 0)
+    copied = 0 if number else copied
+    header, source = tr("the list of tensors in the file's header"), known.source
+    repeating = share.layers - last
+    layers = {"count": repeating, "layers": split.layers - 1, "experts": split.expert_layers}
+    formula = tr("{count} of {layers} layers", **layers)
+    if last:
+        formula = tr("{count} of {layers} layers and the output", **layers)
+    if split.expert_layers and not split.shares:
+        formula = tr("{layers} layers and the output, without the experts of the first {experts}", **layers)
+    yield Figure(tr("Weights on the GPU") + of, bill.weights_bytes, "bytes", formula, header)
+    whole = cpu.kv_bytes_per_token(facts, choice.kv_cache_dtype) or 0
+    formula = f"⌈{whole:,} × {repeating} ÷ {split.layers - 1}⌉"
+    yield Figure(tr("KV cache per token on the GPU") + of, bill.kv_bytes_per_token, "bytes", formula, header)
+    formula = f"{bill.activation_bytes - copied:,} + {copied:,}"
+    why = tr("llama.cpp's buffers as on the CPU, and a copy of the largest tensor that stays in host memory")
+    yield Figure(tr("Activations on the GPU") + of, bill.activation_bytes, "bytes", formula, why)
+    formula = f"{known.context(device.compute_capability):,}"
+    yield Figure(tr("CUDA context") + of, bill.overhead_bytes, "bytes", formula, source)
+    yield Figure(tr("Total on the GPU") + of, bill.total_bytes, "bytes", _sum(bill), tr("the rows above"))
+    formula = f"{device.free_bytes:,} − {known.margin_bytes:,}"
+    if bill.budget_bytes != device.free_bytes - known.margin_bytes:
+        formula = f"min({formula}; {device.total_bytes:,} × --gpu-memory-utilization)"
+    yield Figure(tr("Usable memory on the GPU") + of, bill.budget_bytes, "bytes", formula, _margin(device, source))
 
 
 def _margin(device: Device, source: str) -> str:

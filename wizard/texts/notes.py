@@ -214,6 +214,8 @@ def _whole(value: Param) -> int:
 
 
 def _offload(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    if _whole(params.get("gpus")) > 1:
+        fields = {**fields, "gpu": tr("{gpus} GPUs ({gpu})", **fields)}
     if params["on_gpu"] != params["layers"]:
         rest = tr(
             "llama.cpp runs {on_gpu} of {layers} layers on the {gpu}: all that fit, {weights} of weights.", **fields
@@ -223,6 +225,18 @@ def _offload(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
         text = tr("llama.cpp runs all {layers} layers on the {gpu}, {weights} of weights.", **fields)
         return (text, tr("The experts of the first {experts} layers stay in host memory ({host}).", **fields))
     return (tr("llama.cpp runs all {layers} layers on the {gpu}, {weights} of weights.", **fields),)
+
+
+def _gpus_free(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    free = _whole(params["count"])
+    return (
+        ntr(
+            "{count} more GPU stays free: it would not put more layers on GPUs, and layers take turns.",
+            "{count} more GPUs stay free: they would not put more layers on GPUs, and layers take turns.",
+            free,
+            **fields,
+        ),
+    )
 
 
 def _users_cut(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
@@ -325,12 +339,21 @@ NOTES: dict[str, Text] = {
         "GPU: {used} of {budget} usable, {free} free now; host: {needed} of {allowed} usable (90% of free memory)."
     ),
     "offload-idle": mark("The GPU stays idle; it could hold layers of this model."),
+    "offload-share": mark("GPU {index} ({gpu}): {layers} layers, {used} of {budget} usable, {free} free now."),
+    "offload-gpus-free": _gpus_free,
     "offload-untried": mark("Layers on a GPU were tested on one kind of GPU only, an H200; `up` checks the split."),
+    "offload-several-untried": mark("A GGUF file on several GPUs was never tested; `up` checks the split."),
+    "offload-estimated": mark(
+        "The file was not read: sizes of its layers are estimated from the model's configuration, so the split is too."
+    ),
     "offload-users-cut": _users_cut,
-    "offload-one-gpu": mark("One of the {count} GPUs is used: the wizard does not split GGUF files across GPUs."),
     "cpu-unmeasured": mark(
         "No speed estimate for this CPU yet. To get one, run `triton-wizard probe --measure` (measures memory "
-        "bandwidth, 2 s)."
+        "bandwidth and cores, 5 s)."
+    ),
+    "other-gpu": mark(
+        "The {vendors} GPU of this machine is not used: Triton and the wizard's builds of its engines support NVIDIA "
+        "GPUs only."
     ),
     "no-gpu-used": mark("No GPU is used: --max-gpus and --gpu-memory-utilization have no effect."),
     "speed": mark("Speed unknown: {why}."),
@@ -559,6 +582,7 @@ REASONS: dict[str, Text] = {
     "equal": mark("It is equal in every comparison"),
     "not-tested": mark("Not tested with the real engine"),
     "pace-unknown": mark("Its speed is unknown"),
+    "more-on-host": mark("More of its layers stay in host memory"),
     "gpu-idle": mark("It does not use the GPU"),
     "pace-rough": mark("Its speed is only roughly known"),
     "less-room": lambda params, _: (tr("It has room for only {room}", room=room(params["users"], params["tokens"])),),
@@ -591,6 +615,11 @@ REASONS: dict[str, Text] = {
     "served": _served,
     "load": lambda params, _: (units.load(params["users"], params["isl"], params["osl"]),),
     "only-as": mark("only as {format}, from a different, less precise checkpoint"),
+    "partly-on-gpu": lambda params, fields: (
+        tr("on the GPU without the experts of {experts} layers", **fields)
+        if params["experts"] and params["layers"] == params["whole"]
+        else tr("{layers} of {whole} layers on the GPU", **fields),
+    ),
     "at-most": lambda params, fields: (
         tr("{people} with up to {tokens:,} tokens", people=users(params["users"]), **fields),
     ),

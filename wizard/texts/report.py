@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from wizard.advise.advice import Choice, Memory, Speed
+from wizard.advise.advice import Choice, Memory, Share, Speed
 from wizard.advise.comparison import BEHIND, LIMIT, idle_gpu
 from wizard.advise.reasons import Note
 from wizard.advise.titles import format_title, stack_title
@@ -64,6 +64,12 @@ def _placed(choice: Choice) -> str:
     offload = choice.offload
     if offload is None:
         return tr("CPU") if idle_gpu(choice) else ""
+    if offload.shares:
+        gpus = gpus_words(len(offload.shares))
+        if offload.gpu_layers < offload.layers:
+            counts = {"count": offload.gpu_layers, "layers": offload.layers, "gpus": gpus}
+            return tr("{count} of {layers} layers on {gpus}", **counts)
+        return tr("{gpus}, some experts on the CPU", gpus=gpus) if offload.expert_layers else gpus
     if offload.gpu_layers < offload.layers:
         return tr("{count} of {layers} layers on the GPU", count=offload.gpu_layers, layers=offload.layers)
     return tr("GPU, some experts on the CPU") if offload.expert_layers else tr("GPU")
@@ -129,13 +135,28 @@ def bill_title(choice: Choice) -> str:
 
 
 def bills(choice: Choice) -> tuple[tuple[str, Memory], ...]:
-    """The memory breakdowns of ``choice``, each with its heading: a second one for the part in host memory."""
-    first = (bill_title(choice), choice.memory)
+    """The memory breakdowns of ``choice``, each with its heading: of the GPUs that differ, and of host memory."""
     if choice.offload is None:
-        return (first,)
+        return ((bill_title(choice), choice.memory),)
     host = choice.offload.host
+    shares = zip(choice.devices, choice.offload.shares, strict=False)
+    on_gpus = [(_share_title(index, share), share.memory) for index, share in shares]
     used, budget = size(host.total_bytes), size(host.budget_bytes)
-    return (first, (tr("Host memory: {used} used of {budget} usable", used=used, budget=budget), host))
+    rest = tr("Host memory: {used} used of {budget} usable", used=used, budget=budget)
+    return (*(on_gpus or [(bill_title(choice), choice.memory)]), (rest, host))
+
+
+def _share_title(index: int, share: Share) -> str:
+    used, budget = size(share.memory.total_bytes), size(share.memory.budget_bytes)
+    return ntr(
+        "GPU {index}, {layers} layer: {used} used of {budget} usable",
+        "GPU {index}, {layers} layers: {used} used of {budget} usable",
+        share.layers,
+        index=index,
+        layers=share.layers,
+        used=used,
+        budget=budget,
+    )
 
 
 def bill(memory: Memory) -> tuple[Part, ...]:

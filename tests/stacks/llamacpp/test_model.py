@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tests.chain_model import CYCLE, CYCLE_TOKENS, write_chain_model
+from tests.chain_model import CYCLE, CYCLE_TOKENS, split_chain_model, write_chain_model
 from tests.chat.conftest import FACTS, LONG, REFUSAL, SHORT_CONTEXT, Served, chain_repository
 from tests.server_environment import running_triton, server_environment, write
 from wizard.catalog.environments import environment
@@ -48,6 +48,12 @@ def test_one_answer_for_a_plain_curl(served: Served) -> None:
     (reply,) = post(served, "chain", text_input="What is Triton?", stream=False, max_tokens=3 * CYCLE_TOKENS)
     assert reply["text_output"] == 3 * CYCLE
     assert (reply["finish_reason"], reply["completion_tokens"]) == ("length", 3 * CYCLE_TOKENS)
+
+
+@e2e
+def test_a_split_file_answers_like_the_whole_one(served: Served) -> None:
+    (reply,) = post(served, "split", text_input="What is Triton?", stream=False, max_tokens=3 * CYCLE_TOKENS)
+    assert reply["text_output"] == 3 * CYCLE
 
 
 @e2e
@@ -220,6 +226,29 @@ def test_layers_and_experts_are_given_to_llama_cpp(model: types.ModuleType) -> N
     assert not re.search(second.partition("=")[0], "blk.11.ffn_gate_exps.weight")
     alone = model._common_params(FakeParams(), settings(model), "key")
     assert (alone.n_gpu_layers, alone.tensor_buft_overrides) == (0, "")
+    assert not hasattr(alone, "tensor_split")
+
+
+def test_the_layers_of_several_gpus_are_given_as_their_ratio(model: types.ModuleType) -> None:
+    params = model._common_params(FakeParams(), settings(model, gpu_layers="33", gpu_shares="12,21"), "key")
+    assert params.split_mode == 1
+    assert (params.tensor_split[:3], len(params.tensor_split)) == ([12.0, 21.0, 0.0], 128)
+
+
+def test_fewer_gpus_than_planned_are_an_error(model: types.ModuleType) -> None:
+    kind = types.SimpleNamespace(name="GGML_BACKEND_DEVICE_TYPE_GPU")
+    devices = [{"name": "CUDA0", "type": kind}]
+    model.check_gpu(devices, 33)
+    with pytest.raises(RuntimeError, match=r"reports 1 GPUs \(CUDA0\); 2 are planned"):
+        model.check_gpu(devices, 33, 2)
+
+
+def test_a_missing_part_is_named(model: types.ModuleType, tmp_path: Path) -> None:
+    first, second, third = split_chain_model(tmp_path, 3)
+    assert model.parts(first) == [first, second, third]
+    second.unlink()
+    with pytest.raises(RuntimeError, match=re.escape(f"file not found: {second}")):
+        model.Engine(settings(model, gguf=str(first)))
 
 
 REAL = """
@@ -236,8 +265,10 @@ load("served.text_requests", sys.argv[2])
 model = load("served.llamacpp_model", sys.argv[1])
 import xllamacpp
 given = {"gguf": sys.argv[3], "threads": "1", "slots": "1", "max_seq_len": "64", "gpu_layers": "2"}
-params = model._common_params(xllamacpp.CommonParams(), model.Settings.read({**given, "expert_layers": "2"}), "key")
-print(json.dumps([params.n_gpu_layers, params.tensor_buft_overrides]))
+split = {**given, "expert_layers": "2", "gpu_shares": "2,1"}
+params = model._common_params(xllamacpp.CommonParams(), model.Settings.read(split), "key")
+by_layer = params.split_mode == xllamacpp.llama_split_mode.LLAMA_SPLIT_MODE_LAYER.value
+print(json.dumps([params.n_gpu_layers, params.tensor_buft_overrides, params.tensor_split[:3], by_layer]))
 try:
     model.Engine(model.Settings.read(given))
 except RuntimeError as error:
@@ -254,8 +285,8 @@ def test_a_build_for_the_cpu_refuses_layers_for_a_gpu(tmp_path: Path) -> None:
     python = server_environment() / "bin" / "python"
     argv = [str(python), "-c", REAL, str(tmp_path / "model.py"), str(tmp_path / "text_requests.py"), str(gguf)]
     sent, refused = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
-    layers, overrides = json.loads(sent)
-    assert layers == 2
+    layers, overrides, shares, by_layer = json.loads(sent)
+    assert (layers, shares, by_layer) == (2, [2.0, 1.0, 0.0], True)
     assert overrides.count("=CPU") == 2
     assert refused == "this build of llama.cpp reports no GPU (CPU), which 2 layers are planned for"
 

@@ -4,12 +4,13 @@ import ast
 import json
 from dataclasses import replace
 
+import pytest
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
 from tests.chain_model import CHAT
 from tests.values import CHOICE
-from wizard.advise.advice import Offload
+from wizard.advise.advice import Offload, Share
 from wizard.model.facts import Gate, ModelFacts
 from wizard.model.special_tokens import pattern
 from wizard.stacks.llamacpp.repository import repository
@@ -70,10 +71,12 @@ def test_the_shipped_model_needs_nothing_of_the_wizard() -> None:
     assert not imported & {"wizard", "tritonclient", "transformers"}
 
 
-def test_layers_on_a_gpu_are_parameters() -> None:
-    assert not {"gpu_layers", "expert_layers"} & parameters(FACTS).keys()
-    split = replace(CHOICE, offload=Offload(33, 33, 4, CHOICE.memory))
+@pytest.mark.parametrize(("counts", "text"), [((), None), ((21, 12), "21,12")])
+def test_layers_on_gpus_are_parameters(counts: tuple[int, ...], text: str | None) -> None:
+    assert not {"gpu_layers", "expert_layers", "gpu_shares"} & parameters(FACTS).keys()
+    shares = tuple(Share(count, CHOICE.memory) for count in counts)
+    split = replace(CHOICE, offload=Offload(33, 33, 4, CHOICE.memory, shares))
     config = repository("demo", gguf_path="/x.gguf", facts=FACTS, choice=split, threads=3).files[0]
     parsed = text_format.Parse(config.text, pb.ModelConfig())
     values = {key: item.string_value for key, item in parsed.parameters.items()}
-    assert (values["gpu_layers"], values["expert_layers"]) == ("33", "4")
+    assert (values["gpu_layers"], values["expert_layers"], values.get("gpu_shares")) == ("33", "4", text)

@@ -24,7 +24,7 @@ def repository(model_name: str, *, gguf_path: str, facts: ModelFacts, choice: Ch
         gguf_path: Path of the weights in the server.
         facts: The model: chat format, questions and confidence gate.
         choice: The choice: context of each request (``max_seq_len``), number of concurrent requests
-            (``max_batch_size``) and layers on a GPU (``offload``).
+            (``max_batch_size``) and layers on GPUs (``offload``).
         threads: CPU threads of the engine.
     """
     config = config_pbtxt(
@@ -42,6 +42,8 @@ def _parameters(gguf_path: str, facts: ModelFacts, choice: Choice, threads: int)
     if choice.offload:
         parameters["gpu_layers"] = str(choice.offload.gpu_layers)
         parameters["expert_layers"] = str(choice.offload.expert_layers)
+        if choice.offload.shares:
+            parameters["gpu_shares"] = ",".join(str(share.layers) for share in choice.offload.shares)
     parameters.update(described(facts, choice))
     if facts.gate:
         parameters["gate_min_probability"] = str(facts.gate.min_token_probability)

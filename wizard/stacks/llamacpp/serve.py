@@ -11,8 +11,8 @@ from wizard.kernel.language import tr
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.measured import BYTES, NUMBER, Log, StackLog, last, single
 
-GPU = r"CUDA\d+ +"
-"""Name of a GPU's buffers; with one, those of the host are not part of `Choice.memory`."""
+GPU = r"CUDA0 +"
+"""Name of the first GPU's buffers, which `Choice.memory` is about; with one, those of the host are no part of it."""
 
 
 def read(log: Log) -> Measured:
@@ -44,8 +44,8 @@ def add(measured: Measured, log: Log, endpoint: Endpoint) -> Measured:
 
 
 def differs(log: Log, choice: Choice) -> str | None:
-    """What differs from the planned split: llama.cpp logs the layers on the GPU only if it was built for one and sees
-    one (``offloaded %d/%d layers to GPU`` in ``llama_model_base::load_tensors``).
+    """What differs from the planned split: llama.cpp logs the layers on GPUs only if it was built for them and sees
+    one (``offloaded %d/%d layers to GPU`` in ``llama_model_base::load_tensors``), and the weights of each.
     """
     if choice.offload is None:
         return None
@@ -55,6 +55,10 @@ def differs(log: Log, choice: Choice) -> str | None:
         return tr("llama.cpp loaded no layer on a GPU; {wanted} were planned", wanted=wanted)
     if loaded != wanted:
         return tr("llama.cpp loaded {loaded} layers on the GPU; {wanted} were planned", loaded=loaded, wanted=wanted)
+    planned = len(choice.devices)
+    used = sum(bool(log.all(rf"CUDA{number} +model buffer size += +{BYTES}")) for number in range(planned))
+    if used != planned:
+        return tr("llama.cpp uses {used} GPUs; {planned} were planned", used=used, planned=planned)
     return None
 
 

@@ -260,7 +260,7 @@ def _rank_in(folder: Path) -> int:
 def _fetch_adapter(name: str, repo: str, folder: Path) -> Step:
     from wizard.model.hub import download_command
 
-    argv = download_command(repo, None, None, str(folder))
+    argv = download_command(repo, (), None, str(folder))
     return Step(
         id=f"adapter-{suggest_name(name)}",
         title=tr("Get the LoRA adapter {name}", name=name),

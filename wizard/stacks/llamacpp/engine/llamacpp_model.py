@@ -43,6 +43,10 @@ OTHER_NAMES = {"repetition_penalty": "repeat_penalty"}
 """Options with other names in llama.cpp."""
 EXPERTS_ON_CPU = r"blk\.{}\.ffn_(up|down|gate|gate_up)_(ch|)exps=CPU"
 """An entry of ``tensor_buft_overrides``, as llama.cpp's ``--n-cpu-moe`` makes it for each layer."""
+DEVICES = 128
+"""Length of llama.cpp's ``tensor_split``."""
+BY_LAYER = 1
+"""llama.cpp's ``LLAMA_SPLIT_MODE_LAYER``: each of several GPUs has whole layers."""
 LARGEST_SEED = 2**32 - 2
 """llama.cpp's seeds have 32 bits, and the largest means "random"."""
 
@@ -64,6 +68,7 @@ class Settings:
     gate_refusal: str
     gpu_layers: int  # the output, and the last layers before it
     expert_layers: int  # first layers whose routed experts stay in host memory
+    gpu_shares: tuple[int, ...]  # the layers of each of several GPUs, the output included
 
     @classmethod
     def read(cls, given: dict[str, str]) -> Settings:
@@ -78,6 +83,7 @@ class Settings:
             gate_refusal=given.get("gate_refusal", ""),
             gpu_layers=int(given.get("gpu_layers", "0")),
             expert_layers=int(given.get("expert_layers", "0")),
+            gpu_shares=tuple(map(int, filter(None, given.get("gpu_shares", "").split(",")))),
         )
 
 
@@ -186,21 +192,32 @@ def check_cpu(cpuinfo: str, machine: str) -> None:
         raise RuntimeError(f"this processor lacks {', '.join(missing)}, which llama.cpp (xllamacpp) needs")
 
 
-def check_gpu(devices: Sequence[dict[str, Any]], gpu_layers: int) -> None:
-    """Raise an error if llama.cpp would load all layers on the CPU without saying so.
+def check_gpu(devices: Sequence[dict[str, Any]], gpu_layers: int, gpus: int = 1) -> None:
+    """Raise an error if llama.cpp would load all layers on the CPU, or on fewer GPUs, without saying so.
 
     Args:
         devices: The result of ``xllamacpp.get_device_info``.
-        gpu_layers: Layers that a GPU is to have.
+        gpu_layers: Layers that GPUs are to have.
+        gpus: The number of these GPUs.
 
     Raises:
-        RuntimeError: It reports no GPU.
+        RuntimeError: It reports no GPU, or another number of them.
     """
-    if gpu_layers and not any(device["type"].name.endswith("_GPU") for device in devices):
-        names = ", ".join(device["name"] for device in devices)
+    count = sum(device["type"].name.endswith("_GPU") for device in devices)
+    names = ", ".join(device["name"] for device in devices)
+    if gpu_layers and gpus > 1 and count != gpus:
+        raise RuntimeError(f"llama.cpp reports {count} GPUs ({names}); {gpus} are planned for")
+    if gpu_layers and not count:
         raise RuntimeError(
             f"this build of llama.cpp reports no GPU ({names}), which {gpu_layers} layers are planned for"
         )
+
+
+def parts(path: Path) -> list[Path]:
+    """The files that llama.cpp opens for ``path``: all parts of a split file if it is the first one."""
+    match = re.fullmatch(r"(.+)-00001-of-(\d{5})\.gguf", path.name)
+    numbers = range(1, int(match[2]) + 1) if match else ()
+    return [path.with_name(f"{match[1]}-{number:05}-of-{match[2]}.gguf") for number in numbers if match] or [path]
 
 
 class Engine:
@@ -209,15 +226,15 @@ class Engine:
     def __init__(self, settings: Settings) -> None:
         check_cpu(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"), platform.machine())
         path = Path(settings.gguf)
-        if not path.is_file():
-            raise RuntimeError(f"file not found: {path}")
+        if absent := [part for part in parts(path) if not part.is_file()]:
+            raise RuntimeError(f"file not found: {', '.join(map(str, absent))}")
         with path.open("rb") as file:
             if file.read(4) != b"GGUF":
                 raise RuntimeError(f"{path} is not a GGUF file")
         import xllamacpp  # only after the processor was checked
 
         if settings.gpu_layers:  # the list of devices initializes CUDA
-            check_gpu(xllamacpp.get_device_info(), settings.gpu_layers)
+            check_gpu(xllamacpp.get_device_info(), settings.gpu_layers, len(settings.gpu_shares) or 1)
         self._key = secrets.token_hex(16)
         try:
             self._server = xllamacpp.Server(_common_params(xllamacpp.CommonParams(), settings, self._key))
@@ -264,6 +281,9 @@ def _common_params(params: Any, settings: Settings, key: str) -> Any:
     params.n_parallel = settings.slots
     params.n_ctx = settings.max_seq_len * settings.slots  # the slots share it equally
     params.n_gpu_layers = settings.gpu_layers  # its default would be as many as fit
+    params.split_mode = BY_LAYER
+    if settings.gpu_shares:  # in this ratio each GPU gets exactly its layers; the default is that of free memory
+        params.tensor_split = [*map(float, settings.gpu_shares), *[0.0] * (DEVICES - len(settings.gpu_shares))]
     params.tensor_buft_overrides = ",".join(EXPERTS_ON_CPU.format(layer) for layer in range(settings.expert_layers))
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads
     params.cache_ram_mib = 0  # its default would keep up to 8 GiB of old prompts in host memory

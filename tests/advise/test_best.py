@@ -1,0 +1,71 @@
+"""Which models of the catalog come first on a machine: what public guides and tools offer of that size, or better."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.values import CPU_HOST
+from wizard.advise.advice import Constraints
+from wizard.advise.best import as_files, estimates
+from wizard.advise.ranking import advise
+from wizard.advise.verdict import verdict
+from wizard.catalog.models import curated
+from wizard.kernel.units import GIB
+from wizard.model.source import find
+from wizard.probe.host import Host
+from wizard.probe.shorthand import host as shorthand
+
+MODELS = curated()
+
+
+def pleasant(host: Host) -> list[str]:
+    return [each.name for each in estimates(host, MODELS) if each.fits and each.keeps_pace]
+
+
+def laptop(name: str, gib: int) -> Host:
+    return replace(shorthand(name), memory_available_bytes=gib * GIB)
+
+
+def test_8_gb_of_gpu_memory_get_8_and_9_b_and_not_3_b() -> None:
+    """Public guides name Qwen3.5 9B, Qwen3 8B and Llama 3.1 8B in Q4_K_M for 8 GB, and warn of a dense 27 B."""
+    small = laptop("rtx4060", 13)
+    assert as_files(small, MODELS)
+    names = pleasant(small)
+    assert {"qwen3.5-9b", "qwen3-8b", "llama-3.1-8b"} <= {*names}
+    assert not {"qwen3.6-27b", "gemma-3-27b", "qwen3-32b"} & {*names}
+    assert names.index("qwen3-8b") < names.index("qwen3-1.7b")
+
+
+def test_experts_in_host_memory_keep_the_pace_where_dense_layers_do_not() -> None:
+    """With 32 GB of memory, 12 GB of GPU memory are enough for 30B-A3B (butler.aiskillhub.info/guides)."""
+    names = pleasant(laptop("rtx3060", 28))
+    assert "qwen3-30b-a3b-2507" in names
+    assert "qwen3-32b" not in names
+    assert "qwen3-30b-a3b-2507" not in pleasant(laptop("rtx3060", 6))  # it does not fit
+
+
+def test_gpus_that_hold_a_medium_model_as_published_serve_it_so() -> None:
+    large = laptop("1xrtx4090", 60)
+    assert not as_files(large, MODELS)
+    assert all(MODELS[name].parameters * MODELS[name].bits / 8 <= 24 * GIB for name in pleasant(large))
+
+
+@pytest.mark.parametrize(("gib", "cores", "least", "most"), [(6, 4, 1e9, 4e9), (13, 8, 4e9, 20e9), (28, 8, 4e9, 40e9)])
+def test_without_gpus_the_first_one_has_the_size_that_memory_and_cores_bear(
+    gib: int, cores: int, least: float, most: float
+) -> None:
+    host = replace(CPU_HOST, memory_available_bytes=gib * GIB, cpu=replace(CPU_HOST.cpu, cores=cores))
+    assert least <= MODELS[pleasant(host)[0]].parameters <= most
+
+
+def test_the_verdict_of_a_file_that_a_gpu_holds_is_fits_and_of_a_split_one_tight() -> None:
+    small = laptop("rtx4060", 28)
+    eight = find("Qwen/Qwen3-8B", offline=True)
+    assert verdict(small, eight, advise(small, eight, Constraints())).word == "fits"
+    split = find("Qwen/Qwen3-32B", offline=True)
+    tight = verdict(small, split, advise(small, split, Constraints()))
+    assert tight.word == "tight"
+    assert tight.why
+    assert tight.why.code == "partly-on-gpu"
