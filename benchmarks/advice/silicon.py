@@ -19,11 +19,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from wizard.advise import formats
 from wizard.advise.devices import Device, devices
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load, work
 from wizard.kernel.units import GIB
+from wizard.model import formats
 from wizard.model.anatomy import Parts
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, Quantization

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.model.test_parameters import PUBLIC, anatomy_of, facts_of, public
-from wizard.advise.formats import weight_bytes
 from wizard.kernel.errors import WizardError
 from wizard.model.anatomy import Attention
+from wizard.model.formats import weight_bytes
 from wizard.model.report import text
 
 V4 = PUBLIC["deepseek-ai/DeepSeek-V4-Flash"]["config"]

@@ -11,13 +11,13 @@ from functools import lru_cache
 
 from wizard.advise.advice import Memory
 from wizard.advise.devices import Device
-from wizard.advise.formats import SIXTEEN, weight_bytes
 from wizard.advise.setup import Setup
 from wizard.catalog.stacks import facts as stack_facts
 from wizard.catalog.stacks import on_gpu
 from wizard.kernel.units import GIB, MIB
 from wizard.model.anatomy import Anatomy, Attention, Parts
 from wizard.model.facts import ModelFacts
+from wizard.model.formats import SIXTEEN, weight_bytes
 
 LARGE_GPU = 70 * GIB
 """From this size on vLLM processes 8,192 tokens per step by default, below it 2,048 (its ``EngineArgs``)."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from wizard.advise import formats, memory
+from wizard.advise import memory
 from wizard.advise.advice import Speed
 from wizard.advise.devices import Device, Rates
 from wizard.advise.interconnect import all_reduce
@@ -21,6 +21,7 @@ from wizard.advise.setup import Setup
 from wizard.catalog.releases import version
 from wizard.catalog.speed import Coefficients, Fit, fit
 from wizard.catalog.stacks import facts as stack_facts
+from wizard.model import formats
 from wizard.model.anatomy import Anatomy, Attention
 from wizard.model.facts import ModelFacts
 

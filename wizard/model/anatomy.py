@@ -77,6 +77,24 @@ class Attention:
 
 
 @dataclass(frozen=True, slots=True)
+class Predictor:
+    """Layers for multi-token prediction, which are loaded for speculative decoding only.
+
+    Attributes:
+        steps: Tokens that they predict; each step has layers of its own.
+        parts: Their parameters, without the embedding and the head, which are the model's.
+        attention: Their KV cache.
+        copies: Parameters of the copies of the embedding and the head beside them in the checkpoint; vLLM uses the
+            model's own instead (``v1/spec_decode/llm_base_proposer.py``).
+    """
+
+    steps: int
+    parts: Parts
+    attention: tuple[Attention, ...]
+    copies: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Anatomy:
     """The anatomy of a model.
 
@@ -94,6 +112,7 @@ class Anatomy:
         expert_intermediate: Feed-forward width of a routed expert.
         shared_intermediate: Total feed-forward width of a layer's shared experts.
         gated: Whether the feed-forward has a gate (three matrices) or not (two).
+        predictor: Layers for multi-token prediction, besides ``layers``.
     """
 
     parts: Parts
@@ -109,6 +128,7 @@ class Anatomy:
     expert_intermediate: int = 0
     shared_intermediate: int = 0
     gated: bool = True
+    predictor: Predictor | None = None
 
     @property
     def active(self) -> int:

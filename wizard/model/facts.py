@@ -102,6 +102,8 @@ class ModelFacts:
     """Parameters by part, from the config; None if the architecture is unknown (see ``unknown``)."""
     stored: Parts | None = None
     """Stored bytes by part, from safetensors headers; None without them."""
+    stored_predictor: Parts | None = None
+    """The same of layers for multi-token prediction, which ``stored`` does not contain."""
     gguf_layers: Layers | None = None
     """Bytes by layer, from a GGUF header; None without a complete one."""
     weights: tuple[WeightFile, ...] = ()

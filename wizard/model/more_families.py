@@ -22,6 +22,7 @@ _GLM_MOE = replace(
     qk_norm="use_qk_norm",
     experts="deepseek",
     router_bias=True,
+    predictor="copies",
     defaults={**_UNTIED, "first_k_dense_replace": 1},
 )
 _INTERNLM = Family(qkv_bias="bias", out_bias="bias", defaults={**_UNTIED, "bias": True})

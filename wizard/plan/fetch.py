@@ -10,6 +10,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
+from wizard.model.formats import disk_bytes
 from wizard.plan.artefacts import MODEL
 from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step
 
@@ -44,7 +45,7 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
 
     argv = download_command(facts.location, gguf, facts.revision, str(folder))
     target = folder / gguf if gguf else folder
-    size = facts.weight_bytes or 0
+    size = disk_bytes(facts) or 0
     # After an interrupted download there may be a config.json alone.
     whole = (gguf,) if gguf else ("config.json", *(file.name for file in facts.weights))
     contents = (

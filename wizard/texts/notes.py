@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wizard.advise import engines, rules
-from wizard.advise.formats import FORMATS
 from wizard.advise.reasons import Param, Reason
 from wizard.kernel.language import join, mark, ntr, tr
 from wizard.kernel.units import count, size
+from wizard.model.formats import FORMATS
 from wizard.texts import units
 from wizard.texts.table import Fields, Text
 from wizard.texts.units import gpus, rate, room, users
