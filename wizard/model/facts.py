@@ -55,7 +55,11 @@ class Quantization:
     desc_act: bool = False
     """GPTQ's activation order, which prevents a tensor-parallel split from using the fast kernels."""
     parts: tuple[tuple[str, str], ...] = ()
-    """Parts (`wizard.model.anatomy.Parts`) in another format, and its name: ``experts``, ``mxfp4`` in DeepSeek V4."""
+    """Parts (`wizard.model.anatomy.Parts`) in another format, and its name: ``experts``, ``mxfp4`` in DeepSeek V4;
+    ``none``: 16 bits.
+    """
+    zero_points: bool = True
+    """Whether groups of 4-bit integers have a zero point besides their scale."""
     kv_dtype: str | None = None
     """Dtype of the KV cache that the checkpoint has scales for: ``fp8``."""
 

@@ -11,6 +11,8 @@ from wizard.model.facts import ModelFacts
 
 NONE = "none"
 UNKNOWN = "unknown"
+ZERO_POINT = 4
+"""Bits of a group's zero point, which AWQ and GPTQ always store, and compressed-tensors unless symmetric."""
 SIXTEEN = 2
 """Bytes of a bfloat16 or float16 weight."""
 
@@ -75,7 +77,9 @@ def of(facts: ModelFacts, name: str) -> Format:
         return Format(name, name.removeprefix("gguf_").upper(), (stored and stored.bits) or 16, "fp16")
     known = FORMATS[name]
     if stored and stored.format == name and known.group and name in ("int4_awq", "int4_gptq"):
-        return replace(known, group=stored.group_size)
+        return replace(
+            known, group=stored.group_size, scale_bits=known.scale_bits - (0 if stored.zero_points else ZERO_POINT)
+        )
     return known
 
 

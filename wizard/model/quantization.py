@@ -14,6 +14,7 @@ underestimated where its headers were not read; with one that the wizard does no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -213,8 +214,32 @@ def _compressed(method: str, config: Mapping[str, Any]) -> Quantization:
         format=name,
         group_size=group,
         desc_act=weights.get("actorder") in ("group", "dynamic", True),
+        parts=_kept(config.get("ignore")) if name not in (None, "mxfp4") else (),
+        zero_points=weights.get("symmetric") is not True,
         kv_dtype=_kv_dtype(config),
     )
+
+
+_KEPT: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
+    (re.compile(r"self_attn\W*$"), ("attention", "key_value", "latent")),
+    (re.compile(r"shared_experts?\W*$"), ("shared",)),
+    (re.compile(r"mlp\W+(?:gate|up|gate_up|down)(?:\|gate|\|up|\|gate_up|\|down)*\)?_proj\W*$"), ("mlp",)),
+)
+"""A pattern of modules of every layer, without backslashes → parts of the model."""
+
+
+def _kept(patterns: object) -> tuple[tuple[str, str], ...]:
+    """Parts that ``patterns`` of modules leave in 16 bits; those of single layers or matrices do not count.
+
+    They are compared as text: a file from the Hub may hold a regular expression that takes forever.
+    """
+    named = (
+        [each[:200].replace("\\", "") for each in patterns[:10_000] if isinstance(each, str)]
+        if isinstance(patterns, list)
+        else []
+    )
+    every = [each for each in named if not re.search(r"\d", each)]
+    return tuple((part, "none") for mark, parts in _KEPT if any(mark.search(each) for each in every) for part in parts)
 
 
 def _scheme(group: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
