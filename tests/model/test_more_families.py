@@ -6,7 +6,7 @@ import pytest
 
 from tests.model.test_parameters import PUBLIC, anatomy_of, facts_of, public
 from wizard.kernel.errors import WizardError
-from wizard.model.anatomy import Attention
+from wizard.model.anatomy import Attention, State
 from wizard.model.formats import weight_bytes
 from wizard.model.report import text
 
@@ -39,16 +39,15 @@ def test_what_layers_keep(name: str, groups: list[tuple[int, int, int | None]]) 
 
 
 @pytest.mark.parametrize(
-    ("name", "state_bytes"),
+    ("name", "state"),
     [  # vLLM 0.33, mamba_utils.py: kda_state_shape, mamba1_state_shape, short_conv_state_shape, for one layer
-        ("moonshotai/Kimi-K3", 96 * 128 * 128 * 4 + 3 * 3 * 96 * 128 * 2),
-        ("ai21labs/Jamba-v0.1", 8192 * 16 * 2 + 3 * 8192 * 2),
-        ("LiquidAI/LFM2.5-VL-1.6B", 2 * 2048 * 2),
+        ("moonshotai/Kimi-K3", State("delta", 96 * 128 * 128, 3 * 3 * 96 * 128)),
+        ("ai21labs/Jamba-v0.1", State("mamba", 8192 * 16, 3 * 8192)),
+        ("LiquidAI/LFM2.5-VL-1.6B", State("convolution", 0, 2 * 2048)),
     ],
 )
-def test_recurrent_states_are_those_that_vllm_keeps(name: str, state_bytes: int) -> None:
-    (state,) = (group for group in public(name).attention if group.state_bytes)
-    assert state.state_bytes == state_bytes
+def test_recurrent_states_are_those_that_vllm_keeps(name: str, state: State) -> None:
+    assert [group.state for group in public(name).attention if group.state] == [state]
 
 
 def test_deepseek_v4_keeps_a_window_and_compressed_rows() -> None:

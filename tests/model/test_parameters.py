@@ -137,13 +137,7 @@ def test_windows_after_the_fields_of_each_family(name: str, changes: dict[str, A
     ],
 )
 def test_recurrent_states_are_those_that_vllm_keeps(name: str, state_bytes: int) -> None:
-    assert sum(group.layers * group.state_bytes for group in public(name).attention) == state_bytes
-
-
-def test_a_state_has_the_dtype_of_the_config() -> None:
-    config = PUBLIC["nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"]["config"]
-    (state,) = (group for group in anatomy_of(config, mamba_ssm_cache_dtype="bfloat16").attention if group.state_bytes)
-    assert state.state_bytes == 64 * 64 * 128 * 2 + 3 * 6144 * 2
+    assert sum(group.layers * group.state.bytes() for group in public(name).attention if group.state) == state_bytes
 
 
 def test_layers_with_a_state_of_unknown_size_are_not_counted() -> None:

@@ -35,7 +35,7 @@ def test_they_are_one_layer_with_experts_a_projection_and_three_norms() -> None:
     assert predictor.parts.experts == anatomy.parts.experts // anatomy.layers
     assert (predictor.parts.embedding, predictor.parts.head) == (0, 0)
     assert predictor.parts.router == anatomy.parts.router // anatomy.layers + 2 * anatomy.hidden**2
-    assert {group.state_bytes for group in predictor.attention} == {0}
+    assert {group.state for group in predictor.attention} == {None}
 
 
 def test_nemotrons_are_named_by_a_pattern() -> None:

@@ -191,6 +191,22 @@ class Cache:
 
 
 @dataclass(frozen=True, slots=True)
+class StateTypes:
+    """The type of a recurrent state (`wizard.model.anatomy.State`) in an engine that no option sets.
+
+    Attributes:
+        fields: Fields of config.json that it reads.
+        unstated: The type where config.json states none: the model's or ``float32``.
+        float32: Kinds of states that are in float32 then in any case.
+    """
+
+    source: str = ""
+    fields: tuple[str, ...] = ("mamba_ssm_dtype", "mamba_ssm_cache_dtype")
+    unstated: Literal["model", "float32"] = "float32"
+    float32: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EngineMemory:
     """Memory of an engine on a GPU besides weights and KV cache, and how it is counted; formulas:
     `wizard.advise.memory`.
@@ -211,6 +227,7 @@ class EngineMemory:
         window_keeps_step: Whether a sliding window also keeps the tokens of a step.
         equal_pages: Whether recurrent states and KV cache share pages of one size, see `memory.pages`.
         measured: Whether the figures were measured with this engine, not assumed from another.
+        states: Types of recurrent states.
     """
 
     block: int
@@ -227,6 +244,7 @@ class EngineMemory:
     window_keeps_step: bool = False
     equal_pages: bool = False
     measured: bool = False
+    states: StateTypes = StateTypes()
 
 
 @dataclass(frozen=True, slots=True)

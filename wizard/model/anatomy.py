@@ -46,9 +46,35 @@ class Parts:
         return self.attention + self.key_value + self.latent + self.mlp + self.experts + self.shared
 
 
+STATE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+"""Types of a recurrent state → bytes of an element."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a recurrent layer keeps of a sequence, whatever its length; split over the ranks.
+
+    Attributes:
+        kind: ``gated_delta`` (Qwen3-Next, Qwen3.5), ``delta`` (Kimi), ``nemotron`` (its Mamba-2), ``mamba2`` (that of
+            others), ``mamba`` or ``convolution``; on it depends the type in which an engine keeps the state.
+        elements: Elements of the state.
+        columns: Elements of the last columns of its convolution, in the model's own type.
+        stated: Fields of config.json that state the type of the state, and their values.
+    """
+
+    kind: str
+    elements: int
+    columns: int
+    stated: tuple[tuple[str, str], ...] = ()
+
+    def bytes(self, element: int = 4, column: int = 2) -> int:
+        """Bytes in a layer, with so many bytes for an element of the state and of the columns."""
+        return self.elements * element + self.columns * column
+
+
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Layers with the same KV cache per token, in elements, or with the same recurrent state, in bytes.
+    """Layers with the same KV cache per token, in elements, or with the same recurrent state.
 
     Attributes:
         layers: Number of layers.
@@ -61,7 +87,7 @@ class Attention:
         index_bytes: Bytes per token (or per compressed row) of the indexer's keys, which every rank keeps whole.
         tokens_per_row: Tokens whose keys and values share a row, kept besides those in the window; 0: none do.
         pending_bytes: Bytes per sequence of rows that are not complete; every rank keeps them whole.
-        state_bytes: Bytes per sequence of a recurrent state, whatever its length; split over the ranks.
+        state: The recurrent state; None for layers without one.
     """
 
     layers: int
@@ -71,7 +97,7 @@ class Attention:
     window: int | None = None
     latent: int | None = None
     index_bytes: int = 0
-    state_bytes: int = 0
+    state: State | None = None
     tokens_per_row: int = 0
     pending_bytes: int = 0
 

@@ -85,7 +85,7 @@ def attention(family: Family, config: Mapping[str, Any], *, n: Mapping[str, Any]
 
 
 def _states(layers: int, mixer: mixers.Mixer | None) -> Attention:
-    return Attention(layers, 0, 0, 0, state_bytes=mixer.state_bytes if mixer else 0)
+    return Attention(layers, 0, 0, 0, state=mixer.state if mixer else None)
 
 
 def _group(layers: int, n: Mapping[str, Any]) -> Attention:

@@ -176,8 +176,8 @@ def _attention(facts: ModelFacts) -> str | None:
             words.append(
                 tr("{some} of {all} layers keep only the last {tokens:,} tokens", **layers, tokens=group.window)
             )
-        elif group.state_bytes:
-            state = size(group.layers * group.state_bytes)
+        elif group.state:
+            state = size(group.layers * group.state.bytes())
             words.append(tr("{some} of {all} layers keep a state of {size} per sequence instead", **layers, size=state))
         elif not group.latent and not group.kv_heads:
             words.append(tr("{some} of {all} layers have no attention", some=group.layers, all=anatomy.layers))
