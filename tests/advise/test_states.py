@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.model.test_parameters import PUBLIC, anatomy_of
+from tests.advise.worlds import machine
+from tests.model.test_parameters import PUBLIC, anatomy_of, facts_of
 from wizard.advise import memory
+from wizard.advise.devices import devices
 from wizard.advise.setup import Setup
 
 NEXT, KIMI, JAMBA = "Qwen/Qwen3-Next-80B-A3B-Instruct", "moonshotai/Kimi-K3", "ai21labs/Jamba-v0.1"
@@ -52,3 +54,14 @@ def test_the_models_own_type_may_be_wider() -> None:
 
 def test_an_invented_type_is_not_read() -> None:
     assert element_bytes("vllm", QWEN35, mamba_ssm_dtype="float4") == 2
+
+
+def test_kv_tokens_of_qwen3_next_on_an_h200() -> None:
+    # vLLM 0.26.0 reported 2,922,819 tokens for 24 layers, max_model_len 8192, gpu_memory_utilization 0.85 (docs/advice.md)
+    config = {name: value for name, value in PUBLIC[NEXT]["config"].items() if name != "layer_types"}
+    facts = facts_of({**config, "num_hidden_layers": 24, "full_attention_interval": 4})
+    assert facts.anatomy
+    device, setup = devices(machine("1xH200"))[0], Setup("vllm", "bfloat16", "none")
+    budget = int(0.85 * device.total_bytes) + memory.outside(facts.anatomy, setup, 64)
+    bill = memory.bill(facts, facts.anatomy, device, setup, 64, 8192, budget)
+    assert bill.kv_capacity_tokens == pytest.approx(2_922_819, rel=0.03)
