@@ -202,7 +202,7 @@ def outdated(known: Fit, engine: str) -> bool:
 
 def likeness(known: Fit, anatomy: Anatomy, device: Device, setup: Setup) -> Literal["like", "near", "far"]:
     """How like the measured servers this one is, which decides its error."""
-    if any(group.state or group.index_bytes or group.tokens_per_row for group in anatomy.attention):
+    if any(group.state or group.shares or group.index_bytes or group.tokens_per_row for group in anatomy.attention):
         return "far"  # too few such models were measured
     linked = device.link == "nvlink" or setup.tp == 1
     if device.rates is None or not device.rates.known or setup.pp > 1 or not linked or not known.fitted:

@@ -78,7 +78,8 @@ class Attention:
 
     Attributes:
         layers: Number of layers.
-        kv_heads: Heads of keys and values; 0 for layers without a KV cache (linear attention, Mamba).
+        kv_heads: Heads of keys and values; 0 for layers without a KV cache (linear attention, Mamba), or without their
+            own (`shares`).
         key_dim: Elements of a key head.
         value_dim: Elements of a value head.
         window: Tokens that a sliding window keeps; None keeps all.
@@ -100,6 +101,11 @@ class Attention:
     state: State | None = None
     tokens_per_row: int = 0
     pending_bytes: int = 0
+
+    @property
+    def shares(self) -> bool:
+        """Whether these layers use the keys and values of earlier ones."""
+        return not self.kv_heads and self.key_dim > 0
 
 
 @dataclass(frozen=True, slots=True)

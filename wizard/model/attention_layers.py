@@ -16,6 +16,7 @@ from wizard.kernel.language import tr
 from wizard.model import compressed, mixers
 from wizard.model.anatomy import Attention
 from wizard.model.family import Family
+from wizard.model.layer_inputs import sharing
 from wizard.model.untrusted import impossible, per_layer, whole
 
 _MAX_TOKENS = 1_000_000_000
@@ -67,7 +68,9 @@ def attention(family: Family, config: Mapping[str, Any], *, n: Mapping[str, Any]
     window = _window(family, config, where)
     if window is not None and n.get("max_context") is not None and window >= n["max_context"]:
         window = None  # no text is long enough for the window to slide
-    counts = Counter(kinds(family, n["layers"], config, where))
+    each = kinds(family, n["layers"], config, where)
+    shared = sharing(n["layers"], config, where) if family.layer_inputs else 0
+    counts, last = Counter(each[: n["layers"] - shared]), Counter(each[n["layers"] - shared :])
     full, sliding = (_group(counts[kind], of_kind(kind, family, n, config, where)) for kind in (FULL, SLIDING))
     sliding = replace(sliding, window=window)
     if replace(sliding, layers=full.layers) == full:
@@ -81,6 +84,10 @@ def attention(family: Family, config: Mapping[str, Any], *, n: Mapping[str, Any]
     ]
     groups.append(_states(counts[STATE], mixers.recurrent(n, config, where) if counts[STATE] else None))
     groups.append(Attention(counts[NOTHING], 0, 0, 0))
+    reused: Counter[Attention] = Counter()
+    for kind, count in last.items():
+        reused[replace(_group(0, of_kind(kind, family, n, config, where)), kv_heads=0)] += count
+    groups += [replace(group, layers=count) for group, count in reused.items()]
     return tuple(group for group in groups if group.layers)
 
 

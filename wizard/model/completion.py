@@ -45,8 +45,22 @@ def _first(config: Mapping[str, Any], *names: str) -> Any:
     return next((config[name] for name in names if config.get(name) is not None), None)
 
 
+def _complete_gemma3n(family: Family, config: dict[str, Any]) -> Family:
+    """Gemma 3n states the width of each layer's feed-forward."""
+    if isinstance(widths := config.get("intermediate_size"), list) and len(widths) == config.get("num_hidden_layers"):
+        config["feed_forward_widths"] = [width if type(width) is int and width > 0 else 0 for width in widths]
+    return family
+
+
 def _complete_gemma4(family: Family, config: dict[str, Any]) -> Family:
-    """Gemma 4's experts, with three norms more, are beside the dense feed-forward (``Gemma4TextDecoderLayer``)."""
+    """Gemma 4's experts, with three norms more, are beside the dense feed-forward (``Gemma4TextDecoderLayer``), which
+    is twice as wide in some models' layers without a cache of their own.
+    """
+    names = ("num_hidden_layers", "num_kv_shared_layers", "intermediate_size")
+    sizes = [size for size in map(config.get, names) if type(size) is int and 0 < size <= 100_000_000]
+    if config.get("use_double_wide_mlp") and len(sizes) == len(names) and sizes[1] < sizes[0] <= 10_000:
+        layers, shared, width = sizes
+        config["feed_forward_widths"] = [width] * (layers - shared) + [2 * width] * shared
     if not config.get("enable_moe_block"):
         return family
     return replace(family, experts="beside", layer_norms=7)
@@ -200,6 +214,7 @@ def _complete_falcon(family: Family, config: dict[str, Any]) -> Family:
 _COMPLETE: dict[str, Callable[[Family, dict[str, Any]], Family]] = {
     "chatglm": _complete_multi_query,
     "falcon": _complete_falcon,
+    "gemma3n_text": _complete_gemma3n,
     "gemma4_text": _complete_gemma4,
     "gpt_bigcode": _complete_multi_query,
     "gpt_neo": _complete_neo,

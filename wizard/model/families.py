@@ -92,9 +92,20 @@ _QWEN3_NEXT_MOE = replace(
     shared_gate=True,
     defaults={**_QWEN3_NEXT.defaults, "decoder_sparse_step": 1},
 )
+_GEMMA3N = replace(
+    _GEMMA3,
+    layer_inputs=True,
+    defaults={**_GEMMA.defaults, "sliding_window": 512, "sliding_window_pattern": 5},
+    sizes={
+        **_sizes(262_400, 2048, 16384, 35, 8, 2),
+        **{"hidden_size_per_layer_input": 256, "vocab_size_per_layer_input": 262_144, "num_kv_shared_layers": 15},
+        **{"altup_num_inputs": 4, "laurel_rank": 64, "max_position_embeddings": 32_768},
+    },
+)
 _GEMMA4 = replace(
     _GEMMA3,
     other_heads="gemma4",
+    layer_inputs=True,
     defaults={**_TIED, "head_dim": 256, "global_head_dim": 512, "sliding_window_pattern": 6},
     sizes={},
 )
@@ -183,6 +194,7 @@ FAMILIES: dict[str, Family] = {
     "gemma": _GEMMA,
     "gemma2": _GEMMA2,
     "gemma3_text": _GEMMA3,
+    "gemma3n_text": _GEMMA3N,
     "gemma4_text": _GEMMA4,
     "falcon": Family(
         qkv_bias="bias",
@@ -281,7 +293,10 @@ _ALIASES = {
     "kimi_k3": "kimi_linear",
     "phi3_v": "phi3",
     "gemma3": "gemma3_text",
+    "gemma3n": "gemma3n_text",
     "gemma4": "gemma4_text",
+    "gemma4_unified": "gemma4_text",
+    "gemma4_unified_text": "gemma4_text",
     "llama4": "llama4_text",
     "RefinedWeb": "falcon",
     "RefinedWebModel": "falcon",

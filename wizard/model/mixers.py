@@ -37,14 +37,16 @@ def attention(family: Family, n: Mapping[str, Any], config: Mapping[str, Any]) -
     values, out = n["kv_heads"] * value_dim(n), n["heads"] * value_dim(n)
     small = n["heads"] if family.sinks is True or (family.sinks == "sliding" and n.get("slides")) else 0
     if has(family.qkv_bias, config):
-        small += queries + keys + values
+        small += queries + (0 if n.get("shared") else keys + values)
     if has(family.out_bias, config):
         small += hidden
     if has(family.qk_norm, config):
-        normed = queries + keys if family.wide_qk_norm else 2 * n["head_dim"]
+        normed = queries + keys if family.wide_qk_norm else n["head_dim"] * (1 if n.get("shared") else 2)
         small += normed * (2 if family.qk_norm_bias else 1)
     gate = {"none": 0, "wide": queries, "heads": n["heads"]}[family.output_gate]
     values = 0 if n.get("keys_are_values") else values
+    if n.get("shared"):  # with the keys and values of an earlier layer
+        keys = values = 0
     return Mixer(hidden * (queries + out + gate), hidden * (keys + values), small=small)
 
 

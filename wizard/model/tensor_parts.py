@@ -27,7 +27,7 @@ _VISION = re.compile(
     r"(?:^|\.)(?:vision\w*|visual|vit\w*|audio\w*|\w*projector|image\w*|patch_\w+|mlp1|embed_vision|embed_audio)\."
 )
 _EMBEDDING = (
-    r"(?:^|\.)(?:embed|embed_tokens|embed_positions|embed_in|wte|wpe|word_embeddings|tok_embeddings|embeddings"
+    r"(?:^|\.)(?:embed|embed_tokens|embed_tokens_per_layer|embed_positions|embed_in|wte|wpe|word_embeddings|tok_embeddings|embeddings"
     r"|token_embd|position_embd)\."
 )
 _ROUTER = (
@@ -37,11 +37,18 @@ _ROUTER = (
 _NORMS = (
     r"norm\w*\.|(?:^|\.)ln_\w+\.|_?bias$|rope_freqs|attn_sinks"
     r"|(?:sinks?|A_log|dt_bias|layer_scalar|\.D|\.ape)$|conv1d\.|\.conv\.conv\.|(?:^|\.)ssm_(?:a|d|dt)$"
-    r"|\.act_fn\.|(?:^|\.)hc_\w+$|_hc\.|_res_proj\."
+    r"|\.act_fn\.|(?:^|\.)hc_\w+$|_hc\.|_res_proj\.|\.correct_output_scale$"
 )
 _PARTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("other", _VISION),
     ("embedding", re.compile(_EMBEDDING)),
+    (
+        "latent",
+        re.compile(
+            r"(?:^|\.)(?:per_layer_(?:input_gate|projection|model_projection)|altup_\w*projections)\."
+            r"|laurel\.linear_\w+\.|altup\.(?:correction_coefs|prediction_coefs|modality_router)\."
+        ),
+    ),
     ("router", re.compile(_ROUTER)),
     ("norms", re.compile(_NORMS)),
     ("head", re.compile(r"(?:^|\.)(?:lm_head|embed_out)\.|^(?:output|head)\.")),
