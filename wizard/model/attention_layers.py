@@ -75,7 +75,8 @@ def attention(family: Family, config: Mapping[str, Any], *, n: Mapping[str, Any]
     sliding = replace(sliding, window=window)
     if replace(sliding, layers=full.layers) == full:
         full, sliding = replace(full, layers=full.layers + sliding.layers), replace(sliding, layers=0)
-    with_index = sum(indexed(family, n["layers"], config, where))
+    flags = indexed(family, n["layers"], config, where)
+    with_index = min(counts[FULL], sum(flags))  # those that slide as well have none
     width = whole(config, "sparse_index_dim", 100_000, where) or 0
     groups = [
         replace(full, layers=full.layers - with_index),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from wizard.model.families import FAMILIES
@@ -36,6 +37,8 @@ def completed(name: str, config: Mapping[str, Any], *, nested: bool) -> tuple[Fa
     return family, whole
 
 
+_WIDEST = 100_000_000
+"""Width above which nothing is computed from it: it is rejected where it is read."""
 _FOURFOLD = ("bloom", "falcon", "gpt2", "gpt_bigcode", "gpt_neo", "gptj")
 """Families whose feed-forward is four times as wide as the residual stream if its width is not stated."""
 
@@ -79,7 +82,7 @@ def _complete_nemotron(family: Family, config: dict[str, Any]) -> Family:
 def _complete_nas(family: Family, config: dict[str, Any]) -> Family:
     """Nemotron's searched models state each layer's heads and widths (vLLM, ``models/nemotron_nas.py``)."""
     blocks, heads, hidden = (config.get(name) for name in ("block_configs", "num_attention_heads", "hidden_size"))
-    if not isinstance(blocks, list) or type(heads) is not int or type(hidden) is not int:
+    if not isinstance(blocks, list) or type(heads) is not int or type(hidden) is not int or hidden > _WIDEST:
         return family
     parts = [
         [block.get(name) if isinstance(block, dict) else None for name in ("attention", "ffn")] for block in blocks
@@ -117,7 +120,8 @@ def _complete_neo(family: Family, config: dict[str, Any]) -> Family:
     kinds = config.get("attention_types")
     if isinstance(kinds, list) and all(isinstance(each, list) and len(each) == 2 for each in kinds):
         several = [(names, count) for names, count in kinds if isinstance(names, list) and type(count) is int]
-        config["layer_types"] = [name for names, count in several for _ in range(min(count, 10_000)) for name in names]
+        every = (name for names, count in several for _ in range(count) for name in names)
+        config["layer_types"] = list(islice(every, 10_001))
     return family
 
 
@@ -159,7 +163,8 @@ def _complete_lfm2(family: Family, config: dict[str, Any]) -> Family:
     """LFM2 states the width of a feed-forward before it is gated (``Lfm2MLP``), and its attention layers by number."""
     width = _first(config, "block_ff_dim", "intermediate_size")
     factor, multiple = config.get("block_ffn_dim_multiplier", 1.0), config.get("block_multiple_of", 256)
-    if config.get("block_auto_adjust_ff_dim", True) and type(width) is type(multiple) is int and multiple > 0:
+    whole = type(width) is type(multiple) is int and width <= _WIDEST
+    if config.get("block_auto_adjust_ff_dim", True) and whole and multiple > 0:
         scaled = int((factor if isinstance(factor, (int, float)) and 0 < factor < 100 else 1) * (2 * width // 3))
         width = -(-scaled // multiple) * multiple
     config["intermediate_size"] = width
