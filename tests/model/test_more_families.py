@@ -99,3 +99,20 @@ def test_granite_without_experts_has_a_shared_feed_forward_alone() -> None:
     anatomy = anatomy_of(config, num_local_experts=0)
     assert (anatomy.experts, anatomy.intermediate) == (0, 1024)
     assert anatomy.parts.mlp == 32 * 3 * 4096 * 1024
+
+
+def test_nemotrons_layers_have_other_names_in_transformers_5() -> None:
+    config = PUBLIC["nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"]["config"]
+    letters = {"M": "linear_attention", "*": "full_attention", "E": "moe", "-": "mlp"}
+    named = [letters[each] for each in config["hybrid_override_pattern"]]
+    other = {**config, "hybrid_override_pattern": None, "layers_block_type": named}
+    assert anatomy_of(other) == anatomy_of(config)
+
+
+def test_the_library_names_deepseek_v4_s_layers() -> None:
+    names = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
+    layers = [names[ratio] for ratio in V4["compress_ratios"]]
+    facts = facts_of({**V4, "compress_ratios": None, "layer_types": layers[: V4["num_hidden_layers"]]})
+    assert not {"anatomy", "speed"} & set(facts.unknown)
+    assert facts.anatomy
+    assert facts.anatomy.attention == public("deepseek-ai/DeepSeek-V4-Flash").attention

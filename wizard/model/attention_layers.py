@@ -23,12 +23,14 @@ _MAX_TOKENS = 1_000_000_000
 _STATEFUL = ("linear_attention", "mamba", "conv", "recurrent", "linear")
 _WINDOWED = ("sliding", "chunked", "local")
 _INDEXED = ("indexed_attention", "deepseek_sparse_attention", "minimax_m3_sparse")
-_KNOWN = (*_STATEFUL, *_WINDOWED, "full", "attention", "global", "feed_forward", "mlp", "moe", *_INDEXED)
+_COMPRESSED = ("compressed_sparse_attention", "heavily_compressed_attention")
+_KNOWN = (*_STATEFUL, *_WINDOWED, "full", "attention", "global", "feed_forward", "mlp", "moe", *_INDEXED, *_COMPRESSED)
 """How the names of layers begin: transformers 5.23, ``ALLOWED_LAYER_TYPES`` in ``configuration_utils.py``."""
 FULL, SLIDING, STATE, NOTHING = "full", "sliding", "state", "nothing"
 """What a layer has: attention to all tokens, attention in a window, a recurrent state, or a feed-forward alone."""
 _BLOCKS = {"attention": FULL, "mamba": STATE, "mlp": NOTHING, "moe": NOTHING}
-"""Names in Nemotron-H's ``layers_block_type``."""
+_BLOCKS |= {"full_attention": FULL, "linear_attention": STATE}
+"""Names in Nemotron-H's ``layers_block_type``; those of ``transformers`` 5.23 in the second line."""
 _HYBRID = {"*": "attention", "M": "mamba", "-": "mlp", "E": "moe"}
 """The same as letters, in ``hybrid_override_pattern`` of the first releases."""
 _FP8_BLOCK = 128
