@@ -57,7 +57,7 @@ def test_an_invented_type_is_not_read() -> None:
 
 
 def test_kv_tokens_of_qwen3_next_on_an_h200() -> None:
-    # vLLM 0.26.0 reported 2,922,819 tokens for 24 layers, max_model_len 8192, gpu_memory_utilization 0.85 (docs/advice.md)
+    # Reported by vLLM 0.26.0 for 24 layers, max_model_len 8192, gpu_memory_utilization 0.85 (docs/advice.md)
     config = {name: value for name, value in PUBLIC[NEXT]["config"].items() if name != "layer_types"}
     facts = facts_of({**config, "num_hidden_layers": 24, "full_attention_interval": 4})
     assert facts.anatomy

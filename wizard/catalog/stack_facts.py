@@ -275,6 +275,19 @@ class TextOnly:
 
 
 @dataclass(frozen=True, slots=True)
+class Encoders:
+    """The memory that encoders of images and sounds work in, where the engine loads them.
+
+    Attributes:
+        work: ``profiled``: it runs them at their largest input before it sizes the KV cache; ``reserved``: it keeps
+            memory free for them; ``idle``: neither, and text does not run them.
+    """
+
+    work: Literal["profiled", "reserved", "idle"]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Speculative:
     """Speculative decoding that the wizard sets up.
 
@@ -291,7 +304,8 @@ class OnGpu:
     """How a stack serves on GPUs.
 
     Attributes:
-        text_only: None: it loads the encoders of a multimodal model, and reserves memory for what they encode.
+        text_only: None: it loads the encoders of a multimodal model.
+        encoders: None: not known; they count as ``profiled``.
         float32: The oldest GPU on which it computes in float32; None: it is not known to.
         speculative: None: the wizard sets up none.
     """
@@ -303,6 +317,7 @@ class OnGpu:
     memory: EngineMemory
     float32: Oldest | None = None
     text_only: TextOnly | None = None
+    encoders: Encoders | None = None
     speculative: Speculative | None = None
 
 
