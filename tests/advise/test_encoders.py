@@ -62,7 +62,7 @@ def test_the_advice_names_what_is_and_is_not_counted() -> None:
     [
         ("vllm", "0.16.0", "profiled", "the memory that it works in is not"),
         ("trtllm-llmapi", "1.2.1", "profiled", "the memory that it works in is not"),
-        ("sglang", "0.5.17", "reserved", "SGLang keeps free for it is not, so the KV cache may be smaller"),
+        ("sglang", "0.5.17", "reserved", "SGLang keeps free for the encoder is not, so the KV cache may be smaller"),
         ("transformers", "5.23", "idle", "text does not run it"),
     ],
 )

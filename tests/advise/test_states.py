@@ -44,8 +44,8 @@ def element_bytes(stack: str, model: str, dtype: str = "bfloat16", **changes: An
 def test_the_type_follows_engine_and_config(
     model: str, changes: dict[str, Any], vllm: int, sglang: int, trtllm: int
 ) -> None:
-    found = [element_bytes(stack, model, **changes) for stack in ("vllm", "sglang", "trtllm-llmapi")]
-    assert found == [vllm, sglang, trtllm]
+    widths = [element_bytes(stack, model, **changes) for stack in ("vllm", "sglang", "trtllm-llmapi")]
+    assert widths == [vllm, sglang, trtllm]
 
 
 def test_the_models_own_type_may_be_wider() -> None:

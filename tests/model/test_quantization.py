@@ -232,7 +232,7 @@ def test_modules_left_in_16_bits(ignore: object, parts: list[str]) -> None:
         "config_groups": {"group_0": {"weights": weights}},
         "ignore": ignore,
     }
-    found = of_config({"quantization_config": stored})
-    assert found
-    assert found.parts == tuple((part, "none") for part in parts)
-    assert not found.zero_points
+    quantization = of_config({"quantization_config": stored})
+    assert quantization
+    assert quantization.parts == tuple((part, "none") for part in parts)
+    assert not quantization.zero_points

@@ -120,8 +120,8 @@ def _complete_neo(family: Family, config: dict[str, Any]) -> Family:
     kinds = config.get("attention_types")
     if isinstance(kinds, list) and all(isinstance(each, list) and len(each) == 2 for each in kinds):
         several = [(names, count) for names, count in kinds if isinstance(names, list) and type(count) is int]
-        every = (name for names, count in several for _ in range(count) for name in names)
-        config["layer_types"] = list(islice(every, 10_001))
+        names_in_order = (name for names, count in several for _ in range(count) for name in names)
+        config["layer_types"] = list(islice(names_in_order, 10_001))
     return family
 
 

@@ -238,8 +238,10 @@ def _kept(patterns: object) -> tuple[tuple[str, str], ...]:
         if isinstance(patterns, list)
         else []
     )
-    every = [each for each in named if not re.search(r"\d", each)]
-    return tuple((part, "none") for mark, parts in _KEPT if any(mark.search(each) for each in every) for part in parts)
+    general = [each for each in named if not re.search(r"\d", each)]
+    return tuple(
+        (part, "none") for mark, parts in _KEPT if any(mark.search(each) for each in general) for part in parts
+    )
 
 
 def _scheme(group: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:

@@ -166,11 +166,11 @@ _ENCODERS = {
     ),
     ("reserved", True): mark(
         "{stack} also loads the model's {encoders} encoder. Its weights are counted; the memory that {stack} keeps "
-        "free for it is not, so the KV cache may be smaller than estimated."
+        "free for the encoder is not, so the KV cache may be smaller than estimated."
     ),
     ("reserved", False): mark(
         "{stack} also loads the model's {encoders} encoder. Neither its weights nor the memory that {stack} keeps free "
-        "for it are counted, so the KV cache may be smaller than estimated."
+        "for the encoder are counted, so the KV cache may be smaller than estimated."
     ),
     ("idle", True): mark(
         "{stack} also loads the model's {encoders} encoder. Its weights are counted; text does not run it."
