@@ -116,3 +116,12 @@ def test_the_library_names_deepseek_v4_s_layers() -> None:
     assert not {"anatomy", "speed"} & set(facts.unknown)
     assert facts.anatomy
     assert facts.anatomy.attention == public("deepseek-ai/DeepSeek-V4-Flash").attention
+
+
+def test_falcon_h1_s_layers_have_both() -> None:
+    (group,) = public("transformers/falcon_h1").attention
+    assert (group.layers, group.kv_heads) == (32, 8)
+    assert group.state == State("mamba2", 128 * 8 * 256, 3 * (1024 + 2 * 256))
+    assert "32 of 32 layers also keep a state" in " ".join(
+        text(facts_of(PUBLIC["transformers/falcon_h1"]["config"])).split()
+    )

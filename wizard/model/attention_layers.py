@@ -80,6 +80,8 @@ def attention(family: Family, config: Mapping[str, Any], *, n: Mapping[str, Any]
     flags = indexed(family, n["layers"], config, where)
     with_index = min(counts[FULL], sum(flags))  # those that slide as well have none
     width = whole(config, "sparse_index_dim", 100_000, where) or 0
+    if family.both:
+        full = replace(full, state=_states(0, mixers.recurrent(n, config, where)).state)
     groups = [
         replace(full, layers=full.layers - with_index),
         replace(full, layers=with_index, index_bytes=2 * width),  # MiniMax M3's are not quantized

@@ -152,6 +152,17 @@ def _complete_jamba(family: Family, config: dict[str, Any]) -> Family:
     return family
 
 
+def _complete_falcon_h1(family: Family, config: dict[str, Any]) -> Family:
+    """Falcon-H1 states the width of its states; ``auto`` for that of a head (``FalconH1Config``)."""
+    width, heads = config.get("mamba_d_ssm"), config.get("mamba_n_heads")
+    if width is None and all(type(config.get(name)) is int for name in ("mamba_expand", "hidden_size")):
+        width = config["mamba_expand"] * config["hidden_size"]
+    if config.get("mamba_d_head") in (None, "auto") and type(width) is type(heads) is int and heads > 0:
+        config["mamba_d_head"] = width // heads
+    config["layer_types"] = None  # each has both
+    return family
+
+
 def _complete_granite(family: Family, config: dict[str, Any]) -> Family:
     """Granite 4: a shared feed-forward, and experts beside it in some models; or no experts at all."""
     if not config.get("num_local_experts"):
@@ -219,6 +230,7 @@ def _complete_falcon(family: Family, config: dict[str, Any]) -> Family:
 _COMPLETE: dict[str, Callable[[Family, dict[str, Any]], Family]] = {
     "chatglm": _complete_multi_query,
     "falcon": _complete_falcon,
+    "falcon_h1": _complete_falcon_h1,
     "gemma3n_text": _complete_gemma3n,
     "gemma4_text": _complete_gemma4,
     "gpt_bigcode": _complete_multi_query,

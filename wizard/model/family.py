@@ -42,6 +42,7 @@ class Family:
         expert_norm: Whether the output of the experts has a norm.
         router_bias: Whether the router has a bias, or DeepSeek-V3's correction buffer.
         layer_inputs: Whether layers have embeddings of their own, and may share caches (`wizard.model.layer_inputs`).
+        both: Whether each layer has attention and a recurrent state beside it (Falcon-H1).
         separate: Whether a layer is either a mixer or a feed-forward, by ``hybrid_override_pattern`` (Nemotron-H).
         predictor: What a layer for multi-token prediction is: not known, a ``layer`` of the model, or one with
             ``copies`` of the embedding and the head in the checkpoint.
@@ -78,6 +79,7 @@ class Family:
     expert_norm: bool = False
     router_bias: bool = False
     layer_inputs: bool = False
+    both: bool = False
     separate: bool = False
     predictor: Literal["none", "layer", "copies"] = "none"
     window: Literal["none", "all", "alternate", "pattern", "qwen", "qwen2_moe", "llama4", "mimo"] = "none"

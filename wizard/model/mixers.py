@@ -50,6 +50,14 @@ def attention(family: Family, n: Mapping[str, Any], config: Mapping[str, Any]) -
     return Mixer(hidden * (queries + out + gate), hidden * (keys + values), small=small)
 
 
+def together(first: Mixer, second: Mixer) -> Mixer:
+    """Both mixers of a layer."""
+    sums = {
+        name: getattr(first, name) + getattr(second, name) for name in ("attention", "key_value", "latent", "small")
+    }
+    return Mixer(**sums, state=first.state or second.state)
+
+
 def value_dim(n: Mapping[str, Any]) -> int:
     """Width of a value head: that of a key head, unless stated."""
     return int(n.get("value_dim") or n["head_dim"])
@@ -139,7 +147,8 @@ def _mamba2(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixe
     heads, width, groups, state, kernel = sizes
     hidden, inner = n["hidden_size"], heads * width
     channels = inner + 2 * groups * state
-    small = channels * kernel + inner + 3 * heads  # convolution, norm, and A, D and the step's bias
+    small = channels * kernel + 3 * heads  # convolution, and A, D and the step's bias
+    small += inner if config.get("mamba_rms_norm") is not False else 0
     small += channels if _first(config, "use_conv_bias", "mamba_conv_bias") is not False else 0
     projected = inner + channels + heads
     small += projected + hidden if _first(config, "use_bias", "mamba_proj_bias") else 0

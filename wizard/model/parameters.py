@@ -148,6 +148,9 @@ def _mixers(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], whe
             of[kind] = mixers.latent_attention(family, n, config, where)
         else:
             of[kind] = mixers.attention(family, of_kind(kind, family, n, config, where), config)
+    if family.both:
+        state = mixers.recurrent(n, config, where)
+        of = {kind: state and mixer and mixers.together(mixer, state) for kind, mixer in of.items()}
     each = [of[kind] for kind in layers]
     if family.layer_inputs and (shared := sharing(n["layers"], config, where)):
         last = layers[-shared:]

@@ -178,7 +178,9 @@ def _group(group: Attention, of: int) -> str | None:
         return tr("{some} of {all} layers keep only the last {tokens:,} tokens", **layers, tokens=group.window)
     if group.state:
         state = size(group.layers * group.state.bytes())
-        return tr("{some} of {all} layers keep a state of {size} per sequence instead", **layers, size=state)
+        beside = mark("{some} of {all} layers also keep a state of {size} per sequence")
+        alone = mark("{some} of {all} layers keep a state of {size} per sequence instead")
+        return tr(beside if group.kv_heads else alone, **layers, size=state)
     if group.shares:
         return tr("{some} of {all} layers use the KV cache of earlier layers", **layers)
     if not group.latent and not group.kv_heads:
