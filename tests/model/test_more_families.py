@@ -125,3 +125,11 @@ def test_falcon_h1_s_layers_have_both() -> None:
     assert "32 of 32 layers also keep a state" in " ".join(
         text(facts_of(PUBLIC["transformers/falcon_h1"]["config"])).split()
     )
+
+
+def test_an_unknown_family_may_have_layers_of_any_name() -> None:
+    config = PUBLIC["meta-llama/Llama-3.1-8B"]["config"]
+    other = {**config, "model_type": "zamba", "architectures": ["ZambaForCausalLM"]}
+    facts = facts_of({**other, "layers_block_type": ["linear_attention", "hybrid"] * 16})
+    assert facts.anatomy
+    assert "ZambaForCausalLM" in facts.unknown["anatomy"]

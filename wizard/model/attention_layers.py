@@ -28,8 +28,8 @@ _KNOWN = (*_STATEFUL, *_WINDOWED, "full", "attention", "global", "feed_forward",
 """How the names of layers begin: transformers 5.23, ``ALLOWED_LAYER_TYPES`` in ``configuration_utils.py``."""
 FULL, SLIDING, STATE, NOTHING = "full", "sliding", "state", "nothing"
 """What a layer has: attention to all tokens, attention in a window, a recurrent state, or a feed-forward alone."""
-_BLOCKS = {"attention": FULL, "mamba": STATE, "mlp": NOTHING, "moe": NOTHING}
-_BLOCKS |= {"full_attention": FULL, "linear_attention": STATE}
+BLOCKS = {"attention": FULL, "mamba": STATE, "mlp": NOTHING, "moe": NOTHING}
+BLOCKS |= {"full_attention": FULL, "linear_attention": STATE}
 """Names in Nemotron-H's ``layers_block_type``; those of ``transformers`` 5.23 in the second line."""
 _HYBRID = {"*": "attention", "M": "mamba", "-": "mlp", "E": "moe"}
 """The same as letters, in ``hybrid_override_pattern`` of the first releases."""
@@ -161,7 +161,7 @@ def kinds(family: Family, layers: int, config: Mapping[str, Any], where: str) ->
     if named := _names(config, "layer_types", layers, where):
         return [_kind(each) for each in named]
     if named := blocks(family, layers, config, where):
-        return [_BLOCKS.get(each, FULL) for each in named]
+        return [BLOCKS.get(each, FULL) for each in named]
     if interval := whole(config, "full_attention_interval", 10_000, where):  # Qwen3-Next and Qwen3.5
         return [STATE if (layer + 1) % interval else FULL for layer in range(layers)]
     return [SLIDING if slides else FULL for slides in _sliding(family, layers, config, where)]
@@ -178,7 +178,7 @@ def blocks(family: Family, layers: int, config: Mapping[str, Any], where: str) -
         field = "hybrid_override_pattern"
         letters = list(pattern) if isinstance(pattern, str) else pattern
         named = [_HYBRID.get(each, each) for each in _names({field: letters}, field, layers, where) or ()]
-    if family.separate and named and (strange := next((each for each in named if each not in _BLOCKS), None)):
+    if family.separate and named and (strange := next((each for each in named if each not in BLOCKS), None)):
         raise impossible(where, field, tr("a list with {item}, which is not a layer type", item=repr(strange[:20])))
     return named
 

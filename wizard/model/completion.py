@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from wizard.model.attention_layers import BLOCKS
 from wizard.model.families import FAMILIES
 from wizard.model.family import Family
 
@@ -204,13 +205,15 @@ def _complete_kimi(family: Family, config: dict[str, Any]) -> Family:
 def guessed(config: Mapping[str, Any]) -> Family:
     """A family by the fields that most models share, for one that the wizard does not know."""
     latent = config.get("kv_lora_rank") is not None
+    blocks = config.get("layers_block_type")
+    named = isinstance(blocks, list) and all(isinstance(each, str) and each in BLOCKS for each in blocks)
     return Family(
         qkv_bias="attention_bias",
         out_bias="attention_bias",
         latent=latent,
         indexer="deepseek" if latent and config.get("index_n_heads") and config.get("q_lora_rank") else "none",
         experts="deepseek" if config.get("moe_intermediate_size") else "all",
-        separate="hybrid_override_pattern" in config or "layers_block_type" in config,
+        separate=named or "hybrid_override_pattern" in config,
     )
 
 

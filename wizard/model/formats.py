@@ -8,8 +8,8 @@ from typing import Literal
 from wizard.kernel.language import mark, tr
 from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.facts import ModelFacts
+from wizard.model.quantization import NONE
 
-NONE = "none"
 UNKNOWN = "unknown"
 ZERO_POINT = 4
 """Bits of a group's zero point, which AWQ and GPTQ always store, and compressed-tensors unless symmetric."""
