@@ -248,7 +248,7 @@ def _kept(patterns: object, layers: object) -> tuple[tuple[str, str], ...]:
     listed = patterns[:10_000] if isinstance(patterns, list) else []
     named = [each[:200].replace("\\", "") for each in listed if isinstance(each, str)]
     general = [each for each in named if not re.search(r"\d", each)]
-    mixers = {found[1] for each in named if (found := _MIXER.search(each))}
+    mixers = {match[1] for each in named if (match := _MIXER.search(each))}
     if type(layers) is int and 0 < layers <= len(mixers):
         general.append("self_attn")
     return tuple((part, NONE) for mark, parts in _KEPT if any(mark.search(each) for each in general) for part in parts)

@@ -163,6 +163,8 @@ def _attention(facts: ModelFacts) -> str | None:
             )
         ]
     words += filter(None, (_group(group, anatomy.layers) for group in anatomy.attention))
+    if shared := sum(group.layers for group in anatomy.attention if group.shares):
+        words.append(tr("{some} of {all} layers use the KV cache of earlier layers", some=shared, all=anatomy.layers))
     return "; ".join(words)
 
 
@@ -181,9 +183,7 @@ def _group(group: Attention, of: int) -> str | None:
         beside = mark("{some} of {all} layers also keep a state of {size} per sequence")
         alone = mark("{some} of {all} layers keep a state of {size} per sequence instead")
         return tr(beside if group.kv_heads else alone, **layers, size=state)
-    if group.shares:
-        return tr("{some} of {all} layers use the KV cache of earlier layers", **layers)
-    if not group.latent and not group.kv_heads:
+    if not group.latent and not group.kv_heads and not group.shares:
         return tr("{some} of {all} layers have no attention", **layers)
     return None
 
