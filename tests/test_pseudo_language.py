@@ -17,7 +17,6 @@ from wizard.advise import calibration, comparison, providers, refusals
 from wizard.advise import engine_python as own_engine
 from wizard.advise.advice import Choice, Constraints
 from wizard.advise.cases import cases
-from wizard.advise.formats import FORMATS
 from wizard.advise.ranking import advise
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
@@ -34,6 +33,7 @@ from wizard.kernel.values import from_json
 from wizard.model import gguf, hub_errors, local, refs, safetensors, source, untrusted
 from wizard.model import report as model_report
 from wizard.model.facts import ModelFacts, WeightFile
+from wizard.model.formats import FORMATS
 from wizard.model.refs import HubRef
 from wizard.probe import engine_python, engines, hardware, interpreters, nvml_library, ports, shorthand
 from wizard.probe import report as probe_report

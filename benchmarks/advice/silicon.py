@@ -19,11 +19,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from wizard.advise import formats
 from wizard.advise.devices import Device, devices
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load, work
 from wizard.kernel.units import GIB
+from wizard.model import formats
 from wizard.model.anatomy import Parts
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, Quantization
@@ -105,7 +105,7 @@ LEFT_OUT: dict[str, Callable[[Line, ModelFacts | None], bool]] = {
     "prompts and answers on separate servers": lambda line, _: line["mode"] != "agg",
     "an architecture that the wizard does not know": lambda _, facts: facts is None or facts.anatomy is None,
     "recurrent states, of one model only": lambda _, facts: bool(
-        facts and facts.anatomy and any(group.state_bytes for group in facts.anatomy.attention)
+        facts and facts.anatomy and any(group.state for group in facts.anatomy.attention)
     ),
     "data-parallel attention or expert parallelism": lambda line, _: (
         float(line["attention_dp_size"] or 1) > 1 or float(line["moe_ep_size"] or 1) > 1

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.model.test_parameters import PUBLIC, facts_of
+from tests.worded import text_of
 from wizard.advise import encoders
 from wizard.model.facts import ModelFacts
 
@@ -54,6 +55,23 @@ def test_the_advice_names_what_is_and_is_not_counted() -> None:
     (note,) = encoders.notes(counted(BASE, 0), "sglang", "0.5.17")
     assert note.params["counted"] is False
     assert encoders.notes(replace(VISION, encoders=()), "sglang", "0.5.17") == ()
+
+
+@pytest.mark.parametrize(
+    ("stack", "engine", "work", "text"),
+    [
+        ("vllm", "0.16.0", "profiled", "the memory that it works in is not"),
+        ("trtllm-llmapi", "1.2.1", "profiled", "the memory that it works in is not"),
+        ("sglang", "0.5.17", "reserved", "SGLang keeps free for the encoder is not, so the KV cache may be smaller"),
+        ("transformers", "5.23", "idle", "text does not run it"),
+    ],
+)
+def test_the_note_says_what_the_engine_does_with_memory_for_images(
+    stack: str, engine: str, work: str, text: str
+) -> None:
+    (note,) = encoders.notes(VISION, stack, engine)
+    assert note.params["work"] == work
+    assert text in text_of(note)
 
 
 def test_config_json_names_the_encoders() -> None:

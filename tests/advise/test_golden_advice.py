@@ -18,12 +18,12 @@ from tests.plan.golden import GOLDEN, compared
 from wizard.advise.advice import Choice, Constraints, Rejection
 from wizard.advise.cases import GOALS, RUNTIMES
 from wizard.advise.cases import cases as read
-from wizard.advise.formats import FORMATS
 from wizard.advise.ranking import advise
 from wizard.catalog.stacks import gpu_stacks
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import to_data
 from wizard.model.facts import ModelFacts
+from wizard.model.formats import FORMATS
 
 CONSTRAINTS = (
     Constraints(),

@@ -12,13 +12,13 @@ from benchmarks.advice.memory import HERE, predicted
 from tests.advise.worlds import AWQ, GPTQ, HOSTS, LLAMA_8B, facts_of
 from wizard.advise import memory
 from wizard.advise.devices import devices
-from wizard.advise.formats import of, weight_bytes
 from wizard.advise.setup import Setup
 from wizard.catalog.stacks import on_gpu
 from wizard.kernel.units import GIB, MIB
 from wizard.model.anatomy import Anatomy
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
+from wizard.model.formats import of, weight_bytes
 
 MEASURED: list[dict[str, Any]] = [
     load for load in json.loads((HERE / "measured_h200.json").read_text(encoding="utf-8")) if "blocks" in load

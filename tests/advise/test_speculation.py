@@ -88,10 +88,12 @@ def test_layers_for_multi_token_prediction_take_weights_and_cache(stack: str) ->
     asked: dict[str, Any] = {"stack": stack, "quantization": "none", "runtime": "native", "users": 4, "max_len": 8192}
     (plain,) = choices("1xH100", facts, **asked)
     (made,) = choices("1xH100", facts, **asked, speculative="mtp")
-    assert facts.prediction is not None
+    assert facts.anatomy is not None
+    layers = facts.anatomy.predictor
+    assert layers is not None
     assert facts.anatomy is not None
     assert (made.speculative, made.proposed_tokens) == ("mtp", 1)
-    assert made.memory.weights_bytes - plain.memory.weights_bytes == 2 * facts.prediction.parts.total
+    assert made.memory.weights_bytes - plain.memory.weights_bytes == 2 * layers.parts.total
     layer = 2 * 2 * 8 * 128
     assert plain.memory.kv_bytes_per_token == 36 * layer
     assert made.memory.kv_bytes_per_token == pytest.approx(37 * layer, rel=0.003)  # with the proposed token, in blocks
@@ -101,15 +103,17 @@ def test_layers_for_multi_token_prediction_take_weights_and_cache(stack: str) ->
 
 def test_its_layers_have_the_blocks_of_the_checkpoint_and_whole_experts() -> None:
     facts = facts_of(DEEPSEEK, quantization_config=BLOCKS)
-    assert facts.prediction is not None
+    assert facts.anatomy is not None
+    layers = facts.anatomy.predictor
+    assert layers is not None
     stored, sixteen = (
         speculation.prepared(each, replace(PLAIN, quantization=name, speculative="mtp", tp=8)).draft
         for each, name in ((facts, "fp8_block"), (facts_of(DEEPSEEK), "fp8"))
     )
     assert stored is not None
     assert sixteen is not None
-    assert stored.stored.experts == pytest.approx(facts.prediction.parts.experts, rel=0.001)
-    assert sixteen.stored.experts == 2 * facts.prediction.parts.experts
+    assert stored.stored.experts == pytest.approx(layers.parts.experts, rel=0.001)
+    assert sixteen.stored.experts == 2 * layers.parts.experts
     split = Setup("vllm", "bfloat16", "fp8_block", tp=6, draft=stored)
     whole = replace(split, expert_parallel=True)
     more = stored.stored.experts * (43 / 256 - 1 / 6)  # of 256 experts
@@ -122,7 +126,11 @@ def test_its_layers_have_the_blocks_of_the_checkpoint_and_whole_experts() -> Non
         (LLAMA_8B, {"stack": "vllm"}, "has no layers for multi-token prediction (MTP)"),
         (LLAMA_8B, {"stack": "transformers"}, "has no layers for multi-token prediction (MTP)"),
         (MIMO, {"stack": "transformers"}, "does not set up speculative decoding (mtp) with Transformers."),
-        (MIMO, {"stack": "trtllm-llmapi"}, "TensorRT-LLM is not known to have speculative decoding (mtp) for MiMo"),
+        (
+            "deepseek-ai/DeepSeek-V3.2",
+            {"stack": "trtllm-llmapi"},
+            "is not known to have speculative decoding (mtp) for Deep",
+        ),
         (MIMO, {"stack": "vllm", "release": "25.12"}, "(mtp) needs vLLM 0.19.1 or later; found 0.11.1."),
         (MIMO, {"stack": "vllm", "runtime": "native", "pp": 2}, "without pipeline stages"),
     ],

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worded import text_of
-from wizard.advise import formats
 from wizard.advise.advice import Constraints, Speed
 from wizard.advise.devices import Device, devices
 from wizard.advise.interconnect import all_reduce
@@ -25,6 +24,7 @@ from wizard.advise.setup import Setup
 from wizard.advise.speed import Load, Step, estimate, step, work
 from wizard.catalog import stacks
 from wizard.catalog.speed import fit
+from wizard.model import formats
 from wizard.model.anatomy import Parts
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, Quantization

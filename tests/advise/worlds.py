@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from wizard.advise.advice import Constraints
-from wizard.advise.formats import FORMATS
 from wizard.catalog import stacks
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
+from wizard.model.formats import FORMATS
 from wizard.probe import hardware, shorthand
 from wizard.probe.host import EnginePython, GpuProcess, Host, MigSlice
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from wizard.advise.formats import FORMATS
 from wizard.catalog import profiles
 from wizard.catalog.checkpoints import Checkpoint, CheckpointTable, Family, ready
 from wizard.kernel.errors import UsageError
+from wizard.model.formats import FORMATS
 from wizard.model.refs import HubRef, parse_ref
 
 SHIPPED = profiles.load(CheckpointTable, profiles.find("checkpoints.toml")).families

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.model.test_parameters import PUBLIC, anatomy_of, facts_of, public
-from wizard.advise.formats import weight_bytes
 from wizard.kernel.errors import WizardError
-from wizard.model.anatomy import Attention
+from wizard.model.anatomy import Attention, State
+from wizard.model.formats import weight_bytes
 from wizard.model.report import text
 
 V4 = PUBLIC["deepseek-ai/DeepSeek-V4-Flash"]["config"]
@@ -39,16 +39,15 @@ def test_what_layers_keep(name: str, groups: list[tuple[int, int, int | None]]) 
 
 
 @pytest.mark.parametrize(
-    ("name", "state_bytes"),
+    ("name", "state"),
     [  # vLLM 0.33, mamba_utils.py: kda_state_shape, mamba1_state_shape, short_conv_state_shape, for one layer
-        ("moonshotai/Kimi-K3", 96 * 128 * 128 * 4 + 3 * 3 * 96 * 128 * 2),
-        ("ai21labs/Jamba-v0.1", 8192 * 16 * 2 + 3 * 8192 * 2),
-        ("LiquidAI/LFM2.5-VL-1.6B", 2 * 2048 * 2),
+        ("moonshotai/Kimi-K3", State("delta", 96 * 128 * 128, 3 * 3 * 96 * 128)),
+        ("ai21labs/Jamba-v0.1", State("mamba", 8192 * 16, 3 * 8192)),
+        ("LiquidAI/LFM2.5-VL-1.6B", State("convolution", 0, 2 * 2048)),
     ],
 )
-def test_recurrent_states_are_those_that_vllm_keeps(name: str, state_bytes: int) -> None:
-    (state,) = (group for group in public(name).attention if group.state_bytes)
-    assert state.state_bytes == state_bytes
+def test_recurrent_states_are_those_that_vllm_keeps(name: str, state: State) -> None:
+    assert [group.state for group in public(name).attention if group.state] == [state]
 
 
 def test_deepseek_v4_keeps_a_window_and_compressed_rows() -> None:
@@ -100,3 +99,37 @@ def test_granite_without_experts_has_a_shared_feed_forward_alone() -> None:
     anatomy = anatomy_of(config, num_local_experts=0)
     assert (anatomy.experts, anatomy.intermediate) == (0, 1024)
     assert anatomy.parts.mlp == 32 * 3 * 4096 * 1024
+
+
+def test_nemotrons_layers_have_other_names_in_transformers_5() -> None:
+    config = PUBLIC["nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"]["config"]
+    letters = {"M": "linear_attention", "*": "full_attention", "E": "moe", "-": "mlp"}
+    named = [letters[each] for each in config["hybrid_override_pattern"]]
+    other = {**config, "hybrid_override_pattern": None, "layers_block_type": named}
+    assert anatomy_of(other) == anatomy_of(config)
+
+
+def test_the_library_names_deepseek_v4_s_layers() -> None:
+    names = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
+    layers = [names[ratio] for ratio in V4["compress_ratios"]]
+    facts = facts_of({**V4, "compress_ratios": None, "layer_types": layers[: V4["num_hidden_layers"]]})
+    assert not {"anatomy", "speed"} & set(facts.unknown)
+    assert facts.anatomy
+    assert facts.anatomy.attention == public("deepseek-ai/DeepSeek-V4-Flash").attention
+
+
+def test_falcon_h1_s_layers_have_both() -> None:
+    (group,) = public("transformers/falcon_h1").attention
+    assert (group.layers, group.kv_heads) == (32, 8)
+    assert group.state == State("mamba2", 128 * 8 * 256, 3 * (1024 + 2 * 256))
+    assert "32 of 32 layers also keep a state" in " ".join(
+        text(facts_of(PUBLIC["transformers/falcon_h1"]["config"])).split()
+    )
+
+
+def test_an_unknown_family_may_have_layers_of_any_name() -> None:
+    config = PUBLIC["meta-llama/Llama-3.1-8B"]["config"]
+    other = {**config, "model_type": "zamba", "architectures": ["ZambaForCausalLM"]}
+    facts = facts_of({**other, "layers_block_type": ["hybrid", "other"] * 16})
+    assert facts.anatomy
+    assert "ZambaForCausalLM" in facts.unknown["anatomy"]

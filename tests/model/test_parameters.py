@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.model.gguf_bytes import LLAMA_CONFIG
-from wizard.kernel.errors import WizardError
+from wizard.kernel.errors import ModelError, WizardError
 from wizard.model.anatomy import Anatomy, Attention
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
+from wizard.model.report import text
 
 CONFIGS = Path(__file__).parent / "configs"
 PUBLIC: dict[str, Any] = json.loads((CONFIGS / "public.json").read_text())
@@ -137,13 +138,7 @@ def test_windows_after_the_fields_of_each_family(name: str, changes: dict[str, A
     ],
 )
 def test_recurrent_states_are_those_that_vllm_keeps(name: str, state_bytes: int) -> None:
-    assert sum(group.layers * group.state_bytes for group in public(name).attention) == state_bytes
-
-
-def test_a_state_has_the_dtype_of_the_config() -> None:
-    config = PUBLIC["nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"]["config"]
-    (state,) = (group for group in anatomy_of(config, mamba_ssm_cache_dtype="bfloat16").attention if group.state_bytes)
-    assert state.state_bytes == 64 * 64 * 128 * 2 + 3 * 6144 * 2
+    assert sum(group.layers * group.state.bytes() for group in public(name).attention if group.state) == state_bytes
 
 
 def test_layers_with_a_state_of_unknown_size_are_not_counted() -> None:
@@ -174,12 +169,6 @@ def test_layers_are_listed_by_letter_or_by_name() -> None:
         key: value for key, value in listed.items() if key not in ("hybrid_override_pattern", "num_hidden_layers")
     }
     assert anatomy_of(listed) == anatomy_of(letters)
-
-
-@pytest.mark.parametrize("name", ["hidden_size_per_layer_input", "num_kv_shared_layers"])
-def test_what_gemma_4_s_small_models_have_is_not_counted(name: str) -> None:
-    config = PUBLIC["google/gemma-4-26B-A4B"]["config"]
-    assert facts_of({**config, "text_config": {**config["text_config"], name: 10}}).anatomy is None
 
 
 def test_experts_that_only_some_layers_have() -> None:
@@ -234,3 +223,28 @@ def test_any_config_of_any_family_gives_facts_or_a_coded_error(name: str, change
         assert facts.anatomy.parts.total > 0
         assert 0 <= facts.anatomy.active <= facts.anatomy.parts.total
         assert sum(group.layers for group in facts.anatomy.attention) == facts.anatomy.layers
+
+
+@pytest.mark.parametrize(
+    ("name", "caches", "reused"),
+    [  # layers, kv heads, width of a key, window; transformers' kv_sharing_modes, vLLM's kv_sharing_target_layer_name
+        ("google/gemma-4-E2B-it", [(3, 1, 512, None), (12, 1, 256, 512)], [(16, 256), (4, 512)]),
+        ("google/gemma-4-E4B-it", [(4, 2, 512, None), (20, 2, 256, 512)], [(15, 256), (3, 512)]),
+        ("google/gemma-3n-E2B-it", [(4, 2, 256, None), (16, 2, 256, 512)], [(10, 256)]),
+        ("google/gemma-3n-E4B-it", [(4, 2, 256, None), (16, 2, 256, 512)], [(15, 256)]),
+    ],
+)
+def test_the_last_layers_of_small_gemmas_share_caches(
+    name: str, caches: list[tuple[int, int, int, int | None]], reused: list[tuple[int, int]]
+) -> None:
+    anatomy = public(name)
+    kept = [group for group in anatomy.attention if not group.shares]
+    assert [(group.layers, group.kv_heads, group.key_dim, group.window) for group in kept] == caches
+    assert [(group.layers, group.key_dim) for group in anatomy.attention if group.shares] == reused
+    assert sum(group.layers for group in anatomy.attention) == anatomy.layers
+    assert "use the KV cache of earlier layers" in " ".join(text(facts_of(PUBLIC[name]["config"])).split())
+
+
+def test_layers_cannot_share_caches_that_no_layer_has() -> None:
+    with pytest.raises(ModelError, match="num_kv_shared_layers"):
+        facts_of({**PUBLIC["google/gemma-4-E2B-it"]["config"]["text_config"], "num_kv_shared_layers": 35})

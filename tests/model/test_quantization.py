@@ -209,3 +209,30 @@ def test_headers_of_plain_weights_show_nothing() -> None:
         tensor_parts.quantization([tensor(f"{P}.weight", "BF16", 8, 8), tensor("lm_head.weight", "BF16", 8, 8)]) is None
     )
     assert tensor_parts.quantization([tensor(f"{P}.qweight", "I32", 0, 8), tensor(f"{P}.scales", "F16", 0, 8)]) is None
+
+
+KIMI = ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*", "re:.*mlp\\.(gate|up|gate_up|down)_proj.*"]
+
+
+@pytest.mark.parametrize(
+    ("ignore", "parts"),
+    [
+        (KIMI, ["attention", "key_value", "latent", "shared", "mlp"]),
+        (["lm_head", "model.layers.0.mlp.down_proj", "re:model.layers.3.self_attn.*"], []),
+        (["re:.*self_attn.q_proj.*", "*.mlp.gate", "*shared_expert_gate*"], []),
+        (["*self_attn*", "*mlp.shared_expert*"], ["attention", "key_value", "latent", "shared"]),
+        (["(a+)+$" * 50, {"a": 1}, None, 5, "re:(", "\\"], []),
+        ("self_attn", []),
+    ],
+)
+def test_modules_left_in_16_bits(ignore: object, parts: list[str]) -> None:
+    weights = {"num_bits": 4, "type": "int", "group_size": 32, "symmetric": True}
+    stored = {
+        "quant_method": "compressed-tensors",
+        "config_groups": {"group_0": {"weights": weights}},
+        "ignore": ignore,
+    }
+    quantization = of_config({"quantization_config": stored})
+    assert quantization
+    assert quantization.parts == tuple((part, "none") for part in parts)
+    assert not quantization.zero_points

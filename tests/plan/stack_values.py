@@ -15,7 +15,7 @@ from tests.values import CHOICE, PYTHON
 from wizard.advise.advice import Choice
 from wizard.catalog import stacks
 from wizard.kernel.paths import Workspace
-from wizard.model.anatomy import Anatomy, Attention, Parts
+from wizard.model.anatomy import Anatomy, Attention, Parts, State
 from wizard.model.facts import ModelFacts
 from wizard.plan.options import Options
 from wizard.plan.plan import Command, Start, Step, Write
@@ -28,7 +28,7 @@ from wizard.probe.shorthand import host
 WORKSPACE = Workspace(Path("/w"))
 QUESTION = "What is machine learning?"
 FACTS = replace(LLAMA, dtype="bfloat16")
-STATES = (Attention(4, 4, 16, 16), Attention(4, 0, 0, 0, state_bytes=4096))
+STATES = (Attention(4, 4, 16, 16), Attention(4, 0, 0, 0, state=State("mamba2", 1024, 0)))
 RECURRENT = replace(FACTS, anatomy=Anatomy(Parts(), STATES, 8, 64, 4, 128, 1000))
 """Half of its layers keep a state instead of keys and values."""
 ON_GPU = replace(

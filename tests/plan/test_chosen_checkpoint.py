@@ -6,8 +6,8 @@ import pytest
 
 from tests.values import CHOICE
 from wizard.advise.advice import Checkpoint, Choice
-from wizard.advise.formats import weight_bytes
 from wizard.model.facts import Quantization
+from wizard.model.formats import weight_bytes
 from wizard.model.refs import parse_ref
 from wizard.model.shipped_configs import shipped
 from wizard.plan.chosen_checkpoint import checkpoint_of

@@ -53,7 +53,7 @@ def test_the_folder_is_the_models_own() -> None:
 
 @pytest.mark.parametrize(("size", "estimate"), [(4 * 10**9, Estimate(205, 4 * 10**9, 4 * 10**9)), (None, Estimate(5))])
 def test_a_download_takes_what_its_bytes_take(size: int | None, estimate: Estimate) -> None:
-    step = fetch(replace(LLAMA, weight_bytes=size), WORKSPACE).step
+    step = fetch(replace(LLAMA, weight_bytes=size, weights=()), WORKSPACE).step
     assert step.estimate == plan_of(Path("/w"), step).estimate == estimate
 
 
@@ -83,3 +83,9 @@ def test_plain_files_are_no_links_to_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").touch()
     assert fetch(replace(LLAMA, local=True, location=str(tmp_path / "model")), WORKSPACE).reads == (tmp_path / "model",)
+
+
+def test_files_are_downloaded_whole_although_not_all_is_loaded() -> None:
+    files = (WeightFile("a.safetensors", 3 * 10**9, "safetensors"), WeightFile("b.safetensors", 10**9, "safetensors"))
+    step = fetch(replace(LLAMA, weight_bytes=3 * 10**9, weights=files), WORKSPACE).step
+    assert step.estimate.download_bytes == 4 * 10**9

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from wizard.advise import rules
 from wizard.advise.advice import Checkpoint
-from wizard.advise.formats import NONE, weight_bytes
 from wizard.advise.reasons import Obstacle, because, change, do
 from wizard.advise.rules import instead
 from wizard.catalog import checkpoints, stacks
@@ -12,6 +13,8 @@ from wizard.catalog.releases import version
 from wizard.catalog.stack_facts import Capability, Formats, StackFacts
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
+from wizard.model.formats import disk_bytes, weight_bytes
+from wizard.model.quantization import NONE
 
 METHODS = {
     "int4_awq": "awq",
@@ -37,17 +40,17 @@ def checkpoint(
         capability: Of the GPU, if known: some engines load a producer's checkpoints on newer GPUs only.
     """
     name = format_name or NONE
-    own = Checkpoint(facts.location, facts.weight_bytes)
+    own = Checkpoint(facts.location, disk_bytes(facts))
     if facts.quantization is not None or name == NONE or (known := _formats(stack)) is None:
         return own
     if stacks.facts(stack).builds_engine:
-        return Checkpoint(facts.location, facts.weight_bytes, "building")
+        return replace(own, how="building")
     if (other := ready(facts, known, name, capability)) is not None:
         return other
     if described(facts):
         return Checkpoint(facts.location, _bytes(facts, name), "assumed")
     if known.online and name in known.online.formats:
-        return Checkpoint(facts.location, facts.weight_bytes, "loading")
+        return replace(own, how="loading")
     return None
 
 

@@ -46,7 +46,7 @@ def work(facts: ModelFacts, cache_bytes: int) -> Work | None:
     anatomy, stored = facts.anatomy, facts.stored
     if anatomy is None or stored is None or "speed" in facts.unknown:
         return None
-    if any(group.state_bytes or group.index_bytes or group.tokens_per_row for group in anatomy.attention):
+    if any(group.state or group.index_bytes or group.tokens_per_row for group in anatomy.attention):
         return None  # no such model was measured
     # Of a separate embedding only one row is read; a tied one is the output projection too.
     unread_bytes, unread = (stored.embedding, anatomy.parts.embedding) if stored.head else (0, 0)

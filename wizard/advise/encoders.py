@@ -1,7 +1,7 @@
 """Encoders of images and sounds, which serving text does not need. Pure.
 
-An engine that loads them also runs them once at their largest input before it sizes the KV cache (vLLM,
-``v1/worker/gpu_model_runner.py``, ``profile_run``), which no figure here includes.
+No figure here includes the memory that they work in; what engines that load them do is in ``profiles/stacks``
+(`wizard.catalog.stack_facts.Encoders`).
 """
 
 from __future__ import annotations
@@ -41,4 +41,6 @@ def notes(facts: ModelFacts, stack: str, engine: str) -> tuple[Note, ...]:
     if argument := setting(facts, stack, engine):
         return (Note("text-only", {"encoders": facts.encoders, "argument": argument}),)
     counted = facts.anatomy is not None and facts.anatomy.parts.other > 0
-    return (Note("encoders", {"stack": stack, "encoders": facts.encoders, "counted": counted}),)
+    known = stack_facts(stack).gpu
+    work = known.encoders.work if known and known.encoders else "profiled"
+    return (Note("encoders", {"stack": stack, "encoders": facts.encoders, "counted": counted, "work": work}),)

@@ -23,7 +23,6 @@ from wizard.advise import (
 from wizard.advise.advice import GATED, Checkpoint, Choice, Constraints, Memory, Rejection
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LONGEST, Fit, fit
-from wizard.advise.formats import FORMATS
 from wizard.advise.reasons import Note, Obstacle, Param, Remedy, because, change, do
 from wizard.advise.release import Resolved, resolve
 from wizard.advise.setup import Setup
@@ -35,6 +34,7 @@ from wizard.catalog.stack_facts import Cache
 from wizard.catalog.stacks import gpu_stacks, on_gpu
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
+from wizard.model.formats import FORMATS
 from wizard.probe.engine_python import absolute, known
 from wizard.probe.host import EnginePython, Host
 

@@ -11,13 +11,13 @@ from functools import lru_cache
 
 from wizard.advise.advice import Memory
 from wizard.advise.devices import Device
-from wizard.advise.formats import SIXTEEN, weight_bytes
 from wizard.advise.setup import Draft, Setup
 from wizard.catalog.stacks import facts as stack_facts
 from wizard.catalog.stacks import on_gpu
 from wizard.kernel.units import GIB, MIB
-from wizard.model.anatomy import Anatomy, Attention, Parts
+from wizard.model.anatomy import STATE_BYTES, Anatomy, Attention, Parts
 from wizard.model.facts import ModelFacts
+from wizard.model.formats import SIXTEEN, weight_bytes
 
 LARGE_GPU = 70 * GIB
 """From this size on vLLM processes 8,192 tokens per step by default, below it 2,048 (its ``EngineArgs``)."""
@@ -49,7 +49,7 @@ def step_tokens(device: Device) -> int:
 
 def recurrent(anatomy: Anatomy | None) -> bool:
     """Whether the model keeps recurrent states."""
-    return anatomy is not None and any(group.state_bytes for group in anatomy.attention)
+    return anatomy is not None and any(group.state for group in anatomy.attention)
 
 
 def per_stage(layers: int, pp: int) -> float:
@@ -159,7 +159,7 @@ def pages(anatomy: Anatomy, setup: Setup, tokens: int) -> tuple[int, int] | None
     layers; the last group of a kind is filled up. (vLLM 0.31: ``_get_kv_cache_groups_uniform_page_size`` in
     ``v1/core/kv_cache_utils.py``, ``platforms/interface.py``.) None for other engines and models.
     """
-    states = [group for group in anatomy.attention if group.state_bytes]
+    states = [group for group in anatomy.attention if group.state]
     caches = [group for group in anatomy.attention if group.kv_heads]
     if not on_gpu(setup.stack).memory.equal_pages or len(states) != 1 or len(caches) != 1 or caches[0].window:
         return None
@@ -191,7 +191,13 @@ def _layers_bytes(layers: Attention, setup: Setup, tokens: int, step: int, block
 
 def state_bytes(layers: Attention, setup: Setup) -> int:
     """Bytes of a sequence's recurrent state on a rank, in one of ``layers``."""
-    return -(-layers.state_bytes // setup.tp)
+    state = layers.state
+    if state is None:
+        return 0
+    known = on_gpu(setup.stack).memory.states
+    stated = next((type_ for field, type_ in state.stated if field in known.fields), None)
+    unstated = "float32" if state.kind in known.float32 or known.unstated == "float32" else setup.dtype
+    return -(-state.bytes(STATE_BYTES[stated or unstated], setup.element_bytes) // setup.tp)
 
 
 def kept_tokens(layers: Attention, setup: Setup, tokens: int, step: int, block: int) -> int:

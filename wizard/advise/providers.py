@@ -16,7 +16,6 @@ from typing import Any, Protocol
 from wizard.advise import speed
 from wizard.advise.advice import Speed
 from wizard.advise.devices import Device, devices
-from wizard.advise.formats import FORMATS
 from wizard.advise.reasons import Obstacle, Reason, Refused, because, do
 from wizard.advise.rules import obstacles
 from wizard.advise.setup import Setup
@@ -27,6 +26,7 @@ from wizard.kernel.extras import install
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line
 from wizard.model.facts import ModelFacts
+from wizard.model.formats import FORMATS
 from wizard.probe.host import Host
 
 SYSTEMS = {

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wizard.advise.devices import Device
-from wizard.advise.formats import of
 from wizard.advise.reasons import Note, Obstacle, Param, Reason, Remedy, because, change, do, without
 from wizard.advise.setup import Setup
 from wizard.catalog import stacks
@@ -19,6 +18,7 @@ from wizard.catalog.stacks import on_gpu
 from wizard.catalog.trtllm_tools import tools
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
+from wizard.model.formats import of
 
 BF16: Capability = (8, 0)
 PCIE, WEIGHT_ONLY = "pcie-tp", "weight-only"

@@ -34,7 +34,7 @@ class Setup:
     Attributes:
         stack: One of `wizard.catalog.stacks.names`.
         dtype: Type of activations and unquantized parts: ``bfloat16`` or ``float16``.
-        quantization: A format of `wizard.advise.formats`; ``none`` keeps the weights in ``dtype``.
+        quantization: A format of `wizard.model.formats`; ``none`` keeps the weights in ``dtype``.
         kv_cache_dtype: ``auto`` (as ``dtype``) or ``fp8``.
         tp: Tensor parallel size.
         pp: Pipeline parallel size.

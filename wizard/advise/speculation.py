@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from wizard.advise import memory
 from wizard.advise.advice import Checkpoint, Constraints
-from wizard.advise.formats import NONE as SIXTEEN_BITS
-from wizard.advise.formats import weight_bytes
 from wizard.advise.reasons import Obstacle, Reason, Remedy, because, change, without
 from wizard.advise.setup import Draft, Setup
 from wizard.catalog.releases import version
 from wizard.catalog.stacks import on_gpu
 from wizard.model.anatomy import Parts
 from wizard.model.facts import ModelFacts
+from wizard.model.formats import own, predictor_bytes
+from wizard.model.quantization import NONE as SIXTEEN_BITS
 
 NONE = "none"
 """The answer for no speculative decoding."""
@@ -34,15 +34,16 @@ def method(constraints: Constraints) -> str:
 def prepared(facts: ModelFacts, setup: Setup) -> Setup:
     """``setup`` with what proposes tokens, if its method needs that and it is known.
 
-    Layers for multi-token prediction count in the checkpoint's format only if that is FP8 in blocks, as in DeepSeek-V3,
-    else in 16 bits, which is an upper bound. So is the whole of a draft model on every GPU: engines split most of it,
-    and share its embedding if it is the model's.
+    Layers for multi-token prediction count as stored if the headers were read or the format is FP8 in blocks, as in
+    DeepSeek-V3, else in 16 bits, which is an upper bound. So is the whole of a draft model on every GPU: engines split
+    most of it, and share its embedding if it is the model's.
     """
-    if setup.speculative == "mtp" and facts.prediction:
-        blocks = setup.quantization == "fp8_block" and facts.quantization is not None
-        layers = replace(facts, anatomy=facts.prediction, stored=None)
-        stored = weight_bytes(layers, facts.prediction, setup.quantization if blocks else SIXTEEN_BITS)
-        return replace(setup, draft=Draft(facts.prediction, stored))
+    layers = facts.anatomy and facts.anatomy.predictor
+    if setup.speculative == "mtp" and facts.anatomy and layers:
+        alone = replace(facts.anatomy, layers=layers.steps, attention=layers.attention, parts=layers.parts)
+        known = setup.quantization == own(facts) and (own(facts) == "fp8_block" or facts.stored_predictor is not None)
+        stored = predictor_bytes(facts, facts.anatomy, setup.quantization if known else SIXTEEN_BITS)
+        return replace(setup, draft=Draft(alone, stored))
     draft = facts.draft
     if setup.speculative == "eagle3" and draft and draft.anatomy and draft.weight_bytes:
         return replace(setup, draft=Draft(draft.anatomy, Parts(other=draft.weight_bytes)))
@@ -95,7 +96,7 @@ def missing(setup: Setup, fetched: Checkpoint) -> Obstacle | None:
 def _reasons(facts: ModelFacts, setup: Setup, engine: str) -> Iterator[Reason]:
     """First those of the models, then of the stack, its release, and the split."""
     known, method = on_gpu(setup.stack).speculative, setup.speculative
-    if method == "mtp" and facts.prediction is None:
+    if method == "mtp" and (facts.anatomy is None or facts.anatomy.predictor is None):
         yield because("speculative-layers", model=facts.name)
     if method == "eagle3":
         yield from _unfit(facts, facts.draft)

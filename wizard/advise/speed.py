@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from wizard.advise import formats, memory
+from wizard.advise import memory
 from wizard.advise.advice import Speed
 from wizard.advise.devices import Device, Rates
 from wizard.advise.interconnect import all_reduce
@@ -21,6 +21,7 @@ from wizard.advise.setup import Setup
 from wizard.catalog.releases import version
 from wizard.catalog.speed import Coefficients, Fit, fit
 from wizard.catalog.stacks import facts as stack_facts
+from wizard.model import formats
 from wizard.model.anatomy import Anatomy, Attention
 from wizard.model.facts import ModelFacts
 
@@ -201,7 +202,7 @@ def outdated(known: Fit, engine: str) -> bool:
 
 def likeness(known: Fit, anatomy: Anatomy, device: Device, setup: Setup) -> Literal["like", "near", "far"]:
     """How like the measured servers this one is, which decides its error."""
-    if any(group.state_bytes or group.index_bytes or group.tokens_per_row for group in anatomy.attention):
+    if any(group.state or group.shares or group.index_bytes or group.tokens_per_row for group in anatomy.attention):
         return "far"  # too few such models were measured
     linked = device.link == "nvlink" or setup.tp == 1
     if device.rates is None or not device.rates.known or setup.pp > 1 or not linked or not known.fitted:

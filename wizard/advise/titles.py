@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from wizard.advise.formats import FORMATS, NONE
 from wizard.catalog import stacks
 from wizard.kernel.text import one_line
+from wizard.model.formats import FORMATS
+from wizard.model.quantization import NONE
 
 
 def stack_title(name: str) -> str:

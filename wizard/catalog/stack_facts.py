@@ -215,6 +215,22 @@ class Cache:
 
 
 @dataclass(frozen=True, slots=True)
+class StateTypes:
+    """The type of a recurrent state (`wizard.model.anatomy.State`) in an engine that no option sets.
+
+    Attributes:
+        fields: Fields of config.json that it reads.
+        unstated: The type where config.json states none: the model's or ``float32``.
+        float32: Kinds of states that are in float32 then in any case.
+    """
+
+    source: str = ""
+    fields: tuple[str, ...] = ("mamba_ssm_dtype", "mamba_ssm_cache_dtype")
+    unstated: Literal["model", "float32"] = "float32"
+    float32: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EngineMemory:
     """Memory of an engine on a GPU besides weights and KV cache, and how it is counted; formulas:
     `wizard.advise.memory`.
@@ -235,6 +251,7 @@ class EngineMemory:
         window_keeps_step: Whether a sliding window also keeps the tokens of a step.
         equal_pages: Whether recurrent states and KV cache share pages of one size, see `memory.pages`.
         measured: Whether the figures were measured with this engine, not assumed from another.
+        states: Types of recurrent states.
     """
 
     block: int
@@ -251,6 +268,7 @@ class EngineMemory:
     window_keeps_step: bool = False
     equal_pages: bool = False
     measured: bool = False
+    states: StateTypes = StateTypes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +295,19 @@ class TextOnly:
 
     setting: str
     engine: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Encoders:
+    """The memory that encoders of images and sounds work in, where the engine loads them.
+
+    Attributes:
+        work: ``profiled``: it runs them at their largest input before it sizes the KV cache; ``reserved``: it keeps
+            memory free for them; ``idle``: neither, and text does not run them.
+    """
+
+    work: Literal["profiled", "reserved", "idle"]
     source: str
 
 
@@ -314,7 +345,8 @@ class OnGpu:
 
     Attributes:
         slices: None: it is not known to start on a MIG slice among others, only in a container that has no other.
-        text_only: None: it loads the encoders of a multimodal model, and reserves memory for what they encode.
+        text_only: None: it loads the encoders of a multimodal model.
+        encoders: None: not known; they count as ``profiled``.
         float32: The oldest GPU on which it computes in float32; None: it is not known to.
         speculative: None: the wizard sets up none.
     """
@@ -326,6 +358,7 @@ class OnGpu:
     memory: EngineMemory
     float32: Oldest | None = None
     text_only: TextOnly | None = None
+    encoders: Encoders | None = None
     speculative: Speculative | None = None
     slices: Slices | None = None
 

@@ -46,13 +46,40 @@ class Parts:
         return self.attention + self.key_value + self.latent + self.mlp + self.experts + self.shared
 
 
+STATE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+"""Types of a recurrent state → bytes of an element."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a recurrent layer keeps of a sequence, whatever its length; split over the ranks.
+
+    Attributes:
+        kind: ``gated_delta`` (Qwen3-Next, Qwen3.5), ``delta`` (Kimi), ``nemotron`` (its Mamba-2), ``mamba2`` (that of
+            others), ``mamba`` or ``convolution``; on it depends the type in which an engine keeps the state.
+        elements: Elements of the state.
+        columns: Elements of the last columns of its convolution, in the model's own type.
+        stated: Fields of config.json that state the type of the state, and their values.
+    """
+
+    kind: str
+    elements: int
+    columns: int
+    stated: tuple[tuple[str, str], ...] = ()
+
+    def bytes(self, element: int = 4, column: int = 2) -> int:
+        """Bytes in a layer, with so many bytes for an element of the state and of the columns."""
+        return self.elements * element + self.columns * column
+
+
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Layers with the same KV cache per token, in elements, or with the same recurrent state, in bytes.
+    """Layers with the same KV cache per token, in elements, or with the same recurrent state.
 
     Attributes:
         layers: Number of layers.
-        kv_heads: Heads of keys and values; 0 for layers without a KV cache (linear attention, Mamba).
+        kv_heads: Heads of keys and values; 0 for layers without a KV cache (linear attention, Mamba), or without their
+            own (`shares`).
         key_dim: Elements of a key head.
         value_dim: Elements of a value head.
         window: Tokens that a sliding window keeps; None keeps all.
@@ -61,7 +88,7 @@ class Attention:
         index_bytes: Bytes per token (or per compressed row) of the indexer's keys, which every rank keeps whole.
         tokens_per_row: Tokens whose keys and values share a row, kept besides those in the window; 0: none do.
         pending_bytes: Bytes per sequence of rows that are not complete; every rank keeps them whole.
-        state_bytes: Bytes per sequence of a recurrent state, whatever its length; split over the ranks.
+        state: The recurrent state; None for layers without one.
     """
 
     layers: int
@@ -71,9 +98,32 @@ class Attention:
     window: int | None = None
     latent: int | None = None
     index_bytes: int = 0
-    state_bytes: int = 0
+    state: State | None = None
     tokens_per_row: int = 0
     pending_bytes: int = 0
+
+    @property
+    def shares(self) -> bool:
+        """Whether these layers use the keys and values of earlier ones."""
+        return not self.kv_heads and self.key_dim > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Predictor:
+    """Layers for multi-token prediction, which are loaded for speculative decoding only.
+
+    Attributes:
+        steps: Tokens that they predict; each step has layers of its own.
+        parts: Their parameters, without the embedding and the head, which are the model's.
+        attention: Their KV cache.
+        copies: Parameters of the copies of the embedding and the head beside them in the checkpoint; vLLM uses the
+            model's own instead (``v1/spec_decode/llm_base_proposer.py``).
+    """
+
+    steps: int
+    parts: Parts
+    attention: tuple[Attention, ...]
+    copies: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +144,7 @@ class Anatomy:
         expert_intermediate: Feed-forward width of a routed expert.
         shared_intermediate: Total feed-forward width of a layer's shared experts.
         gated: Whether the feed-forward has a gate (three matrices) or not (two).
+        predictor: Layers for multi-token prediction, besides ``layers``.
     """
 
     parts: Parts
@@ -109,6 +160,7 @@ class Anatomy:
     expert_intermediate: int = 0
     shared_intermediate: int = 0
     gated: bool = True
+    predictor: Predictor | None = None
 
     @property
     def active(self) -> int:

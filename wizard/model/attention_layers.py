@@ -16,18 +16,21 @@ from wizard.kernel.language import tr
 from wizard.model import compressed, mixers
 from wizard.model.anatomy import Attention
 from wizard.model.family import Family
+from wizard.model.layer_inputs import sharing
 from wizard.model.untrusted import impossible, per_layer, whole
 
 _MAX_TOKENS = 1_000_000_000
 _STATEFUL = ("linear_attention", "mamba", "conv", "recurrent", "linear")
 _WINDOWED = ("sliding", "chunked", "local")
 _INDEXED = ("indexed_attention", "deepseek_sparse_attention", "minimax_m3_sparse")
-_KNOWN = (*_STATEFUL, *_WINDOWED, "full", "attention", "global", "feed_forward", "mlp", "moe", *_INDEXED)
+_COMPRESSED = ("compressed_sparse_attention", "heavily_compressed_attention")
+_KNOWN = (*_STATEFUL, *_WINDOWED, "full", "attention", "global", "feed_forward", "mlp", "moe", *_INDEXED, *_COMPRESSED)
 """How the names of layers begin: transformers 5.23, ``ALLOWED_LAYER_TYPES`` in ``configuration_utils.py``."""
 FULL, SLIDING, STATE, NOTHING = "full", "sliding", "state", "nothing"
 """What a layer has: attention to all tokens, attention in a window, a recurrent state, or a feed-forward alone."""
-_BLOCKS = {"attention": FULL, "mamba": STATE, "mlp": NOTHING, "moe": NOTHING}
-"""Names in Nemotron-H's ``layers_block_type``."""
+BLOCKS = {"attention": FULL, "mamba": STATE, "mlp": NOTHING, "moe": NOTHING}
+BLOCKS |= {"full_attention": FULL, "linear_attention": STATE}
+"""Names in Nemotron-H's ``layers_block_type``; those of ``transformers`` 5.23 in the second line."""
 _HYBRID = {"*": "attention", "M": "mamba", "-": "mlp", "E": "moe"}
 """The same as letters, in ``hybrid_override_pattern`` of the first releases."""
 _FP8_BLOCK = 128
@@ -67,13 +70,18 @@ def attention(family: Family, config: Mapping[str, Any], *, n: Mapping[str, Any]
     window = _window(family, config, where)
     if window is not None and n.get("max_context") is not None and window >= n["max_context"]:
         window = None  # no text is long enough for the window to slide
-    counts = Counter(kinds(family, n["layers"], config, where))
+    each = kinds(family, n["layers"], config, where)
+    shared = sharing(n["layers"], config, where) if family.layer_inputs else 0
+    counts, last = Counter(each[: n["layers"] - shared]), Counter(each[n["layers"] - shared :])
     full, sliding = (_group(counts[kind], of_kind(kind, family, n, config, where)) for kind in (FULL, SLIDING))
     sliding = replace(sliding, window=window)
     if replace(sliding, layers=full.layers) == full:
         full, sliding = replace(full, layers=full.layers + sliding.layers), replace(sliding, layers=0)
-    with_index = sum(indexed(family, n["layers"], config, where))
+    flags = indexed(family, n["layers"], config, where)
+    with_index = min(counts[FULL], sum(flags))  # those that slide as well have none
     width = whole(config, "sparse_index_dim", 100_000, where) or 0
+    if family.both:
+        full = replace(full, state=_states(0, mixers.recurrent(n, config, where)).state)
     groups = [
         replace(full, layers=full.layers - with_index),
         replace(full, layers=with_index, index_bytes=2 * width),  # MiniMax M3's are not quantized
@@ -81,11 +89,15 @@ def attention(family: Family, config: Mapping[str, Any], *, n: Mapping[str, Any]
     ]
     groups.append(_states(counts[STATE], mixers.recurrent(n, config, where) if counts[STATE] else None))
     groups.append(Attention(counts[NOTHING], 0, 0, 0))
+    reused: Counter[Attention] = Counter()
+    for kind, count in last.items():
+        reused[replace(_group(0, of_kind(kind, family, n, config, where)), kv_heads=0)] += count
+    groups += [replace(group, layers=count) for group, count in reused.items()]
     return tuple(group for group in groups if group.layers)
 
 
 def _states(layers: int, mixer: mixers.Mixer | None) -> Attention:
-    return Attention(layers, 0, 0, 0, state_bytes=mixer.state_bytes if mixer else 0)
+    return Attention(layers, 0, 0, 0, state=mixer.state if mixer else None)
 
 
 def _group(layers: int, n: Mapping[str, Any]) -> Attention:
@@ -149,7 +161,7 @@ def kinds(family: Family, layers: int, config: Mapping[str, Any], where: str) ->
     if named := _names(config, "layer_types", layers, where):
         return [_kind(each) for each in named]
     if named := blocks(family, layers, config, where):
-        return [_BLOCKS.get(each, FULL) for each in named]
+        return [BLOCKS.get(each, FULL) for each in named]
     if interval := whole(config, "full_attention_interval", 10_000, where):  # Qwen3-Next and Qwen3.5
         return [STATE if (layer + 1) % interval else FULL for layer in range(layers)]
     return [SLIDING if slides else FULL for slides in _sliding(family, layers, config, where)]
@@ -166,7 +178,7 @@ def blocks(family: Family, layers: int, config: Mapping[str, Any], where: str) -
         field = "hybrid_override_pattern"
         letters = list(pattern) if isinstance(pattern, str) else pattern
         named = [_HYBRID.get(each, each) for each in _names({field: letters}, field, layers, where) or ()]
-    if family.separate and named and (strange := next((each for each in named if each not in _BLOCKS), None)):
+    if family.separate and named and (strange := next((each for each in named if each not in BLOCKS), None)):
         raise impossible(where, field, tr("a list with {item}, which is not a layer type", item=repr(strange[:20])))
     return named
 

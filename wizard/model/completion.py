@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
+from wizard.model.attention_layers import BLOCKS
 from wizard.model.families import FAMILIES
 from wizard.model.family import Family
 
@@ -36,6 +38,8 @@ def completed(name: str, config: Mapping[str, Any], *, nested: bool) -> tuple[Fa
     return family, whole
 
 
+_WIDEST = 100_000_000
+"""Width above which nothing is computed from it: it is rejected where it is read."""
 _FOURFOLD = ("bloom", "falcon", "gpt2", "gpt_bigcode", "gpt_neo", "gptj")
 """Families whose feed-forward is four times as wide as the residual stream if its width is not stated."""
 
@@ -45,8 +49,22 @@ def _first(config: Mapping[str, Any], *names: str) -> Any:
     return next((config[name] for name in names if config.get(name) is not None), None)
 
 
+def _complete_gemma3n(family: Family, config: dict[str, Any]) -> Family:
+    """Gemma 3n states the width of each layer's feed-forward."""
+    if isinstance(widths := config.get("intermediate_size"), list) and len(widths) == config.get("num_hidden_layers"):
+        config["feed_forward_widths"] = [width if type(width) is int and width > 0 else 0 for width in widths]
+    return family
+
+
 def _complete_gemma4(family: Family, config: dict[str, Any]) -> Family:
-    """Gemma 4's experts, with three norms more, are beside the dense feed-forward (``Gemma4TextDecoderLayer``)."""
+    """Gemma 4's experts, with three norms more, are beside the dense feed-forward (``Gemma4TextDecoderLayer``), which
+    is twice as wide in some models' layers without a cache of their own.
+    """
+    names = ("num_hidden_layers", "num_kv_shared_layers", "intermediate_size")
+    sizes = [size for size in map(config.get, names) if type(size) is int and 0 < size <= 100_000_000]
+    if config.get("use_double_wide_mlp") and len(sizes) == len(names) and sizes[1] < sizes[0] <= 10_000:
+        layers, shared, width = sizes
+        config["feed_forward_widths"] = [width] * (layers - shared) + [2 * width] * shared
     if not config.get("enable_moe_block"):
         return family
     return replace(family, experts="beside", layer_norms=7)
@@ -65,7 +83,7 @@ def _complete_nemotron(family: Family, config: dict[str, Any]) -> Family:
 def _complete_nas(family: Family, config: dict[str, Any]) -> Family:
     """Nemotron's searched models state each layer's heads and widths (vLLM, ``models/nemotron_nas.py``)."""
     blocks, heads, hidden = (config.get(name) for name in ("block_configs", "num_attention_heads", "hidden_size"))
-    if not isinstance(blocks, list) or type(heads) is not int or type(hidden) is not int:
+    if not isinstance(blocks, list) or type(heads) is not int or type(hidden) is not int or hidden > _WIDEST:
         return family
     parts = [
         [block.get(name) if isinstance(block, dict) else None for name in ("attention", "ffn")] for block in blocks
@@ -103,7 +121,8 @@ def _complete_neo(family: Family, config: dict[str, Any]) -> Family:
     kinds = config.get("attention_types")
     if isinstance(kinds, list) and all(isinstance(each, list) and len(each) == 2 for each in kinds):
         several = [(names, count) for names, count in kinds if isinstance(names, list) and type(count) is int]
-        config["layer_types"] = [name for names, count in several for _ in range(min(count, 10_000)) for name in names]
+        names_in_order = (name for names, count in several for _ in range(count) for name in names)
+        config["layer_types"] = list(islice(names_in_order, 10_001))
     return family
 
 
@@ -134,6 +153,17 @@ def _complete_jamba(family: Family, config: dict[str, Any]) -> Family:
     return family
 
 
+def _complete_falcon_h1(family: Family, config: dict[str, Any]) -> Family:
+    """Falcon-H1 states the width of its states; ``auto`` for that of a head (``FalconH1Config``)."""
+    width, heads = config.get("mamba_d_ssm"), config.get("mamba_n_heads")
+    if width is None and all(type(config.get(name)) is int for name in ("mamba_expand", "hidden_size")):
+        width = config["mamba_expand"] * config["hidden_size"]
+    if config.get("mamba_d_head") in (None, "auto") and type(width) is type(heads) is int and heads > 0:
+        config["mamba_d_head"] = width // heads
+    config["layer_types"] = None  # each has both
+    return family
+
+
 def _complete_granite(family: Family, config: dict[str, Any]) -> Family:
     """Granite 4: a shared feed-forward, and experts beside it in some models; or no experts at all."""
     if not config.get("num_local_experts"):
@@ -145,7 +175,8 @@ def _complete_lfm2(family: Family, config: dict[str, Any]) -> Family:
     """LFM2 states the width of a feed-forward before it is gated (``Lfm2MLP``), and its attention layers by number."""
     width = _first(config, "block_ff_dim", "intermediate_size")
     factor, multiple = config.get("block_ffn_dim_multiplier", 1.0), config.get("block_multiple_of", 256)
-    if config.get("block_auto_adjust_ff_dim", True) and type(width) is type(multiple) is int and multiple > 0:
+    whole = type(width) is type(multiple) is int and width <= _WIDEST
+    if config.get("block_auto_adjust_ff_dim", True) and whole and multiple > 0:
         scaled = int((factor if isinstance(factor, (int, float)) and 0 < factor < 100 else 1) * (2 * width // 3))
         width = -(-scaled // multiple) * multiple
     config["intermediate_size"] = width
@@ -174,13 +205,15 @@ def _complete_kimi(family: Family, config: dict[str, Any]) -> Family:
 def guessed(config: Mapping[str, Any]) -> Family:
     """A family by the fields that most models share, for one that the wizard does not know."""
     latent = config.get("kv_lora_rank") is not None
+    blocks = config.get("layers_block_type")
+    named = isinstance(blocks, list) and all(isinstance(each, str) and each in BLOCKS for each in blocks)
     return Family(
         qkv_bias="attention_bias",
         out_bias="attention_bias",
         latent=latent,
         indexer="deepseek" if latent and config.get("index_n_heads") and config.get("q_lora_rank") else "none",
         experts="deepseek" if config.get("moe_intermediate_size") else "all",
-        separate="hybrid_override_pattern" in config or "layers_block_type" in config,
+        separate=named or "hybrid_override_pattern" in config,
     )
 
 
@@ -200,6 +233,8 @@ def _complete_falcon(family: Family, config: dict[str, Any]) -> Family:
 _COMPLETE: dict[str, Callable[[Family, dict[str, Any]], Family]] = {
     "chatglm": _complete_multi_query,
     "falcon": _complete_falcon,
+    "falcon_h1": _complete_falcon_h1,
+    "gemma3n_text": _complete_gemma3n,
     "gemma4_text": _complete_gemma4,
     "gpt_bigcode": _complete_multi_query,
     "gpt_neo": _complete_neo,

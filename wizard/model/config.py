@@ -16,7 +16,7 @@ from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.attention_layers import attention, unknown_kind
 from wizard.model.facts import ModelFacts
 from wizard.model.family import Family
-from wizard.model.prediction_layers import prediction_layers
+from wizard.model.predictor import predictor
 from wizard.model.untrusted import impossible, label, whole
 
 _FIELDS: dict[str, tuple[tuple[str, ...], int]] = {
@@ -61,6 +61,8 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
     if architecture is None:
         unknown["architecture"] = tr("config.json does not name an architecture")
     anatomy = parameters.anatomy(family or completion.guessed(text), numbers, text, where)
+    if anatomy and family:
+        anatomy = replace(anatomy, predictor=predictor(family, numbers, text, where))
     if anatomy is None:
         unknown["parameters"] = unknown["anatomy"] = (
             tr("config.json lacks a field needed to count the parameters")
@@ -91,7 +93,6 @@ def describe(facts: ModelFacts, config: Mapping[str, Any], where: str = "config.
         architecture=architecture,
         parameters=anatomy.parts.total if anatomy else None,
         anatomy=anatomy,
-        prediction=prediction_layers(architecture, family, numbers, text, where) if family and anatomy else None,
         **numbers,
         rope=_rope(text),
         dtype=_dtype(text) or _dtype(config),

@@ -55,7 +55,11 @@ class Quantization:
     desc_act: bool = False
     """GPTQ's activation order, which prevents a tensor-parallel split from using the fast kernels."""
     parts: tuple[tuple[str, str], ...] = ()
-    """Parts (`wizard.model.anatomy.Parts`) in another format, and its name: ``experts``, ``mxfp4`` in DeepSeek V4."""
+    """Parts (`wizard.model.anatomy.Parts`) in another format, and its name: ``experts``, ``mxfp4`` in DeepSeek V4;
+    ``none``: 16 bits.
+    """
+    zero_points: bool = True
+    """Whether groups of 4-bit integers have a zero point besides their scale."""
     kv_dtype: str | None = None
     """Dtype of the KV cache that the checkpoint has scales for: ``fp8``."""
 
@@ -100,14 +104,12 @@ class ModelFacts:
     """Size of the weights that are loaded."""
     anatomy: Anatomy | None = None
     """Parameters by part, from the config; None if the architecture is unknown (see ``unknown``)."""
-    prediction: Anatomy | None = None
-    """Its layers for multi-token prediction, which engines load only for speculative decoding; None if it has none, or
-    if the wizard does not know their shape.
-    """
     draft: ModelFacts | None = None
     """The draft model that was named for speculative decoding; None if none was, or if it was not looked up."""
     stored: Parts | None = None
     """Stored bytes by part, from safetensors headers; None without them."""
+    stored_predictor: Parts | None = None
+    """The same of layers for multi-token prediction, which ``stored`` does not contain."""
     gguf_layers: Layers | None = None
     """Bytes by layer, from a GGUF header; None without a complete one."""
     weights: tuple[WeightFile, ...] = ()

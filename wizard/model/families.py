@@ -41,6 +41,7 @@ _MISTRAL = Family(
 )
 _QWEN2 = Family(
     qkv_bias=True,
+    predictor="layer",
     window="qwen",
     defaults={**_UNTIED, "sliding_window": 4096, "max_window_layers": 28},
     sizes=_sizes(151_936, 4096, 22016, 32, 32, 32),
@@ -91,9 +92,20 @@ _QWEN3_NEXT_MOE = replace(
     shared_gate=True,
     defaults={**_QWEN3_NEXT.defaults, "decoder_sparse_step": 1},
 )
+_GEMMA3N = replace(
+    _GEMMA3,
+    layer_inputs=True,
+    defaults={**_GEMMA.defaults, "sliding_window": 512, "sliding_window_pattern": 5},
+    sizes={
+        **_sizes(262_400, 2048, 16384, 35, 8, 2),
+        **{"hidden_size_per_layer_input": 256, "vocab_size_per_layer_input": 262_144, "num_kv_shared_layers": 15},
+        **{"altup_num_inputs": 4, "laurel_rank": 64, "max_position_embeddings": 32_768},
+    },
+)
 _GEMMA4 = replace(
     _GEMMA3,
     other_heads="gemma4",
+    layer_inputs=True,
     defaults={**_TIED, "head_dim": 256, "global_head_dim": 512, "sliding_window_pattern": 6},
     sizes={},
 )
@@ -114,7 +126,7 @@ _DEEPSEEK_V2 = Family(
     defaults={**_UNTIED, "first_k_dense_replace": 0, "moe_layer_freq": 1},
     sizes={"qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "kv_lora_rank": 512},
 )
-_DEEPSEEK_V3 = replace(_DEEPSEEK_V2, router_bias=True)
+_DEEPSEEK_V3 = replace(_DEEPSEEK_V2, router_bias=True, predictor="copies")
 _DEEPSEEK_V32 = replace(_DEEPSEEK_V3, indexer="deepseek")
 
 FAMILIES: dict[str, Family] = {
@@ -138,7 +150,9 @@ FAMILIES: dict[str, Family] = {
         defaults={**_QWEN2.defaults, "qkv_bias": True, "decoder_sparse_step": 1},
     ),
     "qwen3_moe": _QWEN3_MOE,
-    "qwen3_next": _QWEN3_NEXT_MOE,
+    "qwen3_next": replace(
+        _QWEN3_NEXT_MOE, defaults={**_QWEN3_NEXT_MOE.defaults, "num_nextn_predict_layers": 1}
+    ),  # which its configs do not state (vLLM, ``models/qwen3_next_mtp.py``)
     "qwen3_5_text": _QWEN3_NEXT,
     "qwen3_5_moe_text": _QWEN3_NEXT_MOE,
     "minimax_m2": Family(qk_norm=True, wide_qk_norm=True, experts="all", router_bias=True, defaults=_UNTIED),
@@ -180,6 +194,7 @@ FAMILIES: dict[str, Family] = {
     "gemma": _GEMMA,
     "gemma2": _GEMMA2,
     "gemma3_text": _GEMMA3,
+    "gemma3n_text": _GEMMA3N,
     "gemma4_text": _GEMMA4,
     "falcon": Family(
         qkv_bias="bias",
@@ -203,7 +218,7 @@ FAMILIES: dict[str, Family] = {
     "deepseek_v2": _DEEPSEEK_V2,
     "deepseek_v3": _DEEPSEEK_V3,
     "deepseek_v32": _DEEPSEEK_V32,
-    "deepseek_v4": Family(compressed=True, experts="deepseek", router_bias=True, defaults=_UNTIED),
+    "deepseek_v4": Family(compressed=True, experts="deepseek", router_bias=True, predictor="layer", defaults=_UNTIED),
     "glm_moe_dsa": _DEEPSEEK_V32,
     "axk1": replace(_DEEPSEEK_V3, expert_norm=True, defaults={**_DEEPSEEK_V3.defaults, "first_k_dense_replace": 1}),
     "nemotron_h": Family(
@@ -215,6 +230,7 @@ FAMILIES: dict[str, Family] = {
         experts="nemotron",
         router_bias=True,
         separate=True,
+        predictor="layer",
         defaults=_UNTIED,
     ),
     "gpt_oss": Family(
@@ -277,7 +293,10 @@ _ALIASES = {
     "kimi_k3": "kimi_linear",
     "phi3_v": "phi3",
     "gemma3": "gemma3_text",
+    "gemma3n": "gemma3n_text",
     "gemma4": "gemma4_text",
+    "gemma4_unified": "gemma4_text",
+    "gemma4_unified_text": "gemma4_text",
     "llama4": "llama4_text",
     "RefinedWeb": "falcon",
     "RefinedWebModel": "falcon",

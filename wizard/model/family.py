@@ -41,7 +41,11 @@ class Family:
         shared_gate: Whether a gate weighs the shared expert, whose width is a separate field.
         expert_norm: Whether the output of the experts has a norm.
         router_bias: Whether the router has a bias, or DeepSeek-V3's correction buffer.
+        layer_inputs: Whether layers have embeddings of their own, and may share caches (`wizard.model.layer_inputs`).
+        both: Whether each layer has attention and a recurrent state beside it (Falcon-H1).
         separate: Whether a layer is either a mixer or a feed-forward, by ``hybrid_override_pattern`` (Nemotron-H).
+        predictor: What a layer for multi-token prediction is: not known, a ``layer`` of the model, or one with
+            ``copies`` of the embedding and the head in the checkpoint.
         window: Which layers slide: none, all, every other, by a pattern, or by Qwen's, Llama 4's or MiMo V2's fields.
         names: A field → the family's own name for it.
         defaults: Defaults of missing fields.
@@ -74,7 +78,10 @@ class Family:
     shared_gate: bool = False
     expert_norm: bool = False
     router_bias: bool = False
+    layer_inputs: bool = False
+    both: bool = False
     separate: bool = False
+    predictor: Literal["none", "layer", "copies"] = "none"
     window: Literal["none", "all", "alternate", "pattern", "qwen", "qwen2_moe", "llama4", "mimo"] = "none"
     names: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from wizard.model.anatomy import STATE_BYTES, State
 from wizard.model.family import Family, has
 from wizard.model.untrusted import label, whole
 
 _DIM = 10_000_000
-_STATE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
-_CONVOLUTION_BYTES = 2
-"""The convolution's columns have the model's dtype."""
+_STATED = ("mamba_ssm_dtype", "mamba_ssm_cache_dtype")
+"""Fields that state the type of a recurrent state; which of them an engine reads is in ``profiles/stacks``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Mixer:
     key_value: int = 0
     latent: int = 0
     small: int = 0
-    state_bytes: int = 0
-    """Bytes of a sequence's recurrent state."""
+    state: State | None = None
+    """What it keeps of a sequence besides the KV cache."""
 
 
 def attention(family: Family, n: Mapping[str, Any], config: Mapping[str, Any]) -> Mixer:
@@ -37,15 +37,25 @@ def attention(family: Family, n: Mapping[str, Any], config: Mapping[str, Any]) -
     values, out = n["kv_heads"] * value_dim(n), n["heads"] * value_dim(n)
     small = n["heads"] if family.sinks is True or (family.sinks == "sliding" and n.get("slides")) else 0
     if has(family.qkv_bias, config):
-        small += queries + keys + values
+        small += queries + (0 if n.get("shared") else keys + values)
     if has(family.out_bias, config):
         small += hidden
     if has(family.qk_norm, config):
-        normed = queries + keys if family.wide_qk_norm else 2 * n["head_dim"]
+        normed = queries + keys if family.wide_qk_norm else n["head_dim"] * (1 if n.get("shared") else 2)
         small += normed * (2 if family.qk_norm_bias else 1)
     gate = {"none": 0, "wide": queries, "heads": n["heads"]}[family.output_gate]
     values = 0 if n.get("keys_are_values") else values
+    if n.get("shared"):  # with the keys and values of an earlier layer
+        keys = values = 0
     return Mixer(hidden * (queries + out + gate), hidden * (keys + values), small=small)
+
+
+def together(first: Mixer, second: Mixer) -> Mixer:
+    """Both mixers of a layer."""
+    sums = {
+        name: getattr(first, name) + getattr(second, name) for name in ("attention", "key_value", "latent", "small")
+    }
+    return Mixer(**sums, state=first.state or second.state)
 
 
 def value_dim(n: Mapping[str, Any]) -> int:
@@ -119,32 +129,33 @@ def _gated_delta_net(n: Mapping[str, Any], config: Mapping[str, Any], where: str
     hidden, values = n["hidden_size"], value_heads * value_dim
     channels = 2 * key_heads * key_dim + values
     projections = hidden * (channels + values + 2 * value_heads) + values * hidden
-    state = value_heads * value_dim * key_dim * _state_bytes(config, "mamba_ssm_dtype")
     return Mixer(
         projections,
         small=channels * kernel + value_dim + 2 * value_heads,
-        state_bytes=state + (kernel - 1) * channels * _CONVOLUTION_BYTES,
+        state=_state("gated_delta", value_heads * value_dim * key_dim, (kernel - 1) * channels, config),
     )
 
 
 def _mamba2(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixer | None:
     """Mamba-2 as in Nemotron-H (``NemotronHMamba2Mixer``); None if a size is missing."""
+    kind = "nemotron"
     sizes = _sizes(config, where, "mamba_num_heads", "mamba_head_dim", "n_groups", "ssm_state_size", "conv_kernel")
-    sizes = sizes or _sizes(config, where, *(f"mamba_{name}" for name in _MAMBA2_OF_GRANITE))
+    if sizes is None:
+        kind, sizes = "mamba2", _sizes(config, where, *(f"mamba_{name}" for name in _MAMBA2_OF_GRANITE))
     if sizes is None:
         return None
     heads, width, groups, state, kernel = sizes
     hidden, inner = n["hidden_size"], heads * width
     channels = inner + 2 * groups * state
-    small = channels * kernel + inner + 3 * heads  # convolution, norm, and A, D and the step's bias
+    small = channels * kernel + 3 * heads  # convolution, and A, D and the step's bias
+    small += inner if config.get("mamba_rms_norm") is not False else 0
     small += channels if _first(config, "use_conv_bias", "mamba_conv_bias") is not False else 0
     projected = inner + channels + heads
     small += projected + hidden if _first(config, "use_bias", "mamba_proj_bias") else 0
     return Mixer(
         hidden * (projected + inner),
         small=small,
-        state_bytes=inner * state * _state_bytes(config, "mamba_ssm_cache_dtype")
-        + (kernel - 1) * channels * _CONVOLUTION_BYTES,
+        state=_state(kind, inner * state, (kernel - 1) * channels, config),
     )
 
 
@@ -163,8 +174,7 @@ def _mamba(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixer
     small = inner * (kernel + state + 2) + rank + 2 * state  # convolution, A, D and the step's bias; norms
     small += inner if config.get("mamba_conv_bias", True) else 0
     small += 2 * inner + hidden if config.get("mamba_proj_bias") else 0
-    states = inner * state * _state_bytes(config, "mamba_ssm_cache_dtype", "bfloat16")
-    return Mixer(projections, small=small, state_bytes=states + (kernel - 1) * inner * _CONVOLUTION_BYTES)
+    return Mixer(projections, small=small, state=_state("mamba", inner * state, (kernel - 1) * inner, config))
 
 
 def _convolution(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixer | None:
@@ -173,7 +183,7 @@ def _convolution(n: Mapping[str, Any], config: Mapping[str, Any], where: str) ->
     if kernel is None:
         return None
     small = hidden * kernel + (5 * hidden if config.get("conv_bias") else 0)
-    return Mixer(4 * hidden * hidden, small=small, state_bytes=(kernel - 1) * hidden * _CONVOLUTION_BYTES)
+    return Mixer(4 * hidden * hidden, small=small, state=State("convolution", 0, (kernel - 1) * hidden))
 
 
 def _delta_attention(n: Mapping[str, Any], config: Mapping[str, Any], where: str) -> Mixer | None:
@@ -190,7 +200,7 @@ def _delta_attention(n: Mapping[str, Any], config: Mapping[str, Any], where: str
     return Mixer(
         projections,
         small=3 * inner * kernel + inner + width + decays,
-        state_bytes=inner * width * 4 + (kernel - 1) * 3 * inner * _CONVOLUTION_BYTES,
+        state=_state("delta", inner * width, (kernel - 1) * 3 * inner, config),
     )
 
 
@@ -205,6 +215,6 @@ def _sizes(config: Mapping[str, Any], where: str, *names: str, low: int = 1) -> 
     return None if None in values else [value or 0 for value in values]
 
 
-def _state_bytes(config: Mapping[str, Any], name: str, default: str = "float32") -> int:
-    """Bytes of an element of a recurrent state, unless the config says else (vLLM, ``models/config.py``)."""
-    return _STATE_BYTES.get(label(config.get(name)) or default, 4)
+def _state(kind: str, elements: int, columns: int, config: Mapping[str, Any]) -> State:
+    stated = ((name, label(config.get(name))) for name in _STATED)
+    return State(kind, elements, columns, tuple((name, type_) for name, type_ in stated if type_ in STATE_BYTES))

@@ -22,6 +22,7 @@ _GLM_MOE = replace(
     qk_norm="use_qk_norm",
     experts="deepseek",
     router_bias=True,
+    predictor="copies",
     defaults={**_UNTIED, "first_k_dense_replace": 1},
 )
 _INTERNLM = Family(qkv_bias="bias", out_bias="bias", defaults={**_UNTIED, "bias": True})
@@ -147,6 +148,13 @@ _EXPERTS: dict[str, Family] = {
 }
 
 _HYBRIDS: dict[str, Family] = {
+    "falcon_h1": Family(
+        qkv_bias="attention_bias",
+        out_bias="attention_bias",
+        mlp_bias="mlp_bias",
+        both=True,
+        defaults={**_UNTIED, "mamba_n_groups": 1, "mamba_rms_norm": False},
+    ),
     "granitemoehybrid": Family(
         qkv_bias="attention_bias", out_bias="attention_bias", experts="granite", defaults={**_TIED, "mamba_n_groups": 1}
     ),

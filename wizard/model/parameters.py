@@ -15,6 +15,7 @@ from wizard.model import compressed, mixers
 from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.attention_layers import NOTHING, STATE, attention, blocks, indexed, kinds, of_kind
 from wizard.model.family import Family, has
+from wizard.model.layer_inputs import Inputs, inputs, sharing
 from wizard.model.mixers import Mixer
 from wizard.model.untrusted import per_layer, whole
 
@@ -51,10 +52,6 @@ def anatomy(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], whe
     needed = [field for field in NEEDED if not (family.latent and field in ("kv_heads", "head_dim"))]
     if any(n.get(field) is None for field in needed) or (n.get("experts") and family.experts == "none"):
         return None
-    if family.other_heads == "gemma4" and (
-        config.get("hidden_size_per_layer_input") or config.get("num_kv_shared_layers")
-    ):
-        return None  # Gemma 4's small models: embeddings of each layer, and caches that layers share, are not counted
     experts = _experts(family, n, config, where)
     each_mixer = _mixers(family, n, config, where)
     typed = not family.separate or config.get("layer_types") or blocks(family, n["layers"], config, where)
@@ -115,22 +112,23 @@ def _parts(
         bias += experts.layers * experts.count * ((matrices - 1) * experts.width + hidden)
     bias += layers if family.other_heads == "gemma4" else 0  # a scale for the output of each layer
     bias += layers * family.activation_parameters + (experts.layers * hidden if family.expert_norm else 0)
+    beside = inputs(n, config, where) if family.layer_inputs else Inputs()
     norm_width = hidden * (2 if family.norm_bias else 1)
     router = hidden * (experts.count + experts.shared_gate) + (experts.count if family.router_bias else 0)
     router += 2 * hidden * experts.latent + (experts.latent if config.get("latent_moe_use_norm") else 0)
     if family.experts == "beside":
         router += hidden + experts.count  # a scale of its input, and one for each expert
     return Parts(
-        embedding=(vocabulary + positions) * hidden,
+        embedding=(vocabulary + positions) * hidden + beside.embedding,
         head=0 if tied else vocabulary * hidden,
         attention=sum(mixer.attention for mixer in each_mixer),
         key_value=sum(mixer.key_value for mixer in each_mixer),
-        latent=sum(mixer.latent for mixer in each_mixer),
+        latent=sum(mixer.latent for mixer in each_mixer) + beside.latent,
         mlp=matrices * hidden * sum(widths),
         experts=experts.layers * experts.count * matrices * (experts.latent or hidden) * experts.width,
         shared=experts.layers * matrices * hidden * experts.shared,
         router=experts.layers * router + (compressed.outside(n, config, where) if family.compressed else 0),
-        norms=bias + (norms + family.outer_norms) * norm_width,
+        norms=bias + beside.small + (norms + family.outer_norms) * norm_width,
     )
 
 
@@ -150,7 +148,14 @@ def _mixers(family: Family, n: Mapping[str, Any], config: Mapping[str, Any], whe
             of[kind] = mixers.latent_attention(family, n, config, where)
         else:
             of[kind] = mixers.attention(family, of_kind(kind, family, n, config, where), config)
+    if family.both:
+        state = mixers.recurrent(n, config, where)
+        of = {kind: state and mixer and mixers.together(mixer, state) for kind, mixer in of.items()}
     each = [of[kind] for kind in layers]
+    if family.layer_inputs and (shared := sharing(n["layers"], config, where)):
+        last = layers[-shared:]
+        sizes = {kind: {**of_kind(kind, family, n, config, where), "shared": True} for kind in {*last}}
+        each[-shared:] = [mixers.attention(family, sizes[kind], config) for kind in last]
     if with_index := sum(indexed(family, n["layers"], config, where)):
         each += [mixers.indexer(family, n, config, where)] * with_index
     mixed = [mixer for mixer in each if mixer is not None]

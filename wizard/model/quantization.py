@@ -14,6 +14,7 @@ underestimated where its headers were not read; with one that the wizard does no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -58,9 +59,9 @@ def of_config(config: Mapping[str, Any]) -> Quantization | None:
     method = (label(stored.get("quant_method")) or _method(stored)).lower()
     algorithm = label(stored.get("quant_algo"))
     if algorithm and (method.startswith("modelopt") or algorithm.upper() == "MIXED_PRECISION"):
-        return _modelopt(method, algorithm, stored)
+        return _modelopt(method, algorithm, stored, config.get("num_hidden_layers"))
     if _groups(stored) and method in ("compressed-tensors", "modelopt"):
-        return _compressed(method, stored)
+        return _compressed(method, stored, config.get("num_hidden_layers"))
     name, bits = _simple(method, stored)
     group = _group_size(stored.get("group_size", stored.get("q_group_size")))
     if method == "bitsandbytes" and bits == 4:
@@ -98,7 +99,7 @@ def of_modelopt(config: Mapping[str, Any]) -> Quantization | None:
     return _modelopt("modelopt", algorithm, inner) if algorithm and isinstance(inner, dict) else None
 
 
-def _modelopt(method: str, algorithm: str, config: Mapping[str, Any]) -> Quantization:
+def _modelopt(method: str, algorithm: str, config: Mapping[str, Any], layers: object = None) -> Quantization:
     if algorithm.upper() == "MIXED_PRECISION":
         return _mixed(method, config)
     name, bits, group = _MODELOPT.get(algorithm.upper(), (None, None, None))
@@ -106,7 +107,15 @@ def _modelopt(method: str, algorithm: str, config: Mapping[str, Any]) -> Quantiz
         name = "fp8_block"
     group_size = _group_size(config.get("group_size")) if group or name is None else None
     return Quantization(
-        method, bits and float(bits), algorithm, format=name, group_size=group_size or group, kv_dtype=_kv_dtype(config)
+        method,
+        bits and float(bits),
+        algorithm,
+        format=name,
+        group_size=group_size or group,
+        parts=_kept(config.get("ignore") or config.get("exclude_modules"), layers)
+        if name not in (None, "mxfp4")
+        else (),
+        kv_dtype=_kv_dtype(config),
     )
 
 
@@ -195,7 +204,7 @@ def _groups(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [group for group in values if isinstance(group, dict) and isinstance(group.get("weights"), dict)]
 
 
-def _compressed(method: str, config: Mapping[str, Any]) -> Quantization:
+def _compressed(method: str, config: Mapping[str, Any], layers: object) -> Quantization:
     groups = _groups(config)
     names = {_scheme(group, config) for group in groups}
     weights = groups[0]["weights"]
@@ -213,8 +222,36 @@ def _compressed(method: str, config: Mapping[str, Any]) -> Quantization:
         format=name,
         group_size=group,
         desc_act=weights.get("actorder") in ("group", "dynamic", True),
+        parts=_kept(config.get("ignore"), layers) if name not in (None, "mxfp4") else (),
+        zero_points=weights.get("symmetric") is not True,
         kv_dtype=_kv_dtype(config),
     )
+
+
+_KEPT: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
+    (re.compile(r"self_attn\W*$"), ("attention", "key_value", "latent")),
+    (re.compile(r"shared_experts?\W*$"), ("shared",)),
+    (re.compile(r"mlp\W+(?:gate|up|gate_up|down)(?:\|gate|\|up|\|gate_up|\|down)*\)?_proj\W*$"), ("mlp",)),
+)
+"""A pattern of modules of every layer, without backslashes → parts of the model."""
+_MIXER = re.compile(r"layers\.(\d{1,5})(?:\.(?:self_attn|linear_attn)\W*|\W*)$")
+"""A pattern of the whole attention of a layer, or of all of it."""
+NONE = "none"
+"""The format of weights that are not quantized."""
+
+
+def _kept(patterns: object, layers: object) -> tuple[tuple[str, str], ...]:
+    """Parts that ``patterns`` of modules leave in 16 bits in every layer, not in some layers or matrices alone.
+
+    They are compared as text: a file from the Hub may hold a regular expression that takes forever.
+    """
+    listed = patterns[:10_000] if isinstance(patterns, list) else []
+    named = [each[:200].replace("\\", "") for each in listed if isinstance(each, str)]
+    general = [each for each in named if not re.search(r"\d", each)]
+    mixers = {match[1] for each in named if (match := _MIXER.search(each))}
+    if type(layers) is int and 0 < layers <= len(mixers):
+        general.append("self_attn")
+    return tuple((part, NONE) for mark, parts in _KEPT if any(mark.search(each) for each in general) for part in parts)
 
 
 def _scheme(group: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import width, wrap
 from wizard.kernel.units import count, size
+from wizard.model.anatomy import Attention
 from wizard.model.facts import ModelFacts
 from wizard.model.task import TITLES
 
@@ -161,27 +162,30 @@ def _attention(facts: ModelFacts) -> str | None:
                 shared=anatomy.kv_heads,
             )
         ]
-    for group in anatomy.attention:
-        layers = {"some": group.layers, "all": anatomy.layers}
-        if group.tokens_per_row:
-            rows = {"tokens": group.window or 0, "ratio": group.tokens_per_row}
-            words.append(
-                tr(
-                    "{some} of {all} layers keep the last {tokens:,} tokens and one row for every {ratio}",
-                    **layers,
-                    **rows,
-                )
-            )
-        elif group.window:
-            words.append(
-                tr("{some} of {all} layers keep only the last {tokens:,} tokens", **layers, tokens=group.window)
-            )
-        elif group.state_bytes:
-            state = size(group.layers * group.state_bytes)
-            words.append(tr("{some} of {all} layers keep a state of {size} per sequence instead", **layers, size=state))
-        elif not group.latent and not group.kv_heads:
-            words.append(tr("{some} of {all} layers have no attention", some=group.layers, all=anatomy.layers))
+    words += filter(None, (_group(group, anatomy.layers) for group in anatomy.attention))
+    if shared := sum(group.layers for group in anatomy.attention if group.shares):
+        words.append(tr("{some} of {all} layers use the KV cache of earlier layers", some=shared, all=anatomy.layers))
     return "; ".join(words)
+
+
+def _group(group: Attention, of: int) -> str | None:
+    """What a group of layers keeps instead of all tokens."""
+    layers = {"some": group.layers, "all": of}
+    if group.tokens_per_row:
+        rows = {"tokens": group.window or 0, "ratio": group.tokens_per_row}
+        return tr(
+            "{some} of {all} layers keep the last {tokens:,} tokens and one row for every {ratio}", **layers, **rows
+        )
+    if group.window:
+        return tr("{some} of {all} layers keep only the last {tokens:,} tokens", **layers, tokens=group.window)
+    if group.state:
+        state = size(group.layers * group.state.bytes())
+        beside = mark("{some} of {all} layers also keep a state of {size} per sequence")
+        alone = mark("{some} of {all} layers keep a state of {size} per sequence instead")
+        return tr(beside if group.kv_heads else alone, **layers, size=state)
+    if not group.latent and not group.kv_heads and not group.shares:
+        return tr("{some} of {all} layers have no attention", **layers)
+    return None
 
 
 def _latent(facts: ModelFacts) -> int:

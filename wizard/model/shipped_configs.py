@@ -10,7 +10,7 @@ from wizard.catalog.models import curated
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.values import from_json
-from wizard.model import gguf_files
+from wizard.model import formats, gguf_files
 from wizard.model.config import describe
 from wizard.model.facts import GgufFile, ModelFacts
 from wizard.model.refs import HubRef
@@ -70,7 +70,7 @@ def shipped(ref: HubRef, why: str) -> ModelFacts | None:
     )
     origin = tr("{why}; architecture and sizes are from the configuration bundled with the wizard", why=why)
     described = describe(replace(facts, unknown={"hub": origin}), shipped_model.config, str(path))
-    return replace(described, weight_bytes=_bytes(described))
+    return replace(described, weight_bytes=formats.loaded_bytes(described))
 
 
 def _shipped_file(ref: HubRef, files: tuple[GgufFile, ...], why: str) -> ModelFacts | None:
@@ -82,15 +82,3 @@ def _shipped_file(ref: HubRef, files: tuple[GgufFile, ...], why: str) -> ModelFa
         return None
     facts = replace(gguf_files.as_file(facts, named[0]), ref=str(ref), name=ref.name, revision=ref.revision)
     return replace(facts, gguf=() if ref.file or ref.type else files)
-
-
-def _bytes(facts: ModelFacts) -> int | None:
-    """Size of the published weights: the parameters in their dtype, or packed by the quantization."""
-    if facts.anatomy is None:
-        return None
-    bits = facts.quantization.bits if facts.quantization else None
-    parts = facts.anatomy.parts
-    sixteen = 2
-    if bits is None:
-        return parts.total * sixteen
-    return round(parts.linears * bits / 8 + (parts.total - parts.linears) * sixteen)

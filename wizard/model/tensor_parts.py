@@ -18,14 +18,16 @@ from wizard.model.facts import Quantization
 from wizard.model.safetensors import Tensor
 
 _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.")
-_UNUSED = re.compile(r"(?:^|\.)mtp\w*\.|rotary_emb\.inv_freq$|(?:attn|attention)\.masked_bias$")
+_MTP = re.compile(r"(?:^|\.)mtp\w*\.")
+_ENDS = re.compile(r"(?:^|\.)(?:embed_tokens|shared_head\.head|lm_head)\.")
+_UNUSED = re.compile(r"rotary_emb\.inv_freq$|(?:attn|attention)\.masked_bias$")
 _MASK = re.compile(r"(?:attn|attention)\.bias$")
 
 _VISION = re.compile(
     r"(?:^|\.)(?:vision\w*|visual|vit\w*|audio\w*|\w*projector|image\w*|patch_\w+|mlp1|embed_vision|embed_audio)\."
 )
 _EMBEDDING = (
-    r"(?:^|\.)(?:embed|embed_tokens|embed_positions|embed_in|wte|wpe|word_embeddings|tok_embeddings|embeddings"
+    r"(?:^|\.)(?:embed|embed_tokens|embed_tokens_per_layer|embed_positions|embed_in|wte|wpe|word_embeddings|tok_embeddings|embeddings"
     r"|token_embd|position_embd)\."
 )
 _ROUTER = (
@@ -35,11 +37,18 @@ _ROUTER = (
 _NORMS = (
     r"norm\w*\.|(?:^|\.)ln_\w+\.|_?bias$|rope_freqs|attn_sinks"
     r"|(?:sinks?|A_log|dt_bias|layer_scalar|\.D|\.ape)$|conv1d\.|\.conv\.conv\.|(?:^|\.)ssm_(?:a|d|dt)$"
-    r"|\.act_fn\.|(?:^|\.)hc_\w+$|_hc\.|_res_proj\."
+    r"|\.act_fn\.|(?:^|\.)hc_\w+$|_hc\.|_res_proj\.|\.correct_output_scale$"
 )
 _PARTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("other", _VISION),
     ("embedding", re.compile(_EMBEDDING)),
+    (
+        "latent",
+        re.compile(
+            r"(?:^|\.)(?:per_layer_(?:input_gate|projection|model_projection)|altup_\w*projections)\."
+            r"|laurel\.linear_\w+\.|altup\.(?:correction_coefs|prediction_coefs|modality_router)\."
+        ),
+    ),
     ("router", re.compile(_ROUTER)),
     ("norms", re.compile(_NORMS)),
     ("head", re.compile(r"(?:^|\.)(?:lm_head|embed_out)\.|^(?:output|head)\.")),
@@ -83,6 +92,11 @@ def loaded(tensors: Iterable[Tensor], layers: int | None, *, tied: bool) -> list
     return [tensor for tensor in tensors if not _unused(tensor, layers, tied)]
 
 
+def predictor(tensors: Iterable[Tensor], layers: int | None) -> list[Tensor]:
+    """The tensors of layers for multi-token prediction, without their copies of the embedding and the head."""
+    return [tensor for tensor in tensors if _predicts(tensor, layers) and not _ENDS.search(tensor.name)]
+
+
 def contradiction(tensors: Iterable[Tensor], layers: int | None, hidden: int | None) -> tuple[str, int, int] | None:
     """A size that the tensors do not have: its field in config.json, the config's value and theirs.
 
@@ -103,15 +117,20 @@ def contradiction(tensors: Iterable[Tensor], layers: int | None, hidden: int | N
 
 
 def _unused(tensor: Tensor, layers: int | None, tied: bool) -> bool:
-    layer = _LAYER.search(tensor.name)
-    late = layers is not None and layer is not None and int(layer[1][:9]) >= layers
     mask = _MASK.search(tensor.name) is not None and len(tensor.shape) != 1
     return (
-        (late and not _VISION.search(tensor.name))
+        _predicts(tensor, layers)
         or mask
         or bool(_UNUSED.search(tensor.name))
         or (tied and _part(tensor.name) == "head")
     )
+
+
+def _predicts(tensor: Tensor, layers: int | None) -> bool:
+    """Whether it is of a layer for multi-token prediction, by its name or because it is after the model's last one."""
+    layer = _LAYER.search(tensor.name)
+    late = layers is not None and layer is not None and int(layer[1][:9]) >= layers
+    return bool(_MTP.search(tensor.name)) or (late and not _VISION.search(tensor.name))
 
 
 def bytes_by_part(tensors: Iterable[Tensor], n: Mapping[str, Any], quantization: Quantization | None) -> Parts:

@@ -44,12 +44,14 @@ def with_tensors(
     if "anatomy" in facts.unknown:  # the files say what the config could only suggest
         facts = replace(facts, unknown={field: why for field, why in facts.unknown.items() if field != "speed"})
     _check(facts, kept, where)
+    predictor = tensor_parts.predictor(tensors, facts.layers)
     facts = replace(facts, quantization=facts.quantization or tensor_parts.quantization(kept))
     sizes = {"heads": facts.heads, "kv_heads": facts.kv_heads}
     counted = tensor_parts.parameters_by_part(kept, sizes, facts.quantization)
     facts = replace(
         _with_dtype(facts, safetensors.elements(kept)),
         stored=tensor_parts.bytes_by_part(kept, sizes, facts.quantization),
+        stored_predictor=tensor_parts.bytes_by_part(predictor, sizes, facts.quantization) if predictor else None,
         weight_bytes=sum(tensor.bytes for tensor in kept),
     )
     return _with_counts(_with_unnamed(facts, tensor_parts.unnamed_bytes(kept)), counted, settings, where)

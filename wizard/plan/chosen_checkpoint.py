@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from wizard.advise.advice import Checkpoint, Choice
 from wizard.advise.checkpoint import METHODS, checkpoint
-from wizard.advise.formats import FORMATS
 from wizard.kernel.language import tr
 from wizard.model import gguf_files
 from wizard.model.facts import GgufFile, ModelFacts, Quantization
+from wizard.model.formats import FORMATS
 
 
 def checkpoint_of(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[str, ...]]:
@@ -29,8 +29,10 @@ def checkpoint_of(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[
         location=fetched.ref,
         quantization=Quantization(METHODS.get(scheme.name, scheme.name), scheme.bits, format=scheme.name),
         weight_bytes=fetched.bytes,
+        anatomy=facts.anatomy and replace(facts.anatomy, predictor=None),  # not known to be in it
         weights=(),
         stored=None,
+        stored_predictor=None,
         revision=None,
         gated=None,
     )

@@ -11,6 +11,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
+from wizard.model.formats import disk_bytes
 from wizard.plan.artefacts import DRAFT, MODEL
 from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step
 
@@ -84,7 +85,7 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
 
     argv = download_command(facts.location, files, facts.revision, str(folder))
     target = folder / files[0] if files else folder
-    size = facts.weight_bytes or 0
+    size = disk_bytes(facts) or 0
     # After an interrupted download there may be a config.json alone.
     whole = files or ("config.json", *(file.name for file in facts.weights))
     step = Step(

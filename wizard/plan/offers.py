@@ -15,6 +15,7 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line
 from wizard.kernel.units import count, size
+from wizard.model.formats import disk_bytes
 
 if TYPE_CHECKING:
     from wizard.advise.best import Estimate
@@ -282,7 +283,7 @@ def with_verdict(
         licence=suggestion.licence
         if (facts.licence or "").lower() in ("", (suggestion.licence or "").lower())
         else facts.licence,
-        download_bytes=0 if facts.local else chosen or _to_fetch(facts),
+        download_bytes=0 if facts.local else chosen or disk_bytes(facts),
         needs_network=not facts.local,
         usable=advice.feasible,
         why_not=None if advice.feasible else advice.rejections[0].reason,
@@ -290,14 +291,6 @@ def with_verdict(
         gated=facts.gated if facts.gated is not None else suggestion.gated,
         verdict=verdict(host, facts, advice),
     )
-
-
-def _to_fetch(facts: ModelFacts) -> int | None:
-    """Size of the weight files, or of the weights themselves if the files are unknown."""
-    sizes = [file.bytes for file in facts.weights]
-    if not sizes or None in sizes:
-        return facts.weight_bytes
-    return sum(filter(None, sizes))
 
 
 # -- in words ----------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ def between(low: float, high: float) -> Callable[[Any], str]:
 
 def known_format(value: str) -> str:
     """Formats of GGUF files are many, and named by the files."""
-    from wizard.advise.formats import FORMATS
+    from wizard.model.formats import FORMATS
 
     if value in FORMATS or value.startswith("gguf_"):
         return ""

@@ -12,7 +12,6 @@ from dataclasses import fields, replace
 from wizard.advise import cpu, encoders, memory, speculation
 from wizard.advise.advice import Choice, Memory
 from wizard.advise.devices import Device, group
-from wizard.advise.formats import NONE, SIXTEEN, of, weight_bytes
 from wizard.advise.setup import Setup
 from wizard.advise.titles import format_title
 from wizard.catalog.environments import environment_of
@@ -21,6 +20,8 @@ from wizard.kernel.language import mark, tr
 from wizard.kernel.units import GIB, MIB, size
 from wizard.model.anatomy import Anatomy, Attention, Parts
 from wizard.model.facts import ModelFacts
+from wizard.model.formats import SIXTEEN, of, weight_bytes
+from wizard.model.quantization import NONE
 from wizard.probe.host import Host
 from wizard.texts import explain_offload, explain_speed, units
 from wizard.texts.figure import Figure
@@ -100,7 +101,7 @@ def _weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup, choice: Choice) 
         yield Figure(tr("Weights of the whole model"), stored.total, "bytes", _sum(stored), tr(HEADERS))
     elif facts.quantization and facts.quantization.parts:
         others = [tr(PARTS[part], amount=format_title(name, setup.dtype)) for part, name in facts.quantization.parts]
-        source = tr("{format}, except {parts}; wizard/advise/formats.py", format=title, parts=", ".join(others))
+        source = tr("{format}, except {parts}; wizard/model/formats.py", format=title, parts=", ".join(others))
         yield Figure(tr("Weights of the whole model"), stored.total, "bytes", _sum(stored), source)
     else:
         small = parts.experts if known.experts_only else parts.linears
@@ -119,7 +120,7 @@ def _weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup, choice: Choice) 
                 scales=known.scale_bits,
                 group=known.group,
             )
-        source = f"{title}: {scales}; wizard/advise/formats.py"
+        source = f"{title}: {scales}; wizard/model/formats.py"
         yield Figure(tr("Weights of the whole model"), stored.total, "bytes", formula, source)
     source = tr("what is split, and what every GPU holds in full: wizard/advise/memory.py (vLLM's layers)")
     formula = _rank(facts, anatomy, setup, stored)

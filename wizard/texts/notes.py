@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wizard.advise import engines, rules
-from wizard.advise.formats import FORMATS
 from wizard.advise.reasons import Param, Reason
 from wizard.kernel.language import join, mark, ntr, tr
 from wizard.kernel.units import count, size
+from wizard.model.formats import FORMATS
 from wizard.texts import units
 from wizard.texts.table import Fields, Text
 from wizard.texts.units import gpus, rate, room, users
@@ -165,21 +165,33 @@ def _text_only(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 
 def _encoders(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     names = {"stack": fields["stack"], "encoders": _named_encoders(params)}
-    if params["counted"]:
-        return (
-            tr(
-                "{stack} also loads the model's {encoders} encoder. Its weights are counted; the memory that it works "
-                "in is not.",
-                **names,
-            ),
-        )
-    return (
-        tr(
-            "{stack} also loads the model's {encoders} encoder. Neither its weights nor the memory that it works in "
-            "are counted.",
-            **names,
-        ),
-    )
+    return (tr(_ENCODERS[str(params["work"]), bool(params["counted"])], **names),)
+
+
+_ENCODERS = {
+    ("profiled", True): mark(
+        "{stack} also loads the model's {encoders} encoder. Its weights are counted; the memory that it works in is "
+        "not."
+    ),
+    ("profiled", False): mark(
+        "{stack} also loads the model's {encoders} encoder. Neither its weights nor the memory that it works in "
+        "are counted."
+    ),
+    ("reserved", True): mark(
+        "{stack} also loads the model's {encoders} encoder. Its weights are counted; the memory that {stack} keeps "
+        "free for the encoder is not, so the KV cache may be smaller than estimated."
+    ),
+    ("reserved", False): mark(
+        "{stack} also loads the model's {encoders} encoder. Neither its weights nor the memory that {stack} keeps free "
+        "for the encoder are counted, so the KV cache may be smaller than estimated."
+    ),
+    ("idle", True): mark(
+        "{stack} also loads the model's {encoders} encoder. Its weights are counted; text does not run it."
+    ),
+    ("idle", False): mark(
+        "{stack} also loads the model's {encoders} encoder. Its weights are not counted; text does not run it."
+    ),
+}
 
 
 def _pcie(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:

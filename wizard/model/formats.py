@@ -8,8 +8,11 @@ from typing import Literal
 from wizard.kernel.language import mark, tr
 from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.facts import ModelFacts
+from wizard.model.quantization import NONE
 
-NONE = "none"
+UNKNOWN = "unknown"
+ZERO_POINT = 4
+"""Bits of a group's zero point, which AWQ and GPTQ always store, and compressed-tensors unless symmetric."""
 SIXTEEN = 2
 """Bytes of a bfloat16 or float16 weight."""
 
@@ -70,22 +73,62 @@ point; ModelOpt's AWQ no zero point; NVFP4 an FP8 scale for 16; MXFP4 an 8-bit e
 def of(facts: ModelFacts, name: str) -> Format:
     """The format ``name`` for ``facts``: a stored format has its own group size."""
     stored = facts.quantization
-    if name.startswith("gguf_"):
+    if name == UNKNOWN or name.startswith("gguf_"):
         return Format(name, name.removeprefix("gguf_").upper(), (stored and stored.bits) or 16, "fp16")
     known = FORMATS[name]
     if stored and stored.format == name and known.group and name in ("int4_awq", "int4_gptq"):
-        return replace(known, group=stored.group_size)
+        return replace(
+            known, group=stored.group_size, scale_bits=known.scale_bits - (0 if stored.zero_points else ZERO_POINT)
+        )
     return known
 
 
 def weight_bytes(facts: ModelFacts, anatomy: Anatomy, name: str) -> Parts:
-    """Bytes of the whole model by part, with its linear layers in the format ``name``.
+    """Bytes by part that an engine loads, with the linear layers in the format ``name``.
 
     For the checkpoint's own format the headers are used if they were read, which is exact about unquantized parts.
     """
-    stored = facts.quantization
-    if facts.stored is not None and name == ((stored and stored.format) or NONE):
+    if facts.stored is not None and name == own(facts):
         return facts.stored
+    return _in_format(facts, anatomy.parts, name)
+
+
+def predictor_bytes(facts: ModelFacts, anatomy: Anatomy, name: str) -> Parts:
+    """The same of the layers for multi-token prediction, which engines load for speculative decoding only."""
+    if facts.stored_predictor is not None and name == own(facts):
+        return facts.stored_predictor
+    return _in_format(facts, anatomy.predictor.parts, name) if anatomy.predictor else Parts()
+
+
+def loaded_bytes(facts: ModelFacts) -> int | None:
+    """Bytes that an engine loads of the checkpoint as it is; None if they cannot be counted."""
+    if facts.stored is not None or facts.anatomy is None:
+        return facts.stored.total if facts.stored else facts.weight_bytes
+    return weight_bytes(facts, facts.anatomy, own(facts)).total
+
+
+def disk_bytes(facts: ModelFacts) -> int | None:
+    """Bytes of the checkpoint's weight files, with the layers that no engine loads unless it is told to.
+
+    As listed; where the files are not known, counted from the config, without encoders of images and sounds.
+    """
+    sizes = [file.bytes for file in facts.weights]
+    if sizes and None not in sizes:
+        return sum(filter(None, sizes))
+    if facts.weights or facts.anatomy is None or facts.anatomy.predictor is None or facts.weight_bytes is None:
+        return facts.weight_bytes
+    beside = predictor_bytes(facts, facts.anatomy, own(facts)).total
+    return facts.weight_bytes + beside + SIXTEEN * facts.anatomy.predictor.copies
+
+
+def own(facts: ModelFacts) -> str:
+    """The name of the checkpoint's own format; `UNKNOWN` if it is none of the wizard's."""
+    stored = facts.quantization
+    return NONE if stored is None else stored.format or UNKNOWN
+
+
+def _in_format(facts: ModelFacts, parts: Parts, name: str) -> Parts:
+    stored = facts.quantization
     known = of(facts, name)
     quantised = ("experts",) if known.experts_only else _LINEARS
     bits = dict.fromkeys(quantised, known.bits_per_weight)
@@ -95,7 +138,7 @@ def weight_bytes(facts: ModelFacts, anatomy: Anatomy, name: str) -> Parts:
     def size(part: str, count: int) -> int:
         return round(count * bits.get(part, 8 * SIXTEEN) / 8)
 
-    return Parts(**{field.name: size(field.name, getattr(anatomy.parts, field.name)) for field in fields(Parts)})
+    return Parts(**{field.name: size(field.name, getattr(parts, field.name)) for field in fields(Parts)})
 
 
 _LINEARS = ("attention", "key_value", "latent", "mlp", "experts", "shared")
