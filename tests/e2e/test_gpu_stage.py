@@ -1,5 +1,5 @@
-"""The stages ``replicas`` and ``first_tokens`` of ``tests/gpu/journey.py`` without GPUs: a real tritonserver and proxy, and
-stand-ins as engines.
+"""The stages ``replicas`` and ``first_tokens`` of ``tests/gpu/journey.py`` without GPUs: a real tritonserver and proxy,
+and stand-ins as engines.
 
 What needs GPUs is given: how the server is started, and what ``nvidia-smi`` and the memory check see.
 """
