@@ -135,9 +135,12 @@ def together(speed: Speed | None, constraints: Constraints, replicas: int) -> Sp
 
 
 def paces(speed: Speed, constraints: Constraints) -> tuple[float | None, float | None]:
-    """Milliseconds to the first token and between two tokens that count: with ``p99`` the slow ends of both."""
+    """Milliseconds to the first token and between two tokens that count: with ``p99`` the slow ends of both, and no
+    first token sooner than the last one of all users' simultaneous prompts.
+    """
     if constraints.p99:
-        return speed.ttft_high_ms, speed.high
+        known = [each for each in (speed.ttft_high_ms, speed.ttft_last_ms) if each is not None]
+        return max(known, default=None), speed.high
     return speed.ttft_ms, speed.tpot_ms
 
 

@@ -127,7 +127,8 @@ def estimate(
 
     None if a required fact is unknown, or the weights alone exceed the memory: `why_unknown` has the reason.
 
-    ``low`` and ``high`` bound ``tpot_ms``: 90% of the held-out rows are between them. If not all users fit into the KV
+    ``low`` and ``high`` bound ``tpot_ms``, and ``ttft_low_ms`` and ``ttft_high_ms`` the time to first token: 90% of the
+    points of a source that the fit did not see are between them. If not all users fit into the KV
     cache, the figures are for those who do (``served``), and the time to first token is unknown: some wait for another
     user's answer to end. ``capacity`` is the number of tokens that the cache holds, if memory was computed; ``engine``
     the engine's version, if known.
@@ -154,8 +155,10 @@ def estimate(
         provider=PROVIDER,
         confidence=confidence,
         bound=typical.bound,
-        ttft_low_ms=None if waiting else first[0] * 1e3,
-        ttft_high_ms=None if waiting else first[2] * 1e3,
+        ttft_low_ms=None if waiting else first[1] * 1e3 / (1 + known.ttft),
+        ttft_high_ms=None if waiting else first[1] * 1e3 * (1 + known.ttft),
+        ttft_alone_ms=None if waiting else first[0] * 1e3,
+        ttft_last_ms=None if waiting else first[2] * 1e3,
         served=users,
         users=load.users,
         isl=load.isl,
@@ -371,8 +374,11 @@ def decode(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Set
 def first_token(
     todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Setup, load: Load
 ) -> tuple[float, float, float]:
-    """Seconds from a request to its first token: for a single prompt; as measured by a benchmark that starts with all
-    users at once and runs for ten answers each; for the last of all users' simultaneous prompts.
+    """Seconds from a request to its first token: if no other user sends a prompt meanwhile; if every user sends the
+    next prompt as soon as the answer has ended; for the last of all users' simultaneous prompts.
+
+    In the second case prompts meet, because users whose prompts shared a step end at the same time, and wait for steps
+    with the prompts of others: more of them with more users, but far from all. The exponents are fitted.
     """
     pieces = max(1.0, load.isl / memory.step_tokens(device))
     piece = step(
@@ -388,4 +394,5 @@ def first_token(
     )
     steps = setup.pp * pieces * piece.seconds * (k.first_experts if todo.moe_layers else k.first)
     start = k.first_us * 1e-6
-    return start + steps, start + steps * (1 + k.queue * (load.users - 1)), start + steps * load.users
+    steady = start * load.users**k.arrival + steps * load.users**k.queue
+    return start + steps, steady, start + steps * load.users
