@@ -128,7 +128,7 @@ def test_no_further_off_than_aiconfigurator_where_that_answers(stack: str, dense
     assert statistics.median(ours) <= statistics.median(theirs)
 
 
-@pytest.mark.parametrize(("stack", "confidence"), [("vllm", "good"), ("trtllm-llmapi", "fair")])
+@pytest.mark.parametrize(("stack", "confidence"), [("vllm", "fair"), ("trtllm-llmapi", "fair")])
 def test_the_range_holds_what_it_promises(stack: str, confidence: str) -> None:
     mine = [row for row in rows() if row["stack"] == stack]
     inside = [row for row in mine if (predicted(row).low or 0) <= float(row["tpot_ms"]) <= (predicted(row).high or 0)]
@@ -245,8 +245,8 @@ def test_users_who_do_not_fit_into_the_cache_wait() -> None:
 @pytest.mark.parametrize(
     ("hardware", "setup", "confidence"),
     [
-        ("H200", Setup("vllm", "bfloat16", "none"), "good"),
-        ("A100", Setup("vllm", "bfloat16", "none"), "good"),
+        ("H200", Setup("vllm", "bfloat16", "none"), "fair"),
+        ("A100", Setup("vllm", "bfloat16", "none"), "fair"),
         ("T4", Setup("vllm", "float16", "none"), "rough"),
         ("A100", Setup("vllm", "bfloat16", "int4_awq"), "rough"),
         ("H100", Setup("sglang", "bfloat16", "none"), "rough"),
@@ -297,7 +297,7 @@ def test_public_measurements_of_others_are_in_the_range(stack: str) -> None:
 
 def test_good_confidence_is_within_a_quarter() -> None:
     good = [(off(line, speed), speed) for line, speed in independent() if speed.confidence == "good"]
-    assert len(good) > 100
+    assert len(good) > 90
     assert all((speed.high or 0) <= 1.25 * (speed.tpot_ms or 0) for _, speed in good)
     assert sum(0.8 <= ratio <= 1.25 for ratio, _ in good) >= 0.85 * len(good)
 
@@ -309,7 +309,7 @@ def test_a_release_older_than_the_fitted_ones_is_rough() -> None:
     )
     assert new is not None
     assert old is not None
-    assert (new.confidence, old.confidence) == ("good", "rough")
+    assert (new.confidence, old.confidence) == ("fair", "rough")
     assert (old.high or 0) > 1.4 * (new.high or 0)
 
 

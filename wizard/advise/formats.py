@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Literal
 
 from wizard.kernel.language import mark, tr
@@ -92,10 +93,15 @@ def weight_bytes(facts: ModelFacts, anatomy: Anatomy, name: str) -> Parts:
     if stored is not None and name == stored.format:
         bits |= {part: FORMATS[other].bits_per_weight for part, other in stored.parts}
 
-    def size(part: str, count: int) -> int:
-        return round(count * bits.get(part, 8 * SIXTEEN) / 8)
+    return _sized(anatomy.parts, tuple(bits.items()))
 
-    return Parts(**{field.name: size(field.name, getattr(anatomy.parts, field.name)) for field in fields(Parts)})
+
+@lru_cache(maxsize=256)
+def _sized(parts: Parts, bits: tuple[tuple[str, float], ...]) -> Parts:
+    """Bytes of ``parts``, which are numbers of weights: those of an answer are the same for all splits."""
+    known = dict(bits)
+    counts = ((field.name, getattr(parts, field.name)) for field in fields(Parts))
+    return Parts(**{name: round(count * known.get(name, 8 * SIXTEEN) / 8) for name, count in counts})
 
 
 _LINEARS = ("attention", "key_value", "latent", "mlp", "experts", "shared")

@@ -18,9 +18,15 @@ from wizard.probe.cpu_rates import CpuRates
 PROVIDER = "gpu-bandwidth"
 
 
+HBM = ((7, 0), (8, 0), (9, 0), (10, 0), (10, 3))
+"""Compute capabilities of GPUs with HBM, of which the engine reaches a smaller share."""
+
+
 def gpu_seconds(read_bytes: float, layers: float, bandwidth: float, engine: OffloadSpeed) -> float:
-    """Seconds per token of ``layers`` that read ``read_bytes`` of GPU memory with ``bandwidth`` bytes per second."""
-    return read_bytes / (engine.share * bandwidth) + layers * engine.layer_us * 1e-6
+    """Seconds per token of ``layers`` that read ``read_bytes`` of GPU memory, of whose bandwidth the engine reaches
+    ``bandwidth`` bytes per second.
+    """
+    return read_bytes / bandwidth + layers * engine.layer_us * 1e-6
 
 
 def estimate(
@@ -61,7 +67,8 @@ def estimate(
     context = load.isl + load.osl / 2
     reads = todo.dense_bytes + context * cache_bytes
     known = engine.offload.speed
-    seconds = gpu_seconds(share * reads, layers, device.rates.bandwidth, known)
+    reached = device.rates.bandwidth * (known.hbm_share if device.compute_capability in HBM else known.share)
+    seconds = gpu_seconds(share * reads, layers, reached, known)
     if share < 1:
         if engine.speed is None or rates is None:
             return because("offload-cpu-unmeasured")

@@ -140,10 +140,12 @@ def estimate(
     if todo.dense_bytes + todo.expert_bytes > device.total_bytes:
         return None
     users = served(facts, facts.anatomy, device, setup, load, capacity)
-    shown = replace(load, users=users)
+    shown = load if users == load.users else replace(load, users=users)
     tpot, typical = decode(todo, k, device, rates, setup, shown)
     first = first_token(todo, k, device, rates, setup, shown)
-    busy = decode(todo, replace(k, interrupt=1.0), device, rates, setup, shown)[0]  # whoever waits for the prompts
+    busy = tpot  # whoever waits for the prompts
+    if k.interrupt != 1:
+        busy = decode(todo, replace(k, interrupt=1.0), device, rates, setup, shown)[0]
     confidence, spread = certainty(known, facts.anatomy, device, setup, engine)
     waiting = users < load.users
     return Speed(
