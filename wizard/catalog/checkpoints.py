@@ -59,6 +59,7 @@ def ready(ref: str) -> tuple[Checkpoint, ...]:
 @lru_cache(maxsize=4)
 def _families(file: Path, changed: int) -> dict[str, tuple[Checkpoint, ...]]:
     """The checkpoints of a model by each of its IDs, of which the first family counts."""
+    del changed
     known: dict[str, tuple[Checkpoint, ...]] = {}
     for family in load(CheckpointTable, file).families:
         for ref in (*family.base, *(checkpoint.ref for checkpoint in family.checkpoints)):
