@@ -85,7 +85,8 @@ def test_first_tokens_are_measured_for_all_users_at_once_and_in_turn(
 ) -> None:
     monkeypatch.setattr(first_tokens, "USERS", (1, 5))
     monkeypatch.setattr(first_tokens, "LENGTHS", (8,))
-    estimate = {"ttft_low_ms": 1.0, "ttft_ms": None, "ttft_high_ms": 3.0, "tpot_ms": 4.0}
+    times = ("ttft_ms", "ttft_low_ms", "ttft_high_ms", "ttft_alone_ms", "ttft_last_ms")
+    estimate = {**dict.fromkeys(times, 1.0), "ttft_ms": None, "tpot_ms": 4.0}
     monkeypatch.setattr(first_tokens, "predicted", lambda *_: {**estimate, "throughput_tokens_per_s": 5.0})
     with serving(tmp_path, step_s=0.001) as served:
         given = FakeJourney(tmp_path / "out", served)

@@ -61,8 +61,12 @@ def measured(journey: Journey, endpoint: dict[str, Any]) -> list[dict[str, Any]]
         speed = predicted(journey, row)
         row["predicted"] = speed
         label = f"first_tokens: {row['users']} users, {row['isl']} tokens"
-        times = " to ".join(f"{speed[name] or 0:.0f}" for name in ("ttft_low_ms", "ttft_ms", "ttft_high_ms"))
-        journey.note(f"{label}: TTFT ms", f"{times} predicted, {row['burst_ms']} burst, {row['steady_ms']} steady")
+        steady, low, high, alone, last = (
+            f"{speed[f'ttft_{name}ms'] or 0:.0f}" for name in ("", "low_", "high_", "alone_", "last_")
+        )
+        journey.note(f"{label}: TTFT ms", f"{steady} ({low} to {high}) predicted, {row['steady_ms']} measured")
+        measured_last = f"{row['burst_ms']} and {row['burst_last_ms']} measured (median, last)"
+        journey.note(f"{label}: all at once", f"{alone} to {last} predicted, {measured_last}")
         journey.note(f"{label}: ITL ms", f"{speed['tpot_ms']:.2f} predicted, {row['itl_ms']} measured")
         total = f"{speed['throughput_tokens_per_s']:.0f} predicted, {row['tokens_per_s']} measured"
         journey.note(f"{label}: tokens/s", total)

@@ -21,8 +21,8 @@ from wizard.probe.host import Host
 FELT_MS = 10.0
 """Milliseconds per token (100 tokens/s) below which more GPUs are not felt: an answer of a page takes five seconds."""
 LATE = 1.3
-"""Ratio to the goal's time to the first token from which on a setup is late: with several users the median error of the
-estimate is 30% (docs/advice.md).
+"""Ratio to the goal's time to the first token from which on a setup is late: with several users the median error of
+vLLM's estimate is 26% for a source that the fit did not see (docs/advice.md).
 """
 
 
