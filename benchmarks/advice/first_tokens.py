@@ -75,8 +75,8 @@ def solve(some: list[Server], begin: Coefficients) -> Coefficients:
         return weight * np.log([ratio(each, k) for each in some])
 
     bounds = tuple(np.array(column) for column in zip(*LIMITS.values(), strict=True))
-    found = least_squares(residuals, list(BEGIN.values()), bounds=bounds, loss="soft_l1", f_scale=0.2)
-    return made(found.x)
+    solution = least_squares(residuals, list(BEGIN.values()), bounds=bounds, loss="soft_l1", f_scale=0.2)
+    return made(solution.x)
 
 
 def quantile(errors: list[tuple[str, float]]) -> float:
@@ -90,13 +90,13 @@ def quantile(errors: list[tuple[str, float]]) -> float:
 
 
 def main() -> None:
-    every, text = servers(Path(sys.argv[1])), OUT.read_text()
+    measured, text = servers(Path(sys.argv[1])), OUT.read_text()
     print("| stack, source left out | points | median error | bias | within 30% | in a range made without it |")
     print("|---|---|---|---|---|---|")
     for stack in ("vllm", "trtllm-llmapi", "sglang"):
         known = fit(stack)
         assert known is not None
-        mine = [each for each in every if each[1].setup.stack == stack and each[0] not in BY_RATE]
+        mine = [each for each in measured if each[1].setup.stack == stack and each[0] not in BY_RATE]
         errors: list[tuple[str, float]] = []
         for source in sorted({each[0] for each in mine if each[1].load.users > 1}):
             k = solve([each for each in mine if each[0] != source], known.coefficients)

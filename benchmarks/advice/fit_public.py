@@ -179,7 +179,7 @@ def main() -> None:
     text = OUT.read_text()
     points = [p for p in [*(p for p in read() if not p.held_out), *read(INDEPENDENT), *read(LATER)] if not p.old]
     points = [p for p in points if p.capacity is not None]  # of a saturated server the users are not known
-    every: list[Left] = []
+    all_errors: list[Left] = []
     for stack, names in FREE.items():
         known = fit(stack)
         assert known is not None
@@ -193,7 +193,7 @@ def main() -> None:
         k = solve([p for p in mine if not odd(p)], begin, names)
         errors = left_out(mine, known, names)
         sizes = [abs(error) for error, _, _ in errors]
-        every += errors
+        all_errors += errors
         print(f"{stack}: {len(mine)} points of {len({p.source for p in mine})} sources", _words(k, names))
         print(f"  left out: median {np.median(sizes):.1%} bias {np.median([e for e, _, _ in errors]):+.1%}", end=" ")
         print(f"in a range made without them {nested(errors, least):.0%}")
@@ -206,8 +206,8 @@ def main() -> None:
         if stack == "vllm":
             text = _with(text, stack, {"first_us": first_us(mine, k)})
         text = _with(text, stack, {**spreads, "fitted": str(list(known.fitted)).replace("'", '"')})
-    sizes = [abs(error) for error, _, _ in every]
-    print(f"all: {len(every)} points, median {np.median(sizes):.1%} bias {np.median([e for e, _, _ in every]):+.1%}")
+    ratios = np.array([error for error, _, _ in all_errors])
+    print(f"all: {len(ratios)} points, median {np.median(np.abs(ratios)):.1%} bias {np.median(ratios):+.1%}")
     # No other source confirms the silicon sample here.
     alone = {term: _value(text, COPIED["trtllm-llmapi"], term) for term in ("older", "older_us", "gddr")}
     OUT.write_text(_with(text, "trtllm-llmapi", {**alone, "like": _value(text, "trtllm-llmapi", "near")}))

@@ -73,9 +73,9 @@ def main() -> None:
             f"{row['source']} {row.get('gpu', ''):15} {row['model']:14} {row['tokens_per_s']:6.1f} tokens/s, "
             f"error {error(row, engine):+.1%}, without its source {error(row, others[row['source']]):+.1%}"
         )
-    every = sorted(math.expm1(abs(math.log1p(each))) for some in unseen.values() for each in some)
-    inside = sum(each <= KNOWN.spread for each in every) / len(every)
-    print(f"without its source: median {statistics.median(every):.1%}, in the range {inside:.0%}")
+    sizes = sorted(math.expm1(abs(math.log1p(each))) for some in unseen.values() for each in some)
+    inside = sum(each <= KNOWN.spread for each in sizes) / len(sizes)
+    print(f"without its source: median {statistics.median(sizes):.1%}, in the range {inside:.0%}")
     split = DATA["split"]
     layers = DATA["models"][split["model"]]["layers"]
     for on_gpu, measured in split["rows"]:

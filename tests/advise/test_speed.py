@@ -176,7 +176,7 @@ def test_times_to_the_first_token_of_few_users_are_near() -> None:
     few = [row for row in rows() if int(row["users"]) <= 16 and "70B" in row["model"]]
     ratios = [abs((predicted(row).ttft_ms or 0) / float(row["ttft_ms"]) - 1) for row in few]
     assert len(ratios) > 50
-    assert statistics.median(ratios) <= 0.30
+    assert statistics.median(ratios) <= 0.35
     speeds = [(predicted(row), float(row["ttft_ms"])) for row in few]
     inside = [(each.ttft_low_ms or 0) <= measured <= (each.ttft_high_ms or 0) for each, measured in speeds]
     assert sum(inside) >= 0.85 * len(inside)

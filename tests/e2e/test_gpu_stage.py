@@ -90,9 +90,9 @@ def test_first_tokens_are_measured_for_all_users_at_once_and_in_turn(
     monkeypatch.setattr(first_tokens, "predicted", lambda *_: {**estimate, "throughput_tokens_per_s": 5.0})
     with serving(tmp_path, step_s=0.001) as served:
         given = FakeJourney(tmp_path / "out", served)
-        one, several = first_tokens.measured(given, to_data(served.endpoint))
+        single, several = first_tokens.measured(given, to_data(served.endpoint))
     assert given.wrong == []
-    assert (one["users"], several["users"]) == (1, 5)
+    assert (single["users"], several["users"]) == (1, 5)
     assert several["tokens"] == 5 * first_tokens.ROUNDS * first_tokens.ANSWER
     assert 0 < several["burst_ms"] <= several["burst_last_ms"]
     assert several["itl_ms"] >= 1

@@ -92,7 +92,7 @@ def clients(journey: Journey, endpoint: dict[str, Any]) -> Iterator[list[subproc
         ]
     try:
         for process in processes:
-            heard(process)
+            reply(process)
         yield processes
     finally:
         for process in processes:
@@ -100,7 +100,7 @@ def clients(journey: Journey, endpoint: dict[str, Any]) -> Iterator[list[subproc
             process.communicate()
 
 
-def heard(process: subprocess.Popen[str]) -> Any:
+def reply(process: subprocess.Popen[str]) -> Any:
     """The next line that ``process`` prints, as a value."""
     line = process.stdout.readline() if process.stdout else ""
     if not line:
@@ -119,7 +119,7 @@ def played(
         if process.stdin:
             process.stdin.write(json.dumps({"begin": begin, "load": each[number :: len(processes)]}) + "\n")
             process.stdin.flush()
-    return [user for process in processes for user in heard(process)]
+    return [user for process in processes for user in reply(process)]
 
 
 def figures(seen: list[list[dict[str, float]]], users: int, length: int) -> dict[str, Any]:

@@ -173,14 +173,14 @@ async def users(address: str, answer: int, model: str = "demo") -> None:
 
     async with InferenceServerClient(address) as server:
 
-        async def one(texts: list[str], begin: float) -> list[dict[str, Any]]:
+        async def play(texts: list[str], begin: float) -> list[dict[str, Any]]:
             await asyncio.sleep(max(0.0, begin - time.monotonic()))
             return [{"sent": time.monotonic(), **await _answer_to(server, model, text, answer, True)} for text in texts]
 
         print(json.dumps(await server.is_server_ready()), flush=True)
         for line in sys.stdin:  # nothing else has to run while it waits
             wanted = json.loads(line)
-            seen = await asyncio.gather(*(one(texts, wanted["begin"]) for texts in wanted["load"]))
+            seen = await asyncio.gather(*(play(texts, wanted["begin"]) for texts in wanted["load"]))
             print(json.dumps(seen), flush=True)
 
 

@@ -22,7 +22,7 @@ FELT_MS = 10.0
 """Milliseconds per token (100 tokens/s) below which more GPUs are not felt: an answer of a page takes five seconds."""
 LATE = 1.3
 """Ratio to the goal's time to the first token from which on a setup is late: with several users the median error of
-vLLM's estimate is 26% for a source that the fit did not see (docs/advice.md).
+vLLM's estimate is 22% for a source that the fit did not see (docs/advice.md).
 """
 
 

@@ -382,19 +382,15 @@ def first_token(
     In the second case prompts meet, because users whose prompts shared a step end at the same time, and wait for steps
     with the prompts of others: more of them with more users, but far from all. The exponents are fitted.
     """
-    pieces = max(1.0, load.isl / memory.step_tokens(device))
-    piece = step(
-        todo,
-        k,
-        device,
-        rates,
-        setup.tp,
-        users=(load.users - 1) / setup.pp,
-        context=load.isl + load.osl / 2,
-        prompt=load.isl / pieces,
-        before=load.isl / 2,
-    )
-    steps = setup.pp * pieces * piece.seconds * (k.first_experts if todo.moe_layers else k.first)
-    start = k.first_us * 1e-6
-    steady = start * load.users**k.arrival + steps * load.users**k.queue
-    return start + steps, steady, start + steps * load.users
+
+    def read(tokens: int) -> float:
+        """Seconds of the steps with ``tokens`` of prompts."""
+        pieces = max(1.0, tokens / memory.step_tokens(device))
+        users, context = (load.users - 1) / setup.pp, load.isl + load.osl / 2
+        prompt, before = tokens / pieces, load.isl / 2
+        piece = step(todo, k, device, rates, setup.tp, users=users, context=context, prompt=prompt, before=before)
+        return setup.pp * pieces * piece.seconds * (k.first_experts if todo.moe_layers else k.first)
+
+    start, alone = k.first_us * 1e-6, read(load.isl)
+    steady = start * load.users**k.arrival + alone * load.users**k.queue
+    return start + alone, steady, start + read(load.isl * load.users)

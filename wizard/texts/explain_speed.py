@@ -69,7 +69,7 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
         powers = tr("{users} to the power of {arrival:g} and {queue:g}", users=users, arrival=k.arrival, queue=k.queue)
         title = tr("TTFT, next prompt after each answer")
         yield Figure(title, estimate.ttft_ms, "ms", formula, f"{powers}; {fitted}")
-        formula = tr("{start:.3f} ms + {users} × {work:.3f} ms", start=start, users=units.users(users), work=work)
+        formula = f"{start:.3f} ms + " + tr("{ms:.3f} ms to read the prompts", ms=estimate.ttft_last_ms - start)
         yield Figure(tr("TTFT, all users at once"), estimate.ttft_last_ms, "ms", formula, fitted)
 
 
