@@ -108,7 +108,7 @@ class Speed:
         tpot_ms: Milliseconds between two tokens of a user.
         throughput_tokens_per_s: Output tokens of all users together, the time to the first token included.
         ttft_ms: Milliseconds from a request to its first token when every user sends the next prompt as soon as the
-            answer has ended, as benchmarks with a fixed concurrency do; None if users wait for one another.
+            answer has ended, as in benchmarks with a fixed concurrency; None if users wait for one another.
         low: Lower end of the range of ``tpot_ms``.
         high: Upper end of the range of ``tpot_ms``.
         provider: ``roofline``, ``cpu-bandwidth`` or ``gpu-bandwidth`` (the wizard's own), or ``aiconfigurator-core``
