@@ -11,7 +11,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterable
 
-from public import INDEPENDENT, Point, read
+from public import INDEPENDENT, LATER, Point, read
 
 from wizard.advise.speed import estimate
 
@@ -88,10 +88,11 @@ def main() -> int:
     """
     pairs = scored(read())
     independent, held = scored(read(INDEPENDENT)), [pair for pair in pairs if pair[0].held_out]
+    later = scored(read(LATER))
     fitted = [pair for pair in pairs if not pair[0].held_out]
-    for some, title in ((independent, "independent"), (held, "held out"), (fitted, "fitted")):
+    for some, title in ((independent, "independent"), (later, "later"), (held, "held out"), (fitted, "fitted")):
         print(*table(some, title), "", sep="\n")
-    print(*first_tokens(read(INDEPENDENT)), "", sep="\n")
+    print(*first_tokens([*read(INDEPENDENT), *read(LATER)]), "", sep="\n")
     current = [result for point, result in (*independent, *held) if not point.old]
     median = statistics.median(abs(error) for error, _, _ in current)
     print(f"without old engines: {line('independent and held out', current)}")

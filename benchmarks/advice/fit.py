@@ -9,7 +9,8 @@ Three fits one after the other, each with a soft-L1 loss on the logarithm of est
 1. dense rows give what kernels make of the GPU. Engines of 2025 spent more time in their schedulers, so each era has
    ``step_us`` and ``request_us`` of its own, which are thrown away;
 2. rows with experts give what is true of experts, and those of 2026 the scheduler's times that are kept;
-3. the times to the first token of rows with up to 16 users give ``first_us``, ``first``, ``first_experts``, ``queue``.
+3. the times to the first token of rows with up to 16 users give ``first_us`` and ``first``; ``first_tokens.py``, to be
+   run afterwards, has the rest of them and their range.
 """
 
 from __future__ import annotations
@@ -36,17 +37,18 @@ START = Coefficients(
     eager_us=0, step_us=100, request_us=10, older=1.0, older_us=0, gddr=1.0, packed=0.7,
     packed_us=0, interrupt=1.0, link_us=4.5, link=0.6,
     first_us=20_000, first=1.2, first_experts=1.5,
-    queue=0.05,
+    arrival=0.4,
+    queue=0.3,
 )  # fmt: skip
 LOW = {
     "attention": 0.2, "skew": 0.8, "layer_us": 5, "moe_us": 0.1, "unfused_us": 0.1, "latent_us": 0.1, "step_us": 1,
-    "request_us": 0.5, "first_us": 1_000, "queue": 0.001,
+    "request_us": 0.5, "first_us": 1_000,
 }  # fmt: skip
 HIGH = {
     "weights": 0.95, "weights4": 0.95, "experts": 0.95, "experts4": 0.95, "cache": 0.95,
     "cache8": 0.95, "interrupt": 1,
     "compute": 0.9, "expert_compute": 0.9, "attention": 0.8, "narrow": 1, "skew": 1, "link": 1,
-    "layer_us": 90, "queue": 0.5,
+    "layer_us": 90,
 }  # fmt: skip
 """What a coefficient may be: a share of what is on paper is below 1, a launch takes microseconds."""
 DENSE = ["weights", "weights4", "cache", "cache8", "compute", "narrow", "attention", "layer_us", "link"]
@@ -55,7 +57,7 @@ KERNELS = {"sglang": "vllm"}
 which processes the prompts of simultaneous requests together (`Coefficients.interrupt`), and in experts.
 """
 EXPERTS = ["experts", "experts4", "widened_gb", "expert_compute", "moe_us", "unfused_us", "skew", "latent_us"]
-FIRST = ["first_us", "first", "first_experts", "queue"]
+FIRST = ["first_us", "first"]
 LINK_US = {"vllm": 4.5, "trtllm-llmapi": 2.8, "sglang": 4.5}
 """Not fitted, because a layer's other fixed costs look the same: ``custom_allreduce_perf`` of two H100 or H200 in CUDA
 graphs, aiconfigurator-core 0.12.0; SGLang's is taken for vLLM's."""
@@ -186,6 +188,7 @@ def table(stack: str, k: Coefficients, like: float, near: float, capabilities: l
     lines = [f"{name} = {str(v).lower() if isinstance(v, bool) else f'{v:.4g}'}" for name, v in values.items()]
     return (
         f"[stacks.{stack}]\nlike = {like:.2f}\nnear = {near:.2f}\nfar = 0.6\nfitted = {capabilities}\n"
+        + "ttft = 2.0\n"
         + (f'since = "{SINCE[stack]}"\n' if stack in SINCE else "")
         + f'source = "{source}; {date.today().isoformat()}"\n\n[stacks.{stack}.coefficients]\n'
         + "\n".join(lines)

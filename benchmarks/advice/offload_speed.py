@@ -6,18 +6,26 @@ sources that the fit did not see, and the splits between GPU and CPU, which are 
 
 from __future__ import annotations
 
-import itertools
 import json
+import math
 import statistics
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from wizard.advise.offload_speed import gpu_seconds
 from wizard.catalog.stack_facts import OffloadSpeed
+from wizard.catalog.stacks import facts
 from wizard.kernel.units import GIB
 
 Row = dict[str, Any]
 DATA: dict[str, Any] = json.loads(Path(__file__).with_name("llamacpp_gpu.json").read_text(encoding="utf-8"))
+ENGINE = facts("llamacpp").cpu
+assert ENGINE
+assert ENGINE.offload
+assert ENGINE.offload.speed
+KNOWN = ENGINE.offload.speed
+"""The constants that the wizard uses."""
 Q4_K = 144 / 256
 """Bytes per weight."""
 
@@ -27,14 +35,25 @@ def seconds(row: Row, engine: OffloadSpeed, share: float = 1.0) -> float:
     model = DATA["models"][row["model"]]
     rows, columns = model.get("embedding", (0, 0))
     read = model["size_gib"] * GIB - rows * columns * Q4_K
-    return gpu_seconds(share * read, share * model["layers"], row["bandwidth"] * 1e9, engine)
+    part = engine.hbm_share if row.get("hbm") else engine.share
+    return gpu_seconds(share * read, share * model["layers"], part * row["bandwidth"] * 1e9, engine)
 
 
 def fitted(rows: list[Row]) -> OffloadSpeed:
-    """The constants with the least mean relative error."""
-    grid = itertools.product(range(70, 101), range(0, 205, 5))
-    made = (OffloadSpeed(share / 100, float(us), 0, "") for share, us in grid)
-    return min(made, key=lambda engine: statistics.mean(abs(error(row, engine)) for row in rows))
+    """The constants with the least mean relative error, each source counting the same."""
+    sizes = Counter(row["source"] for row in rows)
+
+    def cost(engine: OffloadSpeed, some: list[Row]) -> float:
+        return sum(abs(error(row, engine)) / sizes[row["source"]] for row in some)
+
+    kinds = [[row for row in rows if bool(row.get("hbm")) == hbm] for hbm in (False, True)]
+    best: list[tuple[float, OffloadSpeed]] = []
+    for us in range(0, 205, 5):
+        made = [OffloadSpeed(share / 100, share / 100, float(us), 0, "") for share in range(30, 101)]
+        few, hbm = (min(made, key=lambda engine, some=some: cost(engine, some)) for some in kinds)  # type: ignore[misc]
+        engine = OffloadSpeed(few.share, hbm.hbm_share, float(us), 0, "")
+        best.append((cost(engine, rows), engine))
+    return min(best, key=lambda each: each[0])[1]
 
 
 def error(row: Row, engine: OffloadSpeed) -> float:
@@ -46,13 +65,17 @@ def main() -> None:
     """Print fit, errors and splits."""
     rows: list[Row] = DATA["rows"]
     engine = fitted(rows)
-    print(f"share {engine.share:.2f}, {engine.layer_us:.0f} us per layer")
+    print(f"share {engine.share:.2f}, of HBM {engine.hbm_share:.2f}, {engine.layer_us:.0f} us per layer")
+    others = {source: fitted([row for row in rows if row["source"] != source]) for source in DATA["sources"]}
+    unseen = {source: [error(row, k) for row in rows if row["source"] == source] for source, k in others.items()}
     for row in rows:
-        others = fitted([each for each in rows if each["source"] != row["source"]])
         print(
-            f"{row['source']} {row['model']:14} {row['tokens_per_s']:6.1f} tokens/s, "
-            f"error {error(row, engine):+.1%}, without its source {error(row, others):+.1%}"
+            f"{row['source']} {row.get('gpu', ''):15} {row['model']:14} {row['tokens_per_s']:6.1f} tokens/s, "
+            f"error {error(row, engine):+.1%}, without its source {error(row, others[row['source']]):+.1%}"
         )
+    sizes = sorted(math.expm1(abs(math.log1p(each))) for some in unseen.values() for each in some)
+    inside = sum(each <= KNOWN.spread for each in sizes) / len(sizes)
+    print(f"without its source: median {statistics.median(sizes):.1%}, in the range {inside:.0%}")
     split = DATA["split"]
     layers = DATA["models"][split["model"]]["layers"]
     for on_gpu, measured in split["rows"]:

@@ -1,5 +1,5 @@
-"""Public measurements that are not in the silicon sample, each point with its source: ``public.json``, and
-``independent.json``, collected after the first fit.
+"""Public measurements that are not in the silicon sample, each point with its source: ``public.json``,
+``independent.json``, collected after the first fit, and ``later.json``, collected after the second.
 
 Half of ``public.json``, by the last bit of the SHA-256 of the point's id, is held out: no coefficient and no range sees
 it.
@@ -22,6 +22,7 @@ from wizard.probe.shorthand import host
 
 FILE = Path(__file__).parent / "public.json"
 INDEPENDENT = Path(__file__).parent / "independent.json"
+LATER = Path(__file__).parent / "later.json"
 V1 = 8
 """vLLM's 0.8 made the V1 engine the default."""
 EVERYBODY = 10**9

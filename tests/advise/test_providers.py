@@ -236,10 +236,12 @@ def test_the_names_are_those_of_the_flag() -> None:
 
 
 def test_the_text_says_range_meaning_and_source() -> None:
-    speed = Speed(10.0, 800.0, 200.0, 8.0, 12.0, "roofline", "good", "interconnect", 50.0, 400.0, 8)
+    speed = Speed(10.0, 800.0, 200.0, 8.0, 12.0, "roofline", "good", "interconnect", 100.0, 400.0, 50.0, 800.0, 8)
     assert text(speed, Load(8)).splitlines() == [
         "10.0 ms per token (8.0 to 12.0): 100 tokens/s per user, 800 for all 8",
-        "TTFT 200 ms for a 1,024-token prompt (50 for one user, 400 for the last of 8 concurrent users)",
+        "TTFT 200 ms for a 1,024-token prompt (100 to 400)",
+        "This TTFT is for users who send the next prompt after each answer. It is 50 ms if no other prompt arrives "
+        "meanwhile, and 800 ms for the last of 8 simultaneous ones.",
         "Most of the time goes to combining results across GPUs (interconnect).",
         "Load: 8 concurrent users, 1,024 tokens in, 256 out.",
         "Source: roofline; confidence: high.",

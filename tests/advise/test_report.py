@@ -23,7 +23,7 @@ from wizard.texts import report
 
 PUBLIC = json.loads((Path(__file__).parents[1] / "model" / "configs" / "public.json").read_text())
 SIZE = st.integers(0, 2**40)
-SPEED = Speed(25.0, 160.0, 200.0, 20.0, 31.25, "roofline", "fair", "memory", 180.0, 1200.0, 4)
+SPEED = Speed(25.0, 160.0, 200.0, 20.0, 31.25, "roofline", "fair", "memory", 100.0, 400.0, 180.0, 1200.0, 4)
 GPU = replace(
     CHOICE, stack="vllm", dtype="bfloat16", quantization="none", kv_cache_dtype="auto", devices=(0,), speed=SPEED
 )
@@ -74,11 +74,13 @@ def test_whose_memory_it_is() -> None:
 def test_speed_with_its_range_and_who_says_so() -> None:
     assert report.speed_sentence(SPEED) == (
         "40 tokens/s per user (32 to 50), 160 in total, "
-        "TTFT 200 ms (180 ms alone, 1.2 s as the last of all users). "
+        "TTFT 200 ms (100 ms to 400 ms; 180 ms alone, 1.2 s as the last of all users). "
         "Confidence: medium (close to what was measured); source: the wizard's roofline model."
     )
-    same = replace(SPEED, ttft_ms=72.2, ttft_low_ms=72.1, ttft_high_ms=72.4)
-    assert "TTFT 72 ms. Confidence" in report.speed_sentence(same)
+    same = replace(SPEED, ttft_alone_ms=200.1, ttft_last_ms=200.2)
+    assert "TTFT 200 ms (100 ms to 400 ms). Confidence" in report.speed_sentence(same)
+    unbounded = replace(SPEED, ttft_low_ms=None, ttft_high_ms=None)
+    assert "TTFT 200 ms. Confidence" in report.speed_sentence(unbounded)
     bare = Speed(400.0, None, None, None, None, "somebody", "odd")
     assert report.speed_sentence(bare) == "2.5 tokens/s per user. Confidence: odd; source: somebody."
     assert report.speed_sentence(None) == report.speed_sentence(replace(SPEED, tpot_ms=None)) == ""

@@ -34,7 +34,7 @@ def test_as_json(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0
     assert {"tpot_ms", "throughput_tokens_per_s", "ttft_ms", "low", "high", "provider"} <= set(data)
     assert data["low"] < data["tpot_ms"] < data["high"]
-    assert (data["provider"], data["confidence"], data["served"]) == ("roofline", "good", 32)
+    assert (data["provider"], data["confidence"], data["served"]) == ("roofline", "fair", 32)
 
 
 def test_every_flag_counts(model: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,7 +49,7 @@ def test_in_words(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = speed(capsys, "--hardware H200", model)
     assert status == 0
     assert "ms per token" in out
-    assert "Source: roofline; confidence: high." in out
+    assert "Source: roofline; confidence: medium." in out
 
 
 def test_without_enough_gpus(model: str, capsys: pytest.CaptureFixture[str]) -> None:

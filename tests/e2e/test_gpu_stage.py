@@ -1,4 +1,5 @@
-"""The stage ``replicas`` of ``tests/gpu/journey.py`` without GPUs: a real tritonserver and proxy, stand-ins as engines.
+"""The stages ``replicas`` and ``first_tokens`` of ``tests/gpu/journey.py`` without GPUs: a real tritonserver and proxy,
+and stand-ins as engines.
 
 What needs GPUs is given: how the server is started, and what ``nvidia-smi`` and the memory check see.
 """
@@ -18,6 +19,7 @@ from tests.gpu import journey
 from wizard.kernel.values import to_data
 from wizard.serve.replicas import replicas, trouble
 
+first_tokens = journey.first_tokens
 several_gpus, machine_parts = journey.several_gpus, journey.several_gpus.machine_parts
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("proxy")]
@@ -78,3 +80,22 @@ def test_the_stage_fails_where_a_gpu_is_idle(stage: FakeJourney, monkeypatch: py
     monkeypatch.setattr(machine_parts, "smi", lambda *_: [["0", "97"], ["1", "0"]])
     stage.replicas()
     assert stage.wrong == ["replicas: both GPUs are busy, together", "replicas: both GPUs are busy, after a restart"]
+
+
+def test_first_tokens_are_measured_for_all_users_at_once_and_in_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_tokens, "USERS", (1, 5))
+    monkeypatch.setattr(first_tokens, "LENGTHS", (8,))
+    times = ("ttft_ms", "ttft_low_ms", "ttft_high_ms", "ttft_alone_ms", "ttft_last_ms")
+    estimate = {**dict.fromkeys(times, 1.0), "ttft_ms": None, "tpot_ms": 4.0}
+    monkeypatch.setattr(first_tokens, "predicted", lambda *_: {**estimate, "throughput_tokens_per_s": 5.0})
+    with serving(tmp_path, step_s=0.001) as served:
+        given = FakeJourney(tmp_path / "out", served)
+        single, several = first_tokens.measured(given, to_data(served.endpoint))
+    assert given.wrong == []
+    assert (single["users"], several["users"]) == (1, 5)
+    assert several["tokens"] == 5 * first_tokens.ROUNDS * first_tokens.ANSWER
+    assert 0 < several["burst_ms"] <= several["burst_last_ms"]
+    assert several["itl_ms"] >= 1
+    assert several["steady_ms"] > 0

@@ -30,6 +30,7 @@ from typing import Any
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(CHECKOUT), str(Path(__file__).parent)]
 
+import first_tokens  # noqa: E402
 import several_gpus  # noqa: E402
 from machine_parts import MIB, SLACK_BYTES, gone, marked, smi, state  # noqa: E402
 from stack_parts import prompts, summary  # noqa: E402
@@ -42,7 +43,7 @@ START_RATIO = 1.15
 """At most, of the time from a command to Ready over the time that vLLM alone takes."""
 MEMORY_RATIO = 0.03
 """By how much measured memory may differ from the predicted."""
-STAGES = ("probe", "screens", "vllm", "sglang", "start", "transformers", "copies", "replicas")
+STAGES = ("probe", "screens", "vllm", "first_tokens", "sglang", "start", "transformers", "copies", "replicas")
 ALONE = ("--replicas", "1")
 """For the stages that compare the figures of one engine, whatever GPUs there are beside it."""
 
@@ -221,6 +222,10 @@ class Journey:
     def vllm(self) -> dict[str, Any]:
         """vLLM with the machine's GPUs: advice, plan, chat, load, memory."""
         return self._served("vllm", "vllm", "--tp", str(self.given.tp))
+
+    def first_tokens(self) -> dict[str, Any]:
+        """Predicted and measured times to the first token with vLLM, for several numbers of users."""
+        return {"rows": first_tokens.first_tokens(self)}
 
     def sglang(self) -> dict[str, Any]:
         """The same with SGLang."""

@@ -165,6 +165,25 @@ async def client(
         return await asyncio.gather(*(_answer_to(server, model, prompt, answer, stream) for prompt in load))
 
 
+async def users(address: str, answer: int, model: str = "demo") -> None:
+    """Play users, as each line of the input wants it: all begin at once, and each sends its next prompt when the answer
+    to the one before has ended. Print what they saw, a line for each line; the first says that it is connected.
+    """
+    from tritonclient.grpc.aio import InferenceServerClient
+
+    async with InferenceServerClient(address) as server:
+
+        async def play(texts: list[str], begin: float) -> list[dict[str, Any]]:
+            await asyncio.sleep(max(0.0, begin - time.monotonic()))
+            return [{"sent": time.monotonic(), **await _answer_to(server, model, text, answer, True)} for text in texts]
+
+        print(json.dumps(await server.is_server_ready()), flush=True)
+        for line in sys.stdin:  # nothing else has to run while it waits
+            wanted = json.loads(line)
+            seen = await asyncio.gather(*(play(texts, wanted["begin"]) for texts in wanted["load"]))
+            print(json.dumps(seen), flush=True)
+
+
 async def _answer_to(server: Any, model: str, prompt: str, answer: int, stream: bool) -> dict[str, Any]:
     seen: dict[str, Any] = {"tokens": 0, "responses": 0}
 
@@ -211,6 +230,8 @@ def main(verb: str, argument: dict[str, Any]) -> Any:
         return asyncio.run(bare_vllm(**argument))
     if verb == "bare-transformers":
         return bare_transformers(**argument)
+    if verb == "users":
+        return asyncio.run(users(**argument))
     return asyncio.run(client(**argument))
 
 

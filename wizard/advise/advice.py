@@ -125,16 +125,18 @@ class Speed:
     Attributes:
         tpot_ms: Milliseconds between two tokens of a user.
         throughput_tokens_per_s: Output tokens of all users together, the time to the first token included.
-        ttft_ms: Milliseconds from a request to its first token, as measured by a benchmark that starts with all users
-            at once; None if users wait for one another.
+        ttft_ms: Milliseconds from a request to its first token when every user sends the next prompt as soon as the
+            answer has ended, as in benchmarks with a fixed concurrency; None if users wait for one another.
         low: Lower end of the range of ``tpot_ms``.
         high: Upper end of the range of ``tpot_ms``.
         provider: ``roofline``, ``cpu-bandwidth`` or ``gpu-bandwidth`` (the wizard's own), or ``aiconfigurator-core``
             with its version and data.
         confidence: ``good``, ``fair`` or ``rough``.
         bound: What takes longest: ``memory``, ``compute``, ``launch`` or ``interconnect``; None if unknown.
-        ttft_low_ms: The same as ``ttft_ms`` for a single prompt.
-        ttft_high_ms: The same for the last of all users' simultaneous prompts.
+        ttft_low_ms: Lower end of the range of ``ttft_ms``.
+        ttft_high_ms: Upper end of the range of ``ttft_ms``.
+        ttft_alone_ms: The same as ``ttft_ms`` if no other user sends a prompt meanwhile.
+        ttft_last_ms: The same for the last of all users' simultaneous prompts.
         served: Users that the KV cache holds at once, which the figures are for; None if unknown.
         users: Concurrent users of the load that the figures are for; None if unknown.
         isl: Input tokens of each.
@@ -151,6 +153,8 @@ class Speed:
     bound: str | None = None
     ttft_low_ms: float | None = None
     ttft_high_ms: float | None = None
+    ttft_alone_ms: float | None = None
+    ttft_last_ms: float | None = None
     served: int | None = None
     users: int | None = None
     isl: int | None = None

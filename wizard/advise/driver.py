@@ -57,13 +57,16 @@ def cuda(release: Release) -> str:
     return (release.cuda or "").partition(".")[0]
 
 
+def runs(host: Host, device: Device, release: Release) -> bool:
+    """Whether the driver runs ``release`` as it is, or as a minor version of the CUDA that every driver has."""
+    how = mode(host, device, release, drivers())
+    return how == "as-is" or (how == "minor" and cuda(release) == EVERYWHERE)
+
+
 def chosen(host: Host, device: Device, suiting: Sequence[Release]) -> Release | None:
-    """The image of ``suiting``, newest first, that the driver gets; None if it runs none."""
+    """The image of ``suiting``, newest first, that the driver gets if it `runs` none of them; None if it cannot."""
     have, known = branch(host), drivers()
     modes = [(release, mode(host, device, release, known)) for release in suiting]
-    first = [release for release, how in modes if how == "as-is" or (how == "minor" and cuda(release) == EVERYWHERE)]
-    if first:
-        return first[0]
     if further := [release for release, how in modes if how == "minor"]:
         return further[-1]
     forward = [release for release, how in modes if how == "forward"]

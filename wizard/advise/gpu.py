@@ -122,7 +122,7 @@ def _replicated(
     why = None
     counts = service.replicas(constraints, device, setup, release) if isinstance(release, Resolved) else (1,)
     for count in counts:
-        several = replace(setup, replicas=count)
+        several = setup if count == setup.replicas else replace(setup, replicas=count)
         made = _choice(facts, device, several, constraints, past, release)
         if isinstance(made, Obstacle) and made.code in SIZES and not constraints.kv_dtype:
             smaller = _choice(facts, device, replace(several, kv_cache_dtype="fp8"), constraints, past, release)
@@ -289,11 +289,16 @@ def _choice(
     release = ready
     whole, facts = facts, encoders.loaded(facts, setup.stack, release.engine_version)
     anatomy = facts.anatomy or anatomy
-    setup = replace(setup, triton_bytes=memory.triton(setup.stack, release.runtime))
     engine = calibration.engine(setup.stack, release.release)
     measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
-    plain, setup = setup, replace(setup, correction_bytes=calibration.difference(measured) if measured else 0)
-    unable = slices.obstacle(device, setup, release) or service.too_many(constraints, device, setup, release)
+    setup = plain = replace(setup, triton_bytes=memory.triton(setup.stack, release.runtime))
+    if measured:
+        setup = replace(setup, correction_bytes=calibration.difference(measured))
+    unable = (
+        slices.obstacle(device, setup, release)
+        or service.too_many(constraints, device, setup, release)
+        or experts.too_old(setup, release.engine_version)
+    )
     best = (
         unable
         or speculation.obstacle(facts, setup, constraints, release.engine_version)

@@ -235,11 +235,13 @@ def graphs(anatomy: Anatomy, users: int) -> int:
     decoding up to the users (``CompilationConfig``).
     """
 
-    def sizes(most: int) -> int:
-        most = min(512, max(1, most))
-        return sum(batch <= most for batch in (1, 2, 4)) + min(most, 248) // 8 + max(0, (most - 240) // 16)
+    return round(0.07 * GIB + 0.18 * MIB * anatomy.layers * (_captured(2 * users) + _captured(users)))
 
-    return round(0.07 * GIB + 0.18 * MIB * anatomy.layers * (sizes(2 * users) + sizes(users)))
+
+def _captured(most: int) -> int:
+    """Number of captured batch sizes up to ``most``."""
+    most = min(512, max(1, most))
+    return (most >= 1) + (most >= 2) + (most >= 4) + min(most, 248) // 8 + max(0, (most - 240) // 16)
 
 
 def overhead(anatomy: Anatomy, setup: Setup, users: int) -> int:

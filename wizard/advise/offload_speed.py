@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from wizard.advise import cpu_speed
 from wizard.advise.advice import Constraints, Speed
-from wizard.advise.devices import Device
+from wizard.advise.devices import Device, Rates
 from wizard.advise.reasons import Reason, because
 from wizard.advise.speed import Load
 from wizard.catalog.stack_facts import OffloadSpeed, OnCpu
@@ -20,9 +20,20 @@ from wizard.probe.cpu_rates import CpuRates
 PROVIDER = "gpu-bandwidth"
 
 
+HBM = ((7, 0), (8, 0), (9, 0), (10, 0), (10, 3))
+"""Compute capabilities of GPUs with HBM, of which the engine reaches a smaller share."""
+
+
 def gpu_seconds(read_bytes: float, layers: float, bandwidth: float, engine: OffloadSpeed) -> float:
-    """Seconds per token of ``layers`` that read ``read_bytes`` of GPU memory with ``bandwidth`` bytes per second."""
-    return read_bytes / (engine.share * bandwidth) + layers * engine.layer_us * 1e-6
+    """Seconds per token of ``layers`` that read ``read_bytes`` of GPU memory, of whose bandwidth the engine reaches
+    ``bandwidth`` bytes per second.
+    """
+    return read_bytes / bandwidth + layers * engine.layer_us * 1e-6
+
+
+def _reached(device: Device, rates: Rates, engine: OffloadSpeed) -> float:
+    """Bytes per second of the GPU's memory that the engine reaches."""
+    return rates.bandwidth * (engine.hbm_share if device.compute_capability in HBM else engine.share)
 
 
 def estimate(
@@ -63,7 +74,7 @@ def estimate(
     reads = todo.dense_bytes + context * cache_bytes
     known = engine.offload.speed
     seconds = sum(
-        gpu_seconds(layers / todo.layers * reads, layers, device.rates.bandwidth, known)
+        gpu_seconds(layers / todo.layers * reads, layers, _reached(device, device.rates, known), known)
         for device, layers in placed
         if device.rates
     )

@@ -256,15 +256,20 @@ def text(estimate: Speed, load: Load) -> str:
         )
     if estimate.ttft_ms is not None:
         first = tr("TTFT {time:,.0f} ms for a {tokens:,}-token prompt", time=estimate.ttft_ms, tokens=load.isl)
-        if served > 1 and estimate.ttft_low_ms is not None and estimate.ttft_high_ms is not None:
-            around = tr(
-                "{low:,.0f} for one user, {high:,.0f} for the last of {users:,} concurrent users",
-                low=estimate.ttft_low_ms,
-                high=estimate.ttft_high_ms,
-                users=served,
-            )
+        if estimate.ttft_low_ms is not None and estimate.ttft_high_ms is not None:
+            around = tr("{low:,.0f} to {high:,.0f}", low=estimate.ttft_low_ms, high=estimate.ttft_high_ms)
             first = f"{first} ({around})"
         lines.append(first)
+        if served > 1 and estimate.ttft_alone_ms is not None and estimate.ttft_last_ms is not None:
+            lines.append(
+                tr(
+                    "This TTFT is for users who send the next prompt after each answer. It is {alone:,.0f} ms if no "
+                    "other prompt arrives meanwhile, and {last:,.0f} ms for the last of {users:,} simultaneous ones.",
+                    alone=estimate.ttft_alone_ms,
+                    last=estimate.ttft_last_ms,
+                    users=served,
+                )
+            )
     if estimate.bound is not None:
         lines.append(tr(BOUNDS[estimate.bound]))
     lines.append(

@@ -205,6 +205,8 @@ def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, requeste
     for release in releases:
         if why := judge(release):
             broken.append(why)
+        elif driver.runs(host, device, release):  # the newest one: no other comes before it
+            return _resolved(host, facts, device, setup, release, own)
         else:
             suiting.append(release)
     if chosen := driver.chosen(host, device, suiting):

@@ -22,8 +22,8 @@ from wizard.probe.host import Host
 FELT_MS = 10.0
 """Milliseconds per token (100 tokens/s) below which more GPUs are not felt: an answer of a page takes five seconds."""
 LATE = 1.3
-"""Ratio to the goal's time to the first token from which on a setup is late: with several users the median error of the
-estimate is 30% (docs/advice.md).
+"""Ratio to the goal's time to the first token from which on a setup is late: with several users the median error of
+vLLM's estimate is 22% for a source that the fit did not see (docs/advice.md).
 """
 
 
@@ -136,9 +136,12 @@ def together(speed: Speed | None, constraints: Constraints, replicas: int) -> Sp
 
 
 def paces(speed: Speed, constraints: Constraints) -> tuple[float | None, float | None]:
-    """Milliseconds to the first token and between two tokens that count: with ``p99`` the slow ends of both."""
+    """Milliseconds to the first token and between two tokens that count: with ``p99`` the slow ends of both, and no
+    first token sooner than the last one of all users' simultaneous prompts.
+    """
     if constraints.p99:
-        return speed.ttft_high_ms, speed.high
+        known = [each for each in (speed.ttft_high_ms, speed.ttft_last_ms) if each is not None]
+        return max(known, default=None), speed.high
     return speed.ttft_ms, speed.tpot_ms
 
 

@@ -128,7 +128,8 @@ def estimate(
 
     None if a required fact is unknown, or the weights alone exceed the memory: `why_unknown` has the reason.
 
-    ``low`` and ``high`` bound ``tpot_ms``: 90% of the held-out rows are between them. If not all users fit into the KV
+    ``low`` and ``high`` bound ``tpot_ms``, and ``ttft_low_ms`` and ``ttft_high_ms`` the time to first token: 90% of the
+    points of a source that the fit did not see are between them. If not all users fit into the KV
     cache, the figures are for those who do (``served``), and the time to first token is unknown: some wait for another
     user's answer to end. ``capacity`` is the number of tokens that the cache holds, if memory was computed; ``engine``
     the engine's version, if known.
@@ -140,10 +141,12 @@ def estimate(
     if todo.dense_bytes + todo.expert_bytes > device.total_bytes:
         return None
     users = served(facts, facts.anatomy, device, setup, load, capacity)
-    shown = replace(load, users=users)
+    shown = load if users == load.users else replace(load, users=users)
     tpot, typical = decode(todo, k, device, rates, setup, shown)
     first = first_token(todo, k, device, rates, setup, shown)
-    busy = decode(todo, replace(k, interrupt=1.0), device, rates, setup, shown)[0]  # whoever waits for the prompts
+    busy = tpot  # whoever waits for the prompts
+    if k.interrupt != 1:
+        busy = decode(todo, replace(k, interrupt=1.0), device, rates, setup, shown)[0]
     confidence, spread = certainty(known, facts.anatomy, device, setup, engine)
     waiting = users < load.users
     return Speed(
@@ -155,8 +158,10 @@ def estimate(
         provider=PROVIDER,
         confidence=confidence,
         bound=typical.bound,
-        ttft_low_ms=None if waiting else first[0] * 1e3,
-        ttft_high_ms=None if waiting else first[2] * 1e3,
+        ttft_low_ms=None if waiting else first[1] * 1e3 / (1 + known.ttft),
+        ttft_high_ms=None if waiting else first[1] * 1e3 * (1 + known.ttft),
+        ttft_alone_ms=None if waiting else first[0] * 1e3,
+        ttft_last_ms=None if waiting else first[2] * 1e3,
         served=users,
         users=load.users,
         isl=load.isl,
@@ -372,21 +377,21 @@ def decode(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Set
 def first_token(
     todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Setup, load: Load
 ) -> tuple[float, float, float]:
-    """Seconds from a request to its first token: for a single prompt; as measured by a benchmark that starts with all
-    users at once and runs for ten answers each; for the last of all users' simultaneous prompts.
+    """Seconds from a request to its first token: if no other user sends a prompt meanwhile; if every user sends the
+    next prompt as soon as the answer has ended; for the last of all users' simultaneous prompts.
+
+    In the second case prompts meet, because users whose prompts shared a step end at the same time, and wait for steps
+    with the prompts of others: more of them with more users, but far from all. The exponents are fitted.
     """
-    pieces = max(1.0, load.isl / memory.step_tokens(device))
-    piece = step(
-        todo,
-        k,
-        device,
-        rates,
-        setup.tp,
-        users=(load.users - 1) / setup.pp,
-        context=load.isl + load.osl / 2,
-        prompt=load.isl / pieces,
-        before=load.isl / 2,
-    )
-    steps = setup.pp * pieces * piece.seconds * (k.first_experts if todo.moe_layers else k.first)
-    start = k.first_us * 1e-6
-    return start + steps, start + steps * (1 + k.queue * (load.users - 1)), start + steps * load.users
+
+    def read(tokens: int) -> float:
+        """Seconds of the steps with ``tokens`` of prompts."""
+        pieces = max(1.0, tokens / memory.step_tokens(device))
+        users, context = (load.users - 1) / setup.pp, load.isl + load.osl / 2
+        prompt, before = tokens / pieces, load.isl / 2
+        piece = step(todo, k, device, rates, setup.tp, users=users, context=context, prompt=prompt, before=before)
+        return setup.pp * pieces * piece.seconds * (k.first_experts if todo.moe_layers else k.first)
+
+    start, alone = k.first_us * 1e-6, read(load.isl)
+    steady = start * load.users**k.arrival + alone * load.users**k.queue
+    return start + alone, steady, start + read(load.isl * load.users)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 from wizard.catalog.profiles import find, load
 
@@ -50,9 +52,16 @@ def ready(ref: str) -> tuple[Checkpoint, ...]:
     Raises:
         UsageError: TW-D01, TW-D02 or TW-K01 if the file is missing or damaged.
     """
-    folded = ref.casefold()
-    for family in load(CheckpointTable, find("checkpoints.toml")).families:
-        ids = (*family.base, *(checkpoint.ref for checkpoint in family.checkpoints))
-        if folded in map(str.casefold, ids):
-            return family.checkpoints
-    return ()
+    file = find("checkpoints.toml")
+    return _families(file, file.stat().st_mtime_ns).get(ref.casefold(), ())
+
+
+@lru_cache(maxsize=4)
+def _families(file: Path, changed: int) -> dict[str, tuple[Checkpoint, ...]]:
+    """The checkpoints of a model by each of its IDs, of which the first family counts."""
+    del changed
+    known: dict[str, tuple[Checkpoint, ...]] = {}
+    for family in load(CheckpointTable, file).families:
+        for ref in (*family.base, *(checkpoint.ref for checkpoint in family.checkpoints)):
+            known.setdefault(ref.casefold(), family.checkpoints)
+    return known

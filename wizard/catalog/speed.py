@@ -48,7 +48,8 @@ class Coefficients:
         first_us: From the request to its first step, and from the first token to the client.
         first: A prompt's steps in units of this roofline's.
         first_experts: The same for models with experts.
-        queue: Increase of that for each other user.
+        arrival: Exponent of the number of users in ``first_us`` if each sends the next prompt when an answer has ended.
+        queue: The same in the time of a prompt's steps.
     """
 
     weights: float
@@ -81,6 +82,7 @@ class Coefficients:
     first_us: float
     first: float
     first_experts: float
+    arrival: float
     queue: float
 
 
@@ -94,6 +96,7 @@ class Fit:
         near: The same for experts, other formats and other GPUs.
         far: The same for links over PCIe, pipelines, recurrent states, sparse attention, and rates that NVML gave.
         fitted: Compute capabilities of the GPUs of at least two such sources, as ``9.0``.
+        ttft: The same error of the time to the first token.
         source: Rows, rule of the split, date.
         since: Oldest release of the engine that the coefficients are for; older ones have the range ``far``.
     """
@@ -103,6 +106,7 @@ class Fit:
     near: float
     far: float
     fitted: tuple[str, ...]
+    ttft: float
     source: str
     since: str = ""
 

@@ -387,11 +387,13 @@ class OffloadSpeed:
 
     Attributes:
         share: Share of the GPU's memory bandwidth at which weights are read.
+        hbm_share: The same of GPUs with HBM.
         layer_us: Microseconds per layer besides.
         spread: Half of the range, as a factor minus 1.
     """
 
     share: float
+    hbm_share: float
     layer_us: float
     spread: float
     source: str

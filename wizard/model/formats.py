@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Literal
 
 from wizard.kernel.language import mark, tr
@@ -134,11 +135,15 @@ def _in_format(facts: ModelFacts, parts: Parts, name: str) -> Parts:
     bits = dict.fromkeys(quantised, known.bits_per_weight)
     if stored is not None and name == stored.format:
         bits |= {part: FORMATS[other].bits_per_weight for part, other in stored.parts}
+    return _sized(parts, tuple(bits.items()))
 
-    def size(part: str, count: int) -> int:
-        return round(count * bits.get(part, 8 * SIXTEEN) / 8)
 
-    return Parts(**{field.name: size(field.name, getattr(parts, field.name)) for field in fields(Parts)})
+@lru_cache(maxsize=256)
+def _sized(parts: Parts, bits: tuple[tuple[str, float], ...]) -> Parts:
+    """Bytes of ``parts``, which are numbers of weights: those of an answer are the same for all splits."""
+    known = dict(bits)
+    counts = ((field.name, getattr(parts, field.name)) for field in fields(Parts))
+    return Parts(**{name: round(count * known.get(name, 8 * SIXTEEN) / 8) for name, count in counts})
 
 
 _LINEARS = ("attention", "key_value", "latent", "mlp", "experts", "shared")

@@ -59,14 +59,18 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
         source = tr("each of {count} replicas: {source}", count=choice.replicas, source=source)
     yield Figure(tr("Inter-token latency"), estimate.tpot_ms, "ms", formula, source)
     yield from _rates(choice, load, speed.certainty(known, anatomy, device, setup, choice.engine_version)[1], fitted)
-    if estimate.ttft_low_ms and estimate.ttft_high_ms:
+    if estimate.ttft_ms and estimate.ttft_alone_ms and estimate.ttft_last_ms:
         start = k.first_us / 1e3
-        work = estimate.ttft_low_ms - start
+        work = estimate.ttft_alone_ms - start
         formula = f"{start:.3f} ms + " + tr("{ms:.3f} ms to read the prompt", ms=work)
         source = tr("a {tokens:,}-token prompt", tokens=load.isl)
-        yield Figure(tr("TTFT, one user"), estimate.ttft_low_ms, "ms", formula, f"{source}; {fitted}")
-        formula = tr("{start:.3f} ms + {users} × {work:.3f} ms", start=start, users=units.users(users), work=work)
-        yield Figure(tr("TTFT, all users at once"), estimate.ttft_high_ms, "ms", formula, fitted)
+        yield Figure(tr("TTFT, one user"), estimate.ttft_alone_ms, "ms", formula, f"{source}; {fitted}")
+        formula = f"{start:.3f} ms × {users**k.arrival:.4f} + {work:.3f} ms × {users**k.queue:.4f}"
+        powers = tr("{users} to the power of {arrival:g} and {queue:g}", users=users, arrival=k.arrival, queue=k.queue)
+        title = tr("TTFT, next prompt after each answer")
+        yield Figure(title, estimate.ttft_ms, "ms", formula, f"{powers}; {fitted}")
+        formula = f"{start:.3f} ms + " + tr("{ms:.3f} ms to read the prompts", ms=estimate.ttft_last_ms - start)
+        yield Figure(tr("TTFT, all users at once"), estimate.ttft_last_ms, "ms", formula, fitted)
 
 
 def _step(empty: speed.Step, plain: speed.Step) -> str:

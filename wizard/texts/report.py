@@ -239,13 +239,23 @@ def speed_sentence(speed: Speed | None) -> str:
 
 
 def _first_token(speed: Speed) -> str:
-    """Time to the first token: the one that limits are compared with, and those of a single and of the last prompt."""
-    alone, last = speed.ttft_low_ms, speed.ttft_high_ms
-    time = tr("TTFT {time}", time=_seconds(speed.ttft_ms or alone or 0))
-    if not speed.ttft_ms or not alone or not last or _seconds(alone) == _seconds(last):
-        return time if speed.ttft_ms or alone else ""
+    """Time to the first token: the one that limits are compared with, its range, and those of a single and of the last
+    prompt.
+    """
+    if not speed.ttft_ms:
+        return ""
+    time = tr("TTFT {time}", time=_seconds(speed.ttft_ms))
+    if not speed.ttft_low_ms or not speed.ttft_high_ms:
+        return time
+    each = {"ttft": time, "low": _seconds(speed.ttft_low_ms), "high": _seconds(speed.ttft_high_ms)}
+    alone, last = speed.ttft_alone_ms, speed.ttft_last_ms
+    if not alone or not last or _seconds(alone) == _seconds(last):
+        return tr("{ttft} ({low} to {high})", **each)
     return tr(
-        "{ttft} ({low} alone, {high} as the last of all users)", ttft=time, low=_seconds(alone), high=_seconds(last)
+        "{ttft} ({low} to {high}; {alone} alone, {last} as the last of all users)",
+        **each,
+        alone=_seconds(alone),
+        last=_seconds(last),
     )
 
 
