@@ -99,6 +99,39 @@ LLAMA8B_GPTQ = {
     "torch_dtype": "float16",
     "quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": False, "sym": True},
 }
+GLM_45_AIR_8 = {
+    "architectures": ["Glm4MoeForCausalLM"],  # eight layers of zai-org/GLM-4.5-Air
+    "model_type": "glm4_moe",
+    "hidden_size": 4096,
+    "intermediate_size": 10944,
+    "moe_intermediate_size": 1408,
+    "num_hidden_layers": 8,
+    "first_k_dense_replace": 1,
+    "num_attention_heads": 96,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "n_routed_experts": 128,
+    "num_experts_per_tok": 8,
+    "n_shared_experts": 1,
+    "n_group": 1,
+    "topk_group": 1,
+    "norm_topk_prob": True,
+    "routed_scaling_factor": 1.0,
+    "attention_bias": True,
+    "use_qk_norm": False,
+    "partial_rotary_factor": 0.5,
+    "num_nextn_predict_layers": 1,
+    "vocab_size": 151552,
+    "max_position_embeddings": 131072,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 1000000,
+    "hidden_act": "silu",
+    "torch_dtype": "bfloat16",
+    "tie_word_embeddings": False,
+    "eos_token_id": 151329,
+}
+PROPOSED = 1
+"""Tokens that layers for multi-token prediction propose in a step."""
 SHAPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "llama8b": (LLAMA8B, {"max_model_len": 8192, "max_num_seqs": 64, "max_num_batched_tokens": 8192}),
     "llama8b-4users": (LLAMA8B, {"max_model_len": 8192, "max_num_seqs": 4, "max_num_batched_tokens": 2048}),
@@ -118,6 +151,25 @@ SHAPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "llama8b-gptq": (LLAMA8B_GPTQ, {"max_model_len": 8192, "max_num_seqs": 16, "max_num_batched_tokens": 2048}),
     "llama8b-16k-batch": (LLAMA8B, {"max_model_len": 8192, "max_num_seqs": 256, "max_num_batched_tokens": 16384}),
     "qwen3-0.6b": (QWEN3_06B, {"max_model_len": 8192, "max_num_seqs": 256, "max_num_batched_tokens": 2048}),
+    "llama8b-ngram": (
+        LLAMA8B,
+        {
+            "max_model_len": 8192,
+            "max_num_seqs": 64,
+            "max_num_batched_tokens": 8192,
+            "speculative_config": {"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 4},
+        },
+    ),
+    "glm45-air-8": (GLM_45_AIR_8, {"max_model_len": 8192, "max_num_seqs": 64, "max_num_batched_tokens": 8192}),
+    "glm45-air-8-mtp": (
+        GLM_45_AIR_8,
+        {
+            "max_model_len": 8192,
+            "max_num_seqs": 64,
+            "max_num_batched_tokens": 8192,
+            "speculative_config": {"method": "mtp", "num_speculative_tokens": PROPOSED},
+        },
+    ),
     "llama8b-tp2": (
         LLAMA8B,
         {

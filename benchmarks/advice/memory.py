@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from wizard.advise import memory
+from wizard.advise import memory, speculation
 from wizard.advise.setup import Setup
 from wizard.kernel.units import GIB, MIB
 from wizard.model.config import describe
@@ -30,13 +30,15 @@ def asked(record: dict[str, Any]) -> tuple[ModelFacts, Setup]:
         ModelFacts(record["shape"], "folder", record["shape"], record["shape"], None, None), record["config"]
     )
     stored = facts.quantization.format if facts.quantization else None
-    return facts, Setup(
+    setup = Setup(
         "vllm",
         facts.dtype or "bfloat16",
         options.get("quantization") or stored or "none",
         options.get("kv_cache_dtype", "auto"),
         options.get("tensor_parallel_size", 1),
+        speculative=options.get("speculative_config", {}).get("method", ""),
     )
+    return facts, speculation.prepared(facts, setup)
 
 
 def predicted(record: dict[str, Any]) -> dict[str, float]:
