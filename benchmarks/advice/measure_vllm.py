@@ -260,7 +260,8 @@ def measure(out: Path, name: str) -> dict[str, Any]:
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import measure_vllm as m; "
+    # last, because a file there is called like the package `coverage`, which n-grams import
+    code = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import measure_vllm as m; "
     code += f"m.serve({str(folder)!r}, {options!r})"
     began = time.perf_counter()
     path = out / f"{name}.log"
