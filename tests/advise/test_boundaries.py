@@ -49,7 +49,8 @@ FIRST: dict[tuple[str, str], Capability] = {
 LAST: dict[tuple[str, str], Capability] = {
     **{(stack, name): (12, 1) for stack in TRTLLM for name in ("none", "fp8", "nvfp4", "mxfp4")},
     **{(stack, "fp8_block"): (10, 3) for stack in TRTLLM},
-    **{(stack, name): (9, 0) for stack in TRTLLM for name in ("w4a8_awq", "int4_awq", "int4_gptq")},
+    **{("trtllm-llmapi", name): (10, 3) for name in ("w4a8_awq", "int4_awq", "int4_gptq")},
+    **{("trtllm-engine", name): (9, 0) for name in ("w4a8_awq", "int4_awq", "int4_gptq")},
     **{("trtllm-engine", name): (9, 0) for name in ("int8_sq", "int8_wo", "int4_wo")},
 }
 """… and the last, where the table ends."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.values import CPU_HOST
 from wizard.advise import cpu_speed
 from wizard.advise.advice import Constraints
@@ -12,7 +14,7 @@ from wizard.advise.calibration import Calibration, processor
 from wizard.advise.ranking import advise
 from wizard.catalog.stack_facts import CpuSpeed
 from wizard.kernel.paths import Workspace
-from wizard.model.anatomy import Anatomy, Attention, Parts
+from wizard.model.anatomy import Anatomy, Attention, Parts, State
 from wizard.model.facts import ModelFacts, WeightFile
 from wizard.probe.cpu_rates import CpuRates, read_bandwidth
 from wizard.serve.calibration import keep_rates, kept
@@ -67,6 +69,22 @@ def test_without_a_measurement_or_tensors_there_is_no_speed() -> None:
     (choice, *_) = advise(CPU_HOST, SMALL, Constraints()).choices
     assert choice.speed is None
     assert cpu_speed.work(replace(SMALL, stored=None), 0) is None
+
+
+@pytest.mark.parametrize(
+    "attention",
+    [
+        Attention(10, 2, 64, 64, state=State("convolution", 0, 4096)),
+        Attention(10, 2, 64, 64, index_bytes=132),
+        Attention(10, 2, 64, 64, tokens_per_row=4),
+    ],
+)
+def test_of_layers_that_were_never_measured_there_is_no_speed(attention: Attention) -> None:
+    """Of recurrent states, indexers and rows of several tokens, one is enough."""
+    assert SMALL.anatomy
+    assert cpu_speed.work(SMALL, 0)
+    mixed = replace(SMALL.anatomy, attention=(*SMALL.anatomy.attention, attention))
+    assert cpu_speed.work(replace(SMALL, anatomy=mixed), 0) is None
 
 
 def test_a_measured_processor_gives_a_speed_with_its_range_and_source() -> None:

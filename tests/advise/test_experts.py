@@ -11,7 +11,7 @@ from tests.advise.test_gpu import choices, rejections
 from tests.advise.worlds import BLOCKS, LLAMA_8B, MXFP4, facts_of
 from tests.plan.stack_values import FACTS, VLLM, engine, machine, native, planned
 from tests.worded import text_of
-from wizard.advise import memory
+from wizard.advise import experts, memory
 from wizard.advise.advice import Choice, Constraints
 from wizard.advise.ranking import advise
 from wizard.advise.setup import Setup
@@ -57,6 +57,14 @@ def test_an_unquantized_model_is_split_unless_the_user_asks() -> None:
 def test_a_release_without_it_is_as_before() -> None:
     (rejection, *_) = rejections("8xH100", blocks(), stack="vllm", tp=4, release="25.04")
     assert "192, which is not a multiple of 128" in text_of(rejection)
+
+
+@pytest.mark.parametrize(
+    ("engine", "whole", "old"), [("0.10.2", True, True), ("0.11", True, False), ("0.8", False, False)]
+)
+def test_whole_experts_begin_with_this_release(engine: str, whole: bool, old: bool) -> None:
+    setup = Setup("vllm", "bfloat16", "none", tp=2, expert_parallel=whole)
+    assert (experts.too_old(setup, engine) is not None) == old
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from wizard.advise.advice import Constraints
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LEAST, LONGEST, UNIFIED_UTILIZATION, UTILIZATION, Fit, default_users, fit
 from wizard.advise.reasons import Obstacle
+from wizard.advise.service import goal_tokens
 from wizard.advise.setup import Setup
 
 
@@ -133,6 +134,22 @@ def test_processes_that_use_memory_are_named_and_only_free_memory_is_planned_wit
     assert fits(held, Constraints(gpu_memory_utilization=share)).utilization == share
     assert refused(held, Constraints(gpu_memory_utilization=share + 0.02)).code == "busy"
     assert "python (pid 4242)" in text_of(refused(held, Constraints(), model=LLAMA_70B))
+
+
+def test_no_share_of_a_full_gpu_is_the_remedy() -> None:
+    """A share of 0 is no valid value."""
+    why = refused(devices(busy("1xH100", 80 * GIB))[0], Constraints(gpu_memory_utilization=0.9))
+    assert why.code == "busy"
+    assert [each.changes for each in why.remedies] == [{}]
+    nearly = refused(devices(busy("1xH100", 77 * GIB))[0], Constraints(gpu_memory_utilization=0.9))
+    assert [each.changes for each in nearly.remedies] == [{"gpu_memory_utilization": 0.01}]  # 1.8 GiB
+
+
+def test_room_for_one_request_of_the_goal_is_shared_by_two_users() -> None:
+    """A request of ``documents`` has 29,696 tokens: only one fits, and a second user is worth more than its length."""
+    fit = fits(device("1xL4"), Constraints(goal="documents"))
+    assert fit.memory.kv_capacity_tokens < 2 * goal_tokens(Constraints(goal="documents"))
+    assert (fit.users, fit.length, fit.cut) == (2, 8192, True)
 
 
 def test_unified_memory_leaves_some_to_the_host() -> None:

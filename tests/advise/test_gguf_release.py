@@ -97,3 +97,15 @@ def test_the_codes_of_the_obstacles() -> None:
     assert newer
     assert (unnamed.code, newer.code) == ("architecture", "file-type")
     assert "another GGUF file" in remedy_of(newer)
+
+
+@pytest.mark.parametrize(
+    ("has", "says"),
+    [("2026.7.10068", ""), ("2026.7.10069", "llama needs llama.cpp 2026.7.10068 or older; found 2026.7.10069.")],
+)
+def test_a_name_that_was_dropped_needs_an_older_release(monkeypatch: pytest.MonkeyPatch, has: str, says: str) -> None:
+    """No release has dropped one so far."""
+    dropped = replace(TABLE, last={"llama": "2026.7.10068"})
+    monkeypatch.setattr("wizard.advise.gguf_release.names", lambda _: dropped)
+    why = obstacle(of("llama"), STACK, has)
+    assert (text_of(why) if why else "") == says

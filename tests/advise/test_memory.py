@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -126,6 +127,11 @@ def test_vllm_keeps_rotary_positions_and_the_scales_of_marlin_once_more() -> Non
     beside = awq - rank(LLAMA_8B, tp=2, quantization="int4_awq") - 131072 * 128 * 2
     assert beside == round(anatomy.parts.linears * 20 / 128 / 8 / 2)
     assert memory.block_ends(anatomy, setup("vllm", "int4_awq")) == 0  # 12, 8, 56 and 28 MiB
+
+
+def test_without_a_known_context_no_rotary_positions_are_counted() -> None:
+    facts, anatomy = taken_apart(LLAMA_8B)
+    assert memory.weights(replace(facts, max_context=None), anatomy, setup("vllm")) == rank(LLAMA_8B)
 
 
 def test_blocks_of_repacked_weights_end_at_a_whole_mib() -> None:

@@ -13,6 +13,7 @@ from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Constraints
 from wizard.advise.comparison import uncertain, untested
 from wizard.advise.ranking import CRITERIA, advise
+from wizard.catalog import stacks
 from wizard.journey import recommended
 from wizard.kernel.errors import InfeasibleError
 
@@ -181,3 +182,13 @@ def test_nothing_to_recommend_is_tw_a01_with_reason_and_remedy() -> None:
     assert caught.value.code == "TW-A01"
     assert caught.value.todo == "--tp 4"
     assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize(("split", "expected"), [({}, (1, 1)), ({"tp": 2}, (2, 1)), ({"pp": 3}, (1, 3))])
+def test_an_unknown_stack_is_refused_with_the_known_ones_and_the_users_split(
+    split: dict[str, Any], expected: tuple[int, int]
+) -> None:
+    *_, refused = ask("8xH100", stack="magic", **split).rejections
+    assert (refused.stack, refused.code, refused.tp, refused.pp) == ("magic", "stack", *expected)
+    assert text_of(refused) == "Unknown serving stack: magic."
+    assert all(name in remedy_of(refused) for name in stacks.names())

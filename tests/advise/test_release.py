@@ -504,6 +504,21 @@ def test_whether_containers_get_gpus(engines: tuple[ContainerEngine, ...], why: 
     assert (reasons.text(reason) if reason else "") == why
 
 
+@pytest.mark.parametrize(
+    ("engines", "runtime"),
+    [
+        ((DOCKER, replace(DOCKER, name="podman")), "docker"),
+        ((replace(DOCKER, name="podman"), DOCKER), "docker"),
+        ((replace(DOCKER, nvidia_runtime=False), replace(DOCKER, name="podman")), "podman"),
+        ((replace(DOCKER, name="podman"),), "podman"),
+    ],
+)
+def test_docker_is_used_unless_only_podman_provides_gpus(engines: tuple[ContainerEngine, ...], runtime: str) -> None:
+    resolved = asked(replace(HERE, engines=engines))
+    assert isinstance(resolved, Resolved)
+    assert resolved.runtime == runtime
+
+
 @pytest.mark.parametrize("stack", ["vllm", "transformers"])
 def test_without_containers_it_runs_natively_and_says_why(stack: str) -> None:
     resolved = asked(replace(HERE, engines=()), stack=stack)

@@ -11,7 +11,7 @@ from tests.advise.worlds import GIB, HOSTS, LLAMA_8B, LLAMA_70B, busy, facts_of,
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Constraints
 from wizard.advise.ranking import advise, recommended
-from wizard.advise.service import load_of, wanted
+from wizard.advise.service import load_of, misses, wanted
 from wizard.catalog.goals import GOALS, goal
 from wizard.catalog.speed import fit
 from wizard.texts.advise import note as sentence
@@ -74,6 +74,15 @@ def test_a_setup_of_unknown_speed_meets_no_limit(monkeypatch: pytest.MonkeyPatch
     refused = ask("8xH100", LLAMA_70B, tpot=20.0, stack="sglang")
     assert not refused.feasible
     assert remedy_of(refused.rejections[0]) == "omit --tpot"
+
+
+def test_an_unknown_speed_is_not_called_too_slow() -> None:
+    choice = recommended(ask("1xH100"))
+    assert choice.speed
+    for speed in (None, replace(choice.speed, tpot_ms=None)):
+        assert not misses(replace(choice, speed=speed), Constraints(goal="chat"))
+    slow = replace(choice.speed, tpot_ms=10_000.0, high=10_000.0)
+    assert misses(replace(choice, speed=slow), Constraints(goal="chat"))
 
 
 def test_a_limit_is_met_by_what_is_offered_and_p99_counts_the_slow_end() -> None:

@@ -9,9 +9,13 @@ import pytest
 
 from tests.advise.worlds import GIB, facts_of, machine, sliced
 from tests.worded import remedy_of, text_of
+from wizard.advise import slices
 from wizard.advise.advice import Choice, Constraints
 from wizard.advise.devices import devices, group
 from wizard.advise.ranking import advise, recommended
+from wizard.advise.reasons import Note
+from wizard.advise.release import Resolved
+from wizard.advise.setup import Setup
 from wizard.probe.host import Host, MigSlice
 from wizard.texts.advise import note as sentence
 from wizard.texts.explain import figures
@@ -118,3 +122,20 @@ def test_gpus_of_one_kind_know_each_other() -> None:
     (device,) = devices(FOUR)
     assert device.kin == (0, 1, 2, 3)
     assert device.indices == (0,) * 4 + (1,) * 4 + (2,) * 4 + (3,) * 4
+
+
+@pytest.mark.parametrize(
+    ("version", "runtime", "served"),
+    [
+        ("0.25.9", "native", []),
+        ("0.25.9", "docker", [(0, 0)]),
+        ("0.26.0", "native", [(gpu, part) for gpu in (0, 1) for part in (0, 1)]),
+        ("0.26.0", "docker", [(0, 0), (1, 0)]),
+    ],
+)
+def test_vllm_reads_uuids_from_this_release_on(version: str, runtime: str, served: list[tuple[int, int]]) -> None:
+    (device,) = devices(sliced("2xA100", "1g.10gb", 9856 * 1024**2, 4))
+    release = Resolved(runtime, "26.08", Note("release"), engine_version=version)
+    found = slices.of(device, Setup("vllm", "bfloat16", "none"), release)
+    assert [(gpu, part.index) for gpu, part in found] == served
+    assert (slices.obstacle(device, Setup("vllm", "bfloat16", "none"), release) is None) == bool(served)

@@ -15,8 +15,9 @@ from wizard.advise.reasons import Note
 from wizard.kernel import proctable
 from wizard.kernel.paths import Workspace
 from wizard.plan.ports import Ports
+from wizard.probe.cpu_rates import CpuRates
 from wizard.serve import find
-from wizard.serve.calibration import keep, kept, measurement
+from wizard.serve.calibration import keep, keep_rates, kept, measurement
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import statuses
 
@@ -71,6 +72,18 @@ def test_damage_costs_only_the_damaged_lines_and_is_reported(workspace: Workspac
     assert "5 of the 7 lines" in calibration.damage
     assert str(workspace.calibration) in calibration.damage
     assert len(workspace.calibration.read_bytes().splitlines()) == 7  # nothing was removed
+
+
+@pytest.mark.parametrize(
+    ("changes", "usable"),
+    [({}, True), ({"cores": 0}, False), ({"bandwidth": 0.0}, False), ({"bandwidth": -1e9}, False)],
+)
+def test_rates_of_no_processor_count_as_none(
+    workspace: Workspace, changes: dict[str, int | float], usable: bool
+) -> None:
+    rates = replace(CpuRates("a processor", 1, 0.5, "2026-11-23"), **changes)  # type: ignore[arg-type]
+    keep_rates(workspace, rates)
+    assert kept(workspace).cpu == (rates if usable else None)
 
 
 def test_a_folder_in_its_place_is_reported_and_not_an_error(workspace: Workspace) -> None:

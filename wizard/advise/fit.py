@@ -125,7 +125,7 @@ def _utilization(
             holders=device.holders,
             context_bytes=outside,
         )
-        return Obstacle("busy", why, (change(gpu_memory_utilization=most),))
+        return Obstacle("busy", why, (change(gpu_memory_utilization=most) if most else do("as-reason-says"),))
     return min(UNIFIED_UTILIZATION if device.unified else UTILIZATION, most)
 
 

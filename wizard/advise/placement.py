@@ -165,7 +165,7 @@ def dealt(load: Load, placement: Placement, contexts: Sequence[int], budgets: Se
     ]
     each = load.cache(1, placement.layers - 1) * load.tokens
     sizes = [weights + each for weights in placement.by_layer[:-1]] + [placement.by_layer[-1]]
-    if min(rooms) <= 0 or len(sizes) < len(rooms) or sum(sizes) > sum(rooms):
+    if sum(sizes) > sum(rooms):
         return None
     steps = range(1, STEPS + 1) if several else (STEPS,)
     return next(filter(None, (_filled(sizes, [room * step // STEPS for room in rooms]) for step in steps)), None)

@@ -182,8 +182,7 @@ def no_containers(host: Host, name: str | None = None) -> Reason | None:
 
 def _container_engine(host: Host) -> str:
     """The container engine that provides GPUs; docker if several do."""
-    usable = [engine.name for engine in host.engines if not no_containers(host, engine.name)]
-    return "docker" if "docker" in usable or not usable else usable[0]
+    return next((name for name in ("docker", "podman") if not no_containers(host, name)), "docker")
 
 
 def _image(host: Host, facts: ModelFacts, device: Device, setup: Setup, requested: str | None) -> Resolved | Obstacle:

@@ -292,7 +292,7 @@ def _unit(facts: ModelFacts, device: Device, setup: Setup) -> int:
 
 
 def _divisor(count: int, most: int) -> int:
-    return max(divisor for divisor in range(1, max(2, min(count, most) + 1)) if count % divisor == 0)
+    return max(divisor for divisor in range(1, min(count, most) + 1) if count % divisor == 0)
 
 
 def warnings(facts: ModelFacts, device: Device, setup: Setup) -> list[Note]:
