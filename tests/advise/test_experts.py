@@ -157,3 +157,10 @@ def test_the_engine_gets_it(choice: Choice, name: str, value: object) -> None:
         changed = replace(choice, tp=2, devices=(0, 1), expert_parallel=asked)
         _, settings, _ = engine(planned(changed, FACTS, on=machine("2xH200")))
         assert settings.get(name) == (value if asked else None)
+
+
+def test_whole_experts_are_offered_where_nothing_else_fits_or_the_user_chose_the_split() -> None:
+    plain, whole = (replace(VLLM, expert_parallel=each) for each in (False, True))
+    assert experts.as_needed([plain, whole], Constraints()) == [plain]
+    assert experts.as_needed([whole], Constraints()) == [whole]
+    assert experts.as_needed([plain, whole], Constraints(tp=4)) == [plain, whole]

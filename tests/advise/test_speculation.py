@@ -65,6 +65,8 @@ def test_what_cannot_be_met_is_refused(model: str, constraints: dict[str, Any], 
     (refusal,) = {text_of(rejection): rejection for rejection in refused if rejection.code == "speculative"}.values()
     assert text in text_of(refusal)
     assert refusal.remedies[-1].changes == {"speculative": None}
+    stages = [{"pp": 1}] if "pp" in constraints else []
+    assert [remedy.changes for remedy in refusal.remedies[:-1]] == stages
 
 
 def test_vllm_gets_them() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.stacks.trtllm_values import LLAMA, WORKSPACE, choice, runtime
 from tests.values import GGUF
 from wizard.kernel.paths import Workspace
+from wizard.model.facts import WeightFile
 from wizard.plan.fetch import fetch
 from wizard.plan.plan import Containers, Estimate
 from wizard.plan.ports import Ports
@@ -184,7 +185,8 @@ def test_a_model_named_by_a_link_is_read_where_it_is(snapshot: Path, tmp_path: P
     fetched = fetch(replace(LLAMA, local=True, location=str(tmp_path / "model")), WORKSPACE)
     assert fetched.reads[0] == snapshot
     (tmp_path / "x.gguf").symlink_to(tmp_path / "other" / "big")
-    fetched = fetch(replace(GGUF, location=str(tmp_path / "x.gguf")), Workspace(tmp_path))
+    file = replace(GGUF, location=str(tmp_path / "x.gguf"), weights=(WeightFile("x.gguf", None, "gguf"),))
+    fetched = fetch(file, Workspace(tmp_path))
     assert fetched.reads == (tmp_path / "other" / "big",)
     assert fetched.path.suffix == ".gguf"
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,9 @@ PROGRAM = Path(vllm.__file__).parent / "engine" / "vllm_engine.py"
 SETTINGS = {"model": '/a "b"/${x}'}
 
 
-def made(*, every_setting: bool = True, settings: dict[str, Any] = SETTINGS) -> Repository:
+def made(
+    *, every_setting: bool = True, settings: dict[str, Any] = SETTINGS, replicas: Sequence[dict[str, str]] = ({},)
+) -> Repository:
     return repository(
         "demo",
         engine=Engine(PROGRAM, every_setting),
@@ -38,11 +41,19 @@ def made(*, every_setting: bool = True, settings: dict[str, Any] = SETTINGS) -> 
         env={"LD_LIBRARY_PATH": None, "A": "é"},
         facts=FACTS,
         choice=CHOICE,
+        replicas=replicas,
     )
 
 
-def config() -> pb.ModelConfig:
-    return text_format.Parse(made().files[0].text, pb.ModelConfig())
+def config(replicas: Sequence[dict[str, str]] = ({},)) -> pb.ModelConfig:
+    return text_format.Parse(made(replicas=replicas).files[0].text, pb.ModelConfig())
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_several_engines_are_started_each_with_its_own_gpus(count: int) -> None:
+    gpus = [{"CUDA_VISIBLE_DEVICES": str(number)} for number in range(count)]
+    assert json.loads(config(gpus).parameters["engine_replicas"].string_value) == gpus
+    assert "engine_replicas" not in config().parameters
 
 
 def test_files_lie_where_triton_and_the_command_look() -> None:

@@ -61,6 +61,14 @@ def test_before_the_first_start_nothing_is_known(workspace: Workspace) -> None:
     assert kept(workspace) == NOTHING
 
 
+def test_a_measurement_makes_the_workspace_that_is_not_there_yet(tmp_path: Path) -> None:
+    fresh, rates = Workspace(tmp_path / "a" / "b"), CpuRates("a processor", 1, 1e9, "2026-11-23")
+    keep_rates(fresh, rates)
+    keep_rates(fresh, replace(rates, bandwidth=2e9))
+    keep(fresh, line(fresh))
+    assert kept(fresh).cpu == replace(rates, bandwidth=2e9)
+
+
 def test_damage_costs_only_the_damaged_lines_and_is_reported(workspace: Workspace) -> None:
     keep(workspace, line(workspace))
     with workspace.calibration.open("ab") as file:

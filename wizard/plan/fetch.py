@@ -146,7 +146,7 @@ def _links(places: Sequence[Path], folder: Path, *, name: str | None = None) -> 
 
 def _elsewhere(source: Path) -> tuple[Path, ...]:
     """Folders outside ``source`` that links in it point to, also indirectly; broken links are ignored."""
-    waiting = [path for path in source.rglob("*") if path.is_symlink() and path.exists()] if source.is_dir() else []
+    waiting = [path for path in source.rglob("*") if path.is_symlink() and path.exists()]
     folders: dict[Path, None] = {}
     while waiting:
         link = waiting.pop()
