@@ -21,6 +21,7 @@ LETTERS = {
     "L": "plan repository export stacks",
     "R": "run",
     "S": "serve",
+    "G": "gateway",
     "C": "chat bench",
     "D": "catalog",
     "K": "kernel",

@@ -25,6 +25,7 @@ else:
 CHECKOUT = Path(__file__).resolve().parent.parent
 TOOLKITS = {"textual", "questionary", "prompt_toolkit", "IPython", "ipywidgets", "ipykernel"}
 SDKS = {"huggingface_hub", "httpx2", "tritonclient", "pynvml", "transformers", "tokenizers", "jinja2", "grpc", "numpy"}
+SDKS |= {"starlette", "uvicorn", "openai"}
 ENGINES = {
     *("torch", "xllamacpp", "triton_python_backend_utils"),
     *(package for name in stacks.names() if (native := stacks.facts(name).native) for package in native.packages),
