@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
@@ -36,12 +36,15 @@ from wizard.serve.endpoint import Endpoint
 LOG = logging.getLogger("wizard.gateway")
 LARGEST_BODY = 16 * 2**20
 """Bytes: a prompt of a million tokens has about 4 MB."""
+SMALL_BODY = 32 * 2**10
+"""Bytes that are read, and rendered as a prompt, in about a millisecond, less than another thread may have to wait."""
 ALL_BODIES = 64 * 2**20
 """Bytes of all bodies that are being read."""
 BODY_S = 30.0
 """Seconds for a client to send its body."""
 STALLED_S = 60.0
 """Seconds for a client to take a piece of the answer once its buffers are full."""
+Result = TypeVar("Result")
 LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -104,10 +107,10 @@ class Gateway:
 
     async def _answer(self, request: Request, read: Callable[[bytes], bodies.Wanted]) -> Response:
         raw = await self._body(request)
-        wanted = await asyncio.to_thread(read, raw)
+        wanted = await _aside(len(raw), read, raw)
         self._check_model(wanted.model)
         client = await self.client()
-        ask = await asyncio.to_thread(_ask, wanted, client)
+        ask = await _aside(len(raw), _ask, wanted, client)
         exchange = exchange_of(ask, client.served, client.tokenizer)
         stream = pieces(client, ask, exchange, channel=self._channel)
         return Reply(stream, Answer(wanted.kind, wanted.model, wanted.usage), stream=wanted.stream)
@@ -143,6 +146,11 @@ class Gateway:
         finally:
             self._reading -= len(body)
         return bytes(body)
+
+
+async def _aside(size: int, work: Callable[..., Result], *arguments: Any) -> Result:
+    """``work``, in a thread if the body's ``size`` is such that other answers would wait for it noticeably."""
+    return await asyncio.to_thread(work, *arguments) if size > SMALL_BODY else work(*arguments)
 
 
 def _too_large() -> Fault:
