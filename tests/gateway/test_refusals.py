@@ -14,7 +14,12 @@ from openai.types.shared import ErrorObject
 
 from tests.gateway.conftest import SECONDS, Address
 from tests.gateway.test_answers import ASKED, create
+from tests.ports import reserved
+from wizard.chat.ask import PromptTooLong, bad_template, model_ended, no_model, server_error, unreachable
 from wizard.gateway import app, bodies
+from wizard.gateway.faults import fault
+from wizard.plan.ports import Ports
+from wizard.serve.endpoint import Endpoint
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("gateway")]
 CHAT = "/v1/chat/completions"
@@ -190,3 +195,71 @@ def test_what_many_programs_send_is_understood() -> None:
     wanted = bodies.chat(json.dumps(body).encode())
     assert [(each.role, each.content) for each in wanted.messages] == [("system", "d"), ("user", "ab")]
     assert (wanted.max_tokens, wanted.sampling.seed, wanted.sampling.stop) == (5, 2**64 - 1, ())
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code", "known"),
+    [
+        (PromptTooLong("9 tokens"), 400, "TW-C05", "context_length_exceeded"),
+        (no_model("m", "gone"), 404, "TW-C02", "model_not_found"),
+        (unreachable("127.0.0.1:1", "refused"), 503, "TW-C01", "TW-C01"),
+        (model_ended("m"), 503, "TW-C11", "TW-C11"),
+        (server_error("odd", "m"), 500, "TW-C04", "TW-C04"),
+        (bad_template("no system role"), 400, "TW-C06", "TW-C06"),
+        (RuntimeError("secret"), 500, "TW-G09", "TW-G09"),
+    ],
+)
+def test_what_goes_wrong_behind_it(error: Exception, status: int, code: str, known: str) -> None:
+    failed = fault(error)
+    body = failed.body()["error"]
+    assert (failed.status, body["wizard_code"], body["code"]) == (status, code, known)
+    assert "secret" not in body["message"]
+
+
+async def test_too_much_or_too_slow_a_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TW-G08, without a server: by the application itself."""
+    endpoint = Endpoint("s", "m", "127.0.0.1", Ports(), 1, "0", "log")
+    never = asyncio.Event()
+
+    async def slow() -> dict[str, Any]:
+        await never.wait()
+        return {}
+
+    async def large() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"x" * 100, "more_body": False}
+
+    for receive, name, value, status in ((slow, "BODY_S", 0.01, 408), (large, "ALL_BODIES", 50, 503)):
+        sent: list[Any] = []
+
+        async def send(message: Any, sent: list[Any] = sent) -> None:
+            sent.append(message)
+
+        with monkeypatch.context() as changed:
+            changed.setattr(app, name, value)
+            await app.application(app.Gateway(endpoint))(scope(CHAT), receive, send)
+        assert sent[0]["status"] == status
+        assert json.loads(sent[1]["body"])["error"]["code"] == "TW-G08"
+
+
+def scope(path: str) -> dict[str, Any]:
+    headers = [(b"host", b"127.0.0.1")]
+    return {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b"", "root_path": ""}
+
+
+async def test_a_model_that_is_gone_is_not_healthy() -> None:
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    with reserved() as port:
+        endpoint = Endpoint("s", "m", "127.0.0.1", Ports(port, port, port), 1, "0", "log")
+        await app.application(app.Gateway(endpoint))({**scope("/health"), "method": "GET"}, receive, send)
+    assert (sent[0]["status"], json.loads(sent[1]["body"])["error"]["code"]) == (503, "TW-G10")
+
+
+def test_another_path_is_said_to_be_none(chain: Address) -> None:
+    assert post(chain, b"{}", "/v2/health/ready")[1]["code"] == "TW-G07"

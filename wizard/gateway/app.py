@@ -85,7 +85,7 @@ class Gateway:
         """``GET /health``: whether the model answers."""
         if await asyncio.to_thread(health.is_ready, self.endpoint):
             return JSONResponse({"status": "ok"})
-        return _failed(Fault(503, "TW-C01", "the model is not ready"))
+        return _failed(Fault("TW-G10", 503, "the model is not ready"))
 
     async def models(self, request: Request) -> Response:
         """``GET /v1/models`` and ``/v1/models/NAME``."""
@@ -118,7 +118,7 @@ class Gateway:
     def _check_model(self, name: str) -> None:
         if name != self.endpoint.model:
             known = f"no model {name[:100]!r}; this server has {self.endpoint.model!r}"
-            raise Fault(404, "TW-G05", known, "model", "model_not_found")
+            raise Fault("TW-G05", 404, known, "model", "model_not_found")
 
     async def _body(self, request: Request) -> bytes:
         """The body, of a bounded size and in a bounded time.
@@ -135,14 +135,14 @@ class Gateway:
                 if len(body) > LARGEST_BODY:
                     raise _too_large()
                 if self._reading > ALL_BODIES:
-                    raise Fault(503, "TW-G08", "too many large requests at once; try again")
+                    raise Fault("TW-G08", 503, "too many large requests at once; try again")
 
         if int(request.headers.get("content-length") or 0) > LARGEST_BODY:
             raise _too_large()
         try:
             await asyncio.wait_for(read(), BODY_S)
         except asyncio.TimeoutError:
-            raise Fault(408, "TW-G08", f"the body took more than {BODY_S:.0f} s") from None
+            raise Fault("TW-G08", 408, f"the body took more than {BODY_S:.0f} s") from None
         finally:
             self._reading -= len(body)
         return bytes(body)
@@ -154,7 +154,7 @@ async def _aside(size: int, work: Callable[..., Result], *arguments: Any) -> Res
 
 
 def _too_large() -> Fault:
-    return Fault(413, "TW-G01", f"the body has more than {LARGEST_BODY:,} bytes")
+    return Fault("TW-G01", 413, f"the body has more than {LARGEST_BODY:,} bytes")
 
 
 def _ask(wanted: bodies.Wanted, client: Client) -> Ask:
@@ -186,13 +186,12 @@ def _room(client: Client, ask: Ask) -> int:
     return Sampling().max_tokens
 
 
-@dataclass(slots=True)
 class Reply(Response):
     """Sends an answer while the client is there; a client that hangs up, or takes nothing, ends the request."""
 
-    pieces: AsyncGenerator[Piece, None]
-    answer: Answer
-    stream: bool
+    def __init__(self, pieces: AsyncGenerator[Piece, None], answer: Answer, *, stream: bool) -> None:
+        """Prepare it: nothing is asked before it is called."""
+        self._pieces, self._answer, self._stream = pieces, answer, stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         """As ASGI has it."""
@@ -209,20 +208,20 @@ class Reply(Response):
 
     async def _send(self, send: Send) -> None:
         begun = False
-        async with aclosing(self.pieces) as pieces:
+        async with aclosing(self._pieces) as pieces:
             try:
-                if not self.stream:
-                    whole = self.answer.whole([piece async for piece in pieces])
+                if not self._stream:
+                    whole = self._answer.whole([piece async for piece in pieces])
                     await _send_json(send, 200, whole)
                     return
                 async for piece in pieces:
                     if not begun:  # an error before the first piece still has a status of its own
                         begun = True
                         await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
-                        await send(_part(self.answer.begin()))
-                    if data := self.answer.take(piece):
+                        await send(_part(self._answer.begin()))
+                    if data := self._answer.take(piece):
                         await send(_part(data))
-                await send(_part(self.answer.end(), more=False))
+                await send(_part(self._answer.end(), more=False))
             except Exception as error:
                 failed = _logged(error)
                 if begun:
@@ -279,7 +278,7 @@ async def _on_error(_: Request, error: Exception) -> Response:
     if isinstance(error, ClientDisconnect):
         return Response(status_code=499)  # nobody reads it
     if isinstance(error, HTTPException):
-        return _failed(Fault(error.status_code, "TW-G07", "no such address: the API is under /v1"))
+        return _failed(Fault("TW-G07", error.status_code, "no such address: the API is under /v1"))
     return _failed(_logged(error))
 
 
@@ -293,7 +292,7 @@ def _guarded(app: ASGIApp) -> ASGIApp:
             headers = dict(scope["headers"])
             host, origin = (headers.get(name, b"").decode("latin-1") for name in (b"host", b"origin"))
             if not (_is_local(f"//{host}") and (not origin or _is_local(origin))):
-                refused = Fault(403, "TW-G06", f"only for programs on this machine, not for {(origin or host)[:100]!r}")
+                refused = Fault("TW-G06", 403, f"only for programs on this machine, not for {(origin or host)[:100]!r}")
                 await _failed(refused)(scope, receive, send)
                 return
         await app(scope, receive, send)

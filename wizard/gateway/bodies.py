@@ -142,10 +142,10 @@ def chat(raw: bytes) -> Wanted:
     if body.modalities not in (None, [], ["text"]):
         raise unsupported("modalities", "this model generates text only")
     if body.top_logprobs is not None and not body.logprobs:
-        raise Fault(400, "TW-G03", "top_logprobs needs logprobs to be true", "top_logprobs")
+        raise Fault("TW-G03", 400, "top_logprobs needs logprobs to be true", "top_logprobs")
     limit = body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
     if None not in (body.max_tokens, body.max_completion_tokens) and body.max_tokens != body.max_completion_tokens:
-        raise Fault(400, "TW-G03", "max_tokens and max_completion_tokens contradict each other", "max_tokens")
+        raise Fault("TW-G03", 400, "max_tokens and max_completion_tokens contradict each other", "max_tokens")
     logprobs = (body.top_logprobs or 0) if body.logprobs else None
     return _wanted(body, "chat", limit, logprobs, tuple(map(_message, body.messages)), "")
 
@@ -157,7 +157,7 @@ def completion(raw: bytes) -> Wanted:
     if not isinstance(prompt, str):
         raise unsupported("prompt", "a request must have one prompt, a text")
     if not prompt:
-        raise Fault(400, "TW-G03", "prompt is empty", "prompt")
+        raise Fault("TW-G03", 400, "prompt is empty", "prompt")
     if body.echo or body.suffix or (body.best_of or 1) != 1:
         name = "echo" if body.echo else "suffix" if body.suffix else "best_of"
         raise unsupported(name, f"{name} is not supported by this server")
@@ -188,7 +188,7 @@ def _wanted(
     if body.logit_bias:
         raise unsupported("logit_bias", "logit_bias is not supported by this server")
     if body.stream_options and not body.stream:
-        raise Fault(400, "TW-G03", "stream_options needs stream to be true", "stream_options")
+        raise Fault("TW-G03", 400, "stream_options needs stream to be true", "stream_options")
     stop = (body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ())
     names = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "top_k", "min_p", "repetition_penalty")
     settings = {name: value for name in names if (value := getattr(body, name)) is not None}
@@ -205,7 +205,7 @@ def _wanted(
                 Sampling(**{name: value}).check()
         except UsageError as error:
             param = "top_logprobs" if name == "logprobs" and kind == "chat" else name
-            raise Fault(400, "TW-G03", f"{error.what}. {error.todo}", param) from error
+            raise Fault("TW-G03", 400, f"{error.what}. {error.todo}", param) from error
     sampling = Sampling(**settings, stop=tuple(each for each in stop if each))
     options = body.stream_options
     usage = bool(options and options.include_usage)

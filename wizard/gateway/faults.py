@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from wizard.chat.ask import PromptTooLong
+from wizard.chat.ask import PromptTooLong, too_long
 from wizard.kernel.errors import ModelError, UsageError, WizardError
 
 STATUS = {"TW-C01": 503, "TW-C02": 404, "TW-C03": 503, "TW-C11": 503}
@@ -19,14 +19,14 @@ class Fault(Exception):  # noqa: N818 - an answer to the client, not a defect
     """A request that is not answered.
 
     Attributes:
-        status: Of HTTP.
         code: Ours, ``TW-…``.
+        status: Of HTTP.
         param: The parameter that caused it.
         known: OpenAI's own code for it, if there is one.
     """
 
     def __init__(
-        self, status: int, code: str, message: str, param: str | None = None, known: str | None = None
+        self, code: str, status: int, message: str, param: str | None = None, known: str | None = None
     ) -> None:
         super().__init__(message)
         self.status, self.code, self.param, self.known = status, code, param, known
@@ -40,7 +40,7 @@ class Fault(Exception):  # noqa: N818 - an answer to the client, not a defect
 
 def unsupported(param: str, why: str) -> Fault:
     """A parameter that OpenAI has, and this model, or this server, does not support."""
-    return Fault(400, "TW-G04", why, param, "unsupported_parameter")
+    return Fault("TW-G04", 400, why, param, "unsupported_parameter")
 
 
 def fault(error: BaseException) -> Fault:
@@ -51,18 +51,18 @@ def fault(error: BaseException) -> Fault:
         case ValidationError():
             return _invalid(error)
         case PromptTooLong():
-            return Fault(400, "TW-C05", f"the prompt is too long: {error}", "messages", CODES["TW-C05"])
+            return fault(too_long(str(error)))
         case WizardError():
             mine = isinstance(error, UsageError | ModelError)
             status = STATUS.get(error.code, 400 if mine else 500)
-            return Fault(status, error.code, f"{error.what}. {error.todo}", known=CODES.get(error.code))
-    return Fault(500, "TW-G09", "the request failed for an unexpected reason; the server's logs/gateway.log has it")
+            return Fault(error.code, status, f"{error.what}. {error.todo}", known=CODES.get(error.code))
+    return Fault("TW-G09", 500, "the request failed for an unexpected reason; the server's logs/gateway.log has it")
 
 
 def _invalid(error: ValidationError) -> Fault:
     """The first thing that a body has wrong; the value itself is not repeated."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     if first["type"] == "json_invalid":
-        return Fault(400, "TW-G02", f"the body is not valid JSON: {first['msg']}")
+        return Fault("TW-G02", 400, f"the body is not valid JSON: {first['msg']}")
     place = [str(each) for each in first["loc"]]
-    return Fault(400, "TW-G03", f"{'.'.join(place) or 'the body'}: {first['msg']}", place[0] if place else None)
+    return Fault("TW-G03", 400, f"{'.'.join(place) or 'the body'}: {first['msg']}", place[0] if place else None)

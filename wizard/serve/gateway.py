@@ -61,7 +61,7 @@ def ensure(server: ServerFolder, endpoint: Endpoint) -> Endpoint:
         process.wait()
         raise ServerError(
             "TW-S12",
-            tr("the OpenAI-compatible address does not answer: {why}", why=plain(why)),
+            tr("the OpenAI-compatible address does not respond: {why}", why=plain(why)),
             tr("The model itself is served. Check {log}, then run `up` again.", log=log),
         )
     find.write(server, made)

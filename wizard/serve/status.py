@@ -79,7 +79,7 @@ def _serving(server: ServerFolder, endpoint: Endpoint) -> Status:
     else:
         endpoint = replace(endpoint, openai=None)
         openai = tr("no OpenAI-compatible address; start it: {command}", command=_up(server))
-    return Status(server.name, "ready", endpoint, join("; ", where, openai, lacking), lacking)
+    return Status(server.name, "ready", endpoint, join("; ", where, lacking, openai), lacking)
 
 
 def _dead(server: ServerFolder, endpoint: Endpoint, why: str) -> Status:
