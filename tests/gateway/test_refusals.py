@@ -58,6 +58,7 @@ def post(address: Address, body: bytes, path: str = CHAT, **headers: str) -> tup
         ({"stream_options": {"include_usage": True}}, 400, "TW-G03", "stream_options"),
         ({"stop": ["x"] * 10_000}, 400, "TW-G03", "stop"),
         ({"stop": ["x" * 2000]}, 400, "TW-G03", "stop"),
+        ({"stop": "x" * 2000}, 400, "TW-G03", "stop"),
         ({"messages": []}, 400, "TW-G03", "messages"),
         ({"messages": "hello"}, 400, "TW-G03", "messages"),
         ({"messages": [{"role": "tool", "content": "x"}]}, 400, "TW-G04", "messages"),

@@ -29,6 +29,9 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
 ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 
 
+_Stop = Annotated[str, Field(max_length=LONGEST_STOP)]
+
+
 class _Checked(BaseModel):
     """Strict types; unknown parameters are ignored, as new ones appear every month."""
 
@@ -65,9 +68,7 @@ class Body(_Checked):
     top_k: int | None = None
     min_p: float | None = None
     repetition_penalty: float | None = None
-    stop: str | Annotated[list[Annotated[str, Field(max_length=LONGEST_STOP)]], Field(max_length=MOST_STOPS)] | None = (
-        None
-    )
+    stop: _Stop | Annotated[list[_Stop], Field(max_length=MOST_STOPS)] | None = None
     n: int | None = None
     logit_bias: Any = None
 

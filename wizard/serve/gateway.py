@@ -54,8 +54,9 @@ def ensure(server: ServerFolder, endpoint: Endpoint) -> Endpoint:
         process = _start(server, listener, log)
     row = proctable.read(process.pid)
     made = replace(endpoint, openai=url, gateway_pid=process.pid, gateway_started=row.started if row else "")
-    why = _problem(url)
-    if why:
+    find.write(server, made)  # before it answers, so that a wizard that is killed meanwhile leaves no second one
+    if why := _problem(url):
+        find.write(server, endpoint)
         with suppress(OSError):
             process.kill()
         process.wait()
@@ -64,7 +65,6 @@ def ensure(server: ServerFolder, endpoint: Endpoint) -> Endpoint:
             tr("the OpenAI-compatible address does not respond: {why}", why=plain(why)),
             tr("The model itself is served. Check {log}, then run `up` again.", log=log),
         )
-    find.write(server, made)
     return made
 
 
