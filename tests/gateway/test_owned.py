@@ -110,3 +110,10 @@ def test_a_file_of_an_earlier_release_is_read(server: ServerFolder) -> None:
     assert endpoint is not None
     assert endpoint.openai is None
     assert not gateway.alive(endpoint)
+
+
+def test_a_log_that_cannot_be_written_is_said(server: ServerFolder, served: Served) -> None:
+    server.logs.rmdir()
+    with pytest.raises(ServerError, match="No such file") as caught:
+        gateway.ensure(server, noted(server, served))
+    assert caught.value.code == "TW-S12"

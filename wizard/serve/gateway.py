@@ -9,7 +9,6 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-from contextlib import suppress
 from dataclasses import astuple, replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -49,23 +48,33 @@ def ensure(server: ServerFolder, endpoint: Endpoint) -> Endpoint:
     if alive(endpoint):
         return endpoint
     log = server.logs / "gateway.log"
-    with _listener(endpoint) as listener:
-        url = f"http://{HOST}:{listener.getsockname()[1]}/v1"
-        process = _start(server, listener, log)
-    row = proctable.read(process.pid)
-    made = replace(endpoint, openai=url, gateway_pid=process.pid, gateway_started=row.started if row else "")
-    find.write(server, made)  # before it answers, so that a wizard that is killed meanwhile leaves no second one
-    if why := _problem(url):
-        find.write(server, endpoint)
-        with suppress(OSError):
+    try:
+        made, process = _started(server, endpoint, log)
+        why = _problem(made.openai or "")
+        if why:
             process.kill()
-        process.wait()
+            process.wait()
+            find.write(server, endpoint)
+    except OSError as error:
+        why = str(error)
+    if why:
         raise ServerError(
             "TW-S12",
             tr("the OpenAI-compatible address does not respond: {why}", why=plain(why)),
             tr("The model itself is served. Check {log}, then run `up` again.", log=log),
         )
     return made
+
+
+def _started(server: ServerFolder, endpoint: Endpoint, log: Path) -> tuple[Endpoint, subprocess.Popen[bytes]]:
+    """The process, noted before it answers, so that a wizard that is killed meanwhile leaves no second one."""
+    with _listener(endpoint) as listener:
+        url = f"http://{HOST}:{listener.getsockname()[1]}/v1"
+        process = _start(server, listener, log)
+    row = proctable.read(process.pid)
+    made = replace(endpoint, openai=url, gateway_pid=process.pid, gateway_started=row.started if row else "")
+    find.write(server, made)
+    return made, process
 
 
 def _listener(endpoint: Endpoint) -> socket.socket:
