@@ -415,7 +415,7 @@ def chat(endpoint: Endpoint, conversation: Conversation, *, protocol: str = "grp
 
 def served(endpoint: Endpoint) -> ServedModel:
     """The served model's description: supported questions, context, settings (≤ 5 s)."""
-    from wizard.chat.stream import described
+    from wizard.chat.client import described
 
     return described(endpoint)
 

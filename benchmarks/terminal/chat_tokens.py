@@ -88,8 +88,9 @@ def server(tokens: int) -> tuple[subprocess.Popen[str], str]:
 
 def read_only(url: str) -> float:
     """Milliseconds of processor time per token of the client alone."""
+    from wizard.chat.client import described
     from wizard.chat.conversation import Conversation
-    from wizard.chat.stream import answer, described
+    from wizard.chat.stream import answer
     from wizard.journey import at
 
     async def read() -> int:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from tests.chat.conftest import Served
+from wizard.chat.client import described
 from wizard.chat.conversation import Conversation, Sampling, TokenLogprob
 from wizard.chat.logprobs import of_openai, of_own
-from wizard.chat.stream import answer, described
+from wizard.chat.stream import answer
 from wizard.stacks.vllm.chat import logprobs as of_vllm
 
 

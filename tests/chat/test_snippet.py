@@ -15,9 +15,10 @@ from tests.chat.conftest import Served
 from tests.chat.fake_openai import KEY, FakeOpenAI, serving
 from wizard.chat import openai
 from wizard.chat.ask import API_KEY
+from wizard.chat.client import described
 from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.snippet import KINDS, Kind, Request, elsewhere, snippet
-from wizard.chat.stream import answer, described, request
+from wizard.chat.stream import answer, request
 from wizard.serve.endpoint import Endpoint
 
 ODD = """It's "quoted" $HOME `ls` \\ %s {x}

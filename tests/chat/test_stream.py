@@ -345,6 +345,6 @@ async def test_what_cannot_be_asked(talk: Conversation, protocol: str, code: str
     ],
 )
 def test_a_begin_token_that_tokenizers_add_is_not_sent_twice(prompt: str, begin: str, left: str | None) -> None:
-    from wizard.chat.stream import _without_begin
+    from wizard.chat.client import _without_begin
 
     assert _without_begin(prompt, begin, None) == (prompt if left is None else left)

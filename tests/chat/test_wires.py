@@ -16,8 +16,9 @@ from tests.chain_model import CYCLE, CYCLE_TOKENS
 from tests.chat.fake_repository import write_fakes, write_tokenizer
 from tests.server_environment import RunningTriton, running_triton
 from wizard.chat.chunk import Chunk
+from wizard.chat.client import described
 from wizard.chat.conversation import Conversation, Sampling, Stats
-from wizard.chat.stream import answer, described
+from wizard.chat.stream import answer
 from wizard.kernel.errors import ModelError, ServerError, UsageError
 from wizard.serve.endpoint import Endpoint
 from wizard.stacks.trtllm_engine.chat import TEXT, TOKEN_IDS

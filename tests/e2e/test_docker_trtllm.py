@@ -28,8 +28,9 @@ from tests.e2e.test_docker import IMAGE, events, ours, output_text
 from tests.ports import reserved
 from tests.stacks.trtllm_values import LLAMA, choice
 from wizard.advise.advice import Choice
+from wizard.chat.client import described
 from wizard.chat.conversation import Conversation, Sampling
-from wizard.chat.stream import answer, described
+from wizard.chat.stream import answer
 from wizard.kernel.errors import ServerError, StepError, WizardError
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import to_json

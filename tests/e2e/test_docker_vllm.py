@@ -20,8 +20,9 @@ from tests.e2e.test_docker import events, ours, output_text
 from tests.plan.stack_values import FACTS, IN_IMAGE
 from tests.values import CPU_HOST
 from wizard.advise.advice import Choice
+from wizard.chat.client import described
 from wizard.chat.conversation import Conversation
-from wizard.chat.stream import answer, described
+from wizard.chat.stream import answer
 from wizard.kernel.errors import StepError
 from wizard.kernel.paths import Workspace
 from wizard.model.facts import ModelFacts, WeightFile

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openai import OpenAI
 
 from tests.e2e.conftest import Wizard, until
 from tests.processes import KILLS
@@ -100,6 +101,28 @@ def test_up_chat_down(wizard: Wizard) -> None:
     assert all(is_free(port) for port in endpoint["ports"].values())
     assert json.loads(wizard.run("status", "--json"))[0]["state"] == "stopped"
     wizard.run("chat", "-m", "hi", status=8)
+
+
+def test_every_program_of_openai_is_answered(wizard: Wizard) -> None:
+    """Whole and streamed, usage included; `up` restarts the address if it was killed, and `down` leaves nothing."""
+    endpoint = wizard.up()[-1]["endpoint"]
+    client = OpenAI(base_url=endpoint["openai"], api_key="x", max_retries=0)
+    ask: dict[str, Any] = {"model": "demo", "messages": [{"role": "user", "content": "What is Triton?"}]}
+    whole = client.chat.completions.create(**ask)
+    events = list(client.chat.completions.create(**ask, stream=True, stream_options={"include_usage": True}))
+    text = "".join(event.choices[0].delta.content or "" for event in events if event.choices)
+    assert "Triton" in text
+    assert (text, events[-1].usage) == (whole.choices[0].message.content, whole.usage)
+
+    os.kill(endpoint["gateway_pid"], signal.SIGKILL)
+    (status,) = json.loads(wizard.run("status", "--json"))
+    assert (status["state"], status["endpoint"]["openai"]) == ("ready", None)
+    again = wizard.up()[-1]["endpoint"]
+    assert (again["pid"], again["openai"]) == (endpoint["pid"], endpoint["openai"])
+    assert client.chat.completions.create(**ask).choices == whole.choices
+
+    wizard.run("down")
+    assert proctable.marked(proctable.SERVER_MARK, str(wizard.workspace / "servers" / "demo")) == []
 
 
 def test_what_the_server_took_is_kept_shown_and_used(wizard: Wizard) -> None:

@@ -59,12 +59,14 @@ class Piece:
         finish: Empty in all but the last: ``stop``, ``length``, ``gate``; ``end`` if the server does not report the
             reason.
         logprobs: Of the tokens in this response, if requested.
+        prompt_tokens: Tokens of the prompt, counted by the server, or sent as IDs; None if neither.
     """
 
     text: str
     tokens: int | None
     finish: str
     logprobs: tuple[TokenLogprob, ...] = ()
+    prompt_tokens: int | None = None
 
 
 class PromptTooLong(Exception):  # noqa: N818 - caught where the oldest turn can be left out; never shown

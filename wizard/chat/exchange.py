@@ -37,6 +37,7 @@ class Exchange:
         self.over = self.cut = False
         self._ask = ask
         self._tokens: int | None = None
+        self._prompt_tokens = len(ask.ids) or None
         self._end = tokenizer.ends[0] if tokenizer and tokenizer.ends else None
         self._ids = _Ids(ask, wire.echoes, tokenizer) if tokenizer else None
         self._pieces = DeltaFilter(wire.mode)
@@ -69,7 +70,9 @@ class Exchange:
         text = self._stop.feed(self._prompt.feed(new))
         if reason or self._stop.reached:
             return self._last(text, "stop" if self._stop.reached else reason, logprobs)
-        return Piece(text, self._tokens, "", logprobs) if text or logprobs or self.wire.format is WIZARD else None
+        if not (text or logprobs or self.wire.format is WIZARD):
+            return None
+        return Piece(text, self._tokens, "", logprobs, self._prompt_tokens)
 
     def end(self) -> Piece | None:
         """The last piece, once the server has sent everything; None if it was cut short, or already delivered."""
@@ -84,6 +87,8 @@ class Exchange:
         if form is WIZARD or outputs.get(form.tokens):
             count = int(outputs[form.tokens][0])
             self._tokens = count + (self._tokens or 0) if form.sums else count
+        if outputs.get(form.prompt):
+            self._prompt_tokens = int(outputs[form.prompt][0])
         if form is WIZARD or outputs.get(form.finish):
             reason = _text(outputs[form.finish])
             return "" if reason in NO_REASON else reason
@@ -95,7 +100,8 @@ class Exchange:
         if not self._stop.reached:
             held = self._ids.text.rest() if self._ids else self._pieces.rest()
             text += self._stop.feed(self._prompt.feed(held) + self._prompt.rest()) + self._stop.rest()
-        return Piece(text, self._tokens, "stop" if self._stop.reached else reason, logprobs)
+        reason = "stop" if self._stop.reached else reason
+        return Piece(text, self._tokens, reason, logprobs, self._prompt_tokens)
 
 
 class _Ids:

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
 
 from wizard.chat.ask import API_KEY
+from wizard.chat.openai_programs import programs
 from wizard.chat.wire import Tensor
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain, table
@@ -79,6 +80,9 @@ def elsewhere(endpoint: Endpoint, chat: str, request: Request | None = None) -> 
             (tr("Log"), endpoint.log),
         )
         parts += [chat, table(addresses)]
+        if endpoint.openai:
+            parts.append(tr("OpenAI-compatible: {url}", url=endpoint.openai))
+            parts += [f"# {name}\n{lines}" for name, lines in programs(endpoint.openai, endpoint.model)]
     if request:
         parts += [f"# {kind}\n{snippet(request, kind)}" for kind in KINDS if kind != "curl"]
     return plain("\n\n".join(parts))

@@ -6,40 +6,21 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
 
-from wizard.chat.ask import Ask, Piece, PromptTooLong, model_ended, no_tokenizer, too_long
+from wizard.chat.ask import Ask, Piece, PromptTooLong, too_long
 from wizard.chat.chunk import Chunk
+from wizard.chat.client import ask_of, client_of, exchange_of, pieces, tokenizer_of
 from wizard.chat.conversation import Conversation, Stats
 from wizard.chat.exchange import Exchange
 from wizard.chat.meter import Meter
 from wizard.chat.rendering import render
-from wizard.chat.served import ServedModel, served_model
+from wizard.chat.served import ServedModel
 from wizard.chat.snippet import Request, triton_request
 from wizard.chat.tokens import Tokenizer
-from wizard.chat.watch import watched
-from wizard.chat.wire import OPENAI, WIZARD
-from wizard.kernel import proctable
+from wizard.chat.wire import OPENAI
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
-from wizard.model.special_tokens import pattern
-from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
-
-
-def described(endpoint: Endpoint) -> ServedModel:
-    """The server's description of the model in ``endpoint``; blocks for a few requests of up to 5 s each.
-
-    Raises:
-        WizardError: See `wizard.chat.served.served_model` and `wizard.chat.openai.served_model`.
-    """
-    if endpoint.protocol == "openai":
-        from wizard.chat import openai
-
-        return openai.served_model(endpoint.http, endpoint.model)
-    return served_model(endpoint.http, endpoint.model, endpoint.folder)
 
 
 async def answer(
@@ -67,18 +48,14 @@ async def answer(
         raise UsageError("TW-C09", tr("unknown protocol: {name}", name=repr(protocol)), tr("Use grpc or http."))
     if not conversation.messages or not conversation.messages[-1].content.strip():
         raise UsageError("TW-C10", tr("no question to answer"), tr("Enter a message first."))
-    if served is None:
-        served = await asyncio.to_thread(described, endpoint)
-    process = await asyncio.to_thread(find.model_process, replace(endpoint, model=served.name))
-    tokenizer = await asyncio.to_thread(_tokenizer, served)
+    client = await asyncio.to_thread(client_of, endpoint, served)
+    served, tokenizer = client.served, client.tokenizer
     kept = _shortened(conversation, served)
     while True:
         ask = await asyncio.to_thread(_ask, kept, served, tokenizer)
-        clock, exchange = _Clock(), _exchange(ask, served, tokenizer)
-        pieces = _stream(ask, endpoint, protocol, clock, exchange)
-        if process:  # without one there is nothing to check, and Triton itself rejects the request
-            pieces = watched(pieces, partial(proctable.alive, process), partial(model_ended, served.name))
-        chunks = _measured(pieces, clock, _note(conversation, kept, served, ask), _request(ask, endpoint, exchange))
+        clock, exchange = _Clock(), exchange_of(ask, served, tokenizer)
+        answers = pieces(client, ask, exchange, protocol=protocol, sent=clock.start)
+        chunks = _measured(answers, clock, _note(conversation, kept, served, ask), _request(ask, endpoint, exchange))
         try:
             async with aclosing(chunks):
                 async for chunk in chunks:
@@ -98,9 +75,9 @@ def request(endpoint: Endpoint, conversation: Conversation, served: ServedModel)
         UsageError: TW-C13 the model uses token IDs and there is no tokenizer.
         ModelError: TW-C06 the chat template rejects the messages.
     """
-    tokenizer = _tokenizer(served)
+    tokenizer = tokenizer_of(served)
     ask = _ask(_shortened(conversation, served), served, tokenizer)
-    return _request(ask, endpoint, _exchange(ask, served, tokenizer))
+    return _request(ask, endpoint, exchange_of(ask, served, tokenizer))
 
 
 def _request(ask: Ask, endpoint: Endpoint, exchange: Exchange) -> Request:
@@ -161,56 +138,11 @@ def _left_out(count: int, context: int | None) -> str:
     )
 
 
-def _tokenizer(served: ServedModel) -> Tokenizer | None:
-    if served.folder is None or not (Path(served.folder) / "tokenizer.json").is_file():
-        if served.wire.format.ids:
-            raise no_tokenizer(served.name, tr("no tokenizer.json in {folder}", folder=served.folder))
-        return None
-    return Tokenizer(served.folder, served.name)
-
-
 def _ask(conversation: Conversation, served: ServedModel, tokenizer: Tokenizer | None) -> Ask:
-    sampling = conversation.sampling
-    rendered = "" if served.wire.format is OPENAI else render(conversation, served)
-    prompt = rendered.encode(errors="replace").decode()  # terminal input may contain lone surrogates
-    ids: tuple[int, ...] = ()
-    if served.wire.format.ids and tokenizer:
-        ids = tuple(tokenizer.encode(prompt, begin=served.chat is None))
-    elif served.chat and served.wire.format.begins:
-        prompt = _without_begin(prompt, served.chat.bos_token or "", tokenizer)
-    return Ask(
-        model=served.name,
-        prompt=prompt,
-        max_tokens=min(sampling.max_tokens, served.max_seq_len or sampling.max_tokens),
-        temperature=sampling.temperature,
-        top_p=sampling.top_p,
-        seed=sampling.seed,
-        # The wizard's own models know their stop strings.
-        stop=(*(served.chat.stop if served.chat and served.wire.format is not WIZARD else ()), *sampling.stop),
-        ids=ids,
-        messages=conversation.messages,
-        top_k=sampling.top_k,
-        min_p=sampling.min_p,
-        repetition_penalty=sampling.repetition_penalty,
-        presence_penalty=sampling.presence_penalty,
-        frequency_penalty=sampling.frequency_penalty,
-        logprobs=sampling.logprobs,
+    prompt = "" if served.wire.format is OPENAI else render(conversation, served)
+    return ask_of(
+        served, tokenizer, prompt, conversation.sampling, conversation.messages, rendered=served.chat is not None
     )
-
-
-def _without_begin(prompt: str, begin: str, tokenizer: Tokenizer | None) -> str:
-    """``prompt`` without the template's begin token, if the server's tokenizer adds it again.
-
-    If that is unknown: a begin token that occurs once is one that tokenizers add (Llama, Mistral, Gemma); in families
-    in which every turn begins with it (SmolLM) they do not.
-    """
-    adds = tokenizer.adds(begin) if tokenizer else prompt.count(begin) == 1
-    return prompt.removeprefix(begin) if begin and adds else prompt
-
-
-def _exchange(ask: Ask, served: ServedModel, tokenizer: Tokenizer | None) -> Exchange:
-    by_ids = tokenizer if served.wire.format.ids else None
-    return Exchange(ask, served.wire, by_ids, pattern(served.chat) if served.wire.echoes else "")
 
 
 class _Clock:
@@ -224,22 +156,6 @@ class _Clock:
 
     def elapsed(self) -> float:
         return time.perf_counter() - self._started
-
-
-def _stream(
-    ask: Ask, endpoint: Endpoint, protocol: str, clock: _Clock, exchange: Exchange
-) -> AsyncGenerator[Piece, None]:
-    if exchange.wire.format is OPENAI:
-        from wizard.chat import openai
-
-        return openai.stream(ask, endpoint.http, clock.start)
-    if protocol == "http":
-        from wizard.chat import triton_http
-
-        return triton_http.stream(ask, endpoint.http, clock.start, exchange)
-    from wizard.chat import triton_grpc
-
-    return triton_grpc.stream(ask, endpoint.grpc, clock.start, exchange)
 
 
 async def _measured(

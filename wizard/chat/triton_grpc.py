@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import AsyncGenerator, Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 from wizard.chat.ask import Ask, Piece, lost, not_triton, server_error, unreachable
@@ -47,52 +47,83 @@ ENDS_S = 2.0
 """A server that has nothing more to send ends its stream at once; one that does not is not waited for."""
 
 
+def channel(address: str) -> grpc.aio.Channel:
+    """A connection to ``address`` (host:port) for any number of requests; to be closed."""
+    import grpc
+
+    return grpc.aio.insecure_channel(address, _OPTIONS)
+
+
 async def stream(
-    ask: Ask, address: str, sent: Callable[[], object] = lambda: None, exchange: Exchange | None = None
+    ask: Ask,
+    address: str,
+    sent: Callable[[], object] = lambda: None,
+    exchange: Exchange | None = None,
+    shared: grpc.aio.Channel | None = None,
 ) -> AsyncGenerator[Piece, None]:
     """Send ``ask`` to ``address`` (host:port) and yield the answer's pieces; closing the iterator cancels the request.
 
     ``sent`` is called when the connection is open and the request is sent. Without an ``exchange`` the model is one of
-    the wizard's own.
+    the wizard's own. A ``shared`` channel stays open; without one the request has its own.
 
     Raises:
         PromptTooLong: The prompt does not fit.
         ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, see `wizard.chat.ask`.
     """
+    exchange = exchange or Exchange(ask)
+    if shared is not None:
+        async with aclosing(_answer(shared, ask, address, sent, exchange)) as pieces:
+            async for piece in pieces:
+                yield piece
+    else:
+        async with channel(address) as own, aclosing(_answer(own, ask, address, sent, exchange, new=True)) as pieces:
+            async for piece in pieces:
+                yield piece
+    if not exchange.over:
+        raise lost(address, tr("the stream ended too early"))
+
+
+async def _answer(
+    channel: grpc.aio.Channel,
+    ask: Ask,
+    address: str,
+    sent: Callable[[], object],
+    exchange: Exchange,
+    *,
+    new: bool = False,
+) -> AsyncGenerator[Piece, None]:
     import grpc
 
     messages, services = stubs()
-    exchange = exchange or Exchange(ask)
     started = False
-    async with grpc.aio.insecure_channel(address, _OPTIONS) as channel:
-        # Leaving the block closes the channel, which cancels running calls.
-        server = services.GRPCInferenceServiceStub(channel)
-        request = messages.ModelInferRequest(model_name=ask.model, inputs=map(_input, exchange.tensors()))
-        request.parameters["triton_enable_empty_final_response"].bool_param = True
+    server = services.GRPCInferenceServiceStub(channel)
+    request = messages.ModelInferRequest(model_name=ask.model, inputs=map(_input, exchange.tensors()))
+    request.parameters["triton_enable_empty_final_response"].bool_param = True
+    if new:  # so that connecting does not count as the server's time
         try:
             await server.ServerLive(messages.ServerLiveRequest())
         except grpc.aio.AioRpcError as refused:
             raise unreachable(address, refused.details()) from refused
-        responses = server.ModelStreamInfer(_once(request, sent))
-        try:
-            async for response in responses:
-                if response.error_message:
-                    await _ended(responses)
-                    raise server_error(response.error_message, ask.model)
-                started = True
-                if piece := _piece(exchange, response.infer_response, address):
-                    yield piece
-                if response.infer_response.parameters["triton_final_response"].bool_param:
-                    await _ended(responses)
-                    break
-                if exchange.cut:
-                    break
-        except grpc.aio.AioRpcError as error:
-            raise _broken(address, error, started=started) from error
-        if piece := exchange.end():
-            yield piece
-    if not exchange.over:
-        raise lost(address, tr("the stream ended too early"))
+    responses = server.ModelStreamInfer(_once(request, sent))
+    try:
+        async for response in responses:
+            if response.error_message:
+                await _ended(responses)
+                raise server_error(response.error_message, ask.model)
+            started = True
+            if piece := _piece(exchange, response.infer_response, address):
+                yield piece
+            if response.infer_response.parameters["triton_final_response"].bool_param:
+                await _ended(responses)
+                break
+            if exchange.cut:
+                break
+    except grpc.aio.AioRpcError as error:
+        raise _broken(address, error, started=started) from error
+    finally:
+        responses.cancel()  # nothing to cancel if it is over
+    if piece := exchange.end():
+        yield piece
 
 
 async def _once(request: Any, sent: Callable[[], object]) -> AsyncGenerator[Any, None]:

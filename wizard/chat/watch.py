@@ -14,7 +14,7 @@ from contextlib import aclosing
 from wizard.chat.ask import Piece
 
 LOOK_S = 1.0
-"""Seconds without a piece between checks of the model's process."""
+"""Seconds between checks of the model's process, while a piece is awaited."""
 
 
 async def watched(
@@ -22,19 +22,55 @@ async def watched(
 ) -> AsyncGenerator[Piece, None]:
     """Yield ``pieces`` as they arrive; raise ``ended()`` if ``lives()`` is False.
 
-    There is no timeout for a living model: a long prompt on a slow machine takes minutes.
+    There is no timeout for a living model: a long prompt on a slow machine takes minutes. A timer looks, and cancels
+    the task that waits; a task for each piece would be expensive.
     """
-    async with aclosing(pieces):
-        while True:
-            coming = asyncio.ensure_future(pieces.__anext__())
-            try:
-                while not (await asyncio.wait((coming,), timeout=LOOK_S))[0]:
-                    if not lives():
-                        raise ended()
-                piece = coming.result()
-            except StopAsyncIteration:
-                return
-            finally:
-                coming.cancel()
-                await asyncio.gather(coming, return_exceptions=True)
-            yield piece
+    watch = _Watch(lives)
+    watch.look()
+    try:
+        async with aclosing(pieces):
+            while True:
+                watch.task = asyncio.current_task()
+                try:
+                    piece = await pieces.__anext__()
+                except StopAsyncIteration:
+                    return
+                except asyncio.CancelledError:
+                    if not watch.over or watch.cancelled_by_others():
+                        raise
+                    raise ended() from None
+                finally:
+                    watch.task = None
+                yield piece
+    finally:
+        watch.timer.cancel()
+
+
+class _Watch:
+    """Looks again and again.
+
+    Attributes:
+        task: The one that waits for a piece; None between pieces.
+        over: Whether it was cancelled because the process has ended.
+        timer: Of the next look.
+    """
+
+    timer: asyncio.TimerHandle
+
+    def __init__(self, lives: Callable[[], bool]) -> None:
+        self.task: asyncio.Task[object] | None = None
+        self.over = False
+        self._lives = lives
+
+    def look(self) -> None:
+        """Cancel the waiting task if the process has ended; otherwise look again later."""
+        if self.task and not self._lives():
+            self.over = True
+            self.task.cancel()
+        else:
+            self.timer = asyncio.get_running_loop().call_later(LOOK_S, self.look)
+
+    def cancelled_by_others(self) -> bool:
+        """Whether somebody else has cancelled the task, too; Python 3.10 does not count."""
+        uncancel: Callable[[], int] | None = getattr(asyncio.current_task(), "uncancel", None)
+        return bool(uncancel and uncancel())

@@ -52,6 +52,7 @@ class Format:
         marks: Inputs or outputs that identify it: a model must have all of them.
         inputs: Name of an input → its content (a key of `_carried`).
         tokens: The output that counts tokens; empty if there is none.
+        prompt: The output with the number of tokens of the prompt; empty if there is none.
         finish: The output with the finish reason; empty if there is none.
         logprobs: The output with the tokens' log probabilities; empty if there is none (the LLM API returns their sum).
         sums: Whether ``tokens`` counts those of each response, not all so far.
@@ -72,6 +73,7 @@ class Format:
     marks: frozenset[str]
     inputs: tuple[tuple[str, str], ...]
     tokens: str = ""
+    prompt: str = ""
     finish: str = ""
     logprobs: str = ""
     sums: bool = False
@@ -106,6 +108,7 @@ WIZARD = Format(
         ("logprobs", "logprobs"),
     ),
     tokens="completion_tokens",
+    prompt="prompt_tokens",
     finish="finish_reason",
     logprobs="logprobs",
     greedy=False,
@@ -177,7 +180,8 @@ class Wire:
     def outputs(self) -> frozenset[str]:
         """Names of the outputs to read; a response may have many more."""
         form = self.format
-        return frozenset({"text_output", "output_ids", "sequence_length", form.tokens, form.finish, form.logprobs})
+        own = (form.tokens, form.prompt, form.finish, form.logprobs)
+        return frozenset({"text_output", "output_ids", "sequence_length", *own})
 
     @property
     def reasons(self) -> bool:

@@ -104,6 +104,7 @@ def _tell_next(plan: Plan, arguments: argparse.Namespace) -> None:
     """Show the measured and predicted memory, and how to chat with the server and stop it."""
     from wizard import journey
     from wizard.advise.calibration import text
+    from wizard.chat.openai_programs import curl
     from wizard.kernel.text import table
 
     if arguments.json:
@@ -115,6 +116,9 @@ def _tell_next(plan: Plan, arguments: argparse.Namespace) -> None:
         (tr("Stop it:"), command_line(arguments, "down", plan.name)),
     )
     print(f"\n{table(commands)}", file=sys.stderr)
+    endpoint = journey.endpoint(workspace_of(arguments), plan.name)
+    if endpoint.openai:
+        print(f"\n{tr('From other programs, for example:')}\n{curl(endpoint.openai, endpoint.model)}", file=sys.stderr)
 
 
 def _announce(plan: Plan) -> None:

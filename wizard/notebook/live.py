@@ -73,6 +73,8 @@ class LiveRun:
                 self._finish(event)
             case Ready():
                 self._end(tr("ready"), f"{event.endpoint.http} (gRPC {event.endpoint.grpc})")
+                if event.endpoint.openai:
+                    self._end("OpenAI", event.endpoint.openai)
             case _:
                 return
         if self._display:

@@ -81,6 +81,8 @@ class EventPrinter:
                 where = event.endpoint
                 name, http, grpc = plain(where.name), where.http, where.grpc
                 self._line(tr("{name} is ready: {http} (gRPC {grpc})", name=name, http=http, grpc=grpc))
+                if where.openai:
+                    self._line(tr("OpenAI-compatible: {url}", url=where.openai))
 
     def end(self) -> None:
         """End the line of an interrupted step."""

@@ -54,6 +54,10 @@ class Proxy:
         """
         self._send({"deltas": deltas})
 
+    def count(self, number: int, tokens: int) -> None:
+        """Send the number of tokens of a request's prompt, before its first result."""
+        self._send({"prompts": [(number, tokens)]})
+
     def refuse(self, number: int, error: Exception) -> None:
         """End a request with an error, which is the client's if it is a `Refused`."""
         who = "client" if isinstance(error, Refused) else "engine"

@@ -10,8 +10,9 @@ the one that ended it would end that one too.
 
 The engine's standard input is one end of a Unix socket pair, so each notices when the other exits. A message is its
 length (4 bytes, big-endian) and JSON. To the engine: ``{"ask": {...}}`` and ``{"cancel": ID}``. From it:
-``{"ready": true}`` once, then ``{"deltas": [[ID, TEXT, TOKENS, FINISH], ...]}`` with the results of an engine step for
-all requests (a fifth item has the new tokens' log probabilities, if requested), and
+``{"ready": true}`` once, then ``{"prompts": [[ID, TOKENS], ...]}`` with the lengths of prompts,
+``{"deltas": [[ID, TEXT, TOKENS, FINISH], ...]}`` with the results of an engine step for all requests (a fifth item has
+the new tokens' log probabilities, if requested), and
 ``{"errors": [[ID, TEXT, WHOSE], ...]}`` where WHOSE is ``client`` or ``engine``.
 """
 
@@ -47,6 +48,7 @@ class Answer:
         self.pieces: list[str] = []
         self.logprobs: list[Any] | None = None  # not sent yet; None if not requested
         self.tokens = 0
+        self.prompt: int | None = None
         self.finish = ""
         self.error: tuple[str, int] | None = None
 
@@ -77,6 +79,13 @@ class Delivery:
             self._answers[number] = answer
             answer.engine.requests += 1
             self._changed.notify()  # it may be cancelled before the engine sends anything
+
+    def count(self, prompts: list[Any]) -> None:
+        """Process the numbers of tokens of prompts."""
+        with self._changed:
+            for number, tokens in prompts:
+                if number in self._answers:
+                    self._answers[number].prompt = tokens
 
     def add(self, deltas: list[Any]) -> None:
         """Process the results of an engine step."""
@@ -142,7 +151,7 @@ class Delivery:
         if error:
             reply = pb_utils.InferenceResponse(error=pb_utils.TritonError(*error))
         else:
-            reply = response(text, finish, tokens, logprobs)
+            reply = response(text, finish, tokens, logprobs, answer.prompt)
         last = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL if finish or error else 0
         try:
             answer.sender.send(reply, flags=last)
@@ -244,6 +253,7 @@ class TritonPythonModel:
         while True:
             engine = replica.engine
             while message := engine.receive():
+                self._delivery.count(message.get("prompts", ()))
                 self._delivery.add(message.get("deltas", ()))
                 for number, text, who in message.get("errors", ()):
                     self._delivery.fail(number, text, status[who])

@@ -29,6 +29,7 @@ OUTPUTS = (
     Tensor("text_output", "STRING"),
     Tensor("finish_reason", "STRING"),
     Tensor("completion_tokens", "INT32"),
+    Tensor("prompt_tokens", "INT32"),
 )
 
 PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")

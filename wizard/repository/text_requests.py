@@ -31,7 +31,8 @@ logprobs              INT32   Return the output ``logprobs`` with this number of
 ===================== ======= ================================================================================
 
 Outputs: ``text_output`` (never a partial character), ``finish_reason`` (empty until the last response: ``stop`` or
-``length``), ``completion_tokens`` (so far, counted by the engine). If requested, ``logprobs``: JSON,
+``length``), ``completion_tokens`` (so far, counted by the engine), ``prompt_tokens`` (the same; in responses from the
+first whose engine has counted them). If requested, ``logprobs``: JSON,
 ``[[token, logprob, [[token, logprob], ...]], ...]`` for the tokens since the last response, natural logarithms.
 """
 
@@ -146,7 +147,7 @@ def _text(value: Any, name: str) -> str:
         raise Refused(f"{name} is not UTF-8 (byte {error.start})") from error
 
 
-def response(text: str, reason: str, tokens: int, logprobs: list[Any] | None) -> Any:
+def response(text: str, reason: str, tokens: int, logprobs: list[Any] | None, prompt: int | None = None) -> Any:
     """A response of the model.
 
     Args:
@@ -154,13 +155,15 @@ def response(text: str, reason: str, tokens: int, logprobs: list[Any] | None) ->
         reason: Empty until the last response.
         tokens: Number of tokens so far.
         logprobs: Of the tokens since the last response; None if not requested.
+        prompt: Number of tokens of the prompt; None if not known yet.
     """
+    counts = {"completion_tokens": tokens} if prompt is None else {"completion_tokens": tokens, "prompt_tokens": prompt}
     texts = {"text_output": text, "finish_reason": reason}
     if logprobs is not None:
         texts["logprobs"] = json.dumps(logprobs, ensure_ascii=False)
     return pb_utils.InferenceResponse(
         [
             *(pb_utils.Tensor(name, np.array([text.encode()], np.object_)) for name, text in texts.items()),
-            pb_utils.Tensor("completion_tokens", np.array([tokens], np.int32)),
+            *(pb_utils.Tensor(name, np.array([count], np.int32)) for name, count in counts.items()),
         ]
     )

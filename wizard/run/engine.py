@@ -29,7 +29,7 @@ from wizard.run.events import Event, Outcome, Output, Progress, Ready, StepFinis
 from wizard.run.journal import Journal, made, still_done
 from wizard.run.overrides import check
 from wizard.run.progress import Meter
-from wizard.serve import calibration, find, launch, measured, ready
+from wizard.serve import calibration, find, gateway, launch, measured, ready
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import status as look
 from wizard.serve.stop import stop
@@ -120,6 +120,10 @@ class _Run:
                 async for event in events:
                     yield event
         endpoint = find.endpoint(self.workspace, self.plan.name)
+        try:
+            endpoint = await asyncio.to_thread(gateway.ensure, self.server, endpoint)
+        except WizardError as error:  # the model is served all the same
+            yield Output(self.plan.steps[-1].id, (redact(error.what), redact(error.todo)), time.time())
         last = Ready(endpoint, time.time())
         self.journal.add(self.plan.name, last)
         yield last

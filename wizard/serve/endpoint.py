@@ -31,6 +31,12 @@ class Endpoint:
     remove: tuple[str, ...] = ()
     """Program and arguments that remove its container, if it has one; ``pid`` is the container's client then."""
 
+    openai: str | None = None
+    """Base URL of the OpenAI-compatible address in front of it, ``http://127.0.0.1:PORT/v1``; None if there is none."""
+    gateway_pid: int = 0
+    """The process of that address (`wizard.serve.gateway`) and its start time; 0 and empty if there is none."""
+    gateway_started: str = ""
+
     @property
     def http(self) -> str:
         """Base URL of the HTTP endpoint."""

@@ -11,7 +11,7 @@ from wizard.kernel.language import join, mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.program import command
 from wizard.kernel.values import to_data
-from wizard.serve import find, health, replicas
+from wizard.serve import find, gateway, health, replicas
 from wizard.serve.calibration import kept
 from wizard.serve.endpoint import Endpoint
 
@@ -74,7 +74,12 @@ def _serving(server: ServerFolder, endpoint: Endpoint) -> Status:
     if best < 1:
         return Status(server.name, "starting", endpoint, lacking, lacking)
     where = tr("{http} (gRPC {grpc}), process {pid}", http=endpoint.http, grpc=endpoint.grpc, pid=endpoint.pid)
-    return Status(server.name, "ready", endpoint, join("; ", where, lacking), lacking)
+    if gateway.alive(endpoint):
+        openai = tr("OpenAI-compatible: {url}", url=endpoint.openai)
+    else:
+        endpoint = replace(endpoint, openai=None)
+        openai = tr("no OpenAI-compatible address; start it: {command}", command=_up(server))
+    return Status(server.name, "ready", endpoint, join("; ", where, lacking, openai), lacking)
 
 
 def _dead(server: ServerFolder, endpoint: Endpoint, why: str) -> Status:

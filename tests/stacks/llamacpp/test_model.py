@@ -57,6 +57,15 @@ def test_a_split_file_answers_like_the_whole_one(served: Served) -> None:
 
 
 @e2e
+def test_the_tokens_of_a_prompt_are_counted_whether_it_was_kept_or_not(served: Served) -> None:
+    """llama.cpp keeps the last prompt of a slot, and reports its tokens apart."""
+    ask = {"text_input": "ab" * 40, "apply_chat_template": False, "max_tokens": 2}
+    counts = [reply["prompt_tokens"] for _ in range(2) for reply in post(served, "short", **ask)]
+    assert set(counts) == {80}
+    assert [reply["prompt_tokens"] for reply in post(served, "gated", **ask)] == [80]
+
+
+@e2e
 def test_streaming_is_the_default_and_loses_nothing(served: Served) -> None:
     replies = post(served, "chain", text_input="What is Triton?", max_tokens=CYCLE_TOKENS + 5)
     assert (

@@ -96,6 +96,7 @@ class Answer:
         self._alternatives = logprobs
         self._pieces: list[str] = []
         self._logprobs: list[Any] = []  # not sent yet
+        self.prompt: int | None = None  # its tokens, once llama.cpp has counted them
         self._over = False
 
     def cancelled(self) -> bool:
@@ -107,13 +108,13 @@ class Answer:
         if self._alternatives is not None:
             self._logprobs += [_logprob(entry, self._alternatives) for entry in entries]
         if self._stream and text:
-            self._sender.send(response(text, "", tokens, self._new_logprobs()))
+            self._sender.send(response(text, "", tokens, self._new_logprobs(), self.prompt))
         else:
             self._pieces.append(text)
 
     def finish(self, reason: str, tokens: int, text: str = "") -> None:
         """Send the last response."""
-        self._end(response("".join((*self._pieces, text)), reason, tokens, self._new_logprobs()))
+        self._end(response("".join((*self._pieces, text)), reason, tokens, self._new_logprobs(), self.prompt))
 
     def fail(self, message: str, code: int) -> None:
         """Send an error as the last response."""
@@ -148,6 +149,7 @@ class Pass:
         self._say = say
         self._floor = floor
         self.tokens = 0  # so far, including the end token
+        self.prompt: int | None = None  # tokens of the prompt
         self.finish = ""  # "stop" or "length" at the end
         self.unsure = False  # a token was less probable than the floor
         self.failure: Exception | None = None  # an exception in the callback would be lost in the engine
@@ -163,7 +165,11 @@ class Pass:
     def _take(self, event: dict[str, Any]) -> None:
         if "error" in event:
             raise Refused(_plain(event["error"]))
-        self.tokens = int(event.get("timings", {}).get("predicted_n", self.tokens))
+        if timings := event.get("timings"):
+            self.tokens = int(timings["predicted_n"])
+            self.prompt = int(timings["cache_n"]) + int(
+                timings["prompt_n"]
+            )  # those kept of an earlier prompt, and others
         self._check(f"after {self.tokens} tokens" + (" of the confidence gate" if self._floor else ""))
         for choice in event.get("choices", ()):
             entries = (choice.get("logprobs") or {}).get("content") or ()
@@ -376,17 +382,24 @@ class TritonPythonModel:
         while not self._slots.acquire(timeout=QUEUE_POLL_SECONDS):
             check("while it waited for a slot")
         try:
-            if self._settings.gate_min_probability > 0 and self._unsure(question, check):
+            if self._settings.gate_min_probability > 0 and self._unsure(question, check, answer):
                 answer.finish("gate", 0, self._settings.gate_refusal)
                 return
-            events = Pass(check, answer.say)
+
+            def say(text: str, tokens: int, entries: Sequence[Any]) -> None:
+                answer.prompt = events.prompt
+                answer.say(text, tokens, entries)
+
+            events = Pass(check, say)
             self._engine.run(question, events, **_probabilities(question, question.options.get("logprobs")))
         finally:
             self._slots.release()
+        answer.prompt = events.prompt
         answer.finish(events.finish or "stop", events.tokens)
 
-    def _unsure(self, question: Question, check: Callable[[str], None]) -> bool:
+    def _unsure(self, question: Question, check: Callable[[str], None], answer: Answer) -> bool:
         events = Pass(check, lambda *_: None, floor=self._settings.gate_min_probability)
         # Without the prompt cache the probabilities do not depend on earlier prompts.
         self._engine.run(question, events, temperature=0, cache_prompt=False, **_probabilities(question, 1))
+        answer.prompt = events.prompt
         return events.unsure

@@ -111,6 +111,7 @@ class Continuous:
         ask = message["ask"]
         try:
             ids, answer = self._model.prompt(ask)
+            self._proxy.count(ask["id"], len(ids))
             greedy = ask["temperature"] == 0
             self._answers[str(ask["id"])] = answer
             self._manager.add_request(
@@ -195,6 +196,7 @@ class Unbatched:
         from transformers import StoppingCriteriaList
 
         ids, answer = self._model.prompt(ask)
+        self._proxy.count(ask["id"], len(ids))
 
         def step(tokens: Any, _scores: Any, **_: Any) -> Any:
             if not answer.finish:

@@ -59,6 +59,7 @@ class Server:
         number = ask["id"]
         try:
             ids = prompt_ids(self._tokenizer, ask, self._context)
+            self._requests.proxy.count(number, len(ids))
             limit = min(ask["max_tokens"], self._context - len(ids))
             answer = Answer(self._tokenizer, ask, self._ends, limit)
             result = self._llm.generate_async(ids, self._sampling(ask, limit), streaming=True)

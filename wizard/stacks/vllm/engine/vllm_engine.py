@@ -68,6 +68,7 @@ class Server:
         number, tokens = ask["id"], 0
         try:
             ids = prompt_ids(self._tokenizer, ask, self._context)
+            self._requests.proxy.count(number, len(ids))
             async for output in self._engine.generate(self._prompt(ids), self._sampling(ask, len(ids)), str(number)):
                 (completion,) = output.outputs
                 tokens += len(completion.token_ids)

@@ -1,0 +1,266 @@
+"""Requests that are refused, or that would hurt: each gets a typed error, and the next one is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import socket
+from typing import Any
+
+import openai
+import pytest
+from openai.types.shared import ErrorObject
+
+from tests.gateway.conftest import SECONDS, Address
+from tests.gateway.test_answers import ASKED, create
+from tests.ports import reserved
+from wizard.chat.ask import PromptTooLong, bad_template, model_ended, no_model, server_error, unreachable
+from wizard.gateway import app, bodies
+from wizard.gateway.faults import fault
+from wizard.plan.ports import Ports
+from wizard.serve.endpoint import Endpoint
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("gateway")]
+CHAT = "/v1/chat/completions"
+
+
+def post(address: Address, body: bytes, path: str = CHAT, **headers: str) -> tuple[int, dict[str, Any]]:
+    """Status and error of a request that is refused."""
+    connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=SECONDS)
+    connection.request("POST", path, body, {"Content-Type": "application/json", **headers})
+    answer = connection.getresponse()
+    status, data = answer.status, json.load(answer)
+    connection.close()
+    error = data["error"]
+    ErrorObject.model_validate(error, strict=True)
+    assert error["type"] == ("server_error" if status >= 500 else "invalid_request_error")
+    return status, error
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "code", "param"),
+    [
+        ({"n": 2}, 400, "TW-G04", "n"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, 400, "TW-G04", "tools"),
+        ({"tool_choice": "required"}, 400, "TW-G04", "tool_choice"),
+        ({"response_format": {"type": "json_object"}}, 400, "TW-G04", "response_format"),
+        ({"modalities": ["audio"]}, 400, "TW-G04", "modalities"),
+        ({"logit_bias": {"1": 1}}, 400, "TW-G04", "logit_bias"),
+        ({"max_tokens": 3, "max_completion_tokens": 4}, 400, "TW-G03", "max_tokens"),
+        ({"max_tokens": 0}, 400, "TW-G03", "max_tokens"),
+        ({"max_tokens": "many"}, 400, "TW-G03", "max_tokens"),
+        ({"max_tokens": 10**30}, 400, "TW-G03", "max_tokens"),
+        ({"temperature": 3}, 400, "TW-G03", "temperature"),
+        ({"top_p": 0}, 400, "TW-G03", "top_p"),
+        ({"top_logprobs": 2}, 400, "TW-G03", "top_logprobs"),
+        ({"logprobs": True, "top_logprobs": 21}, 400, "TW-G03", "top_logprobs"),
+        ({"stream_options": {"include_usage": True}}, 400, "TW-G03", "stream_options"),
+        ({"stop": ["x"] * 10_000}, 400, "TW-G03", "stop"),
+        ({"stop": ["x" * 2000]}, 400, "TW-G03", "stop"),
+        ({"stop": "x" * 2000}, 400, "TW-G03", "stop"),
+        ({"messages": []}, 400, "TW-G03", "messages"),
+        ({"messages": "hello"}, 400, "TW-G03", "messages"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, 400, "TW-G04", "messages"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "TW-G04", "messages"),
+        ({"model": "another"}, 404, "TW-G05", "model"),
+        ({"model": "x\ny" * 1000}, 404, "TW-G05", "model"),
+    ],
+)
+def test_a_parameter_that_cannot_be_used(
+    chain: Address, changes: dict[str, Any], status: int, code: str, param: str
+) -> None:
+    body = json.dumps({"model": "chain", "messages": ASKED, **changes}).encode()
+    got, error = post(chain, body)
+    assert (got, error["wizard_code"], error["param"]) == (status, code, param)
+    assert len(error["message"]) < 400  # what the client sent is not sent back
+
+
+@pytest.mark.parametrize(
+    ("changes", "param"),
+    [
+        ({"prompt": ["a", "b"]}, "prompt"),
+        ({"prompt": [1, 2]}, "prompt"),
+        ({"prompt": ""}, "prompt"),
+        ({"echo": True}, "echo"),
+        ({"best_of": 2}, "best_of"),
+        ({"suffix": "x"}, "suffix"),
+    ],
+)
+def test_a_completion_that_cannot_be_made(chain: Address, changes: dict[str, Any], param: str) -> None:
+    status, error = post(chain, json.dumps({"model": "chain", "prompt": "a", **changes}).encode(), "/v1/completions")
+    assert (status, error["param"]) == (400, param)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"\xff\xfe", b'{"model": "\xff"}', b'{"model": "\\ud800"}', b"[" * 100_000],
+)
+def test_a_body_that_is_no_json(chain: Address, body: bytes) -> None:
+    status, error = post(chain, body)
+    assert (status, error["wizard_code"]) == (400, "TW-G02")
+
+
+@pytest.mark.parametrize("number", [b"1e999", b"NaN", b"-Infinity"])
+def test_a_number_that_is_none(chain: Address, number: bytes) -> None:
+    body = b'{"model": "chain", "messages": [{"role": "user"}], "temperature": ' + number + b"}"
+    status, error = post(chain, body)
+    assert (status, error["param"]) == (400, "temperature")
+
+
+def test_a_body_that_is_too_large(chain: Address) -> None:
+    """Said at once, by its announced size, or when it has become too large; nothing of it is kept."""
+    connection = http.client.HTTPConnection("127.0.0.1", chain.port, timeout=SECONDS)
+    connection.putrequest("POST", CHAT)
+    connection.putheader("Content-Length", str(100_000_000))
+    connection.endheaders()
+    announced = connection.getresponse()
+    assert (announced.status, json.load(announced)["error"]["code"]) == (413, "TW-G01")
+    connection.close()
+    connection = http.client.HTTPConnection("127.0.0.1", chain.port, timeout=SECONDS)
+    chunks = (b"x" * 2**20 for _ in range(app.LARGEST_BODY // 2**20 + 1))
+    connection.request("POST", CHAT, chunks, encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
+    assert connection.getresponse().status == 413
+    connection.close()
+    assert create(chain).choices
+
+
+def test_a_prompt_that_is_too_long(chain: Address) -> None:
+    with pytest.raises(openai.BadRequestError) as caught:
+        create(chain, messages=[{"role": "user", "content": "long " * 10_000}], stream=True)
+    assert caught.value.code == "context_length_exceeded"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "evil.example:8000"},
+        {"Host": "127.0.0.1.evil.example"},
+        {"Host": "[::1"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+    ],
+)
+def test_a_web_page_of_a_stranger(chain: Address, headers: dict[str, str]) -> None:
+    body = json.dumps({"model": "chain", "messages": ASKED}).encode()
+    status, error = post(chain, body, **headers)
+    assert (status, error["wizard_code"]) == (403, "TW-G06")
+
+
+def test_no_page_is_allowed_to_read_an_answer(chain: Address) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", chain.port, timeout=SECONDS)
+    connection.request("GET", "/v1/models", headers={"Origin": "http://localhost:3000"})
+    answer = connection.getresponse()
+    assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (200, None)
+    connection.close()
+
+
+def test_another_path_or_method(chain: Address) -> None:
+    assert post(chain, b"{}", "/v1/embeddings")[0] == 404
+    assert post(chain, b"{}", "/v1/models")[0] == 405
+
+
+def test_a_key_with_a_line_break(chain: Address) -> None:
+    with socket.create_connection(("127.0.0.1", chain.port), SECONDS) as connection:
+        connection.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a\nb\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 400")
+
+
+def test_a_client_that_never_sends_its_headers(chain: Address) -> None:
+    """Closed by the gateway; those beside it are answered meanwhile."""
+    with socket.create_connection(("127.0.0.1", chain.port), SECONDS) as slow:
+        slow.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n")
+        assert create(chain).choices
+        assert slow.recv(1) == b""
+
+
+async def test_a_client_that_never_takes_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "STALLED_S", 0.01)
+
+    async def send(_: object) -> None:
+        await asyncio.Event().wait()
+
+    async def write() -> None:
+        await app._impatient(send)({"type": "http.response.body"})
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(asyncio.create_task(write()), SECONDS)
+
+
+def test_what_many_programs_send_is_understood() -> None:
+    """Roles and parts of messages as OpenAI's newer models have them; unknown parameters are no error."""
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    messages = [{"role": "developer", "content": "d"}, {"role": "user", "content": parts, "name": "me"}]
+    body = {"model": "m", "messages": messages, "store": False, "max_completion_tokens": 5, "seed": -1, "stop": ""}
+    wanted = bodies.chat(json.dumps(body).encode())
+    assert [(each.role, each.content) for each in wanted.messages] == [("system", "d"), ("user", "ab")]
+    assert (wanted.max_tokens, wanted.sampling.seed, wanted.sampling.stop) == (5, 2**64 - 1, ())
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code", "known"),
+    [
+        (PromptTooLong("9 tokens"), 400, "TW-C05", "context_length_exceeded"),
+        (no_model("m", "gone"), 404, "TW-C02", "model_not_found"),
+        (unreachable("127.0.0.1:1", "refused"), 503, "TW-C01", "TW-C01"),
+        (model_ended("m"), 503, "TW-C11", "TW-C11"),
+        (server_error("odd", "m"), 500, "TW-C04", "TW-C04"),
+        (bad_template("no system role"), 400, "TW-C06", "TW-C06"),
+        (RuntimeError("secret"), 500, "TW-G09", "TW-G09"),
+    ],
+)
+def test_what_goes_wrong_behind_it(error: Exception, status: int, code: str, known: str) -> None:
+    failed = fault(error)
+    body = failed.body()["error"]
+    assert (failed.status, body["wizard_code"], body["code"]) == (status, code, known)
+    assert "secret" not in body["message"]
+
+
+async def test_too_much_or_too_slow_a_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TW-G08, without a server: by the application itself."""
+    endpoint = Endpoint("s", "m", "127.0.0.1", Ports(), 1, "0", "log")
+    never = asyncio.Event()
+
+    async def slow() -> dict[str, Any]:
+        await never.wait()
+        return {}
+
+    async def large() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"x" * 100, "more_body": False}
+
+    for receive, name, value, status in ((slow, "BODY_S", 0.01, 408), (large, "ALL_BODIES", 50, 503)):
+        sent: list[Any] = []
+
+        async def send(message: Any, sent: list[Any] = sent) -> None:
+            sent.append(message)
+
+        with monkeypatch.context() as changed:
+            changed.setattr(app, name, value)
+            await app.application(app.Gateway(endpoint))(scope(CHAT), receive, send)
+        assert sent[0]["status"] == status
+        assert json.loads(sent[1]["body"])["error"]["code"] == "TW-G08"
+
+
+def scope(path: str) -> dict[str, Any]:
+    headers = [(b"host", b"127.0.0.1")]
+    return {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b"", "root_path": ""}
+
+
+async def test_a_model_that_is_gone_is_not_healthy() -> None:
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    with reserved() as port:
+        endpoint = Endpoint("s", "m", "127.0.0.1", Ports(port, port, port), 1, "0", "log")
+        await app.application(app.Gateway(endpoint))({**scope("/health"), "method": "GET"}, receive, send)
+    assert (sent[0]["status"], json.loads(sent[1]["body"])["error"]["code"]) == (503, "TW-G10")
+
+
+def test_another_path_is_said_to_be_none(chain: Address) -> None:
+    assert post(chain, b"{}", "/v2/health/ready")[1]["code"] == "TW-G07"
