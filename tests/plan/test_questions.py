@@ -158,7 +158,7 @@ def test_wrong_answers_name_the_question(question: questions.Question, typed: st
 
 
 def test_a_misspelled_choice_is_recognized() -> None:
-    with pytest.raises(UsageError, match="it must be one of none, ngram, .*; did you mean ngram"):
+    with pytest.raises(UsageError, match=r"it must be one of none, ngram, .*; did you mean ngram"):
         BY_NAME["speculative"].parse("ngran")
 
 
