@@ -84,7 +84,7 @@ def candidates(
     if choices:
         return choices, rejections
     choices, refused = _as_file(host, facts, constraints, past)
-    if constraints.quantization in map(gguf_types.format_of, gguf_types.bits()):
+    if constraints.quantization in {*map(gguf_types.format_of, gguf_types.bits())}:
         return choices, [*refused, *rejections]
     return choices, [*rejections, *refused]
 
@@ -340,11 +340,11 @@ CAUSES = {
         "format",
         "containers",
     ),
-    "runtime": ("runtime", "own-runtime"),
+    "runtime": ("runtime", "own-runtime", "mig"),
     "engine_python": ("own-missing", "own-old", "own-cuda", "own-gpu", "own-stack", "architecture"),
     "stack": (
-        *("capability", "format", "model", "image", "no-gpu", "gguf", "driver", "memory", "split", "architecture"),
-        *("containers", "release", "runtime", "own-missing", "own-old", "own-stack"),
+        *("capability", "format", "model", "image", "no-gpu", "gguf", "driver", "memory", "split", "mig"),
+        *("architecture", "containers", "release", "runtime", "own-missing", "own-old", "own-stack"),
     ),
     "as_published": ("memory", "format", "quantization", "capability"),
 }
