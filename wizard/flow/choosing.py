@@ -14,7 +14,6 @@ from wizard.flow.values import Answer, Do, Finished, Outcome, Resume, Serve, Sta
 from wizard.kernel.errors import WizardError
 
 if TYPE_CHECKING:
-    from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
 
 UNKNOWN = ("TW-M01", "TW-M11", "TW-M15")
