@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.worded import text_of
 from wizard.advise.advice import Advice, Constraints
 from wizard.advise.pareto import front
 from wizard.advise.ranking import advise, recommended
@@ -102,3 +103,27 @@ def test_of_a_gguf_model_the_obstacle_to_the_file_comes_first() -> None:
     file = gguf_files.as_file(huge, gguf_files.choices(huge)[0])
     first = advise(replace(host("1xRTX4060"), memory_available_bytes=1 << 30), file, Constraints()).rejections[0]
     assert (first.stack, first.code) == ("llamacpp", "memory")
+
+
+def test_an_image_is_not_silently_replaced_by_a_native_server() -> None:
+    machine, asked = host("1xRTX4060"), Constraints(release="24.09")
+    first = advise(machine, MODEL, asked).rejections[0]
+    assert (first.stack, first.reason.code) == ("llamacpp", "cpu-release")
+    assert first.remedies[0].changes == {"release": None}
+    assert advise(machine, MODEL, replace(asked, release=None)).feasible
+
+
+def test_as_published_has_no_file_of_somebody_else_as_its_remedy() -> None:
+    for rejection in advise(host("1xRTX4060"), MODEL, Constraints(as_published=True)).rejections[1:]:
+        assert all(remedy.changes.get("stack") != "llamacpp" for remedy in rejection.remedies)
+    first = advise(host("1xRTX4060"), MODEL, Constraints(as_published=True)).rejections[0]
+    assert [each.changes for each in first.remedies if each.changes] == [
+        {"quantization": "gguf_q4_k_m", "as_published": False}
+    ]
+
+
+@pytest.mark.parametrize("option", ["tp", "pp", "replicas"])
+def test_a_split_over_gpus_is_left_to_the_engine(option: str) -> None:
+    first = advise(host("2xRTX4060"), MODEL, Constraints(stack="llamacpp", **{option: 2})).rejections[0]
+    assert first.remedies[0].changes == {option: None}
+    assert f"--{option} 2 does not apply" in text_of(first)

@@ -138,7 +138,7 @@ def _with_file(
 
     It is behind a remedy that keeps the model on GPUs, unless a format of GGUF files is required.
     """
-    if not (rejections and host.gpus and constraints.stack is None):
+    if not (rejections and host.gpus and constraints.stack is None) or constraints.as_published:
         return rejections
     first, *others = rejections
     for stack in stacks.cpu_stacks():
@@ -409,15 +409,15 @@ def _like(name: str, constraints: Constraints, others: Constraints, facts: Model
 
 def _instead(name: str, constraints: Constraints, setup: Choice, rejections: list[Rejection]) -> Remedy:
     """The value of the constraint ``name`` that ``setup`` has."""
-    if name in ("max_len", "users", "replicas"):
+    # A stack that serves from host memory has one process, and one type of KV cache.
+    fixed = name in ("kv_dtype", "tp", "pp", "replicas") and setup.stack in stacks.cpu_stacks()
+    if name in ("max_len", "users", "replicas") and not fixed:
         own = setup.max_seq_len if name == "max_len" else getattr(setup, name)
         # The requested value may be far beyond what is offered by default: the rejections contain the maximum.
         return change(**{name: max([own, *_alone(name, rejections)])})
     if name == "release":
         return without(name) if setup.runtime == "native" else change(release=setup.release.partition("-")[0])
-    if name in ("engine_python", "isl", "osl", "p99", "expert_parallel", "speculative", "draft") or (
-        name == "kv_dtype" and setup.offload  # it has one type only
-    ):
+    if fixed or name in ("engine_python", "isl", "osl", "p99", "expert_parallel", "speculative", "draft"):
         return without(name, *(("draft",) if name == "speculative" and constraints.draft else ()))
     if name in ("ttft", "tpot"):
         met = service.limit_met(name, setup, constraints)

@@ -141,6 +141,7 @@ TEXTS: dict[str, Text] = {
     "is-image": mark("Release {release} is a container image, but {why}."),
     "and": mark("{problem} Also, {why}."),
     "cpu-runtime": mark("{stack} runs only natively; --runtime {runtime} is not supported."),
+    "cpu-release": mark("{stack} runs only natively; --release {release} names an image."),
     # -- releases
     "no-image-will-do": lambda _, fields: (
         tr("no image is compatible. {problem}", problem=str(fields["problem"]).rstrip(".")),
@@ -338,7 +339,8 @@ TEXTS: dict[str, Text] = {
     ),
     "cpu-split": lambda _, fields: (
         tr(
-            "{stack} runs in one process on the CPU; {name} {value} would need that many GPUs.",
+            "The wizard serves GGUF files with one {stack} process, which places layers on the GPUs itself; --{name} "
+            "{value} does not apply.",
             name=fields["option"],
             **fields,
         ),
