@@ -105,8 +105,7 @@ def test_more_replicas_than_slices_name_both_numbers() -> None:
     assert not refused.feasible
     first = refused.rejections[0]
     assert (
-        text_of(first)
-        == "5 replicas with 1 GPU each need 5 identical GPUs; found 4 × NVIDIA A100-SXM4-80GB MIG 1g.10gb."
+        text_of(first) == "5 replicas need 5 MIG slices of the same size; found 4 × NVIDIA A100-SXM4-80GB MIG 1g.10gb."
     )
     assert remedy_of(first) == "--replicas 4"
 

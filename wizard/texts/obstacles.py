@@ -270,6 +270,7 @@ TEXTS: dict[str, Text] = {
     "few-gpus": lambda params, fields: (_stage(params, fields),),
     "over-max-gpus": mark("GPUs for tp {tp} × pp {pp}: {gpus}, but --max-gpus is {most}."),
     "few-for-replicas": lambda params, fields: (_replicas(params, fields),),
+    "few-slices": mark("{asked} replicas need {asked} MIG slices of the same size; found {there} × {gpu}."),
     "replicas-over-max-gpus": mark("GPUs for {asked} replicas: {need}, but --max-gpus is {most}."),
     "replicas": mark("{asked} replicas are not possible: {stack} ({runtime}) can start {most} here."),
     "no-experts": mark("The model has no experts to distribute (--expert-parallel)."),
