@@ -70,6 +70,7 @@ def candidates(
     for device in groups:
         unused = () if constraints.max_gpus else tuple(service.unused(host, device, groups))
         releases: dict[tuple[str, str], Resolved | Obstacle] = {}
+        larger = {key for key in rejected if key[-1] in SIZES}  # on a group with more memory
         for setup in _setups(facts, device, constraints, stacks):
             kind = (setup.stack, setup.quantization)
             if kind not in releases:  # the same for every split
@@ -82,7 +83,7 @@ def candidates(
             if why and not made:
                 key = (setup.stack, setup.quantization, why.code)
                 rejection = Rejection(*key[:2], setup.tp, setup.pp, why.code, why.reason, why.remedies)
-                if key not in rejected or _nearer(why, rejected[key]):
+                if key not in larger and (key not in rejected or _nearer(why, rejected[key])):
                     rejected[key] = rejection
     return experts.as_needed(_worthwhile(choices, constraints), constraints), _final(rejected)
 
