@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from tests.advise.worlds import sliced
 from tests.values import CPU_HOST
 from wizard.advise.advice import Constraints
-from wizard.advise.best import as_files, estimates
+from wizard.advise.best import as_files, estimates, room
 from wizard.advise.ranking import advise
 from wizard.advise.verdict import verdict
 from wizard.catalog.models import curated
@@ -16,6 +17,7 @@ from wizard.kernel.units import GIB
 from wizard.model.source import find
 from wizard.probe.host import Host
 from wizard.probe.shorthand import host as shorthand
+from wizard.texts.advise import verdict as words
 
 MODELS = curated()
 
@@ -69,3 +71,23 @@ def test_the_verdict_of_a_file_that_a_gpu_holds_is_fits_and_of_a_split_one_tight
     assert tight.word == "tight"
     assert tight.why
     assert tight.why.code == "partly-on-gpu"
+
+
+def test_mig_slices_do_not_add_up_and_hold_no_layers_of_a_file() -> None:
+    """A model is not split over slices, and llama.cpp gets whole GPUs only."""
+    slice_bytes = 9984 * 1024**2
+    host = sliced("1xA100", "1g.10gb", slice_bytes, 7)
+    assert room(host) == slice_bytes
+    assert not as_files(host, MODELS)
+    for each in estimates(host, MODELS):
+        assert each.bytes <= slice_bytes or not each.fits
+
+
+def test_the_verdict_counts_the_slices_and_the_memory_of_one() -> None:
+    host = sliced("1xA100", "1g.10gb", 9984 * 1024**2, 4)
+    small, large = (find(name, offline=True) for name in ("Qwen/Qwen3-0.6B", "Qwen/Qwen3-32B"))
+    good = verdict(host, small, advise(host, small, Constraints(stack="transformers", users=16)))
+    assert words(good)[1].startswith("on 4 MIG slices")
+    assert words(verdict(host, large, advise(host, large, Constraints())))[1].endswith(
+        "61.0 GiB of weights, 9.8 GiB free"
+    )

@@ -104,13 +104,13 @@ def test_an_interpreter_that_cannot_says_why() -> None:
     ("constraints", "code", "remedy"),
     [
         (Constraints(stack="vllm"), "no-gpu", "--stack llamacpp"),
-        (Constraints(tp=2), "tp", "--tp 1"),
-        (Constraints(pp=2), "pp", "--pp 1"),
-        (Constraints(kv_dtype="fp8"), "kv-dtype", "--kv-dtype f16"),
+        (Constraints(tp=2), "tp", "omit --tp"),
+        (Constraints(pp=2), "pp", "omit --pp"),
+        (Constraints(kv_dtype="fp8"), "kv-dtype", "omit --kv-dtype"),
         (Constraints(quantization="awq"), "quantization", "--quantization gguf_q8_0"),
         (Constraints(max_len=4096), "trained-context", "--max-len 1024"),
         (Constraints(isl=4096, osl=1), "trained-context", "Use a smaller --isl or --osl."),
-        (Constraints(replicas=2), "replicas", "--replicas 1"),
+        (Constraints(replicas=2), "replicas", "omit --replicas"),
     ],
 )
 def test_a_constraint_that_cannot_be_met_is_refused_not_changed(

@@ -445,3 +445,11 @@ def test_mig_without_instances_is_named_as_the_cause() -> None:
     refused = rejections(sliced("2xH100", "1g.10gb", 10 << 30, slices=0))[0]
     assert text_of(refused) == "MIG is enabled on the NVIDIA H100 80GB HBM3, but it has no instances."
     assert "nvidia-smi mig -cgi" in remedy_of(refused)
+
+
+@pytest.mark.parametrize("gpus", ["1xA6000+1xRTX3060", "1xRTX3060+1xA6000"])
+def test_of_unequal_gpus_the_limit_is_that_of_the_largest_group(gpus: str) -> None:
+    _, refused = candidates(machine(gpus), facts_of(LLAMA_70B), Constraints(as_published=True))
+    sizes = [rejection for rejection in refused if rejection.code == "memory"]
+    assert sizes
+    assert {rejection.reason.params["gpu"] for rejection in sizes} == {"NVIDIA RTX A6000"}

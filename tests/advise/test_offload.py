@@ -481,3 +481,19 @@ def test_a_cut_context_and_shorter_requests_are_warnings() -> None:
     assert choice.offload
     assert choice.max_seq_len == cpu.DEFAULT_CONTEXT
     assert {"context-cut", "shorter-requests"} <= {note.code for note in choice.warnings}
+
+
+@pytest.mark.parametrize(
+    ("memory", "users", "tokens"), [(2 * GIB, 4, 4096), (3 * GIB, 64, 131072), (8 * GIB, 64, 131072)]
+)
+def test_less_context_is_offered_only_where_it_then_fits(memory: int, users: int, tokens: int) -> None:
+    """Not where the weights alone exceed the memory of the host."""
+    host, asked = laptop(memory=memory), Constraints(users=users, max_len=tokens)
+    (refused, *_) = [each for each in advise(host, QWEN_14B, asked).rejections if each.reason.code == "offload-no-room"]
+    assert refused.remedies
+    lengths = [each.changes for each in refused.remedies if each.changes]
+    assert bool(lengths) == (memory > 4 * GIB)
+    for changes in lengths:
+        assert advise(host, QWEN_14B, replace(asked, **changes)).feasible
+    if any(each.code == "fewer-users" for each in refused.remedies):
+        assert advise(host, QWEN_14B, replace(asked, users=1)).feasible

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.advise.worlds import GIB, HOSTS, LLAMA_8B, LLAMA_70B, busy, facts_of, machine
+from tests.advise.worlds import BLOCKS, GIB, HOSTS, LLAMA_8B, LLAMA_70B, busy, facts_of, machine, sliced
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Constraints
 from wizard.advise.ranking import advise, recommended
@@ -261,3 +261,20 @@ def test_the_figures_of_replicas_are_for_the_users_that_were_asked_for() -> None
     assert first.speed.tpot_ms
     assert first.speed.throughput_tokens_per_s < 9 * 1000 / first.speed.tpot_ms
     assert ask("3xA6000").choices[0].speed.users == 4  # type: ignore[union-attr]
+
+
+def test_no_more_replicas_are_offered_than_the_memory_holds() -> None:
+    """A replica of DeepSeek-V3 needs all eight GPUs."""
+    host, facts = machine("8xH200"), facts_of("deepseek-ai/DeepSeek-V3", quantization_config=BLOCKS)
+    (first, *_) = advise(host, facts, Constraints(replicas=9)).rejections
+    assert first.code == "replicas"
+    assert [each.changes for each in first.remedies] == [{"replicas": 1}]
+    assert advise(host, facts, Constraints(replicas=1)).feasible
+
+
+def test_too_many_replicas_for_mig_slices_count_slices() -> None:
+    host = sliced("2xA100", "3g.40gb", 42412802048, 2)
+    (first, *_) = advise(host, facts_of(LLAMA_8B), Constraints(replicas=9)).rejections
+    assert "MIG slice" in text_of(first)
+    (remedy, *_) = first.remedies
+    assert advise(host, facts_of(LLAMA_8B), replace(Constraints(), **remedy.changes)).feasible

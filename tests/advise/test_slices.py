@@ -105,8 +105,7 @@ def test_more_replicas_than_slices_name_both_numbers() -> None:
     assert not refused.feasible
     first = refused.rejections[0]
     assert (
-        text_of(first)
-        == "5 replicas with 1 GPU each need 5 identical GPUs; found 4 × NVIDIA A100-SXM4-80GB MIG 1g.10gb."
+        text_of(first) == "5 replicas need 5 MIG slices of the same size; found 4 × NVIDIA A100-SXM4-80GB MIG 1g.10gb."
     )
     assert remedy_of(first) == "--replicas 4"
 
@@ -139,3 +138,17 @@ def test_vllm_reads_uuids_from_this_release_on(version: str, runtime: str, serve
     found = slices.of(device, Setup("vllm", "bfloat16", "none"), release)
     assert [(gpu, part.index) for gpu, part in found] == served
     assert (slices.obstacle(device, Setup("vllm", "bfloat16", "none"), release) is None) == bool(served)
+
+
+@pytest.mark.parametrize("runtime", [None, "native"])
+def test_an_engine_that_cannot_select_a_slice_is_itself_the_cause(runtime: str | None) -> None:
+    host = sliced("2xA100", "3g.40gb", 42412802048, 2)
+    (first, *_) = advise(host, facts_of(QWEN), Constraints(stack="sglang", replicas=2, runtime=runtime)).rejections
+    assert (first.stack, first.code) == ("sglang", "mig")
+
+
+def test_a_runtime_that_cannot_select_a_slice_is_itself_the_cause() -> None:
+    old = replace(ONE, driver_version="535.104.05")
+    (first, *_) = advise(old, facts_of(QWEN), Constraints(stack="vllm", runtime="native")).rejections
+    assert first.code == "mig"
+    assert [each.changes for each in first.remedies] == [{"runtime": "docker"}]

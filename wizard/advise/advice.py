@@ -136,7 +136,7 @@ class Speed:
         ttft_low_ms: Lower end of the range of ``ttft_ms``.
         ttft_high_ms: Upper end of the range of ``ttft_ms``.
         ttft_alone_ms: The same as ``ttft_ms`` if no other user sends a prompt meanwhile.
-        ttft_last_ms: The same for the last of all users' simultaneous prompts.
+        ttft_last_ms: The same for the last of all users' simultaneous prompts; never less than ``ttft_ms``.
         served: Users that the KV cache holds at once, which the figures are for; None if unknown.
         users: Concurrent users of the load that the figures are for; None if unknown.
         isl: Input tokens of each.

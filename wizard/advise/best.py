@@ -13,6 +13,7 @@ from math import log2
 
 from wizard.advise.calibration import NOTHING, Calibration
 from wizard.advise.cpu import on_cpu
+from wizard.advise.devices import devices
 from wizard.catalog import gguf_types, stacks
 from wizard.catalog.goals import goal
 from wizard.catalog.models import CuratedModel
@@ -68,10 +69,15 @@ def estimates(host: Host, models: Mapping[str, CuratedModel], past: Calibration 
 
 
 def as_files(host: Host, models: Mapping[str, CuratedModel]) -> bool:
-    """Whether GGUF files are offered: without GPUs, and if these hold only small models as published."""
-    return not any(
-        model.size != "small" and _published(model) <= ROOM * room(host) for model in models.values() if host.gpus
-    )
+    """Whether GGUF files are offered: without GPUs, and if whole ones hold only small models as published."""
+    return not any(model.size != "small" and not wants_file(host, _published(model), ROOM) for model in models.values())
+
+
+def wants_file(host: Host, weights: int, share: float = 1.0) -> bool:
+    """Whether a GGUF file of a model with ``weights`` bytes is of use: without GPUs, and if whole ones, which can hold
+    layers of it, have less than that in a ``share`` of their free memory.
+    """
+    return not host.gpus or (weights > share * room(host) and any(not device.mig for device in devices(host)))
 
 
 def _fits(
@@ -95,7 +101,7 @@ def score(model: CuratedModel) -> float:
 
 def bits(host: Host, model: CuratedModel, files: bool) -> float:
     """Bits per parameter as ``host`` loads it: as published, or the known GGUF file with the fewest bits."""
-    if host.gpus and not (files and model.gguf and _published(model) > ROOM * room(host)):
+    if not (files and model.gguf and wants_file(host, _published(model), ROOM)):
         return model.bits
     known = gguf_types.bits()
     return min((known[kind] for file in model.files if (kind := type_of(file)) in known), default=model.bits)
@@ -111,10 +117,13 @@ def weight_bytes(host: Host, model: CuratedModel, files: bool) -> int:
 
 
 def room(host: Host) -> int:
-    """Free bytes of all GPUs of one kind, of the kind that has the most; without GPUs of the machine."""
+    """Free bytes of all GPUs of one kind, of the kind that has the most; of one MIG slice, because no model is split
+    over several; without GPUs of the machine.
+    """
     kinds: dict[str, int] = defaultdict(int)
-    for gpu in host.gpus:
-        kinds[gpu.name] += gpu.memory_free_bytes or gpu.memory_total_bytes or 0
+    for device in devices(host):
+        of_all = device.free_bytes * len(device.indices)
+        kinds[device.name] = max(kinds[device.name], device.free_bytes) if device.mig else kinds[device.name] + of_all
     return max(kinds.values(), default=0) if host.gpus else host.memory_available_bytes or 0
 
 

@@ -190,10 +190,13 @@ def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str
     elif constraints.runtime not in (None, "native"):
         why = because("cpu-runtime", stack=stack, runtime=constraints.runtime)
         conflicts.append(Obstacle("runtime", why, (change(runtime="native"),)))
+    if constraints.release:
+        why = because("cpu-release", stack=stack, release=constraints.release)
+        conflicts.append(Obstacle("release", why, (without("release"),)))
     for name, value in (("tp", constraints.tp), ("pp", constraints.pp), ("replicas", constraints.replicas)):
         if value not in (None, 1):
             why = because("cpu-split", stack=stack, option=name, value=value)
-            conflicts.append(Obstacle(name, why, (change(**{name: 1}),)))
+            conflicts.append(Obstacle(name, why, (without(name),)))
     if constraints.expert_parallel:
         why = because("experts-stack", stack=stack) if facts.experts else because("no-experts")
         conflicts.append(Obstacle("experts", why, (without("expert_parallel"),)))

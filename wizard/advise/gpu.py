@@ -45,7 +45,7 @@ STAGES = (1, 2, 4)
 """Usual numbers of pipeline stages."""
 SIZES = ("memory", "context", "users")
 """Codes of obstacles that fewer bytes for each request can resolve."""
-AFTER = ("checkpoint", "ttft", "tpot")
+AFTER = ("checkpoint", "replicas", "ttft", "tpot")
 """Codes of obstacles that only setups with enough memory meet."""
 WIDEST = 4
 """Tensor-parallel ranks over PCIe beyond which stages or replicas are better, even if the speed model disagrees: Llama
@@ -70,6 +70,7 @@ def candidates(
     for device in groups:
         unused = () if constraints.max_gpus else tuple(service.unused(host, device, groups))
         releases: dict[tuple[str, str], Resolved | Obstacle] = {}
+        larger = {key for key in rejected if key[-1] in SIZES}  # on a group with more memory
         for setup in _setups(facts, device, constraints, stacks):
             kind = (setup.stack, setup.quantization)
             if kind not in releases:  # the same for every split
@@ -82,7 +83,7 @@ def candidates(
             if why and not made:
                 key = (setup.stack, setup.quantization, why.code)
                 rejection = Rejection(*key[:2], setup.tp, setup.pp, why.code, why.reason, why.remedies)
-                if key not in rejected or _nearer(why, rejected[key]):
+                if key not in larger and (key not in rejected or _nearer(why, rejected[key])):
                     rejected[key] = rejection
     return experts.as_needed(_worthwhile(choices, constraints), constraints), _final(rejected)
 
@@ -219,7 +220,7 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
     stored = facts.quantization
     most = 1 if device.mig else len(device.indices)
     there = most if constraints.max_gpus is None else min(constraints.max_gpus, most)
-    copies = constraints.replicas or 1
+    copies = constraints.replicas if constraints.replicas and constraints.replicas <= there else 1
     tps = (constraints.tp,) if constraints.tp else tuple(split for split in SPLITS if split <= max(1, there // copies))
     if constraints.expert_parallel and not constraints.tp:
         tps = tps[1:] or tps  # experts are distributed over ranks
@@ -294,16 +295,14 @@ def _choice(
     setup = plain = replace(setup, triton_bytes=memory.triton(setup.stack, release.runtime))
     if measured:
         setup = replace(setup, correction_bytes=calibration.difference(measured))
-    unable = (
-        slices.obstacle(device, setup, release)
-        or service.too_many(constraints, device, setup, release)
-        or experts.too_old(setup, release.engine_version)
-    )
+    unable = slices.obstacle(device, setup, release) or experts.too_old(setup, release.engine_version)
     best = (
         unable
         or speculation.obstacle(facts, setup, constraints, release.engine_version)
         or fit(facts, anatomy, device, setup, constraints)
     )
+    if isinstance(best, Fit):  # how many replicas are possible depends on what one needs
+        best = service.too_many(constraints, device, setup, release) or best
     if isinstance(best, Obstacle):
         return best
     fetched = _fetched(facts, anatomy, device, setup, release)

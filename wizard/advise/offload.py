@@ -245,7 +245,17 @@ def _best(
     tight, where = (on_gpu, "gpu") if on_gpu.total_bytes > on_gpu.budget_bytes else (rest, "host")
     values: dict[str, Param] = {"where": where, "need_bytes": tight.total_bytes, "budget_bytes": tight.budget_bytes}
     why = because("offload-no-room", users=users, tokens=context, **values)
-    return Obstacle("memory", why, (change(max_len=max(cpu.LEAST_CONTEXT, context // 2)), do("fewer-users")))
+
+    def fits_as(users: int, context: int) -> bool:
+        smaller = Load(facts, engine, users, context)
+        return any(_fit(smaller, layers, group, env.server_bytes, budget) for group in groups)
+
+    halves = (context >> power for power in range(1, context.bit_length()))
+    shorter = next((half for half in halves if half >= cpu.LEAST_CONTEXT and fits_as(users, half)), None)
+    remedies = [change(max_len=shorter)] if shorter else []
+    remedies += [do("fewer-users")] if users > 1 and fits_as(1, context) else []
+    free = do("free-memory", size_bytes=max(0, tight.total_bytes - tight.budget_bytes))
+    return Obstacle("memory", why, tuple(remedies) or (free,))
 
 
 def _fit(load: Load, layers: Layers, spots: tuple[Spot, ...], server_bytes: int, budget: int) -> Fit | None:

@@ -223,7 +223,9 @@ def too_many(constraints: Constraints, device: Device, setup: Setup, release: Re
         return None
     there, need = len(device.indices), setup.gpus * setup.replicas
     values: dict[str, Param] = {"asked": constraints.replicas, "gpus": setup.gpus, "need": need}
-    if need > there:
+    if need > there and device.mig:
+        why = because("few-slices", asked=constraints.replicas, there=there, gpu=device.name)
+    elif need > there:
         why = because("few-for-replicas", **values, there=there, gpu=device.name, one_machine=bool(device.named))
     elif constraints.max_gpus and need > constraints.max_gpus:
         why = because("replicas-over-max-gpus", **values, most=constraints.max_gpus)

@@ -381,7 +381,8 @@ def first_token(
     next prompt as soon as the answer has ended; for the last of all users' simultaneous prompts.
 
     In the second case prompts meet, because users whose prompts shared a step end at the same time, and wait for steps
-    with the prompts of others: more of them with more users, but far from all. The exponents are fitted.
+    with the prompts of others: more of them with more users, but far from all. The exponents are fitted. Where they
+    give more than the steps of all prompts take, the third case has it too: prompts that come at once end no sooner.
     """
 
     def read(tokens: int) -> float:
@@ -394,4 +395,4 @@ def first_token(
 
     start, alone = k.first_us * 1e-6, read(load.isl)
     steady = start * load.users**k.arrival + alone * load.users**k.queue
-    return start + alone, steady, start + read(load.isl * load.users)
+    return start + alone, steady, max(steady, start + read(load.isl * load.users))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wizard.advise.advice import Advice, Choice, Rejection
+from wizard.advise.best import room
 from wizard.advise.comparison import on_host
 from wizard.advise.offload import FEW_USERS
 from wizard.advise.reasons import Reason, because, load
@@ -68,12 +69,12 @@ def _roomy(choice: Choice, facts: ModelFacts) -> bool:
 def _pace(choice: Choice) -> Reason:
     speed = choice.speed
     asked = load(speed.users, speed.isl, speed.osl) if speed else None
-    return because("served", gpus=len(choice.devices) or None, tpot_ms=speed.tpot_ms if speed else None, load=asked)
+    where = {"slices": len(choice.slices)} if choice.slices else {"gpus": len(choice.devices) or None}
+    return because("served", **where, tpot_ms=speed.tpot_ms if speed else None, load=asked)
 
 
 def _refused(host: Host, facts: ModelFacts, why: Rejection) -> Reason:
     """Why it does not fit; for memory, with both figures."""
     if why.code not in _MEMORY_CODES or facts.weight_bytes is None:
         return why.reason
-    free = sum(gpu.memory_free_bytes or 0 for gpu in host.gpus) if host.gpus else host.memory_available_bytes
-    return because("weights-and-free", weights_bytes=facts.weight_bytes, free_bytes=free)
+    return because("weights-and-free", weights_bytes=facts.weight_bytes, free_bytes=room(host))

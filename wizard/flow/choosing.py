@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from wizard.advise.best import room
+from wizard.advise.best import wants_file
 from wizard.flow import effects
 from wizard.flow.known import PYTHON, engine_offer, hides, known, nearest, ref, there
 from wizard.flow.moves import Move, ask, failed, go, passed, started, with_answers, without
@@ -14,9 +14,7 @@ from wizard.flow.values import Answer, Do, Finished, Outcome, Resume, Serve, Sta
 from wizard.kernel.errors import WizardError
 
 if TYPE_CHECKING:
-    from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
-    from wizard.probe.host import Host
 
 UNKNOWN = ("TW-M01", "TW-M11", "TW-M15")
 """Error codes of a name that is no model ID, not on the Hub, or not on this disk while offline."""
@@ -155,14 +153,9 @@ def inspected(state: State, outcome: Outcome) -> Move:
         state = replace(state, offered=None)
     state = replace(passed(state, "model"), facts=facts, advice=None, choice=None)
     named = facts.source != "hub" or any(file.format == "gguf" for file in facts.weights)
-    if not state.offline and not named and state.host and _as_file(state.host, facts):
+    if not state.offline and not named and state.host and wants_file(state.host, facts.weight_bytes or 0):
         return state, Do(effects.FindGguf(facts))
     return state, Do(effects.Recipe(facts.ref))
-
-
-def _as_file(host: Host, facts: ModelFacts) -> bool:
-    """Whether ``host`` may serve ``facts`` as a GGUF file: without GPUs, or if these cannot hold its own weights."""
-    return not host.gpus or (facts.weight_bytes or 0) > room(host)
 
 
 def gguf_found(state: State, outcome: Outcome) -> Move:

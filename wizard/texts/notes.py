@@ -519,7 +519,9 @@ def _tokens(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
 
 def _served(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
     where, tpot = tr("on the CPU"), params["tpot_ms"]
-    if params["gpus"] is not None:
+    if slices := params.get("slices"):
+        where = ntr("on {count} MIG slice", "on {count} MIG slices", _whole(slices), count=slices)
+    elif params["gpus"] is not None:
         where = ntr("on {count} GPU", "on {count} GPUs", _whole(params["gpus"]), count=params["gpus"])
     if not isinstance(tpot, (int, float)) or not tpot:
         return (where,)

@@ -141,6 +141,7 @@ TEXTS: dict[str, Text] = {
     "is-image": mark("Release {release} is a container image, but {why}."),
     "and": mark("{problem} Also, {why}."),
     "cpu-runtime": mark("{stack} runs only natively; --runtime {runtime} is not supported."),
+    "cpu-release": mark("{stack} runs only natively; --release {release} names an image."),
     # -- releases
     "no-image-will-do": lambda _, fields: (
         tr("no image is compatible. {problem}", problem=str(fields["problem"]).rstrip(".")),
@@ -269,6 +270,7 @@ TEXTS: dict[str, Text] = {
     "few-gpus": lambda params, fields: (_stage(params, fields),),
     "over-max-gpus": mark("GPUs for tp {tp} × pp {pp}: {gpus}, but --max-gpus is {most}."),
     "few-for-replicas": lambda params, fields: (_replicas(params, fields),),
+    "few-slices": mark("{asked} replicas need {asked} MIG slices of the same size; found {there} × {gpu}."),
     "replicas-over-max-gpus": mark("GPUs for {asked} replicas: {need}, but --max-gpus is {most}."),
     "replicas": mark("{asked} replicas are not possible: {stack} ({runtime}) can start {most} here."),
     "no-experts": mark("The model has no experts to distribute (--expert-parallel)."),
@@ -338,7 +340,8 @@ TEXTS: dict[str, Text] = {
     ),
     "cpu-split": lambda _, fields: (
         tr(
-            "{stack} runs in one process on the CPU; {name} {value} would need that many GPUs.",
+            "The wizard serves GGUF files with one {stack} process, which places layers on the GPUs itself; --{name} "
+            "{value} does not apply.",
             name=fields["option"],
             **fields,
         ),
