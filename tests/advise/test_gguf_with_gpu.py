@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from wizard.advise.advice import Advice, Constraints
+from wizard.advise.pareto import front
 from wizard.advise.ranking import advise, recommended
 from wizard.advise.reasons import Refused
+from wizard.model import gguf_files
 from wizard.model.source import find
 from wizard.probe.shorthand import host
 
@@ -54,6 +57,27 @@ def test_where_no_gpu_holds_it_llama_cpp_serves_a_file_of_it() -> None:
     assert not published.feasible
 
 
+@pytest.mark.parametrize(
+    ("ref", "constraints", "remedy"),
+    [
+        ("Qwen/Qwen3-8B", {"kv_dtype": "fp8"}, {"kv_dtype": None}),
+        ("Qwen/Qwen3-14B", {"tpot": 20.0}, {"tpot": None}),
+    ],
+)
+def test_an_option_that_rules_its_file_out_is_given_up(
+    ref: str, constraints: dict[str, Any], remedy: dict[str, Any]
+) -> None:
+    machine, facts, asked = host("1xRTX4060"), find(ref, offline=True), Constraints(**constraints)
+    assert advise(machine, facts, asked).rejections[0].remedies[0].changes == remedy
+    assert advise(machine, facts, replace(asked, **remedy)).feasible
+
+
+def test_the_pareto_front_names_its_file_too() -> None:
+    made = front(host("1xRTX4060"), MODEL, Constraints())
+    assert {each.stack for each in made.unknown} == {"llamacpp"}
+    assert not made.rejections
+
+
 def test_a_format_of_gguf_files_is_served_by_the_stack_that_does() -> None:
     choice = advise(host("1xL4"), MODEL, Constraints(quantization="gguf_q4_k_m")).choices[0]
     assert (choice.stack, choice.quantization, bool(choice.offload)) == ("llamacpp", "gguf_q4_k_m", True)
@@ -62,3 +86,19 @@ def test_a_format_of_gguf_files_is_served_by_the_stack_that_does() -> None:
 def test_a_file_that_is_not_known_is_no_remedy() -> None:
     for rejection in advise(host("1xL4"), MODEL, Constraints(quantization="gguf_q6_k")).rejections:
         assert all(remedy.changes.get("stack") != "llamacpp" for remedy in rejection.remedies)
+
+
+def test_of_a_format_of_gguf_files_the_obstacle_to_such_files_comes_first() -> None:
+    first = advise(host("1xRTX4060"), MODEL, Constraints(quantization="gguf_q8_0")).rejections[0]
+    assert (first.stack, first.reason.code) == ("llamacpp", "file-stored")
+    huge = find("Qwen/Qwen3-32B", offline=True)
+    small = replace(host("1xRTX4060"), memory_available_bytes=8 << 30)
+    first = advise(small, huge, Constraints(quantization="gguf_q4_k_m")).rejections[0]
+    assert (first.stack, first.code) == ("llamacpp", "memory")
+
+
+def test_of_a_gguf_model_the_obstacle_to_the_file_comes_first() -> None:
+    huge = find("Qwen/Qwen3-32B", offline=True)
+    file = gguf_files.as_file(huge, gguf_files.choices(huge)[0])
+    first = advise(replace(host("1xRTX4060"), memory_available_bytes=1 << 30), file, Constraints()).rejections[0]
+    assert (first.stack, first.code) == ("llamacpp", "memory")

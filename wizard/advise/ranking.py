@@ -13,8 +13,9 @@ from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.advise.comparison import behind, idle_gpu, limit, on_host, uncertain, untested
 from wizard.advise.fit import FEW, LONGEST
 from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
-from wizard.catalog import stacks
+from wizard.catalog import gguf_types, stacks
 from wizard.kernel.errors import InfeasibleError
+from wizard.model import gguf_files
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
@@ -44,7 +45,6 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
     if not host.is_here:
         past = NOTHING
     choices, rejections = candidates(host, facts, constraints, past)
-    choices = choices or _as_file(host, facts, constraints, past)
     if not choices:
         nearest_setup = _with_nearest(host, facts, constraints, rejections, past)
         if not constraints.restricts:  # otherwise an option may be the cause
@@ -75,7 +75,24 @@ def recommended(advice: Advice) -> Choice:
 def candidates(
     host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration
 ) -> tuple[list[Choice], list[Rejection]]:
-    """All choices with every stack, unranked, and why others were rejected."""
+    """All choices with every stack, unranked, and why others were rejected.
+
+    If there are none, those that put layers of a known GGUF file of the model on GPUs that cannot hold it in its own
+    format.
+    """
+    choices, rejections = _of_named(host, facts, constraints, past)
+    if choices:
+        return choices, rejections
+    choices, refused = _as_file(host, facts, constraints, past)
+    if constraints.quantization in map(gguf_types.format_of, gguf_types.bits()):
+        return choices, [*refused, *rejections]
+    return choices, [*rejections, *refused]
+
+
+def _of_named(
+    host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration
+) -> tuple[list[Choice], list[Rejection]]:
+    """`candidates` with the model as it was named, or with the stack that was asked for."""
     if constraints.stack and constraints.stack not in stacks.names():
         why, split = because("no-stack", stack=constraints.stack), (constraints.tp or 1, constraints.pp or 1)
         remedies = (do("choose", names=tuple(stacks.names())),)
@@ -93,19 +110,25 @@ def candidates(
     gguf = [rejection for rejection in rejections if rejection.code == "format"]
     if gguf:  # other obstacles to serving this file with llama.cpp are irrelevant; with a GPU all of them count
         rejections = gguf if not host.gpus else []
-    return untried.with_notes(host, [*choices, *more]), [*others, *rejections] if host.gpus else [*rejections, *others]
+    first_file = of_gguf or not host.gpus
+    return untried.with_notes(host, [*choices, *more]), [*rejections, *others] if first_file else [*others, *rejections]
 
 
-def _as_file(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration) -> list[Choice]:
-    """The choices that put layers of a known GGUF file of the model on GPUs that cannot hold it in its own format."""
+def _as_file(
+    host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration
+) -> tuple[list[Choice], list[Rejection]]:
+    """The choices that put layers of a known GGUF file of the model on GPUs that cannot hold it in its own format, or
+    the rejections of its files: one of each kind, the files of other formats than the one asked for last.
+    """
     if constraints.stack is not None or constraints.as_published or not host.gpus:
-        return []
-    return [
-        choice
-        for stack in stacks.cpu_stacks()
-        for choice in candidates(host, facts, replace(constraints, stack=stack), past)[0]
-        if choice.offload
-    ]
+        return [], []
+    made = [_of_named(host, facts, replace(constraints, stack=stack), past) for stack in stacks.cpu_stacks()]
+    if choices := [choice for several, _ in made for choice in several if choice.offload]:
+        return choices, []
+    if not gguf_files.choices(facts) or any(several for several, _ in made):
+        return [], []
+    refused = sorted((each for _, several in made for each in several), key=lambda each: each.code == "quantization")
+    return [], [*{(each.stack, each.code): each for each in reversed(refused)}.values()][::-1]
 
 
 def _with_file(
@@ -392,7 +415,9 @@ def _instead(name: str, constraints: Constraints, setup: Choice, rejections: lis
         return change(**{name: max([own, *_alone(name, rejections)])})
     if name == "release":
         return without(name) if setup.runtime == "native" else change(release=setup.release.partition("-")[0])
-    if name in ("engine_python", "isl", "osl", "p99", "expert_parallel", "speculative", "draft"):
+    if name in ("engine_python", "isl", "osl", "p99", "expert_parallel", "speculative", "draft") or (
+        name == "kv_dtype" and setup.offload  # it has one type only
+    ):
         return without(name, *(("draft",) if name == "speculative" and constraints.draft else ()))
     if name in ("ttft", "tpot"):
         met = service.limit_met(name, setup, constraints)
