@@ -10,7 +10,7 @@ import pytest
 from wizard.advise.advice import Advice, Constraints
 from wizard.advise.pareto import front
 from wizard.advise.ranking import advise, recommended
-from wizard.advise.reasons import Refused
+from wizard.advise.reasons import Refused, change
 from wizard.model import gguf_files
 from wizard.model.source import find
 from wizard.probe.shorthand import host
@@ -102,3 +102,20 @@ def test_of_a_gguf_model_the_obstacle_to_the_file_comes_first() -> None:
     file = gguf_files.as_file(huge, gguf_files.choices(huge)[0])
     first = advise(replace(host("1xRTX4060"), memory_available_bytes=1 << 30), file, Constraints()).rejections[0]
     assert (first.stack, first.code) == ("llamacpp", "memory")
+
+
+@pytest.mark.parametrize("users", [92, 100])
+def test_a_model_that_gpu_engines_hold_for_fewer_users_is_rejected_with_the_most(users: int) -> None:
+    """Not served with 25 of its 37 layers and 39 GiB of KV cache in host memory, at an unknown speed."""
+    advice = advise(host("1xL4"), MODEL, Constraints(users=users))
+    assert not advice.feasible
+    assert advice.rejections[0].remedies == (change(users=91),)
+    assert advise(host("1xL4"), MODEL, Constraints(users=91)).choices[0].stack == "vllm"
+
+
+def test_many_users_do_not_wait_for_the_cpu_unless_a_file_is_asked_for() -> None:
+    advice = advise(host("1xRTX4060"), MODEL, Constraints(users=20))
+    assert not advice.feasible
+    assert advice.rejections[0].remedies[0] == change(users=2)  # all layers on the GPU
+    asked = advise(host("1xRTX4060"), MODEL, Constraints(users=20, quantization="gguf_q4_k_m"))
+    assert [choice.offload and choice.offload.whole for choice in asked.choices] == [False]

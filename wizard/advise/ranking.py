@@ -14,6 +14,7 @@ from wizard.advise.comparison import behind, idle_gpu, limit, on_host, uncertain
 from wizard.advise.fit import FEW, LONGEST
 from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
 from wizard.catalog import gguf_types, stacks
+from wizard.catalog.goals import DEFAULT_USERS
 from wizard.kernel.errors import InfeasibleError
 from wizard.model import gguf_files
 from wizard.model.facts import ModelFacts
@@ -29,6 +30,8 @@ of ``[cpu.speed]``) takes 65 ms, and half as long at 4.
 """
 LARGE = 20_000_000_000
 """Parameters from which on 8 and 4 bits are worth another checkpoint: they halve the bottleneck at little cost."""
+LOAD = ("users", "ttft", "tpot")
+"""Codes of rejections of setups that hold the model, but not the load."""
 PRECISION = {
     **{"none": 0, "fp8": 1, "fp8_block": 1, "int8_sq": 2, "int8_wo": 2, "nvfp4": 3, "mxfp4": 3, "w4a8_awq": 4},
     **{"gguf_q8_0": 2, "gguf_q6_k": 3, "gguf_q5_k_m": 4},
@@ -78,15 +81,25 @@ def candidates(
     """All choices with every stack, unranked, and why others were rejected.
 
     If there are none, those that put layers of a known GGUF file of the model on GPUs that cannot hold it in its own
-    format.
+    format, not even for fewer users.
     """
     choices, rejections = _of_named(host, facts, constraints, past)
-    if choices:
+    if choices or (host.gpus and any(rejection.code in LOAD for rejection in rejections)):
         return choices, rejections
     choices, refused = _as_file(host, facts, constraints, past)
-    if constraints.quantization in map(gguf_types.format_of, gguf_types.bits()):
+    if _of_file(constraints):
         return choices, [*refused, *rejections]
     return choices, [*rejections, *refused]
+
+
+def _of_file(constraints: Constraints) -> bool:
+    """Whether a format of GGUF files is required."""
+    return constraints.quantization in {gguf_types.format_of(each) for each in gguf_types.bits()}
+
+
+def _many(constraints: Constraints) -> bool:
+    """Whether so many users were asked for that none of them should wait for the CPU."""
+    return (constraints.users or 0) > DEFAULT_USERS
 
 
 def _of_named(
@@ -123,7 +136,9 @@ def _as_file(
     if constraints.stack is not None or constraints.as_published or not host.gpus:
         return [], []
     made = [_of_named(host, facts, replace(constraints, stack=stack), past) for stack in stacks.cpu_stacks()]
-    if choices := [choice for several, _ in made for choice in several if choice.offload]:
+    partly = _of_file(constraints) or not _many(constraints)
+    on_gpus = [(choice, choice.offload) for several, _ in made for choice in several if choice.offload]
+    if choices := [choice for choice, split in on_gpus if split.whole or partly]:
         return choices, []
     if not gguf_files.choices(facts) or any(several for several, _ in made):
         return [], []
@@ -138,7 +153,7 @@ def _with_file(
 
     It is behind a remedy that keeps the model on GPUs, unless a format of GGUF files is required.
     """
-    if not (rejections and host.gpus and constraints.stack is None):
+    if not (rejections and host.gpus and constraints.stack is None) or _many(constraints):
         return rejections
     first, *others = rejections
     for stack in stacks.cpu_stacks():
