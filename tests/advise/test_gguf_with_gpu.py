@@ -119,3 +119,13 @@ def test_many_users_do_not_wait_for_the_cpu_unless_a_file_is_asked_for() -> None
     assert advice.rejections[0].remedies[0] == change(users=2)  # all layers on the GPU
     asked = advise(host("1xRTX4060"), MODEL, Constraints(users=20, quantization="gguf_q4_k_m"))
     assert [choice.offload and choice.offload.whole for choice in asked.choices] == [False]
+
+
+def test_a_limit_of_a_model_that_gpu_engines_hold_is_rejected_with_the_nearest_value() -> None:
+    advice = advise(host("1xL4"), MODEL, Constraints(tpot=30))
+    assert not advice.feasible
+    assert advice.rejections[0].code == "tpot"
+    assert advice.rejections[0].remedies == (change(tpot=31), change(stack="llamacpp"))
+    choice = advise(host("1xL4"), MODEL, Constraints(tpot=30, stack="llamacpp")).choices[0]
+    assert choice.speed
+    assert choice.max_batch_size == choice.speed.users
