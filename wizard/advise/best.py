@@ -70,7 +70,7 @@ def estimates(host: Host, models: Mapping[str, CuratedModel], past: Calibration 
 def as_files(host: Host, models: Mapping[str, CuratedModel]) -> bool:
     """Whether GGUF files are offered: without GPUs, and if these hold only small models as published."""
     return not any(
-        model.size != "small" and _published(model) <= ROOM * room(host) for model in models.values() if host.gpus
+        model.size != "small" and published(model) <= ROOM * room(host) for model in models.values() if host.gpus
     )
 
 
@@ -95,13 +95,14 @@ def score(model: CuratedModel) -> float:
 
 def bits(host: Host, model: CuratedModel, files: bool) -> float:
     """Bits per parameter as ``host`` loads it: as published, or the known GGUF file with the fewest bits."""
-    if host.gpus and not (files and model.gguf and _published(model) > ROOM * room(host)):
+    if host.gpus and not (files and model.gguf and published(model) > ROOM * room(host)):
         return model.bits
     known = gguf_types.bits()
     return min((known[kind] for file in model.files if (kind := type_of(file)) in known), default=model.bits)
 
 
-def _published(model: CuratedModel) -> int:
+def published(model: CuratedModel) -> int:
+    """Bytes of its weights as published."""
     return round(model.parameters * model.bits / 8)
 
 
