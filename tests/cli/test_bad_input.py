@@ -45,6 +45,13 @@ def test_a_repository_without_safetensors(command: tuple[str, ...]) -> None:
     assert error["code"] == "TW-M06"
 
 
+@pytest.mark.parametrize("command", [("plan",), ("advise",), ("up", "--yes")])
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_unset_variable_of_a_shell_names_no_model(command: tuple[str, ...], empty: str) -> None:
+    error = refusal(*command, empty, "--hardware", "1xL4")
+    assert (error["code"], "MODEL" in error["what"]) == ("TW-U09", True)
+
+
 def test_a_folder_without_weights_is_not_looked_for_on_the_hub() -> None:
     folder(Path("bare"))
     assert refusal("plan", "./bare", "--hardware", "1xL4")["code"] == "TW-L07"
