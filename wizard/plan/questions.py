@@ -90,6 +90,11 @@ class Question:
         """
         return self.choices() if callable(self.choices) else self.choices
 
+    @property
+    def alternatives(self) -> tuple[str, ...]:
+        """The options without the one that no answer stands for, which forms show as ``otherwise``."""
+        return tuple(option for option in self.options if option != self.otherwise)
+
     def check(self, value: object) -> Value:
         """``value`` if it is a valid answer.
 
