@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import inf, log
 from typing import Any
 
-from wizard.advise import engines, gpu, nearest, not_chat, offload, rules, service, untried
+from wizard.advise import engines, gpu, nearest, not_chat, offload, rules, service, speculation, untried
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.advise.comparison import behind, idle_gpu, limit, on_host, uncertain, untested
@@ -39,6 +39,9 @@ PRECISION = {
 """How much of the model's quality a format keeps, best first; other 4-bit formats come last."""
 
 
+Key = Callable[[Choice], tuple[Any, ...]]
+
+
 def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration = NOTHING) -> Advice:
     """Recommend how to serve ``facts`` on ``host``, best first, with reasons for all rejections.
 
@@ -53,12 +56,13 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
         if not constraints.restricts:  # otherwise an option may be the cause
             nearest_setup = nearest.with_models(host, facts, nearest_setup)
         return Advice(False, rejections=tuple(_with_file(host, facts, constraints, nearest_setup, past)))
+    key = _plain_key(host, facts, constraints, past)
     notes = {stack: engines.notes(stack, facts) for stack in {choice.stack for choice in choices}}
     ranked = [
         replace(choice, warnings=(*choice.warnings, *notes[choice.stack], *damaged(past)))
-        for choice in sorted(choices, key=_key(facts, constraints))
+        for choice in sorted(choices, key=key)
     ]
-    return Advice(True, tuple(_explained(ranked, facts, constraints)), tuple(_helped(rejections, ranked)))
+    return Advice(True, tuple(_explained(ranked, facts, constraints, key)), tuple(_helped(rejections, ranked)))
 
 
 def recommended(advice: Advice) -> Choice:
@@ -164,9 +168,9 @@ def _with_file(
     return rejections
 
 
-def _explained(ranked: list[Choice], facts: ModelFacts, constraints: Constraints) -> list[Choice]:
+def _explained(ranked: list[Choice], facts: ModelFacts, constraints: Constraints, key: Key) -> list[Choice]:
     """Every choice with its limit, and all but the first with the reason for being behind it."""
-    key, names, first = _key(facts, constraints), CRITERIA[constraints.goal], ranked[0]
+    names, first = CRITERIA[constraints.goal], ranked[0]
     best = key(first)
 
     def explained(choice: Choice) -> Choice:
@@ -178,9 +182,6 @@ def _explained(ranked: list[Choice], facts: ModelFacts, constraints: Constraints
         return replace(choice, reasons=(*notes, *choice.reasons))
 
     return [explained(choice) for choice in ranked]
-
-
-Key = Callable[[Choice], tuple[Any, ...]]
 
 
 READING = (
@@ -197,6 +198,21 @@ CRITERIA = {
     "smallest": ("idle", "measured", "offload", "gpus", "links", "size", "simplicity", "speed"),
 }
 """The criteria that `_key` compares, by goal."""
+
+
+def _plain_key(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration) -> Key:
+    """`_key`, which takes the speed without speculative decoding where that with it is unknown."""
+    key = _key(facts, constraints)
+    if not speculation.method(constraints):
+        return key
+    plain, _ = candidates(host, facts, replace(constraints, speculative=None, draft=None), past)
+    speeds = {_shape(choice): choice.speed for choice in plain}
+    return lambda choice: key(replace(choice, speed=choice.speed or speeds.get(_shape(choice))))
+
+
+def _shape(choice: Choice) -> tuple[object, ...]:
+    split = (choice.tp, choice.pp, choice.replicas, choice.expert_parallel)
+    return (choice.stack, choice.runtime, choice.quantization, choice.kv_cache_dtype, *split)
 
 
 def _key(facts: ModelFacts, constraints: Constraints) -> Key:

@@ -602,6 +602,7 @@ REASONS: dict[str, Text] = {
     "pace-rough": mark("Its speed is only roughly known"),
     "less-room": lambda params, _: (tr("It has room for only {room}", room=room(params["users"], params["tokens"])),),
     "slower": lambda params, _: (tr("It is slower: {paces}", paces=_paces(params)),),
+    "slower-plain": mark("It is slower without speculative decoding; with it, speeds are unknown"),
     "less-simple": mark("It is harder to set up than {stack}"),
     "less-precise": mark("It is less precise than {format}"),
     "larger": mark("Its weights take {mine} instead of {theirs} for little more precision than {format}"),
