@@ -383,6 +383,15 @@ def test_a_limit_is_met_at_the_load_that_was_estimated() -> None:
     assert first(shorthand("4090"), LLAMA_8B).max_batch_size == 4
 
 
+def test_recurrent_states_are_not_called_unknown_layers() -> None:
+    choice = first(shorthand("4090"), find("Qwen/Qwen3.6-27B", offline=True), Constraints(stack="llamacpp", users=1))
+    assert choice.offload
+    assert choice.offload.layers == 65
+    assert "no model with recurrent states or sparse attention was measured" in " ".join(
+        map(words.note, choice.warnings)
+    )
+
+
 # -- every split -------------------------------------------------------------------------------------------------------
 
 

@@ -52,6 +52,12 @@ def test_an_unset_variable_of_a_shell_names_no_model(command: tuple[str, ...], e
     assert (error["code"], "MODEL" in error["what"]) == ("TW-U09", True)
 
 
+@pytest.mark.parametrize(("value", "code"), [("much", "TW-U31"), ("-1", "TW-U32")])
+def test_an_invalid_value_names_the_flag(value: str, code: str) -> None:
+    error = refusal("advise", "demo", f"--cost-per-hour={value}", "--hardware", "1xL4")
+    assert (error["code"], error["what"].split()[0]) == (code, "--cost-per-hour")
+
+
 def test_a_folder_without_weights_is_not_looked_for_on_the_hub() -> None:
     folder(Path("bare"))
     assert refusal("plan", "./bare", "--hardware", "1xL4")["code"] == "TW-L07"

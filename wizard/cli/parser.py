@@ -140,7 +140,7 @@ def _add_flag(group: Any, question: Question, default: Any = argparse.SUPPRESS, 
 
     def answer(text: str) -> Value | None:
         given = _not_empty(text)
-        return question.parse(given.lower() if question is QUANTIZATION else given)
+        return question.parse(given.lower() if question is QUANTIZATION else given, question.flag)
 
     group.add_argument(
         question.flag,
