@@ -129,3 +129,13 @@ def test_a_limit_of_a_model_that_gpu_engines_hold_is_rejected_with_the_nearest_v
     choice = advise(host("1xL4"), MODEL, Constraints(tpot=30, stack="llamacpp")).choices[0]
     assert choice.speed
     assert choice.max_batch_size == choice.speed.users
+
+
+def test_a_format_that_does_not_fit_is_no_remedy() -> None:
+    """Qwen3.6 27B has 50 GiB in 16 bits, which 24 GB do not hold, and no known repository in NVFP4."""
+    machine, model = host("1x4090"), find("Qwen/Qwen3.6-27B", offline=True)
+    for rejection in advise(machine, model, Constraints()).rejections:
+        for remedy in rejection.remedies:
+            if remedy.changes.keys() == {"quantization"} and len(rejection.remedies) > 1:
+                asked = advise(machine, model, Constraints(quantization=str(remedy.changes["quantization"])))
+                assert asked.feasible, rejection

@@ -51,6 +51,7 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
     if not host.is_here:
         past = NOTHING
     choices, rejections = candidates(host, facts, constraints, past)
+    rejections = _fitting(host, facts, constraints, rejections, past)
     if not choices:
         nearest_setup = _with_nearest(host, facts, constraints, rejections, past)
         if not constraints.restricts:  # otherwise an option may be the cause
@@ -148,6 +149,32 @@ def _as_file(
         return [], []
     refused = sorted((each for _, several in made for each in several), key=lambda each: each.code == "quantization")
     return [], [*{(each.stack, each.code): each for each in reversed(refused)}.values()][::-1]
+
+
+def _fitting(
+    host: Host, facts: ModelFacts, constraints: Constraints, rejections: list[Rejection], past: Calibration
+) -> list[Rejection]:
+    """``rejections`` without remedies that name a format in which the model is too large or not known, if they have
+    others.
+    """
+
+    def futile(name: str) -> bool:
+        choices, refused = candidates(host, facts, replace(constraints, quantization=name), past)
+        return not choices and any(each.code in ("memory", "checkpoint") for each in refused)
+
+    named = {
+        str(remedy.changes["quantization"] or "")
+        for rejection in rejections
+        for remedy in rejection.remedies
+        if remedy.changes.keys() == {"quantization"}
+    }
+    barred = [{"quantization": name} for name in named if name and futile(name)]
+    return [
+        replace(
+            each, remedies=tuple(remedy for remedy in each.remedies if remedy.changes not in barred) or each.remedies
+        )
+        for each in rejections
+    ]
 
 
 def _with_file(
