@@ -11,7 +11,7 @@ from tests.worded import text_of
 from wizard.advise.advice import Advice, Constraints
 from wizard.advise.pareto import front
 from wizard.advise.ranking import advise, recommended
-from wizard.advise.reasons import Refused
+from wizard.advise.reasons import Refused, change
 from wizard.model import gguf_files
 from wizard.model.source import find
 from wizard.probe.shorthand import host
@@ -127,3 +127,40 @@ def test_a_split_over_gpus_is_left_to_the_engine(option: str) -> None:
     first = advise(host("2xRTX4060"), MODEL, Constraints(stack="llamacpp", **{option: 2})).rejections[0]
     assert first.remedies[0].changes == {option: None}
     assert f"--{option} 2 does not apply" in text_of(first)
+
+
+@pytest.mark.parametrize("users", [92, 100])
+def test_a_model_that_gpu_engines_hold_for_fewer_users_is_rejected_with_the_most(users: int) -> None:
+    """Not served with 25 of its 37 layers and 39 GiB of KV cache in host memory, at an unknown speed."""
+    advice = advise(host("1xL4"), MODEL, Constraints(users=users))
+    assert not advice.feasible
+    assert advice.rejections[0].remedies == (change(users=91),)
+    assert advise(host("1xL4"), MODEL, Constraints(users=91)).choices[0].stack == "vllm"
+
+
+def test_many_users_do_not_wait_for_the_cpu_unless_a_file_is_asked_for() -> None:
+    advice = advise(host("1xRTX4060"), MODEL, Constraints(users=20))
+    assert not advice.feasible
+    assert advice.rejections[0].remedies[0] == change(users=2)  # all layers on the GPU
+    asked = advise(host("1xRTX4060"), MODEL, Constraints(users=20, quantization="gguf_q4_k_m"))
+    assert [choice.offload and choice.offload.whole for choice in asked.choices] == [False]
+
+
+def test_a_limit_of_a_model_that_gpu_engines_hold_is_rejected_with_the_nearest_value() -> None:
+    advice = advise(host("1xL4"), MODEL, Constraints(tpot=30))
+    assert not advice.feasible
+    assert advice.rejections[0].code == "tpot"
+    assert advice.rejections[0].remedies == (change(tpot=31), change(stack="llamacpp"))
+    choice = advise(host("1xL4"), MODEL, Constraints(tpot=30, stack="llamacpp")).choices[0]
+    assert choice.speed
+    assert choice.max_batch_size == choice.speed.users
+
+
+def test_a_format_that_does_not_fit_is_no_remedy() -> None:
+    """Qwen3.6 27B has 50 GiB in 16 bits, which 24 GB do not hold, and no known repository in NVFP4."""
+    machine, model = host("1x4090"), find("Qwen/Qwen3.6-27B", offline=True)
+    for rejection in advise(machine, model, Constraints()).rejections:
+        for remedy in rejection.remedies:
+            if remedy.changes.keys() == {"quantization"} and len(rejection.remedies) > 1:
+                asked = advise(machine, model, Constraints(quantization=str(remedy.changes["quantization"])))
+                assert asked.feasible, rejection

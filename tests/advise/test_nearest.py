@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.advise.worlds import LLAMA_8B, LLAMA_405B, facts_of, machine
@@ -52,3 +54,14 @@ def test_without_a_gpu_models_are_named_that_answer_at_reading_pace() -> None:
     fast = {each.name for each in estimates(CPU_HOST, curated()) if each.fits and each.keeps_pace}
     assert len(refs) == 2
     assert set(refs) <= {curated()[name].repo for name in fast}
+
+
+def test_a_model_is_no_remedy_for_itself() -> None:
+    """Nor is one whose only known GGUF file has no type that the advice tries."""
+    host = machine("1xRTX4060")
+    itself = replace(find("Qwen/Qwen3-32B", offline=True), name="gpt-oss-20b", location="/models/gpt-oss-20b")
+    for facts in (itself, replace(itself, name="GPT-OSS 32B")):
+        assert [model.repo for model in nearest(host, facts, curated()) if "gpt-oss" in model.repo] == []
+    qwen = find("Qwen/Qwen3-14B", offline=True)
+    folder = replace(qwen, source="folder", location="/models/Qwen3-14B")
+    assert "Qwen/Qwen3-14B" not in [model.repo for model in nearest(host, folder, curated(), most=9)]

@@ -373,6 +373,25 @@ def test_several_users_are_not_promised_a_speed() -> None:
     assert not any(choice.offload for choice in first_token.choices)
 
 
+def test_a_limit_is_met_at_the_load_that_was_estimated() -> None:
+    limited = first(shorthand("4090"), LLAMA_8B, Constraints(tpot=50))
+    assert limited.speed
+    assert (limited.max_batch_size, limited.speed.users) == (1, 1)
+    codes = {note.code for note in limited.warnings}
+    assert "offload-users-limit" in codes
+    assert "offload-users-cut" not in codes
+    assert first(shorthand("4090"), LLAMA_8B).max_batch_size == 4
+
+
+def test_recurrent_states_are_not_called_unknown_layers() -> None:
+    choice = first(shorthand("4090"), find("Qwen/Qwen3.6-27B", offline=True), Constraints(stack="llamacpp", users=1))
+    assert choice.offload
+    assert choice.offload.layers == 65
+    assert "no model with recurrent states or sparse attention was measured" in " ".join(
+        map(words.note, choice.warnings)
+    )
+
+
 # -- every split -------------------------------------------------------------------------------------------------------
 
 

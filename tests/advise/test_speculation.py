@@ -23,7 +23,10 @@ from wizard.catalog.stacks import on_gpu
 from wizard.kernel.values import from_data, to_data
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, WeightFile
+from wizard.model.source import find
+from wizard.probe.shorthand import host
 from wizard.stacks.trtllm_llmapi.repository import llm_args
+from wizard.texts import advise as words
 
 TOKENS = LOOKAHEAD["ngram"]
 PLAIN = Setup("vllm", "bfloat16", "none")
@@ -311,3 +314,15 @@ def test_the_remedy_gives_up_the_method_and_its_draft_model(changes: dict[str, A
     assert not advice.feasible
     assert advice.rejections[0].remedies[0].changes == {"speculative": None, "draft": None}
     assert advise(machine("1xH100"), facts, replace(asked, speculative=None, draft=None)).feasible
+
+
+@pytest.mark.parametrize("goal", ["chat", "documents", "code", "throughput", "quality", "smallest"])
+def test_the_format_is_that_without_speculation(goal: str) -> None:
+    """Its speed is unknown; that without it still tells which format reads fewer bytes."""
+    model = find("Qwen/Qwen3-8B", offline=True)
+    plain = advise(host("1xL4"), model, Constraints(goal=goal)).choices[0]
+    advice = advise(host("1xL4"), model, Constraints(goal=goal, speculative="ngram"))
+    first = advice.choices[0]
+    assert first.quantization == plain.quantization
+    assert first.speed is None
+    assert all(words.note(note) for choice in advice.choices for note in choice.reasons)

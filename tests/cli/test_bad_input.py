@@ -45,6 +45,19 @@ def test_a_repository_without_safetensors(command: tuple[str, ...]) -> None:
     assert error["code"] == "TW-M06"
 
 
+@pytest.mark.parametrize("command", [("plan",), ("advise",), ("up", "--yes")])
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_unset_variable_of_a_shell_names_no_model(command: tuple[str, ...], empty: str) -> None:
+    error = refusal(*command, empty, "--hardware", "1xL4")
+    assert (error["code"], "MODEL" in error["what"]) == ("TW-U09", True)
+
+
+@pytest.mark.parametrize(("value", "code"), [("much", "TW-U31"), ("-1", "TW-U32")])
+def test_an_invalid_value_names_the_flag(value: str, code: str) -> None:
+    error = refusal("advise", "demo", f"--cost-per-hour={value}", "--hardware", "1xL4")
+    assert (error["code"], error["what"].split()[0]) == (code, "--cost-per-hour")
+
+
 def test_a_folder_without_weights_is_not_looked_for_on_the_hub() -> None:
     folder(Path("bare"))
     assert refusal("plan", "./bare", "--hardware", "1xL4")["code"] == "TW-L07"

@@ -15,6 +15,7 @@ import pytest
 
 from tests.model.fake_hub import COMMIT, FakeHub, FakeRepo
 from tests.model.gguf_bytes import LLAMA_CONFIG, TEMPLATE, safetensors, tiny
+from wizard.catalog import profiles
 from wizard.kernel.errors import ModelError, NetworkError, WizardError, WorkspaceError
 from wizard.model import hub, hub_errors
 from wizard.model.cache import endpoint, hub_cache
@@ -202,6 +203,19 @@ def test_a_model_cached_in_part_is_described_offline(fake: FakeHub) -> None:
     facts = find("org/llama", offline=True)
     assert (facts.layers, facts.local, facts.weight_bytes) == (2, False, None)
     assert "offline" in facts.unknown["hub"]
+    assert facts.location == "org/llama"  # a plan still downloads it from there
+
+
+def test_a_lookups_config_in_the_cache_keeps_the_bundled_facts(fake: FakeHub) -> None:
+    bundled = find("Qwen/Qwen3-8B", offline=True)
+    config = Path(profiles.find("configs/Qwen--Qwen3-8B.json")).read_text()
+    fake.repos["Qwen/Qwen3-8B"] = FakeRepo({"config.json": json.dumps(json.loads(config)["config"]).encode()})
+    download("Qwen/Qwen3-8B", "config.json")
+    facts = find("Qwen/Qwen3-8B", offline=True)
+    assert facts.revision == COMMIT
+    for name in ("location", "local", "parameters", "weight_bytes", "licence", "gated"):
+        assert getattr(facts, name) == getattr(bundled, name), name
+    assert (facts.location, "weight_bytes" in facts.unknown) == ("Qwen/Qwen3-8B", False)
 
 
 def test_a_damaged_note_is_no_note(fake: FakeHub, isolated: Path) -> None:

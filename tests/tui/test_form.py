@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from tests.tui.walking import screen, wait_for
-from wizard.plan.questions import ACCEPT, CHAT, CONSTRAINTS, GOAL, SEED, SYSTEM, TEMPERATURE, TP, Question
+from wizard.plan.questions import ACCEPT, CHAT, CONSTRAINTS, GOAL, SEED, SPECULATIVE, SYSTEM, TEMPERATURE, TP, Question
 from wizard.tui.app import WizardApp
 from wizard.tui.screens.form import NO_EFFECT, FormScreen
 from wizard.tui.widgets.chrome import KeyBar
@@ -46,6 +46,17 @@ async def move_to(pilot: Pilot[Any], name: str) -> None:
         before = pilot.app.focused
         await pilot.press("down")
         assert pilot.app.focused is not before
+
+
+@pytest.mark.parametrize("answers", [{}, {"speculative": "none"}])
+async def test_no_answer_is_shown_once(answers: dict[str, object]) -> None:
+    app = FormApp([SPECULATIVE], answers)
+    async with app.run_test(size=(80, 24)) as pilot:
+        form = await screen(pilot, FormScreen)
+        shown = str(form.query_one("#speculative", Options).render())
+        assert (shown.count("none"), "● none" in shown) == (1, True)
+        await pilot.press("right", "enter")
+    assert app.return_value == {"speculative": "ngram"}
 
 
 async def test_a_choice_is_made_with_the_arrows_and_shows_all_that_there_is() -> None:

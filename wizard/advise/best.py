@@ -70,7 +70,7 @@ def estimates(host: Host, models: Mapping[str, CuratedModel], past: Calibration 
 
 def as_files(host: Host, models: Mapping[str, CuratedModel]) -> bool:
     """Whether GGUF files are offered: without GPUs, and if whole ones hold only small models as published."""
-    return not any(model.size != "small" and not wants_file(host, _published(model), ROOM) for model in models.values())
+    return not any(model.size != "small" and not wants_file(host, published(model), ROOM) for model in models.values())
 
 
 def wants_file(host: Host, weights: int, share: float = 1.0) -> bool:
@@ -101,13 +101,14 @@ def score(model: CuratedModel) -> float:
 
 def bits(host: Host, model: CuratedModel, files: bool) -> float:
     """Bits per parameter as ``host`` loads it: as published, or the known GGUF file with the fewest bits."""
-    if not (files and model.gguf and wants_file(host, _published(model), ROOM)):
+    if not (files and model.gguf and wants_file(host, published(model), ROOM)):
         return model.bits
     known = gguf_types.bits()
     return min((known[kind] for file in model.files if (kind := type_of(file)) in known), default=model.bits)
 
 
-def _published(model: CuratedModel) -> int:
+def published(model: CuratedModel) -> int:
+    """Bytes of its weights as published."""
     return round(model.parameters * model.bits / 8)
 
 

@@ -75,6 +75,8 @@ def limit(choice: Choice, facts: ModelFacts) -> Note:
 
 def behind(goal: str, criterion: str | None, choice: Choice, first: Choice) -> Note:
     """Why ``choice`` comes after ``first``; ``criterion`` (see `wizard.advise.ranking`) decided for ``goal``."""
+    if first.speculative and criterion in ("pace", "speed", "tokens"):
+        criterion = "plain"
     compare = WHY.get(criterion or "")
     why = compare(choice, first) if compare else because("equal")
     return Note(BEHIND, {"goal": goal, "why": why, "though": _advantage(criterion, choice, first)})
@@ -105,6 +107,7 @@ WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
     "room": lambda choice, _: because("less-room", users=choice.users, tokens=choice.max_seq_len),
     "pace": _slower,
     "speed": _slower,
+    "plain": lambda *_: because("slower-plain"),
     "simplicity": lambda _, first: because("less-simple", stack=first.stack),
     "precision": _precision,
     "gpus": lambda choice, first: because("more-gpus", mine=_used(choice, first), theirs=_used(first, first)),

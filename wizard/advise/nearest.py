@@ -10,6 +10,7 @@ from wizard.advise import best
 from wizard.advise.advice import Rejection
 from wizard.advise.reasons import do
 from wizard.catalog.models import CuratedModel, curated
+from wizard.model import gguf_files
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
@@ -20,7 +21,10 @@ CODES = ("memory", "context", "users", "no-gpu", "format", "shape", "architectur
 def nearest(
     host: Host, facts: ModelFacts, models: Mapping[str, CuratedModel], most: int = 2
 ) -> tuple[CuratedModel, ...]:
-    """At most ``most`` of ``models`` that fit ``host``: of the same family first, then the nearest size, the newest."""
+    """At most ``most`` of ``models`` that fit ``host``: of the same family first, then the nearest size, the newest.
+
+    None is ``facts`` itself, or needs a GGUF file that the advice would not try.
+    """
     size = facts.parameters or max((model.parameters for model in models.values()), default=0)
 
     def key(model: CuratedModel) -> tuple[bool, int, int, str]:
@@ -28,7 +32,14 @@ def nearest(
         return other, abs(model.parameters - size), -model.day.toordinal(), model.repo
 
     suitable = [models[each.name] for each in best.estimates(host, models) if each.fits and each.keeps_pace]
-    return tuple(sorted((model for model in suitable if model.repo != facts.location), key=key)[:most])
+    on_gpus = best.ROOM * best.room(host) if host.gpus else 0
+    tried = (model for model in suitable if best.published(model) <= on_gpus or gguf_files.of_catalog(model.repo))
+    return tuple(sorted((model for model in tried if not _same(facts, model)), key=key)[:most])
+
+
+def _same(facts: ModelFacts, model: CuratedModel) -> bool:
+    """Whether ``facts`` is of ``model``, also in a folder."""
+    return model.repo == facts.location or model.repo.rpartition("/")[2].casefold() == facts.name.casefold()
 
 
 def family(name: str) -> str:

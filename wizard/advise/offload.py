@@ -227,9 +227,13 @@ def _best(
     spots: Sequence[Spot],
     budget: int,
 ) -> Fit | Obstacle:
-    """The placement with the most on GPUs; fewer users than by default if that puts more there, then as few GPUs."""
+    """The placement with the most on GPUs; fewer users than by default if that puts more there, then as few GPUs.
+
+    With a limit on the speed, as many users as the estimate is for.
+    """
     tokens, least = cpu.contexts(facts, constraints)
-    counts = (constraints.users,) if constraints.users else (DEFAULT_USERS, FEW_USERS)
+    usual = (offload_speed.USERS,) if constraints.tpot else (DEFAULT_USERS, FEW_USERS)
+    counts = (constraints.users,) if constraints.users else usual
     groups = [tuple(sorted(spots[:many], key=lambda spot: spot.index)) for many in range(1, len(spots) + 1)]
     fits: list[Fit] = []
     for context, users in product(dict.fromkeys((tokens, max(least, min(tokens, cpu.DEFAULT_CONTEXT)))), counts):
@@ -301,7 +305,9 @@ def _warnings(
         yield Note("speed", {"why": speed})
     if context < (wanted := cpu.contexts(facts, constraints)[0]):
         yield Note("context-cut", {"wanted": wanted, "context": context})
-    if constraints.users is None and users < DEFAULT_USERS:
+    if constraints.users is None and constraints.tpot:
+        yield Note("offload-users-limit", {"users": users})
+    elif constraints.users is None and users < DEFAULT_USERS:
         yield Note("offload-users-cut", {"users": users, "wanted": DEFAULT_USERS, "whole": offload.whole})
     for device in dict.fromkeys(spot.device for spot in fit.spots if spot.device.holders):
         yield Note("busy", {"holders": device.holders})

@@ -18,7 +18,8 @@ from wizard.model.facts import ModelFacts
 from wizard.probe.cpu_rates import CpuRates
 
 PROVIDER = "gpu-bandwidth"
-
+USERS = 1
+"""Concurrent users that the estimate is for."""
 
 HBM = ((7, 0), (8, 0), (9, 0), (10, 0), (10, 3))
 """Compute capabilities of GPUs with HBM, of which the engine reaches a smaller share."""
@@ -62,10 +63,11 @@ def estimate(
     """
     todo = cpu_speed.work(facts, cache_bytes)
     if todo is None or engine.offload is None or engine.offload.speed is None:
-        return facts.unknown.get("speed") or because("layers-unknown")
+        known = facts.anatomy is not None and facts.stored is not None
+        return facts.unknown.get("speed") or because("offload-attention" if known else "layers-unknown")
     if todo.expert_bytes:
         return because("offload-experts")
-    if (constraints.users or 1) > 1:
+    if (constraints.users or USERS) > USERS:
         return because("offload-users")
     if silent := next((device for device, _ in placed if device.rates is None), None):
         return because("rates-unknown", gpu=silent.name)
@@ -91,8 +93,8 @@ def estimate(
         high=seconds * 1e3 * (1 + spread),
         provider=PROVIDER,
         confidence="rough",
-        served=1,
-        users=1,
+        served=USERS,
+        users=USERS,
         isl=load.isl,
         osl=load.osl,
     )

@@ -7,13 +7,14 @@ from dataclasses import replace
 from math import inf, log
 from typing import Any
 
-from wizard.advise import engines, gpu, nearest, not_chat, offload, rules, service, untried
+from wizard.advise import engines, gpu, nearest, not_chat, offload, rules, service, speculation, untried
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration, damaged
 from wizard.advise.comparison import behind, idle_gpu, limit, on_host, uncertain, untested
 from wizard.advise.fit import FEW, LONGEST
 from wizard.advise.reasons import OPTIONS, Obstacle, Refused, Remedy, Setting, because, change, do, without
 from wizard.catalog import gguf_types, stacks
+from wizard.catalog.goals import DEFAULT_USERS
 from wizard.kernel.errors import InfeasibleError
 from wizard.model import gguf_files
 from wizard.model.facts import ModelFacts
@@ -29,11 +30,16 @@ of ``[cpu.speed]``) takes 65 ms, and half as long at 4.
 """
 LARGE = 20_000_000_000
 """Parameters from which on 8 and 4 bits are worth another checkpoint: they halve the bottleneck at little cost."""
+LOAD = ("users", "ttft", "tpot")
+"""Codes of rejections of setups that hold the model, but not the load."""
 PRECISION = {
     **{"none": 0, "fp8": 1, "fp8_block": 1, "int8_sq": 2, "int8_wo": 2, "nvfp4": 3, "mxfp4": 3, "w4a8_awq": 4},
     **{"gguf_q8_0": 2, "gguf_q6_k": 3, "gguf_q5_k_m": 4},
 }
 """How much of the model's quality a format keeps, best first; other 4-bit formats come last."""
+
+
+Key = Callable[[Choice], tuple[Any, ...]]
 
 
 def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration = NOTHING) -> Advice:
@@ -45,17 +51,19 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
     if not host.is_here:
         past = NOTHING
     choices, rejections = candidates(host, facts, constraints, past)
+    rejections = _fitting(host, facts, constraints, rejections, past)
     if not choices:
         nearest_setup = _with_nearest(host, facts, constraints, rejections, past)
         if not constraints.restricts:  # otherwise an option may be the cause
             nearest_setup = nearest.with_models(host, facts, nearest_setup)
         return Advice(False, rejections=tuple(_with_file(host, facts, constraints, nearest_setup, past)))
+    key = _plain_key(host, facts, constraints, past)
     notes = {stack: engines.notes(stack, facts) for stack in {choice.stack for choice in choices}}
     ranked = [
         replace(choice, warnings=(*choice.warnings, *notes[choice.stack], *damaged(past)))
-        for choice in sorted(choices, key=_key(facts, constraints))
+        for choice in sorted(choices, key=key)
     ]
-    return Advice(True, tuple(_explained(ranked, facts, constraints)), tuple(_helped(rejections, ranked)))
+    return Advice(True, tuple(_explained(ranked, facts, constraints, key)), tuple(_helped(rejections, ranked)))
 
 
 def recommended(advice: Advice) -> Choice:
@@ -78,15 +86,25 @@ def candidates(
     """All choices with every stack, unranked, and why others were rejected.
 
     If there are none, those that put layers of a known GGUF file of the model on GPUs that cannot hold it in its own
-    format.
+    format, not even for fewer users.
     """
     choices, rejections = _of_named(host, facts, constraints, past)
-    if choices:
+    if choices or (host.gpus and any(rejection.code in LOAD for rejection in rejections)):
         return choices, rejections
     choices, refused = _as_file(host, facts, constraints, past)
-    if constraints.quantization in {*map(gguf_types.format_of, gguf_types.bits())}:
+    if _of_file(constraints):
         return choices, [*refused, *rejections]
     return choices, [*rejections, *refused]
+
+
+def _of_file(constraints: Constraints) -> bool:
+    """Whether a format of GGUF files is required."""
+    return constraints.quantization in {gguf_types.format_of(each) for each in gguf_types.bits()}
+
+
+def _many(constraints: Constraints) -> bool:
+    """Whether so many users were asked for that none of them should wait for the CPU."""
+    return (constraints.users or 0) > DEFAULT_USERS
 
 
 def _of_named(
@@ -123,12 +141,40 @@ def _as_file(
     if constraints.stack is not None or constraints.as_published or not host.gpus:
         return [], []
     made = [_of_named(host, facts, replace(constraints, stack=stack), past) for stack in stacks.cpu_stacks()]
-    if choices := [choice for several, _ in made for choice in several if choice.offload]:
+    partly = _of_file(constraints) or not _many(constraints)
+    on_gpus = [(choice, choice.offload) for several, _ in made for choice in several if choice.offload]
+    if choices := [choice for choice, split in on_gpus if split.whole or partly]:
         return choices, []
     if not gguf_files.choices(facts) or any(several for several, _ in made):
         return [], []
     refused = sorted((each for _, several in made for each in several), key=lambda each: each.code == "quantization")
     return [], [*{(each.stack, each.code): each for each in reversed(refused)}.values()][::-1]
+
+
+def _fitting(
+    host: Host, facts: ModelFacts, constraints: Constraints, rejections: list[Rejection], past: Calibration
+) -> list[Rejection]:
+    """``rejections`` without remedies that name a format in which the model is too large or not known, if they have
+    others.
+    """
+
+    def futile(name: str) -> bool:
+        choices, refused = candidates(host, facts, replace(constraints, quantization=name), past)
+        return not choices and any(each.code in ("memory", "checkpoint") for each in refused)
+
+    named = {
+        str(remedy.changes["quantization"] or "")
+        for rejection in rejections
+        for remedy in rejection.remedies
+        if remedy.changes.keys() == {"quantization"}
+    }
+    barred = [{"quantization": name} for name in named if name and futile(name)]
+    return [
+        replace(
+            each, remedies=tuple(remedy for remedy in each.remedies if remedy.changes not in barred) or each.remedies
+        )
+        for each in rejections
+    ]
 
 
 def _with_file(
@@ -138,7 +184,7 @@ def _with_file(
 
     It is behind a remedy that keeps the model on GPUs, unless a format of GGUF files is required.
     """
-    if not (rejections and host.gpus and constraints.stack is None) or constraints.as_published:
+    if not (rejections and host.gpus and constraints.stack is None) or constraints.as_published or _many(constraints):
         return rejections
     first, *others = rejections
     for stack in stacks.cpu_stacks():
@@ -149,9 +195,9 @@ def _with_file(
     return rejections
 
 
-def _explained(ranked: list[Choice], facts: ModelFacts, constraints: Constraints) -> list[Choice]:
+def _explained(ranked: list[Choice], facts: ModelFacts, constraints: Constraints, key: Key) -> list[Choice]:
     """Every choice with its limit, and all but the first with the reason for being behind it."""
-    key, names, first = _key(facts, constraints), CRITERIA[constraints.goal], ranked[0]
+    names, first = CRITERIA[constraints.goal], ranked[0]
     best = key(first)
 
     def explained(choice: Choice) -> Choice:
@@ -163,9 +209,6 @@ def _explained(ranked: list[Choice], facts: ModelFacts, constraints: Constraints
         return replace(choice, reasons=(*notes, *choice.reasons))
 
     return [explained(choice) for choice in ranked]
-
-
-Key = Callable[[Choice], tuple[Any, ...]]
 
 
 READING = (
@@ -182,6 +225,21 @@ CRITERIA = {
     "smallest": ("idle", "measured", "offload", "gpus", "links", "size", "simplicity", "speed"),
 }
 """The criteria that `_key` compares, by goal."""
+
+
+def _plain_key(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibration) -> Key:
+    """`_key`, which takes the speed without speculative decoding where that with it is unknown."""
+    key = _key(facts, constraints)
+    if not speculation.method(constraints):
+        return key
+    plain, _ = candidates(host, facts, replace(constraints, speculative=None, draft=None), past)
+    speeds = {_shape(choice): choice.speed for choice in plain}
+    return lambda choice: key(replace(choice, speed=choice.speed or speeds.get(_shape(choice))))
+
+
+def _shape(choice: Choice) -> tuple[object, ...]:
+    split = (choice.tp, choice.pp, choice.replicas, choice.expert_parallel)
+    return (choice.stack, choice.runtime, choice.quantization, choice.kv_cache_dtype, *split)
 
 
 def _key(facts: ModelFacts, constraints: Constraints) -> Key:

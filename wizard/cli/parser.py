@@ -139,9 +139,8 @@ def _add_flag(group: Any, question: Question, default: Any = argparse.SUPPRESS, 
     unless = lower or (tr(question.otherwise) if question.default is None else str(question.default))
 
     def answer(text: str) -> Value | None:
-        if not text.strip():
-            raise argparse.ArgumentTypeError(tr("must not be empty"))
-        return question.parse(text.lower() if question is QUANTIZATION else text)
+        given = _not_empty(text)
+        return question.parse(given.lower() if question is QUANTIZATION else given, question.flag)
 
     group.add_argument(
         question.flag,
@@ -151,6 +150,13 @@ def _add_flag(group: Any, question: Question, default: Any = argparse.SUPPRESS, 
         default=default,
         help=f"{about} ({unless})",
     )
+
+
+def _not_empty(text: str) -> str:
+    """``text``, which an unset variable of a shell would leave empty."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(tr("must not be empty"))
+    return text
 
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
@@ -198,7 +204,7 @@ def _add_stages(commands: Commands) -> None:
         "config.json, quantization that config.json does not declare may go undetected, because it is read from "
         "hf_quant_config.json and the weight headers"
     )
-    advise.add_argument("ref", nargs="?", metavar="MODEL", help=bare)
+    advise.add_argument("ref", nargs="?", type=_not_empty, metavar="MODEL", help=bare)
     advise.add_argument("--top", type=whole, default=None, metavar="N", help=tr("show only the best N choices"))
     advise.add_argument("--explain", action="store_true", help=tr("show the formula and source of each number"))
     pareto = tr("show the setups on the Pareto front of speed per user and throughput, each with its load")
@@ -214,7 +220,7 @@ def _add_stages(commands: Commands) -> None:
         tr("show every step and command before anything runs"),
         "plan demo\nplan demo --json > plan.json\nplan tutorial-000 --hardware 1xL4 --shell > serve.sh",
     )
-    plan.add_argument("ref", nargs="?", metavar="MODEL", help=tr(BEST))
+    plan.add_argument("ref", nargs="?", type=_not_empty, metavar="MODEL", help=tr(BEST))
     plan.add_argument(
         "--shell", action="store_true", help=tr("print the plan as a shell script that runs without the wizard")
     )
@@ -272,7 +278,7 @@ def _add_run(commands: Commands) -> None:
     run.add_argument("--yes", action="store_true", help=tr("has no effect: a saved plan runs without confirmation"))
     examples = "up demo --yes\nup ./model.gguf --name mine --yes --json"
     up = _command(commands, "up", tr("set up and serve a model"), examples)
-    up.add_argument("ref", nargs="?", metavar="MODEL", help=tr(BEST))
+    up.add_argument("ref", nargs="?", type=_not_empty, metavar="MODEL", help=tr(BEST))
     up.add_argument("--yes", action="store_true", help=tr("accept the plan without confirmation"))
     up.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
     _explain(up)

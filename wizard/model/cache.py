@@ -70,9 +70,11 @@ def kept(ref: HubRef, why: str) -> ModelFacts | None:
         return replace(
             noted, unknown={**noted.unknown, "hub": tr("{why}; using the response cached on {day}", why=why, day=day)}
         )
+    bundled = shipped(ref, why)
     if facts := _of_snapshot(ref):
-        return replace(facts, unknown={**facts.unknown, "hub": tr("{why}; using files from the cache", why=why)})
-    return shipped(ref, why)
+        facts = replace(facts, unknown={**facts.unknown, "hub": tr("{why}; using files from the cache", why=why)})
+        return facts if facts.local else _to_download(facts, ref, bundled)
+    return bundled
 
 
 def keep(ref: HubRef, facts: ModelFacts) -> None:
@@ -85,6 +87,16 @@ def keep(ref: HubRef, facts: ModelFacts) -> None:
         fresh.replace(path)
     except OSError:
         return
+
+
+def _to_download(facts: ModelFacts, ref: HubRef, bundled: ModelFacts | None) -> ModelFacts:
+    """``facts`` of a snapshot without weights, which a lookup leaves: the repository is still to be downloaded."""
+    facts = replace(facts, location=ref.repo)
+    if bundled is None:
+        return facts
+    unknown = {name: why for name, why in facts.unknown.items() if name != "weight_bytes"}
+    licence = facts.licence or bundled.licence
+    return replace(facts, weight_bytes=bundled.weight_bytes, licence=licence, gated=bundled.gated, unknown=unknown)
 
 
 def _of_snapshot(ref: HubRef) -> ModelFacts | None:

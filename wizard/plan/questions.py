@@ -90,19 +90,25 @@ class Question:
         """
         return self.choices() if callable(self.choices) else self.choices
 
-    def check(self, value: object) -> Value:
-        """``value`` if it is a valid answer.
+    @property
+    def alternatives(self) -> tuple[str, ...]:
+        """The options without the one that no answer stands for, which forms show as ``otherwise``."""
+        return tuple(option for option in self.options if option != self.otherwise)
+
+    def check(self, value: object, name: str = "") -> Value:
+        """``value`` if it is a valid answer; errors call the question ``name``, by default as in a file of answers.
 
         Raises:
             UsageError: TW-U31 if its type is wrong, TW-U32 if it is invalid.
         """
+        name = name or self.name
         kind, words = KINDS[self.kind]
         if kind is float and type(value) is int:
             value = float(value)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise UsageError(
                 "TW-U31",
-                tr("{name} must be {words}, not {shown}", name=self.name, words=tr(words), shown=_shown(self, value)),
+                tr("{name} must be {words}, not {shown}", name=name, words=tr(words), shown=_shown(self, value)),
                 self._fix(),
             )
         wrong = self.validate(value)
@@ -113,7 +119,7 @@ class Question:
         if wrong:
             raise UsageError(
                 "TW-U32",
-                tr("{name} cannot be {shown}: {wrong}", name=self.name, shown=_shown(self, value), wrong=wrong),
+                tr("{name} cannot be {shown}: {wrong}", name=name, shown=_shown(self, value), wrong=wrong),
                 self._fix(),
             )
         return value
@@ -123,15 +129,15 @@ class Question:
         about = tr(self.help) if self.help and self.kind not in ("int", "float") else ""
         return join(" ", tr("Use another value."), about)
 
-    def parse(self, text: str) -> Value | None:
-        """The answer for the typed ``text``; the default if it is empty.
+    def parse(self, text: str, name: str = "") -> Value | None:
+        """The answer for the typed ``text``; the default if it is empty. ``name``: see `check`.
 
         Raises:
             UsageError: TW-U31 or TW-U32; see `check`.
         """
         text = text.strip()
         if not text:
-            return self.check("") if self.required else self.default
+            return self.check("", name) if self.required else self.default
         value: object = text
         try:
             if self.kind == "int":
@@ -142,7 +148,7 @@ class Question:
                 value = text.lower() in YES
         except ValueError:
             pass  # still a string, which check rejects with the right message
-        return self.check(value)
+        return self.check(value, name)
 
 
 def _shown(question: Question, value: object) -> str:

@@ -177,7 +177,7 @@ def ask_question(ask: Ask, question: Question, default: Value | None = None) -> 
     if question.help:
         say(tr(question.help))
     if question.options:
-        options: list[tuple[str, Value | None]] = [(choice, choice) for choice in question.options]
+        options: list[tuple[str, Value | None]] = [(choice, choice) for choice in question.alternatives]
         if question.default is None and not question.required:
             options.insert(0, (tr(question.otherwise), None))
         first = next((at for at, (_, value) in enumerate(options) if value == default), 0)

@@ -359,6 +359,9 @@ NOTES: dict[str, Text] = {
         "The file was not read: sizes of its layers are estimated from the model's configuration, so the split is too."
     ),
     "offload-users-cut": _users_cut,
+    "offload-users-limit": mark(
+        "Planned for --users {users}, because --tpot needs an estimate, and there is none for more users."
+    ),
     "cpu-unmeasured": mark(
         "No speed estimate for this CPU yet. To get one, run `triton-wizard probe --measure` (measures memory "
         "bandwidth and cores, 5 s)."
@@ -601,6 +604,7 @@ REASONS: dict[str, Text] = {
     "pace-rough": mark("Its speed is only roughly known"),
     "less-room": lambda params, _: (tr("It has room for only {room}", room=room(params["users"], params["tokens"])),),
     "slower": lambda params, _: (tr("It is slower: {paces}", paces=_paces(params)),),
+    "slower-plain": mark("It is slower without speculative decoding; with it, speeds are unknown"),
     "less-simple": mark("It is harder to set up than {stack}"),
     "less-precise": mark("It is less precise than {format}"),
     "larger": mark("Its weights take {mine} instead of {theirs} for little more precision than {format}"),

@@ -368,6 +368,7 @@ TEXTS: dict[str, Text] = {
     ),
     "offload-no-room": _no_room,
     "offload-experts": mark("no model with experts was measured on a GPU and a CPU"),
+    "offload-attention": mark("no model with recurrent states or sparse attention was measured"),
     "offload-users": mark("only single users were measured on a GPU and a CPU"),
     "offload-cpu-unmeasured": mark(
         "`triton-wizard probe --measure` has not measured this CPU, which serves some layers"

@@ -170,11 +170,13 @@ def _field(question: Question, value: object) -> Input | Options:
             placeholder=hint,
             password=question.secret,
         )
-    options = [(option, option) for option in question.options] or [("yes", tr("yes")), ("no", tr("no"))]
+    options = [(option, option) for option in question.alternatives] or [("yes", tr("yes")), ("no", tr("no"))]
     if question.default is None and not question.required:
         options.insert(0, ("", tr(question.otherwise)))
     if question.kind == "confirm":
         text = {"True": "yes", "False": "no"}.get(text, text)
+    if text == question.otherwise:
+        text = ""
     return Options(options, text or _default(question), id=question.name)
 
 
