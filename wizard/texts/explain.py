@@ -36,6 +36,7 @@ ALIKE = mark("measured with vLLM 0.26.0 and adjusted for this stack: wizard/advi
 
 PARTS = {
     "embedding": mark("{amount} embedding"),
+    "layer_embedding": mark("{amount} per-layer embedding"),
     "head": mark("{amount} LM head"),
     "attention": mark("{amount} attention"),
     "key_value": mark("{amount} key and value"),
@@ -140,7 +141,7 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
         layers += " + " + tr("{amount} split", amount=held)
     if whole := parts.latent + parts.router + parts.norms:
         layers += " + " + tr("{amount} replicated", amount=f"{whole:,}")
-    ends = tr("{amount} embedding", amount=f"{parts.embedding:,}{pad}{_over(tp)}")
+    ends = tr("{amount} embedding", amount=f"{parts.embedding + parts.layer_embedding:,}{pad}{_over(tp)}")
     head = tr("{amount} LM head", amount=f"{parts.head or parts.embedding:,}{pad}{_over(tp)}")
     if setup.pp > 1:
         layers, ends = f"({layers}){_stage(anatomy, setup)}", f"max({ends}; {head})"
