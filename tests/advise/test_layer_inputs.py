@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from wizard.advise import cpu_speed, memory
+from wizard.advise import cpu, cpu_speed, memory
+from wizard.advise.advice import Constraints
 from wizard.advise.devices import devices
+from wizard.advise.ranking import advise
 from wizard.advise.setup import Setup
 from wizard.advise.speed import work
 from wizard.kernel.units import GIB
@@ -16,6 +19,7 @@ from wizard.model.config import describe
 from wizard.model.facts import GgufFile, ModelFacts
 from wizard.model.gguf_files import as_file
 from wizard.probe.shorthand import host
+from wizard.texts.explain import figures
 
 CONFIGS = json.loads((Path(__file__).parents[1] / "model" / "configs" / "more.json").read_text())
 TABLE = {"google/gemma-4-E2B-it": 262_144 * 35 * 256, "google/gemma-4-E4B-it": 262_144 * 42 * 256}
@@ -78,3 +82,19 @@ def test_llamacpp_keeps_the_table_on_the_host_and_copies_the_tied_embedding_only
     assert made
     assert made.output == pytest.approx(facts.stored.embedding, abs=1)
     assert made.input == pytest.approx(facts.stored.embedding + facts.stored.layer_embedding, abs=1)
+
+
+def test_llamacpp_allocates_no_cache_for_layers_that_reuse_one() -> None:
+    """Of the 15 layers of E2B with a cache three attend to everything, with heads of 512 elements."""
+    facts = as_q4("google/gemma-4-E2B-it")
+    assert cpu.kv_bytes_per_token(facts, "f16") == 2 * 2 * (3 * 512 + 12 * 256)
+    assert sum(group.layers for group in cpu.caches(facts)) == 15
+
+
+def test_the_cache_of_layers_with_their_own_is_explained() -> None:
+    where, facts = host("cpu"), facts_of("google/gemma-4-E2B-it")
+    facts = replace(facts, source="hub", location="google/gemma-4-E2B-it")
+    choice = advise(where, facts, Constraints(users=1)).choices[0]
+    (figure,) = [each for each in figures(where, facts, choice) if each.name == "KV cache per token"]
+    assert figure.value == 18_432
+    assert figure.formula == "2 × (3 layers × 1 KV heads × 512 + 12 layers × 1 KV heads × 256) × 2 bytes"

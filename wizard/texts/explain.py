@@ -341,7 +341,7 @@ def _peak(anatomy: Anatomy, device: Device, setup: Setup, users: int) -> str:
 
 def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
     bill, users, length = choice.memory, choice.max_batch_size, choice.max_seq_len
-    if choice.stack not in cpu_stacks() or not (facts.layers and facts.kv_heads and facts.head_dim):
+    if choice.stack not in cpu_stacks() or not cpu.caches(facts):
         return
     engine = cpu.on_cpu(choice.stack)
     unread = facts.gguf_layers is not None and facts.gguf_layers.estimated
@@ -351,9 +351,11 @@ def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
     source = tr(UNREAD) if unread else tr("size of the memory-mapped files")
     yield Figure(tr("Weights"), bill.weights_bytes, "bytes", formula, source)
     element = cpu.KV_BYTES[engine.cache]
-    row = "2 × " + tr(
-        "{layers} layers × {heads} KV heads × {width}", layers=facts.layers, heads=facts.kv_heads, width=facts.head_dim
-    )
+    rows = [
+        tr("{layers} layers × {heads} KV heads × {width}", layers=each.layers, heads=each.kv_heads, width=each.key_dim)
+        for each in cpu.caches(facts)
+    ]
+    row = "2 × " + (rows[0] if len(rows) == 1 else f"({' + '.join(rows)})")
     formula = tr("{row} × {bytes} bytes", row=row, bytes=element)
     yield Figure(tr("KV cache per token"), bill.kv_bytes_per_token, "bytes", formula, origin)
     formula = tr("{users} × {tokens:,} tokens", users=units.users(users), tokens=length)
