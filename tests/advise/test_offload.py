@@ -467,6 +467,19 @@ def test_the_explanation_adds_up() -> None:
     assert eval(shown["Total on the GPU"].formula.replace(",", "").replace("×", "*")) == choice.memory.total_bytes
 
 
+@pytest.mark.parametrize(("name", "memory"), [("rtx4060 laptop", 14 * GIB), ("cpu", 30 * GIB)])
+def test_a_file_of_the_catalog_is_explained_and_not_as_if_it_was_read(name: str, memory: int) -> None:
+    host, facts = laptop(name, memory), find("google/gemma-4-E2B-it", offline=True)
+    choice = first(host, facts, Constraints(stack="llamacpp"))
+    assert choice.checkpoint
+    assert choice.checkpoint.file
+    shown = {figure.name: figure for figure in figures(host, facts, choice)}
+    assert next(figure for name, figure in shown.items() if name.startswith("Total")).value == choice.memory.total_bytes
+    assert any(name.startswith("Weights") for name in shown)
+    assert any(name.startswith("KV cache per token") for name in shown)
+    assert not [figure for figure in shown.values() if "header" in figure.source]
+
+
 def test_titles_and_reasons_tell_the_split() -> None:
     partial = first(laptop(), QWEN_14B, Constraints(users=1))
     assert "of 49 layers on the GPU" in report.choice_title(partial)

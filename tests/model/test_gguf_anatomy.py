@@ -47,6 +47,12 @@ def test_windows_are_llama_cpps(tmp_path: Path, name: str, windows: list[int | N
     assert [group.window for group in anatomy.attention] == windows
 
 
+def test_layers_that_reuse_the_cache_of_earlier_ones(tmp_path: Path) -> None:
+    anatomy = facts_of(tmp_path, with_architecture("gemma4", attention__shared_kv_layers=(U32, 1))).anatomy
+    assert anatomy is not None
+    assert anatomy.attention == (Attention(1, 2, 16, 16), Attention(1, 0, 16, 16))
+
+
 def test_latent_attention(tmp_path: Path) -> None:
     ranks = {"attention__kv_lora_rank": (U32, 24), "rope__dimension_count": (U32, 8)}
     anatomy = facts_of(tmp_path, with_architecture("deepseek2", **ranks)).anatomy

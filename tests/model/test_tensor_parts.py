@@ -17,6 +17,11 @@ from wizard.model.safetensors import Tensor
     [
         ("model.embed_tokens.weight", "embedding"),
         ("transformer.wpe.weight", "embedding"),
+        ("model.language_model.embed_tokens_per_layer.weight", "layer_embedding"),
+        ("per_layer_token_embd.weight", "layer_embedding"),
+        ("per_layer_model_proj.weight", "latent"),
+        ("blk.3.inp_gate.weight", "latent"),
+        ("blk.3.proj.weight", "latent"),
         ("lm_head.weight", "head"),
         ("embed_out.weight", "head"),
         ("output.weight", "head"),

@@ -24,6 +24,7 @@ from wizard.catalog.environments import Environment, environment_of
 from wizard.catalog.goals import DEFAULT_USERS
 from wizard.catalog.stack_facts import OnCpu
 from wizard.model import gguf_files
+from wizard.model.anatomy import Attention
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
@@ -37,13 +38,25 @@ RESERVE = 0.10
 
 
 def kv_bytes_per_token(facts: ModelFacts, dtype: str) -> int | None:
-    """Bytes of KV cache for one token: 2 (key and value) × layers × kv heads × head dimension × bytes per element.
+    """Bytes of KV cache for one token: layers × kv heads × (key + value dimension) × bytes per element.
 
     None if the model's shape is unknown. Source: the KV cache of grouped-query attention (Ainslie et al. 2023, §2).
     """
+    elements = sum(group.layers * group.kv_heads * (group.key_dim + group.value_dim) for group in caches(facts))
+    return elements * KV_BYTES[dtype] or None
+
+
+def caches(facts: ModelFacts) -> tuple[Attention, ...]:
+    """The layers with a KV cache; empty if the model's shape is unknown.
+
+    All layers alike, unless some reuse the keys and values of earlier ones: llama.cpp allocates no cache for those
+    (``llama_hparams::has_kv``, in ``llama-kv-cache.cpp`` of xllamacpp 2026.10.11549). Windows count as full attention.
+    """
     if not (facts.layers and facts.kv_heads and facts.head_dim):
-        return None
-    return 2 * facts.layers * facts.kv_heads * facts.head_dim * KV_BYTES[dtype]
+        return ()
+    if facts.anatomy and any(group.shares for group in facts.anatomy.attention):
+        return tuple(group for group in facts.anatomy.attention if group.kv_heads)
+    return (Attention(facts.layers, facts.kv_heads, facts.head_dim, facts.head_dim),)
 
 
 def feed_forward(facts: ModelFacts) -> int:

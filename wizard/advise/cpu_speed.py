@@ -48,8 +48,9 @@ def work(facts: ModelFacts, cache_bytes: int) -> Work | None:
         return None
     if any(group.state or group.index_bytes or group.tokens_per_row for group in anatomy.attention):
         return None  # no such model was measured
-    # Of a separate embedding only one row is read; a tied one is the output projection too.
+    # Of embeddings only one row is read; a tied one is the output projection too.
     unread_bytes, unread = (stored.embedding, anatomy.parts.embedding) if stored.head else (0, 0)
+    unread_bytes += stored.layer_embedding
     share = anatomy.experts_per_token / anatomy.experts if anatomy.experts else 0.0
     active = anatomy.active - unread
     return Work(

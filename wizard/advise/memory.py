@@ -73,7 +73,8 @@ def rank_weights(parts: Parts, anatomy: Anatomy, tp: int, pp: int, whole_experts
     layers = (parts.attention + parts.mlp + parts.shared) / tp + parts.experts * expert_share
     layers += parts.key_value * kv_share + parts.latent + parts.router + parts.norms
     padded = -(-anatomy.vocabulary // VOCABULARY_PAD) * VOCABULARY_PAD / max(1, anatomy.vocabulary)
-    ends = (parts.embedding * padded / tp, (parts.head or (parts.embedding if pp > 1 else 0)) * padded / tp)
+    first = parts.embedding + parts.layer_embedding
+    ends = (first * padded / tp, (parts.head or (parts.embedding if pp > 1 else 0)) * padded / tp)
     return round(layers * per_stage(anatomy.layers, pp) + (max(ends) if pp > 1 else sum(ends)) + parts.other)
 
 

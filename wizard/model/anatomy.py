@@ -11,6 +11,8 @@ class Parts:
 
     Attributes:
         embedding: Input embedding, and learned positions; 16 bits in every format but GGUF.
+        layer_embedding: Embeddings of each layer (Gemma 3n, Gemma 4), of which a token reads one row; split as the
+            input embedding is.
         head: Output projection; 0 if it is the embedding (tied).
         attention: Query and output projections, and MLA's up-projections: split over tensor-parallel ranks by heads.
         key_value: Key and value projections: split by kv heads, repeated if there are more ranks than kv heads.
@@ -24,6 +26,7 @@ class Parts:
     """
 
     embedding: int = 0
+    layer_embedding: int = 0
     head: int = 0
     attention: int = 0
     key_value: int = 0
@@ -164,11 +167,14 @@ class Anatomy:
 
     @property
     def active(self) -> int:
-        """Parameters that are active per token: all but the routed experts that it is not sent to."""
+        """Parameters that are active per token: all but the routed experts that it is not sent to, and the embeddings
+        of each layer.
+        """
+        used = self.parts.total - self.parts.layer_embedding
         if not self.experts:
-            return self.parts.total
+            return used
         idle = self.experts - self.experts_per_token
-        return self.parts.total - self.parts.experts * idle // self.experts
+        return used - self.parts.experts * idle // self.experts
 
     @property
     def kv_heads(self) -> int:

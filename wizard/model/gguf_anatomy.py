@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from wizard.model import tensor_parts
@@ -76,7 +77,10 @@ def _family(name: str, meta: Mapping[str, Any], layers: int) -> tuple[Family, di
         "attention_chunk_size": "attention.chunk_size",
         "kv_lora_rank": "attention.kv_lora_rank",
         "qk_rope_head_dim": "rope.dimension_count",
+        "num_kv_shared_layers": "attention.shared_kv_layers",
     }
+    if "attention.shared_kv_layers" in meta:
+        family = replace(family, layer_inputs=True)
     config = {**family.defaults, **{ours: meta[theirs] for ours, theirs in renamed.items() if theirs in meta}}
     kv_heads = meta.get("attention.head_count_kv")
     if isinstance(kv_heads, tuple) and len(kv_heads) == layers:  # 0 for layers with a state instead of attention

@@ -120,6 +120,11 @@ def as_file(facts: ModelFacts, file: GgufFile) -> ModelFacts:
     )
 
 
+def as_named(facts: ModelFacts, repo: str, name: str, size: int | None) -> ModelFacts:
+    """``facts`` of the same model in the file ``name`` of ``repo``, of ``size`` bytes."""
+    return as_file(facts, GgufFile(repo, name, type_of(name) or "", size))
+
+
 def weight_files(name: str, sizes: Mapping[str, int | None]) -> tuple[WeightFile, ...]:
     """The file ``name``, or all parts of it, the first one first."""
     return tuple(WeightFile(part, sizes.get(part), "gguf") for part in parts(name))

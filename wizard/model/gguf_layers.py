@@ -104,5 +104,5 @@ def estimated(anatomy: Anatomy, size: int) -> Layers:
     dense = Layer(common + mlp, 0, max(mlp // matrices, widest))
     sparse = Layer(common + beside, routed, max(beside // matrices, widest), routed // matrices)
     made = (dense,) * dense_layers + (sparse,) * anatomy.moe_layers
-    read = round(parts.embedding * scale)
-    return Layers(made, round(parts.head * scale) or read, read, estimated=True)
+    read = round((parts.embedding + parts.layer_embedding) * scale)
+    return Layers(made, round((parts.head or parts.embedding) * scale), read, estimated=True)

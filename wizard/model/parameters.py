@@ -119,7 +119,8 @@ def _parts(
     if family.experts == "beside":
         router += hidden + experts.count  # a scale of its input, and one for each expert
     return Parts(
-        embedding=(vocabulary + positions) * hidden + beside.embedding,
+        embedding=(vocabulary + positions) * hidden,
+        layer_embedding=beside.embedding,
         head=0 if tied else vocabulary * hidden,
         attention=sum(mixer.attention for mixer in each_mixer),
         key_value=sum(mixer.key_value for mixer in each_mixer),

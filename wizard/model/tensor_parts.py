@@ -27,7 +27,7 @@ _VISION = re.compile(
     r"(?:^|\.)(?:vision\w*|visual|vit\w*|audio\w*|\w*projector|image\w*|patch_\w+|mlp1|embed_vision|embed_audio)\."
 )
 _EMBEDDING = (
-    r"(?:^|\.)(?:embed|embed_tokens|embed_tokens_per_layer|embed_positions|embed_in|wte|wpe|word_embeddings|tok_embeddings|embeddings"
+    r"(?:^|\.)(?:embed|embed_tokens|embed_positions|embed_in|wte|wpe|word_embeddings|tok_embeddings|embeddings"
     r"|token_embd|position_embd)\."
 )
 _ROUTER = (
@@ -41,11 +41,13 @@ _NORMS = (
 )
 _PARTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("other", _VISION),
+    ("layer_embedding", re.compile(r"(?:^|\.)(?:embed_tokens_per_layer|per_layer_token_embd)\.")),
     ("embedding", re.compile(_EMBEDDING)),
     (
         "latent",
         re.compile(
-            r"(?:^|\.)(?:per_layer_(?:input_gate|projection|model_projection)|altup_\w*projections)\."
+            r"(?:^|\.)(?:per_layer_(?:input_gate|projection|model_proj(?:ection)?)|altup_\w*projections)\."
+            r"|^blk\.\d+\.(?:inp_gate|proj)\."
             r"|laurel\.linear_\w+\.|altup\.(?:correction_coefs|prediction_coefs|modality_router)\."
         ),
     ),

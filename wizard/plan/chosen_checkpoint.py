@@ -8,7 +8,7 @@ from wizard.advise.advice import Checkpoint, Choice
 from wizard.advise.checkpoint import METHODS, checkpoint
 from wizard.kernel.language import tr
 from wizard.model import gguf_files
-from wizard.model.facts import GgufFile, ModelFacts, Quantization
+from wizard.model.facts import ModelFacts, Quantization
 from wizard.model.formats import FORMATS
 
 
@@ -48,8 +48,7 @@ def checkpoint_of(facts: ModelFacts, choice: Choice) -> tuple[ModelFacts, tuple[
 
 def _file(facts: ModelFacts, fetched: Checkpoint) -> tuple[ModelFacts, tuple[str, ...]]:
     """``facts`` as a GGUF file; with a note if it is in another repository."""
-    kind = gguf_files.type_of(fetched.file or "") or ""
-    chosen = gguf_files.as_file(facts, GgufFile(fetched.ref, fetched.file or "", kind, fetched.bytes))
+    chosen = gguf_files.as_named(facts, fetched.ref, fetched.file or "", fetched.bytes)
     if fetched.ref == facts.location:
         return chosen, ()
     return chosen, (

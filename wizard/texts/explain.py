@@ -18,6 +18,7 @@ from wizard.catalog.environments import environment_of
 from wizard.catalog.stacks import cpu_stacks, on_gpu
 from wizard.kernel.language import mark, tr
 from wizard.kernel.units import GIB, MIB, size
+from wizard.model import gguf_files
 from wizard.model.anatomy import Anatomy, Attention, Parts
 from wizard.model.facts import ModelFacts
 from wizard.model.formats import SIXTEEN, of, weight_bytes
@@ -29,6 +30,7 @@ from wizard.texts.figure import Figure
 __all__ = ["Figure", "figures"]
 
 CONFIG = mark("the model's config.json, with the formulas for its architecture")
+UNREAD = mark("size of the file, which was not read: as the hub lists it, or from the bits of its type")
 HEADERS = mark("the headers of the safetensors files")
 MEASURED = mark("measured with vLLM 0.26.0 on an H200: wizard/advise/memory.py")
 ALIKE = mark("measured with vLLM 0.26.0 and adjusted for this stack: wizard/advise/memory.py")
@@ -36,6 +38,7 @@ ALIKE = mark("measured with vLLM 0.26.0 and adjusted for this stack: wizard/advi
 
 PARTS = {
     "embedding": mark("{amount} embedding"),
+    "layer_embedding": mark("{amount} per-layer embedding"),
     "head": mark("{amount} LM head"),
     "attention": mark("{amount} attention"),
     "key_value": mark("{amount} key and value"),
@@ -52,6 +55,8 @@ PARTS = {
 
 def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]:
     """Every figure of ``choice``, recommended for ``facts`` on ``host``, in the order of the computation."""
+    if (fetched := choice.checkpoint) and fetched.file:
+        facts = gguf_files.as_named(facts, fetched.ref, fetched.file, fetched.bytes)
     if choice.offload:
         return tuple(explain_offload.figures(host, facts, choice, choice.offload))
     if not choice.devices:
@@ -140,7 +145,7 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
         layers += " + " + tr("{amount} split", amount=held)
     if whole := parts.latent + parts.router + parts.norms:
         layers += " + " + tr("{amount} replicated", amount=f"{whole:,}")
-    ends = tr("{amount} embedding", amount=f"{parts.embedding:,}{pad}{_over(tp)}")
+    ends = tr("{amount} embedding", amount=f"{parts.embedding + parts.layer_embedding:,}{pad}{_over(tp)}")
     head = tr("{amount} LM head", amount=f"{parts.head or parts.embedding:,}{pad}{_over(tp)}")
     if setup.pp > 1:
         layers, ends = f"({layers}){_stage(anatomy, setup)}", f"max({ends}; {head})"
@@ -336,18 +341,23 @@ def _peak(anatomy: Anatomy, device: Device, setup: Setup, users: int) -> str:
 
 def _on_cpu(host: Host, facts: ModelFacts, choice: Choice) -> Iterator[Figure]:
     bill, users, length = choice.memory, choice.max_batch_size, choice.max_seq_len
-    if choice.stack not in cpu_stacks() or not (facts.layers and facts.kv_heads and facts.head_dim):
+    if choice.stack not in cpu_stacks() or not cpu.caches(facts):
         return
     engine = cpu.on_cpu(choice.stack)
-    if sizes := [weight.bytes for weight in facts.weights if weight.bytes]:
-        formula = " + ".join(f"{count:,}" for count in sizes)
-        yield Figure(tr("Weights"), bill.weights_bytes, "bytes", formula, tr("size of the memory-mapped files"))
+    unread = facts.gguf_layers is not None and facts.gguf_layers.estimated
+    origin = tr(CONFIG) if unread else tr("the file's header")
+    sizes = [weight.bytes for weight in facts.weights if weight.bytes] or [bill.weights_bytes]
+    formula = " + ".join(f"{count:,}" for count in sizes)
+    source = tr(UNREAD) if unread else tr("size of the memory-mapped files")
+    yield Figure(tr("Weights"), bill.weights_bytes, "bytes", formula, source)
     element = cpu.KV_BYTES[engine.cache]
-    row = "2 × " + tr(
-        "{layers} layers × {heads} KV heads × {width}", layers=facts.layers, heads=facts.kv_heads, width=facts.head_dim
-    )
+    rows = [
+        tr("{layers} layers × {heads} KV heads × {width}", layers=each.layers, heads=each.kv_heads, width=each.key_dim)
+        for each in cpu.caches(facts)
+    ]
+    row = "2 × " + (rows[0] if len(rows) == 1 else f"({' + '.join(rows)})")
     formula = tr("{row} × {bytes} bytes", row=row, bytes=element)
-    yield Figure(tr("KV cache per token"), bill.kv_bytes_per_token, "bytes", formula, tr("the file's header"))
+    yield Figure(tr("KV cache per token"), bill.kv_bytes_per_token, "bytes", formula, origin)
     formula = tr("{users} × {tokens:,} tokens", users=units.users(users), tokens=length)
     yield Figure(
         tr("KV cache"),

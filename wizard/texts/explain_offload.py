@@ -44,6 +44,8 @@ def _on_gpu(
     copied = next((each.copied_bytes for each in made if (each.gpu_layers, each.expert_layers) == alike), 0)
     copied = 0 if number else copied
     header, source = tr("the list of tensors in the file's header"), known.source
+    if facts.gguf_layers and facts.gguf_layers.estimated:
+        header = tr("estimated from the model's config.json and the size of the file, which was not read")
     repeating = share.layers - last
     layers = {"count": repeating, "layers": split.layers - 1, "experts": split.expert_layers}
     formula = tr("{count} of {layers} layers", **layers)
