@@ -125,11 +125,12 @@ def test_its_layers_have_the_blocks_of_the_checkpoint_and_whole_experts() -> Non
     [
         (LLAMA_8B, {"stack": "vllm"}, "has no layers for multi-token prediction (MTP)"),
         (LLAMA_8B, {"stack": "transformers"}, "has no layers for multi-token prediction (MTP)"),
+        ("Qwen/Qwen3.5-27B", {"stack": "vllm"}, "more memory for recurrent states"),
         (MIMO, {"stack": "transformers"}, "does not set up speculative decoding (mtp) with Transformers."),
         (
             "deepseek-ai/DeepSeek-V3.2",
             {"stack": "trtllm-llmapi"},
-            "is not known to have speculative decoding (mtp) for Deep",
+            "(mtp) for DeepseekV32ForCausalLM with TensorRT-LLM",
         ),
         (MIMO, {"stack": "vllm", "release": "25.12"}, "(mtp) needs vLLM 0.19.1 or later; found 0.11.1."),
         (MIMO, {"stack": "vllm", "runtime": "native", "pp": 2}, "without pipeline stages"),

@@ -104,6 +104,8 @@ def _reasons(facts: ModelFacts, setup: Setup, engine: str) -> Iterator[Reason]:
     if models is None:
         yield because("speculative-stack", stack=setup.stack, method=method)
         return
+    if memory.recurrent(facts.anatomy):
+        yield because("speculative-states")
     since = models.get(ANY) or models.get(facts.architecture or "")
     if since is None:
         yield because("speculative-model", stack=setup.stack, method=method, architecture=facts.architecture)
@@ -111,8 +113,6 @@ def _reasons(facts: ModelFacts, setup: Setup, engine: str) -> Iterator[Reason]:
         yield because("speculative-release", stack=setup.stack, method=method, since=since, engine=engine)
     if setup.pp > 1:
         yield because("speculative-stages")
-    if memory.recurrent(facts.anatomy):
-        yield because("speculative-states")
 
 
 def _unfit(facts: ModelFacts, draft: ModelFacts | None) -> Iterator[Reason]:

@@ -298,7 +298,9 @@ TEXTS: dict[str, Text] = {
     "speculative-checkpoint": mark(
         "The layers for multi-token prediction (MTP) may be missing in {ref}, which another publisher quantized."
     ),
-    "speculative-model": mark("{stack} is not known to have speculative decoding ({method}) for {architecture}."),
+    "speculative-model": mark(
+        "The wizard does not set up speculative decoding ({method}) for {architecture} with {stack}."
+    ),
     "speculative-stack": mark("The wizard does not set up speculative decoding ({method}) with {stack}."),
     "speculative-release": mark("Speculative decoding ({method}) needs {stack} {since} or later; found {engine}."),
     "speculative-states": mark(
