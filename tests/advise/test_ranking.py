@@ -155,7 +155,8 @@ def test_the_nearest_constraint_that_works_is_the_remedy(name: str) -> None:
     gpus, model, constraints, remedy = NEAREST[name]
     advice = ask(gpus, model, **constraints)
     assert not advice.feasible
-    flags = remedy_of(advice.rejections[0])
+    first = advice.rejections[0]
+    flags = remedy_of(replace(first, remedies=first.remedies[:1]))
     assert re.fullmatch(remedy, flags), flags
     if "without" not in flags:  # and it does work
         flag, value = flags.removeprefix("--").replace("-", "_").split()

@@ -13,6 +13,7 @@ from tests.advise.worlds import CONFIGS, HOSTS, LLAMA_8B, LLAMA_70B, facts_of, m
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Constraints, Rejection
 from wizard.advise.ranking import advise
+from wizard.advise.reasons import change
 from wizard.catalog import stacks
 from wizard.model.refs import HubRef
 from wizard.model.shipped_configs import shipped
@@ -32,7 +33,8 @@ OPTIONS = {
     "runtime": st.sampled_from(["native", "docker"]),
     "max_gpus": st.sampled_from([1, 2]),
     "gpu_memory_utilization": st.sampled_from([0.3, 0.98]),
-    "speculative": st.just("ngram"),
+    "speculative": st.sampled_from(["ngram", "mtp", "eagle3"]),
+    "draft": st.just("me/eagle3"),
     "expert_parallel": st.just(True),
 }
 some = st.lists(st.sampled_from(sorted(OPTIONS)), max_size=4, unique=True).flatmap(
@@ -124,4 +126,4 @@ def test_no_gpu_is_asked_for_that_does_not_exist() -> None:
     codes = {each.code for each in refused("1xL4", "deepseek-ai/DeepSeek-V3.2").remedies}
     assert "smaller-model" in codes
     assert "larger-gpu" not in codes
-    assert remedy_of(refused("4xL4", LLAMA_70B, tp=2, pp=1, quantization="fp8")) == "--tp 4"
+    assert refused("4xL4", LLAMA_70B, tp=2, pp=1, quantization="fp8").remedies[0] == change(tp=4)

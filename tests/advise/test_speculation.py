@@ -13,7 +13,7 @@ from tests.advise.test_gpu import choices, rejections
 from tests.advise.worlds import BLOCKS, LLAMA_8B, TESTS, facts_of
 from tests.plan.stack_values import FACTS, LLM_API, VLLM, commands, engine, machine, named, native, planned
 from tests.values import GGUF, PYTHON
-from tests.worded import text_of
+from tests.worded import remedy_of, text_of
 from wizard.advise import memory, speculation
 from wizard.advise.advice import Checkpoint, Choice, Constraints
 from wizard.advise.ranking import advise
@@ -310,3 +310,36 @@ def test_the_remedy_gives_up_the_method_and_its_draft_model(changes: dict[str, A
     assert not advice.feasible
     assert advice.rejections[0].remedies[0].changes == {"speculative": None, "draft": None}
     assert advise(machine("1xH100"), facts, replace(asked, speculative=None, draft=None)).feasible
+
+
+def test_a_draft_model_is_only_given_up_if_it_was_named() -> None:
+    """EAGLE-3 without ``--draft``: every rejection for it has the same remedy, so they are one group."""
+    advice = advise(machine("4xL40S"), facts_of("Qwen/Qwen2.5-7B"), Constraints(speculative="eagle3"))
+    refused = [each for each in advice.rejections if each.reason.code == "no-draft"]
+    assert len(refused) > 1
+    assert {remedy_of(each) for each in refused} == {"omit --speculative"}
+
+
+def test_a_method_without_a_draft_model_is_kept_when_the_draft_model_is_given_up() -> None:
+    asked = Constraints(speculative="ngram", draft="me/eagle3", quantization="none")
+    advice = advise(machine("1xH100"), served(LLAMA_8B, draft()), asked)
+    assert remedy_of(advice.rejections[0]) == "omit --draft, or --speculative eagle3"
+
+
+@pytest.mark.parametrize(
+    ("drafted", "remedy"),
+    [(draft(), "omit --draft, or --speculative eagle3"), (draft(vocab_size=32000), "omit --draft")],
+)
+def test_eagle_is_only_a_remedy_for_a_draft_model_that_it_can_use(drafted: ModelFacts, remedy: str) -> None:
+    asked = Constraints(draft="me/eagle3", quantization="none", stack="vllm", runtime="native")
+    advice = advise(machine("1xH100"), served(LLAMA_8B, drafted), asked)
+    assert [remedy_of(each) for each in advice.rejections] == [remedy]
+
+
+def test_a_remedy_that_keeps_the_method_is_not_lost() -> None:
+    """One reason, one group: the tested remedy first, then the other one."""
+    asked = Constraints(speculative="ngram", pp=2)
+    advice = advise(machine("4xL40S"), facts_of("Qwen/Qwen2.5-32B"), asked)
+    assert advice.rejections[0].reason.code == "speculative-stages"
+    refused = [each for each in advice.rejections if each.reason.code == "speculative-stages"]
+    assert {remedy_of(each) for each in refused} == {"omit --speculative, or --pp 1"}

@@ -282,7 +282,7 @@ def _within(remedy: Remedy, made: dict[str, Setting], tp: int) -> bool:
 
 RELAX_ORDER = (
     *("release", "runtime", "engine_python", "max_len", "isl", "osl", "p99", "ttft", "tpot", "users", "replicas"),
-    *("speculative", "draft", "expert_parallel", "tp", "pp", "quantization", "kv_dtype"),
+    *("draft", "speculative", "expert_parallel", "tp", "pp", "quantization", "kv_dtype"),
     *("gpu_memory_utilization", "max_gpus", "as_published", "stack"),
 )
 """Constraints in the order of what costs the user least to give up."""
@@ -347,17 +347,25 @@ def _with_nearest(
             setup = _like(name, constraints, others, facts, choices)
             remedy = _instead(name, constraints, setup, rejections)
             cause = _cause(name, remedy, setup, rejections)
-            remedies = (remedy,)
             if cause is not None and name == "release":  # it knows which value would work
                 return [cause, *(rejection for rejection in rejections if rejection is not cause)]
             if cause is not None:
-                return [
-                    replace(cause, remedies=remedies),
-                    *(rejection for rejection in rejections if rejection is not cause),
-                ]
+                return _tested(remedy, cause, rejections)
             shape = (setup.stack, setup.quantization or "none", setup.tp, setup.pp)
-            return [Rejection(*shape, "constraints", because("not-at-once", option=name), remedies), *rejections]
+            return [Rejection(*shape, "constraints", because("not-at-once", option=name), (remedy,)), *rejections]
     return rejections
+
+
+def _tested(remedy: Remedy, cause: Rejection, rejections: list[Rejection]) -> list[Rejection]:
+    """``rejections``, ``cause`` first; it and those like it name ``remedy`` before their own for other options."""
+
+    def helped(rejection: Rejection) -> Rejection:
+        if (rejection.reason, rejection.remedies) != (cause.reason, cause.remedies):
+            return rejection
+        others = (each for each in rejection.remedies if not each.changes.keys() & remedy.changes.keys())
+        return replace(rejection, remedies=(remedy, *others))
+
+    return [helped(each) for each in (cause, *(rejection for rejection in rejections if rejection is not cause))]
 
 
 def _cause(name: str, remedy: Remedy, setup: Choice, rejections: list[Rejection]) -> Rejection | None:
@@ -366,7 +374,7 @@ def _cause(name: str, remedy: Remedy, setup: Choice, rejections: list[Rejection]
 
     def distance(rejection: Rejection) -> tuple[bool, bool, bool]:
         other = rejection.stack != setup.stack
-        return rejection.remedies[:1] != (remedy,), other, other or rejection.quantization != setup.quantization
+        return remedy not in rejection.remedies, other, other or rejection.quantization != setup.quantization
 
     return min(causes, key=distance, default=None)
 
