@@ -46,6 +46,8 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
     choices, rejections = candidates(host, facts, constraints, past)
     choices = choices or _as_file(host, facts, constraints, past)
     if not choices:
+        if constraints.stack is None:
+            rejections = _without_refused(rejections)
         nearest_setup = _with_nearest(host, facts, constraints, rejections, past)
         if not constraints.restricts:  # otherwise an option may be the cause
             nearest_setup = nearest.with_models(host, facts, nearest_setup)
@@ -271,6 +273,17 @@ def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection
         return replace(rejection, remedies=(Remedy(OPTIONS, made), *others))
 
     return [helped(rejection) for rejection in rejections]
+
+
+def _without_refused(rejections: list[Rejection]) -> list[Rejection]:
+    """``rejections``, no stack of which can serve, without the remedies that name one of them."""
+    refused = [change(stack=name) for name in {rejection.stack for rejection in rejections}]
+
+    def possible(rejection: Rejection) -> Rejection:
+        others = tuple(each for each in rejection.remedies if each not in refused)
+        return replace(rejection, remedies=others or (do("another-stack"),))
+
+    return [possible(rejection) for rejection in rejections]
 
 
 def _within(remedy: Remedy, made: dict[str, Setting], tp: int) -> bool:
