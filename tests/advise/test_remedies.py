@@ -13,11 +13,12 @@ from tests.advise.worlds import CONFIGS, HOSTS, LLAMA_8B, LLAMA_70B, facts_of, m
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Constraints, Rejection
 from wizard.advise.ranking import advise
-from wizard.advise.reasons import change
+from wizard.advise.reasons import change, do
 from wizard.advise.refusals import grouped
 from wizard.catalog import stacks
 from wizard.model.refs import HubRef
 from wizard.model.shipped_configs import shipped
+from wizard.texts import remedies
 
 OPTIONS = {
     "tp": st.sampled_from([1, 2, 3, 4, 8, 16]),
@@ -149,3 +150,9 @@ def test_a_group_has_one_engine_in_its_reason() -> None:
     stacks_of = [{each.stack for each in group.rejections} for group in groups if group.reason.code == "not-listed"]
     assert stacks_of
     assert all(len(names) == 1 for names in stacks_of)
+
+
+def test_a_sentence_that_follows_another_remedy_continues_it() -> None:
+    text = remedies.text((change(stack="llamacpp"), do("make-slices")))
+    assert text.startswith("--stack llamacpp, or create an instance (")
+    assert remedies.text((do("make-slices"),)).startswith("Create an instance (")

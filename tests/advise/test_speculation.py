@@ -17,6 +17,7 @@ from tests.worded import remedy_of, text_of
 from wizard.advise import memory, speculation
 from wizard.advise.advice import Checkpoint, Choice, Constraints
 from wizard.advise.ranking import advise
+from wizard.advise.reasons import Note
 from wizard.advise.setup import LOOKAHEAD, Setup
 from wizard.catalog.releases import version as numbers
 from wizard.catalog.stacks import on_gpu
@@ -343,3 +344,8 @@ def test_a_remedy_that_keeps_the_method_is_not_lost() -> None:
     assert advice.rejections[0].reason.code == "speculative-stages"
     refused = [each for each in advice.rejections if each.reason.code == "speculative-stages"]
     assert {remedy_of(each) for each in refused} == {"omit --speculative, or --pp 1"}
+
+
+@pytest.mark.parametrize(("tokens", "text"), [(1, "one token is proposed"), (5, "up to 5 tokens are proposed")])
+def test_proposed_tokens_are_counted(tokens: int, text: str) -> None:
+    assert text in text_of(Note("speculative", {"method": "mtp", "tokens": tokens}))

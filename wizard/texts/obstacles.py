@@ -316,6 +316,14 @@ TEXTS: dict[str, Text] = {
         "With --users {users} and prompts of {isl:,} tokens, the estimated time to first token is "
         "{estimate_ms:,.0f} ms; your limit is {asked_ms:g} ms."
     ),
+    "slow-tokens-p99": mark(
+        "With --users {users}, the slow end of the estimated time between tokens is {estimate_ms:.1f} ms; your limit "
+        "is {asked_ms:g} ms."
+    ),
+    "slow-start-p99": mark(
+        "With --users {users} and prompts of {isl:,} tokens, the slow end of the estimated time to first token is "
+        "{estimate_ms:,.0f} ms; your limit is {asked_ms:g} ms."
+    ),
     "limit-unproven": mark("The speed of this setup is unknown, so the wizard cannot check it against your limit."),
     "waiting-users": mark(
         "The KV cache has room for {served} of {users} users at once. The others wait, so the wizard cannot estimate "
@@ -360,7 +368,7 @@ TEXTS: dict[str, Text] = {
     "no-figure": mark("{provider} has no estimate: {why}"),
     "layers-unknown": mark("the model's layers are unknown"),
     "float32-speed": mark("no server was measured in float32"),
-    "offload-no-gpu": mark("llama.cpp needs a whole GPU, not a MIG slice."),
+    "offload-no-gpu": mark("the wizard gives llama.cpp whole GPUs only, not MIG slices."),
     "offload-small": mark("the model has {size} of weights, and below {least} CUDA's libraries are a larger download."),
     "offload-layers-unknown": mark(
         "the bytes of each layer are unknown, because the file's header was not read in full."

@@ -99,8 +99,6 @@ OR = mark(", or ")
 """Separates alternatives."""
 ANYWAY, CONTAINERS = "all-the-same", "containers-need"
 """Codes of remedies with a special text: the options, or the alternatives."""
-INSIDE = ("give-unquantized", "give-gguf")
-"""Codes of sentences that follow other alternatives."""
 _WORDS = {
     "max_len": mark("context {value}"),
     "max_gpus": mark("{value} GPUs"),
@@ -130,7 +128,8 @@ def text(remedies: Sequence[Remedy], *, flags: bool = True) -> str:
         return tr("Run `triton-wizard prerequisites` to see what to install for containers, or: {remedy}", remedy=rest)
     each = [remedy(item, flags=flags) for item in remedies]
     for at, item in enumerate(remedies):
-        if at and item.code in INSIDE:
+        english = REMEDIES.get(item.code, "")
+        if at and english.endswith(".") and english[:1] == each[at][:1]:  # a sentence, which follows another remedy
             each[at] = each[at][:1].lower() + each[at][1:]
     each[:-1] = [before.rstrip(".") for before in each[:-1]]  # a sentence that others follow
     return tr(OR).join(each)
