@@ -164,6 +164,12 @@ def test_the_nearest_constraint_that_works_is_the_remedy(name: str) -> None:
         assert ask(gpus, model, **{**constraints, flag: kind(value)}).feasible
 
 
+def test_a_named_stack_replaces_another_stack_among_the_remedies() -> None:
+    first = ask("1xH100", LLAMA_70B, stack="transformers", quantization="fp8").rejections[0]
+    assert first.remedies[0].changes.get("stack")
+    assert "another stack" not in remedy_of(first)
+
+
 def test_two_constraints_that_are_each_impossible_keep_their_own_remedies() -> None:
     advice = ask("3xA100", LLAMA_8B, quantization="w4a8_awq", tp=16)
     assert not advice.feasible

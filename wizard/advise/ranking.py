@@ -372,10 +372,13 @@ def _with_nearest(
 def _tested(remedy: Remedy, cause: Rejection, rejections: list[Rejection]) -> list[Rejection]:
     """``rejections``, ``cause`` first; it and those like it name ``remedy`` before their own for other options."""
 
+    covered = do("another-stack") if "stack" in remedy.changes else remedy
+
     def helped(rejection: Rejection) -> Rejection:
         if (rejection.reason, rejection.remedies) != (cause.reason, cause.remedies):
             return rejection
-        others = (each for each in rejection.remedies if not each.changes.keys() & remedy.changes.keys())
+        own = (each for each in rejection.remedies if not each.changes.keys() & remedy.changes.keys())
+        others = (each for each in own if each != covered)
         return replace(rejection, remedies=(remedy, *others))
 
     return [helped(each) for each in (cause, *(rejection for rejection in rejections if rejection is not cause))]

@@ -36,7 +36,6 @@ REMEDIES = {
     "make-slices": mark(
         "Create an instance (`sudo nvidia-smi mig -cgi PROFILE -C`) or disable MIG (`sudo nvidia-smi -mig 0`)."
     ),
-    "larger-slice": mark("a larger slice"),
     "slice-in-container": mark("a container (`--runtime docker`), which has only the slice that it is given"),
     "prerequisites": mark("run `triton-wizard prerequisites` to see what to install"),
     "containers-need": mark("run `triton-wizard prerequisites` to see what to install"),
