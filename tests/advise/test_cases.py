@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.advice.judging import ALL, faults
+from tests.advise.test_speculation import EAGLE
+from tests.advise.worlds import CONFIGS, LLAMA_8B
 from tests.worded import text_of
 from wizard.advise.advice import Advice
 from wizard.advise.cases import Case, cases, constraints
@@ -331,3 +333,16 @@ def test_any_file_gives_advice_or_tw_a02(
         return
     advice = advise(*parsed)
     assert advice.feasible or advice.rejections
+
+
+def test_a_draft_model_is_described_beside_the_model() -> None:
+    drafted = {"id": "me/eagle3", "config": EAGLE, "weight_bytes": 850_000_000}
+    model = {"id": LLAMA_8B, "config": CONFIGS[LLAMA_8B]}
+    request = {"speculative": "eagle3", "stack": "vllm", "runtime": "native"}
+    h100 = {"name": "NVIDIA H100 80GB HBM3", "memory_mib": 81559, "cc": "9.0"}
+    entry = {"gpus": [h100], "model": model, "draft": drafted, "request": request}
+    host, facts, asked = parse(entry)
+    assert asked.draft == "me/eagle3"
+    assert advise(host, facts, asked).choices[0].draft == facts.draft
+    with pytest.raises(ValueError, match="beside `model`"):
+        parse({**entry, "draft": None, "request": {"draft": "me/eagle3"}})

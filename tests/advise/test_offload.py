@@ -260,7 +260,7 @@ def test_one_of_several_gpus_if_it_holds_all_and_no_mig_slice() -> None:
     sliced = replace(two.gpus[0], name="NVIDIA A100 80GB MIG 2g.20gb", memory_total_bytes=20 * GIB)
     choice = first(replace(two, gpus=(sliced,)), LLAMA_8B)
     assert choice.offload is None
-    assert "not a MIG slice" in " ".join(map(words.note, choice.warnings))
+    assert "whole GPUs only, not MIG slices" in " ".join(map(words.note, choice.warnings))
     choice = first(two, LLAMA_8B)
     assert choice.devices == (0,)
     assert "1 more GPU stays free" in " ".join(map(words.note, choice.reasons))

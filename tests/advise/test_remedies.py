@@ -13,9 +13,12 @@ from tests.advise.worlds import CONFIGS, HOSTS, LLAMA_8B, LLAMA_70B, facts_of, m
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Constraints, Rejection
 from wizard.advise.ranking import advise
+from wizard.advise.reasons import change, do
+from wizard.advise.refusals import grouped
 from wizard.catalog import stacks
 from wizard.model.refs import HubRef
 from wizard.model.shipped_configs import shipped
+from wizard.texts import remedies
 
 OPTIONS = {
     "tp": st.sampled_from([1, 2, 3, 4, 8, 16]),
@@ -32,7 +35,8 @@ OPTIONS = {
     "runtime": st.sampled_from(["native", "docker"]),
     "max_gpus": st.sampled_from([1, 2]),
     "gpu_memory_utilization": st.sampled_from([0.3, 0.98]),
-    "speculative": st.just("ngram"),
+    "speculative": st.sampled_from(["ngram", "mtp", "eagle3"]),
+    "draft": st.just("me/eagle3"),
     "expert_parallel": st.just(True),
 }
 some = st.lists(st.sampled_from(sorted(OPTIONS)), max_size=4, unique=True).flatmap(
@@ -124,4 +128,31 @@ def test_no_gpu_is_asked_for_that_does_not_exist() -> None:
     codes = {each.code for each in refused("1xL4", "deepseek-ai/DeepSeek-V3.2").remedies}
     assert "smaller-model" in codes
     assert "larger-gpu" not in codes
-    assert remedy_of(refused("4xL4", LLAMA_70B, tp=2, pp=1, quantization="fp8")) == "--tp 4"
+    assert refused("4xL4", LLAMA_70B, tp=2, pp=1, quantization="fp8").remedies[0] == change(tp=4)
+
+
+def test_no_remedy_names_a_stack_that_is_refused_too() -> None:
+    """MiniMax-M3 on 8 × H200: TensorRT-LLM named vLLM, and vLLM another stack."""
+    facts = shipped(HubRef("MiniMaxAI/MiniMax-M3"), "offline")
+    assert facts
+    for found, asked in ((facts, Constraints()), (facts_of("Qwen/Qwen3.5-27B"), Constraints(speculative="mtp"))):
+        advice = advise(machine("8xH200"), found, asked)
+        assert not advice.feasible
+        assert all(each.remedies for each in advice.rejections)
+        named = {str(remedy.changes.get("stack")) for each in advice.rejections for remedy in each.remedies}
+        assert named == {"None"}
+
+
+def test_a_group_has_one_engine_in_its_reason() -> None:
+    facts = shipped(HubRef("MiniMaxAI/MiniMax-M3"), "offline")
+    assert facts
+    groups = grouped(advise(machine("8xH200"), facts, Constraints()).rejections)
+    stacks_of = [{each.stack for each in group.rejections} for group in groups if group.reason.code == "not-listed"]
+    assert stacks_of
+    assert all(len(names) == 1 for names in stacks_of)
+
+
+def test_a_sentence_that_follows_another_remedy_continues_it() -> None:
+    text = remedies.text((change(stack="llamacpp"), do("make-slices")))
+    assert text.startswith("--stack llamacpp, or create an instance (")
+    assert remedies.text((do("make-slices"),)).startswith("Create an instance (")

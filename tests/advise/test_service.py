@@ -96,6 +96,13 @@ def test_a_limit_is_met_by_what_is_offered_and_p99_counts_the_slow_end() -> None
     assert len(sure.choices) < len(some.choices) < len(free.choices)
 
 
+@pytest.mark.parametrize("limit", ["ttft", "tpot"])
+def test_a_limit_for_the_slow_end_is_refused_with_the_slow_end(limit: str) -> None:
+    refused = ask("1xH100", stack="vllm", p99=True, **{limit: 1.0}).rejections[0]
+    assert "the slow end of the estimated time" in text_of(refused)
+    assert "slow end" not in text_of(ask("1xH100", stack="vllm", **{limit: 1.0}).rejections[0])
+
+
 def test_prompts_of_documents_take_longer_than_those_of_a_chat() -> None:
     chat, documents = (recommended(ask("1xH100", goal=name)).speed for name in ("chat", "documents"))
     assert chat

@@ -13,10 +13,11 @@ from tests.advise.test_gpu import choices, rejections
 from tests.advise.worlds import BLOCKS, LLAMA_8B, TESTS, facts_of
 from tests.plan.stack_values import FACTS, LLM_API, VLLM, commands, engine, machine, named, native, planned
 from tests.values import GGUF, PYTHON
-from tests.worded import text_of
+from tests.worded import remedy_of, text_of
 from wizard.advise import memory, speculation
 from wizard.advise.advice import Checkpoint, Choice, Constraints
 from wizard.advise.ranking import advise
+from wizard.advise.reasons import Note
 from wizard.advise.setup import LOOKAHEAD, Setup
 from wizard.catalog.releases import version as numbers
 from wizard.catalog.stacks import on_gpu
@@ -130,11 +131,12 @@ def test_its_layers_have_the_blocks_of_the_checkpoint_and_whole_experts() -> Non
     [
         (LLAMA_8B, {"stack": "vllm"}, "has no layers for multi-token prediction (MTP)"),
         (LLAMA_8B, {"stack": "transformers"}, "has no layers for multi-token prediction (MTP)"),
+        ("Qwen/Qwen3.5-27B", {"stack": "vllm"}, "more memory for recurrent states"),
         (MIMO, {"stack": "transformers"}, "does not set up speculative decoding (mtp) with Transformers."),
         (
             "deepseek-ai/DeepSeek-V3.2",
             {"stack": "trtllm-llmapi"},
-            "is not known to have speculative decoding (mtp) for Deep",
+            "(mtp) for DeepseekV32ForCausalLM with TensorRT-LLM",
         ),
         (MIMO, {"stack": "vllm", "release": "25.12"}, "(mtp) needs vLLM 0.19.1 or later; found 0.11.1."),
         (MIMO, {"stack": "vllm", "runtime": "native", "pp": 2}, "without pipeline stages"),
@@ -326,3 +328,41 @@ def test_the_format_is_that_without_speculation(goal: str) -> None:
     assert first.quantization == plain.quantization
     assert first.speed is None
     assert all(words.note(note) for choice in advice.choices for note in choice.reasons)
+
+
+def test_a_draft_model_is_only_given_up_if_it_was_named() -> None:
+    """EAGLE-3 without ``--draft``: every rejection for it has the same remedy, so they are one group."""
+    advice = advise(machine("4xL40S"), facts_of("Qwen/Qwen2.5-7B"), Constraints(speculative="eagle3"))
+    refused = [each for each in advice.rejections if each.reason.code == "no-draft"]
+    assert len(refused) > 1
+    assert {remedy_of(each) for each in refused} == {"omit --speculative"}
+
+
+def test_a_method_without_a_draft_model_is_kept_when_the_draft_model_is_given_up() -> None:
+    asked = Constraints(speculative="ngram", draft="me/eagle3", quantization="none")
+    advice = advise(machine("1xH100"), served(LLAMA_8B, draft()), asked)
+    assert remedy_of(advice.rejections[0]) == "omit --draft, or --speculative eagle3"
+
+
+@pytest.mark.parametrize(
+    ("drafted", "remedy"),
+    [(draft(), "omit --draft, or --speculative eagle3"), (draft(vocab_size=32000), "omit --draft")],
+)
+def test_eagle_is_only_a_remedy_for_a_draft_model_that_it_can_use(drafted: ModelFacts, remedy: str) -> None:
+    asked = Constraints(draft="me/eagle3", quantization="none", stack="vllm", runtime="native")
+    advice = advise(machine("1xH100"), served(LLAMA_8B, drafted), asked)
+    assert [remedy_of(each) for each in advice.rejections] == [remedy]
+
+
+def test_a_remedy_that_keeps_the_method_is_not_lost() -> None:
+    """One reason, one group: the tested remedy first, then the other one."""
+    asked = Constraints(speculative="ngram", pp=2)
+    advice = advise(machine("4xL40S"), facts_of("Qwen/Qwen2.5-32B"), asked)
+    assert advice.rejections[0].reason.code == "speculative-stages"
+    refused = [each for each in advice.rejections if each.reason.code == "speculative-stages"]
+    assert {remedy_of(each) for each in refused} == {"omit --speculative, or --pp 1"}
+
+
+@pytest.mark.parametrize(("tokens", "text"), [(1, "one token is proposed"), (5, "up to 5 tokens are proposed")])
+def test_proposed_tokens_are_counted(tokens: int, text: str) -> None:
+    assert text in text_of(Note("speculative", {"method": "mtp", "tokens": tokens}))

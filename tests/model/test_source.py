@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.model.gguf_bytes import folder, tiny
+from tests.model.gguf_bytes import LLAMA_CONFIG, folder, tiny
 from wizard.kernel.errors import UsageError, WizardError
 from wizard.model.refs import HubRef, parse_ref
-from wizard.model.source import find
+from wizard.model.source import draft, find
 
 HOSTILE = [
     "",
@@ -119,7 +119,7 @@ def test_describing_a_model_opens_no_pickle_and_imports_no_torch(tmp_path: Path)
     made = folder(tmp_path / "m", pytorch_model__bin=b"\x80\x04.")
     script = (
         "import sys, builtins\n"
-        "from wizard.model.source import find\n"
+        "from wizard.model.source import draft, find\n"
         "opened = []\n"
         "sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == 'open' else None)\n"
         f"try: find({str(made)!r})\n"
@@ -129,3 +129,11 @@ def test_describing_a_model_opens_no_pickle_and_imports_no_torch(tmp_path: Path)
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[:3] == ["TW-M06", "[]", "[]"]
+
+
+def test_a_draft_model_in_a_folder_is_read_again(tmp_path: Path) -> None:
+    """A session may be long, and the folder another one by then."""
+    where = folder(tmp_path / "draft", {**LLAMA_CONFIG, "num_hidden_layers": 1})
+    assert draft(str(where), True).layers == 1
+    folder(where, {**LLAMA_CONFIG, "num_hidden_layers": 2})
+    assert draft(str(where), True).layers == 2

@@ -89,3 +89,12 @@ def test_files_are_downloaded_whole_although_not_all_is_loaded() -> None:
     files = (WeightFile("a.safetensors", 3 * 10**9, "safetensors"), WeightFile("b.safetensors", 10**9, "safetensors"))
     step = fetch(replace(LLAMA, weight_bytes=3 * 10**9, weights=files), WORKSPACE).step
     assert step.estimate.download_bytes == 4 * 10**9
+
+
+def test_the_links_to_a_split_file_are_counted(tmp_path: Path) -> None:
+    parts = [tmp_path / f"m-0000{part}-of-00002.gguf" for part in (1, 2)]
+    for part in parts:
+        part.touch()
+    weights = tuple(WeightFile(part.name, None, "gguf") for part in parts)
+    step = fetch(replace(GGUF, location=str(parts[0]), weights=weights), WORKSPACE).step
+    assert "links to their 2 files" in step.why

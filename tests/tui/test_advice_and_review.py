@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,8 @@ from textual.widgets import Input
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import ADVICE, INFEASIBLE, LLAMA, choice, plan
 from tests.tui.walking import StillApp, Walk, screen, to_advice, to_review, wait_for
-from wizard.advise.advice import Constraints
+from wizard.advise.advice import Advice, Constraints
+from wizard.advise.ranking import advise as ranked
 from wizard.kernel.errors import HostError, InfeasibleError
 from wizard.plan.plan import Plan
 from wizard.plan.questions import CONSTRAINTS, SETUP
@@ -356,3 +358,23 @@ async def test_a_key_leads_from_an_engine_to_what_serves_the_same_model_today() 
         assert "Without an engine" not in {shown_binding.description for shown_binding in shown_bindings(advice)}
         await pilot.press("r")
         assert advice.view.choice.stack == "trtllm-engine"
+
+
+async def test_a_draft_model_is_looked_up_without_blocking_the_screen() -> None:
+    """The Hub may take seconds to answer, and a lookup that failed is repeated by the next what-if."""
+    made = gpus()
+    blocked: list[bool] = []
+
+    def answer(constraints: Constraints) -> Advice:
+        if constraints.draft:
+            blocked.append(threading.current_thread() is threading.main_thread())
+        return ranked(host("2xH100"), LLAMA, replace(constraints, draft=None))
+
+    made.advice = answer
+    async with StillApp(made).run_test(size=(120, 40)) as pilot:
+        advice = await to_advice(pilot)
+        advice.view = replace(advice.view, constraints=replace(advice.view.constraints, draft="me/eagle3"))
+        await pilot.press("plus")
+        await wait_for(pilot, lambda: bool(blocked))
+        assert blocked == [False]
+        await wait_for(pilot, lambda: "with FP8 weights" in text_of(advice, "Text", "MemoryBill"))

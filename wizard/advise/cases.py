@@ -1,8 +1,8 @@
 """Cases: machine × model × request in a YAML file, to get advice for many at once (a fleet, a test set).
 
-Only ``gpus``, ``machine``, ``model`` and ``request`` of a case are read. ``model`` has a config.json as ``config``, or
-states shapes and totals; the parts of its parameters are then derived from them: embeddings, attention and experts by
-their formulas, the feed-forward is the rest.
+Only ``gpus``, ``machine``, ``model``, ``draft`` and ``request`` of a case are read. ``model`` and ``draft`` have a
+config.json as ``config``, or state shapes and totals; the parts of their parameters are then derived from them:
+embeddings, attention and experts by their formulas, the feed-forward is the rest.
 """
 
 from __future__ import annotations
@@ -75,7 +75,11 @@ def case(entry: Any) -> Case:
     gpus = [_mapping(entry, tr("entry {number} of `gpus`", number=number)) for number, entry in enumerate(machine, 1)]
     named = _mapping(_required(fields, "model"), "`model`")
     whole = stated.machine(host(gpus), _mapping(fields.get("machine") or {}, "`machine`"))
-    return whole, model(named), constraints(_mapping(fields.get("request") or {}, "`request`"))
+    facts, request = model(named), constraints(_mapping(fields.get("request") or {}, "`request`"))
+    if fields.get("draft"):
+        draft = model(_mapping(fields["draft"], "`draft`"))
+        facts, request = replace(facts, draft=draft), replace(request, draft=draft.ref)
+    return whole, facts, request
 
 
 def _shown(value: Any) -> str:
@@ -339,6 +343,8 @@ def constraints(request: dict[str, Any]) -> Constraints:
             raise ValueError(tr("`{name}` must be a number above 0, not {value}", name=name, value=_shown(value)))
         return None if value is None else float(value)
 
+    if request.get("draft"):
+        raise ValueError(tr("`draft` is not a field of `request`: describe the draft model beside `model`"))
     goal, share = request.get("goal", "chat"), request.get("gpu_memory_utilization")
     if goal not in GOALS:
         raise ValueError(tr("`goal` must be one of {goals}, not {value}", goals=", ".join(GOALS), value=_shown(goal)))

@@ -63,8 +63,8 @@ def estimate(
     """
     todo = cpu_speed.work(facts, cache_bytes)
     if todo is None or engine.offload is None or engine.offload.speed is None:
-        known = facts.anatomy is not None and facts.stored is not None
-        return facts.unknown.get("speed") or because("offload-attention" if known else "layers-unknown")
+        counted = facts.anatomy is not None and facts.stored is not None
+        return facts.unknown.get("speed") or because("offload-attention" if counted else "layers-unknown")
     if todo.expert_bytes:
         return because("offload-experts")
     if (constraints.users or USERS) > USERS:

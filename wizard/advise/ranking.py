@@ -53,6 +53,8 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
     choices, rejections = candidates(host, facts, constraints, past)
     rejections = _fitting(host, facts, constraints, rejections, past)
     if not choices:
+        if constraints.stack is None:
+            rejections = _without_refused(rejections)
         nearest_setup = _with_nearest(host, facts, constraints, rejections, past)
         if not constraints.restricts:  # otherwise an option may be the cause
             nearest_setup = nearest.with_models(host, facts, nearest_setup)
@@ -354,6 +356,17 @@ def _helped(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection
     return [helped(rejection) for rejection in rejections]
 
 
+def _without_refused(rejections: list[Rejection]) -> list[Rejection]:
+    """``rejections``, no stack of which can serve, without the remedies that name one of them."""
+    refused = [change(stack=name) for name in {rejection.stack for rejection in rejections}]
+
+    def possible(rejection: Rejection) -> Rejection:
+        others = tuple(each for each in rejection.remedies if each not in refused)
+        return replace(rejection, remedies=others or (do("another-stack"),))
+
+    return [possible(rejection) for rejection in rejections]
+
+
 def _within(remedy: Remedy, made: dict[str, Setting], tp: int) -> bool:
     """Whether ``remedy`` is a subset of the changes ``made``, or as many GPUs."""
     if remedy.code == OPTIONS:
@@ -363,7 +376,7 @@ def _within(remedy: Remedy, made: dict[str, Setting], tp: int) -> bool:
 
 RELAX_ORDER = (
     *("release", "runtime", "engine_python", "max_len", "isl", "osl", "p99", "ttft", "tpot", "users", "replicas"),
-    *("speculative", "draft", "expert_parallel", "tp", "pp", "quantization", "kv_dtype"),
+    *("draft", "speculative", "expert_parallel", "tp", "pp", "quantization", "kv_dtype"),
     *("gpu_memory_utilization", "max_gpus", "as_published", "stack"),
 )
 """Constraints in the order of what costs the user least to give up."""
@@ -428,17 +441,28 @@ def _with_nearest(
             setup = _like(name, constraints, others, facts, choices)
             remedy = _instead(name, constraints, setup, rejections)
             cause = _cause(name, remedy, setup, rejections)
-            remedies = (remedy,)
             if cause is not None and name == "release":  # it knows which value would work
                 return [cause, *(rejection for rejection in rejections if rejection is not cause)]
             if cause is not None:
-                return [
-                    replace(cause, remedies=remedies),
-                    *(rejection for rejection in rejections if rejection is not cause),
-                ]
+                return _tested(remedy, cause, rejections)
             shape = (setup.stack, setup.quantization or "none", setup.tp, setup.pp)
-            return [Rejection(*shape, "constraints", because("not-at-once", option=name), remedies), *rejections]
+            return [Rejection(*shape, "constraints", because("not-at-once", option=name), (remedy,)), *rejections]
     return rejections
+
+
+def _tested(remedy: Remedy, cause: Rejection, rejections: list[Rejection]) -> list[Rejection]:
+    """``rejections``, ``cause`` first; it and those like it name ``remedy`` before their own for other options."""
+
+    covered = do("another-stack") if "stack" in remedy.changes else remedy
+
+    def helped(rejection: Rejection) -> Rejection:
+        if (rejection.reason, rejection.remedies) != (cause.reason, cause.remedies):
+            return rejection
+        own = (each for each in rejection.remedies if not each.changes.keys() & remedy.changes.keys())
+        others = (each for each in own if each != covered)
+        return replace(rejection, remedies=(remedy, *others))
+
+    return [helped(each) for each in (cause, *(rejection for rejection in rejections if rejection is not cause))]
 
 
 def _cause(name: str, remedy: Remedy, setup: Choice, rejections: list[Rejection]) -> Rejection | None:
@@ -447,7 +471,7 @@ def _cause(name: str, remedy: Remedy, setup: Choice, rejections: list[Rejection]
 
     def distance(rejection: Rejection) -> tuple[bool, bool, bool]:
         other = rejection.stack != setup.stack
-        return rejection.remedies[:1] != (remedy,), other, other or rejection.quantization != setup.quantization
+        return remedy not in rejection.remedies, other, other or rejection.quantization != setup.quantization
 
     return min(causes, key=distance, default=None)
 

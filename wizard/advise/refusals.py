@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wizard.advise.advice import Rejection
-from wizard.advise.reasons import Reason, Remedy, Setting
+from wizard.advise.reasons import Param, Reason, Remedy, Setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,12 @@ class Refusal:
 
 
 def grouped(rejections: Iterable[Rejection]) -> tuple[Refusal, ...]:
-    """Group rejections by kind and remedy."""
-    groups: dict[tuple[str, tuple[Remedy, ...]], list[Rejection]] = {}
+    """Group rejections by kind, remedy, and the engine that the reason names."""
+    groups: dict[tuple[str, tuple[Remedy, ...], Param], list[Rejection]] = {}
     for rejection in rejections:
-        groups.setdefault((rejection.code, rejection.remedies), []).append(rejection)
+        engine = rejection.reason.params.get("engine")
+        key = (rejection.code, rejection.remedies, engine if isinstance(engine, Reason) else None)
+        groups.setdefault(key, []).append(rejection)
     return tuple(Refusal(tuple(group)) for group in groups.values())
 
 

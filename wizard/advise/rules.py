@@ -73,7 +73,7 @@ def _machine(facts: ModelFacts, device: Device, setup: Setup) -> Iterator[Obstac
         why = because("stack-capability", stack=setup.stack, wanted=oldest, gpu=device.name, capability=have)
         yield Obstacle("capability", why, (_newer_gpu(oldest),))
     if setup.gpus > 1 and device.mig:
-        yield Obstacle("mig", because("mig"), (change(tp=1, pp=1), do("larger-slice")))
+        yield Obstacle("mig", because("mig"), (change(tp=1, pp=1),))
     elif setup.gpus > len(device.indices):
         there = len(device.indices)
         split = {"tp": setup.tp, "pp": setup.pp, "gpus": setup.gpus}

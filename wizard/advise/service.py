@@ -164,14 +164,15 @@ def too_slow(speed: Speed | None, constraints: Constraints) -> Obstacle | None:
         limits = {name: None for name in ("ttft", "tpot") if getattr(constraints, name)}
         return Obstacle(given, because("limit-unproven"), (change(**limits),))
     ttft, tpot = paces(speed, constraints)
+    tokens, start = ("slow-tokens-p99", "slow-start-p99") if constraints.p99 else ("slow-tokens", "slow-start")
     if constraints.tpot and tpot and tpot > constraints.tpot:
-        why = because("slow-tokens", estimate_ms=tpot, asked_ms=constraints.tpot, users=speed.users)
+        why = because(tokens, estimate_ms=tpot, asked_ms=constraints.tpot, users=speed.users)
         return Obstacle("tpot", why, (change(tpot=_above(tpot)),))
     if constraints.ttft and ttft is None:
         why = because("waiting-users", users=speed.users, served=speed.served)
         return Obstacle("ttft", why, (change(users=speed.served),))
     if constraints.ttft and ttft and ttft > constraints.ttft:
-        why = because("slow-start", estimate_ms=ttft, asked_ms=constraints.ttft, users=speed.users, isl=speed.isl)
+        why = because(start, estimate_ms=ttft, asked_ms=constraints.ttft, users=speed.users, isl=speed.isl)
         return Obstacle("ttft", why, (change(ttft=_above(ttft)),))
     return None
 

@@ -52,35 +52,34 @@ def prepared(facts: ModelFacts, setup: Setup) -> Setup:
 
 def obstacle(facts: ModelFacts, setup: Setup, constraints: Constraints, engine: str) -> Obstacle | None:
     """What prevents the speculative decoding of ``setup`` with the version ``engine``; None if it has none."""
-    if lone := lone_draft(constraints):
-        return lone
-    if not setup.speculative:
-        return None
+    if not setup.speculative or lone_draft(constraints):
+        drafted = not any(_reasons(facts, replace(setup, speculative="eagle3"), engine))
+        return lone_draft(constraints, possible=drafted)
     why = next(_reasons(facts, setup, engine), None)
     if why is None:
         return None
     stages = (change(pp=1),) if why.code == "speculative-stages" else ()
-    return Obstacle("speculative", why, (*stages, _plain(setup.speculative)))
+    return Obstacle("speculative", why, (*stages, _plain(constraints)))
 
 
-def _plain(asked: str) -> Remedy:
-    """The remedy that gives up the method ``asked``, with the draft model that only it uses."""
-    return without("speculative", "draft") if asked == "eagle3" else without("speculative")
+def _plain(constraints: Constraints) -> Remedy:
+    """The remedy that gives up the method, with the draft model if one is named: only the method uses it."""
+    return without("speculative", *(("draft",) if constraints.draft else ()))
 
 
-def lone_draft(constraints: Constraints) -> Obstacle | None:
-    """The obstacle if a draft model is named for a method that needs none."""
+def lone_draft(constraints: Constraints, *, possible: bool = False) -> Obstacle | None:
+    """The obstacle if a draft model is named for a method that needs none; ``possible``: EAGLE-3 can use it."""
     if constraints.draft is None or method(constraints) == "eagle3":
         return None
     why = because("draft-alone", draft=constraints.draft)
-    return Obstacle("draft", why, (change(speculative="eagle3"), without("draft")))
+    return Obstacle("draft", why, (*((change(speculative="eagle3"),) if possible else ()), without("draft")))
 
 
 def elsewhere(constraints: Constraints, stack: str) -> Iterator[Obstacle]:
     """The obstacles of a ``stack`` on the CPU, which has no speculative decoding."""
     if asked := method(constraints):
         why = because("speculative-stack", stack=stack, method=asked)
-        yield Obstacle("speculative", why, (_plain(asked),))
+        yield Obstacle("speculative", why, (_plain(constraints),))
     elif lone := lone_draft(constraints):
         yield lone
 
@@ -104,6 +103,8 @@ def _reasons(facts: ModelFacts, setup: Setup, engine: str) -> Iterator[Reason]:
     if models is None:
         yield because("speculative-stack", stack=setup.stack, method=method)
         return
+    if memory.recurrent(facts.anatomy):
+        yield because("speculative-states")
     since = models.get(ANY) or models.get(facts.architecture or "")
     if since is None:
         yield because("speculative-model", stack=setup.stack, method=method, architecture=facts.architecture)
@@ -111,8 +112,6 @@ def _reasons(facts: ModelFacts, setup: Setup, engine: str) -> Iterator[Reason]:
         yield because("speculative-release", stack=setup.stack, method=method, since=since, engine=engine)
     if setup.pp > 1:
         yield because("speculative-stages")
-    if memory.recurrent(facts.anatomy):
-        yield because("speculative-states")
 
 
 def _unfit(facts: ModelFacts, draft: ModelFacts | None) -> Iterator[Reason]:

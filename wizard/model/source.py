@@ -53,9 +53,13 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
         raise UsageError(error.code, error.what, join(" ", meant, error.todo)) from error
 
 
-@cache
 def draft(ref: str, offline: bool) -> ModelFacts:
-    """Describe a draft model as `find` does, once per process: what-ifs ask for it again and again."""
+    """Describe a draft model as `find` does, one of the Hub once per process: what-ifs ask for it again and again."""
+    return _of_hub(ref, offline) if _as_path(ref) is None else find(ref, offline=offline)  # files may change
+
+
+@cache
+def _of_hub(ref: str, offline: bool) -> ModelFacts:
     return find(ref, offline=offline)
 
 

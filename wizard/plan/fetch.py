@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wizard.kernel.language import tr
+from wizard.kernel.language import ntr, tr
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.values import fingerprint
 from wizard.model.facts import ModelFacts
@@ -130,7 +130,12 @@ def _links(places: Sequence[Path], folder: Path, *, name: str | None = None) -> 
         tr("Get the model"),
         tr("The weights are already on this machine; the server uses a link to them.")
         if source.is_dir()
-        else tr("The weights are already on this machine; the server uses a link to the file."),
+        else ntr(
+            "The weights are already on this machine; the server uses a link to the file.",
+            "The weights are already on this machine; the server uses links to their {count} files.",
+            len(sources),
+            count=len(sources),
+        ),
         (
             Command(("mkdir", "-p", str(folder))),
             Command(("ls", "-d", *map(str, sources.values()))),  # a link would also be created to a missing file

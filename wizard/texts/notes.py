@@ -271,6 +271,18 @@ def _idle(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     )
 
 
+def _speculative(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    text = ntr(
+        "Speculative decoding ({method}): one token is proposed per step and verified. Each sequence reserves memory "
+        "for it; answers do not change.",
+        "Speculative decoding ({method}): up to {tokens} tokens are proposed per step and verified together. Each "
+        "sequence reserves memory for them; answers do not change.",
+        _whole(params["tokens"]),
+        **fields,
+    )
+    return (text,)
+
+
 NOTES: dict[str, Text] = {
     "gated": mark("The model is gated: accept its license on its page, then log in with `hf auth login`."),
     "no-template": mark("The model has no chat template: it continues text instead of answering."),
@@ -293,10 +305,7 @@ NOTES: dict[str, Text] = {
         "Each GPU holds {experts} of a layer's {of} experts as a whole (expert parallelism), because tp {tp} does not "
         "divide them evenly."
     ),
-    "speculative": mark(
-        "Speculative decoding ({method}): up to {tokens} tokens are proposed per step and verified together. Each "
-        "sequence reserves memory for them; answers do not change."
-    ),
+    "speculative": _speculative,
     "draft": mark(
         "Of the weights, {size} per GPU are the draft model {ref}, counted as a whole on every GPU. Its KV cache "
         "counts too (not measured)."
@@ -351,7 +360,7 @@ NOTES: dict[str, Text] = {
         "GPU: {used} of {budget} usable, {free} free now; host: {needed} of {allowed} usable (90% of free memory)."
     ),
     "offload-idle": mark("The GPU stays idle; it could hold layers of this model."),
-    "offload-share": mark("GPU {index} ({gpu}): {layers} layers, {used} of {budget} usable, {free} free now."),
+    "offload-share": mark("GPU {index} ({gpu}) has {free} free now."),
     "offload-gpus-free": _gpus_free,
     "offload-untried": mark("Layers on a GPU were tested on one kind of GPU only, an H200; `up` checks the split."),
     "offload-several-untried": mark("A GGUF file on several GPUs was never tested; `up` checks the split."),

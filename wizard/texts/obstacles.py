@@ -300,7 +300,9 @@ TEXTS: dict[str, Text] = {
     "speculative-checkpoint": mark(
         "The layers for multi-token prediction (MTP) may be missing in {ref}, which another publisher quantized."
     ),
-    "speculative-model": mark("{stack} is not known to have speculative decoding ({method}) for {architecture}."),
+    "speculative-model": mark(
+        "The wizard does not set up speculative decoding ({method}) for {architecture} with {stack}."
+    ),
     "speculative-stack": mark("The wizard does not set up speculative decoding ({method}) with {stack}."),
     "speculative-release": mark("Speculative decoding ({method}) needs {stack} {since} or later; found {engine}."),
     "speculative-states": mark(
@@ -314,6 +316,14 @@ TEXTS: dict[str, Text] = {
     ),
     "slow-start": mark(
         "With --users {users} and prompts of {isl:,} tokens, the estimated time to first token is "
+        "{estimate_ms:,.0f} ms; your limit is {asked_ms:g} ms."
+    ),
+    "slow-tokens-p99": mark(
+        "With --users {users}, the slow end of the estimated time between tokens is {estimate_ms:.1f} ms; your limit "
+        "is {asked_ms:g} ms."
+    ),
+    "slow-start-p99": mark(
+        "With --users {users} and prompts of {isl:,} tokens, the slow end of the estimated time to first token is "
         "{estimate_ms:,.0f} ms; your limit is {asked_ms:g} ms."
     ),
     "limit-unproven": mark("The speed of this setup is unknown, so the wizard cannot check it against your limit."),
@@ -361,7 +371,7 @@ TEXTS: dict[str, Text] = {
     "no-figure": mark("{provider} has no estimate: {why}"),
     "layers-unknown": mark("the model's layers are unknown"),
     "float32-speed": mark("no server was measured in float32"),
-    "offload-no-gpu": mark("llama.cpp needs a whole GPU, not a MIG slice."),
+    "offload-no-gpu": mark("the wizard gives llama.cpp whole GPUs only, not MIG slices."),
     "offload-small": mark("the model has {size} of weights, and below {least} CUDA's libraries are a larger download."),
     "offload-layers-unknown": mark(
         "the bytes of each layer are unknown, because the file's header was not read in full."

@@ -36,7 +36,6 @@ REMEDIES = {
     "make-slices": mark(
         "Create an instance (`sudo nvidia-smi mig -cgi PROFILE -C`) or disable MIG (`sudo nvidia-smi -mig 0`)."
     ),
-    "larger-slice": mark("a larger slice"),
     "slice-in-container": mark("a container (`--runtime docker`), which has only the slice that it is given"),
     "prerequisites": mark("run `triton-wizard prerequisites` to see what to install"),
     "containers-need": mark("run `triton-wizard prerequisites` to see what to install"),
@@ -99,8 +98,6 @@ OR = mark(", or ")
 """Separates alternatives."""
 ANYWAY, CONTAINERS = "all-the-same", "containers-need"
 """Codes of remedies with a special text: the options, or the alternatives."""
-INSIDE = ("give-unquantized", "give-gguf")
-"""Codes of sentences that follow other alternatives."""
 _WORDS = {
     "max_len": mark("context {value}"),
     "max_gpus": mark("{value} GPUs"),
@@ -130,7 +127,8 @@ def text(remedies: Sequence[Remedy], *, flags: bool = True) -> str:
         return tr("Run `triton-wizard prerequisites` to see what to install for containers, or: {remedy}", remedy=rest)
     each = [remedy(item, flags=flags) for item in remedies]
     for at, item in enumerate(remedies):
-        if at and item.code in INSIDE:
+        english = REMEDIES.get(item.code, "")
+        if at and english.endswith(".") and english[:1] == each[at][:1]:  # a sentence, which follows another remedy
             each[at] = each[at][:1].lower() + each[at][1:]
     each[:-1] = [before.rstrip(".") for before in each[:-1]]  # a sentence that others follow
     return tr(OR).join(each)

@@ -113,7 +113,7 @@ class AdviceScreen(StageScreen[Choice]):
         """Request the advice."""
         self._entitle()
         self.mutate_reactive(AdviceScreen.view)  # it was set before any widget could show it
-        self._ask()
+        self._ask(self._chosen)
 
     def _entitle(self) -> None:
         heading = tr("How should {name} run on this machine?", name=one_line(self._facts.name))
@@ -125,23 +125,27 @@ class AdviceScreen(StageScreen[Choice]):
         super().relabel()
         self._entitle()
         if self.view.advice is None and self.view.error is None:
-            self._ask()  # an active request would mix two languages
+            self._ask(self._chosen)  # an active request would mix two languages
         else:
             self._what_if(self.view.constraints, self.view.choice or self.view.last)
         self.mutate_reactive(AdviceScreen.view)
 
     @work(exclusive=True)
-    async def _ask(self) -> None:
-        """Request it in a thread: the first time it reads tables from disk."""
+    async def _ask(self, like: Choice | None) -> None:
+        """Request it in a thread: the first time it reads tables from disk, and a draft model may be on the Hub."""
         constraints = self.view.constraints
         try:
-            self._answer(await background.call(lambda: self._advise(constraints)), constraints, self._chosen)
+            self._answer(await background.call(lambda: self._advise(constraints)), constraints, like)
         except WizardError as error:
             self.view = replace(self.view, advice=None, choices=(), error=error)
 
     def _what_if(self, constraints: Constraints, like: Choice | None) -> None:
         """Show the effect at once: the advice is pure and takes a few milliseconds. Pinned constraints are kept."""
         constraints = constraints_of(self.guide.workshop, constraints)
+        if constraints.draft:  # if its lookup failed, it is looked up again
+            self.view = replace(self.view, constraints=constraints, error=None)
+            self._ask(like)
+            return
         try:
             self._answer(self._advise(constraints), constraints, like)
         except WizardError as error:
@@ -268,7 +272,7 @@ class AdviceScreen(StageScreen[Choice]):
         if answers is not None:
             made = constraints(answers)
             self.view = replace(self.view, constraints=made, given=made, error=None)
-            self._ask()
+            self._ask(self._chosen)
 
     def watch_view(self, view: AdviceView) -> None:
         """Show the state: bar and speed in the next frame, the details in the one after."""
