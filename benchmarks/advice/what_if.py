@@ -36,6 +36,7 @@ MODELS = (
 CHANGES = [(field, by) for field in range(5) for by in (1, -1, -1, 1)] * 3
 REPEATS = 3
 SETTLED = 0.15
+NOTHING = 2.0
 
 
 class Alone(WizardApp):
@@ -47,6 +48,18 @@ class Alone(WizardApp):
 
     def _walk(self) -> None:  # type: ignore[override]  # a worker there
         self.push_screen(self.alone)
+
+
+async def settled(frames: list[float]) -> None:
+    """Wait until the first frame, and then until none has come for `SETTLED` seconds; for `NOTHING` at most if no
+    frame comes, because some changes alter nothing that is shown.
+    """
+    seen, begun = -1, time.monotonic()
+    while not frames or seen != len(frames):
+        if not frames and time.monotonic() - begun > NOTHING:
+            return
+        seen = len(frames)
+        await asyncio.sleep(SETTLED)
 
 
 async def drawn(machine: Host, facts: ModelFacts) -> list[tuple[float, float, float]]:
@@ -80,8 +93,10 @@ async def drawn(machine: Host, facts: ModelFacts) -> list[tuple[float, float, fl
             frames.clear()
             begun, constraints = time.process_time(), screen.view.constraints
             screen.action_change(by)
-            await asyncio.sleep(SETTLED)
             if screen.view.constraints == constraints:  # at the end of the values: nothing to draw
+                continue
+            await settled(frames)
+            if not frames:
                 continue
             walls.append(
                 tuple(1e3 * seconds for seconds in (alone[-1], frames[0] - begun, time.process_time() - begun))

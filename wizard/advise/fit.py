@@ -61,7 +61,8 @@ def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, const
     Explicit values are kept or rejected; other values are reduced, first the context, then the users.
     """
     users = default_users(constraints, setup.replicas)
-    constraints = replace(constraints, users=users if constraints.users else None)
+    if constraints.users:
+        constraints = replace(constraints, users=users)
     asked = users
     share = _utilization(anatomy, device, setup, users, constraints)
     if isinstance(share, Obstacle):
@@ -181,13 +182,15 @@ def _more(
     large = do("larger-gpu", size=-(-int(need / share) // GIB)) if need / share <= most else do("smaller-model")
     if device.mig or not on_gpu(setup.stack).splits.ranks:
         return (large,)
-    idle = replace(device, free_bytes=device.total_bytes, holders=())  # would require memory that others use
     for tp in (2, 4, 8):
-        wide = replace(setup, tp=tp, pp=1)
         here = tp <= len(device.indices)
-        if tp <= setup.gpus or (here and not constraints.tp) or any(uneven(facts, anatomy, device, wide)):
+        if tp <= setup.gpus or (here and not constraints.tp):
+            continue
+        wide = replace(setup, tp=tp, pp=1)
+        if any(uneven(facts, anatomy, device, wide)):
             continue
         users = constraints.users or 1
+        idle = replace(device, free_bytes=device.total_bytes, holders=())  # would require memory that others use
         budget = int(share * device.total_bytes) + memory.outside(anatomy, wide, users)
         bill = memory.bill(facts, anatomy, idle, wide, users, length, budget)
         if budget <= device.total_bytes and bill.kv_capacity_tokens >= users * length:
