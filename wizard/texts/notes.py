@@ -368,9 +368,7 @@ NOTES: dict[str, Text] = {
         "The file was not read: sizes of its layers are estimated from the model's configuration, so the split is too."
     ),
     "offload-users-cut": _users_cut,
-    "offload-users-limit": mark(
-        "Planned for --users {users}, because --tpot needs an estimate, and there is none for more users."
-    ),
+    "offload-users-limit": mark("Planned for --users {users}, the only load with an estimate to compare with --tpot."),
     "cpu-unmeasured": mark(
         "No speed estimate for this CPU yet. To get one, run `triton-wizard probe --measure` (measures memory "
         "bandwidth and cores, 5 s)."
