@@ -78,15 +78,15 @@ def test_an_applied_remedy_resolves_its_refusal(name: str, model: str, options: 
 @given(name=machines, model=st.sampled_from(sorted(CONFIGS)), options=some)
 def test_following_remedies_ends(name: str, model: str, options: dict[str, Any]) -> None:
     facts, constraints = facts_of(model), Constraints(**options)
-    way: list[str] = []
+    steps: list[str] = []
     while not (advice := advise(HOSTS[name], facts, constraints)).feasible:
         changes = next((each.changes for each in advice.rejections[0].remedies if each.changes), None)
         if changes is None:
             break
-        way.append(f"{text_of(advice.rejections[0])} → {remedy_of(advice.rejections[0])}")
+        steps.append(f"{text_of(advice.rejections[0])} → {remedy_of(advice.rejections[0])}")
         before, constraints = constraints, replace(constraints, **changes)
-        assert before != constraints, way
-        assert len(way) <= LONGEST_WAY, way
+        assert before != constraints, steps
+        assert len(steps) <= LONGEST_WAY, steps
 
 
 def refused(gpus: str, model: str, **options: Any) -> Rejection:
@@ -120,8 +120,8 @@ def test_gpus_that_are_there_already_are_no_remedy() -> None:
     assert not advice.feasible
     offered = [each for rejection in advice.rejections for each in rejection.remedies if each.code == "more-gpus"]
     assert not [each for each in offered if int(str(each.params["count"])) <= 8]
-    told = [text_of(rejection) for rejection in advice.rejections]
-    assert not [text for text in told if "tp 4" in text]
+    texts = [text_of(rejection) for rejection in advice.rejections]
+    assert not [text for text in texts if "tp 4" in text]
 
 
 def test_no_gpu_is_asked_for_that_does_not_exist() -> None:
@@ -135,8 +135,8 @@ def test_no_remedy_names_a_stack_that_is_refused_too() -> None:
     """MiniMax-M3 on 8 × H200: TensorRT-LLM named vLLM, and vLLM another stack."""
     facts = shipped(HubRef("MiniMaxAI/MiniMax-M3"), "offline")
     assert facts
-    for found, asked in ((facts, Constraints()), (facts_of("Qwen/Qwen3.5-27B"), Constraints(speculative="mtp"))):
-        advice = advise(machine("8xH200"), found, asked)
+    for model, asked in ((facts, Constraints()), (facts_of("Qwen/Qwen3.5-27B"), Constraints(speculative="mtp"))):
+        advice = advise(machine("8xH200"), model, asked)
         assert not advice.feasible
         assert all(each.remedies for each in advice.rejections)
         named = {str(remedy.changes.get("stack")) for each in advice.rejections for remedy in each.remedies}

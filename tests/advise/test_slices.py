@@ -94,9 +94,9 @@ def test_slices_of_several_sizes_say_why_they_are_not_used_together() -> None:
     assert idle(choice) == [
         "1 × NVIDIA A100-SXM4-80GB MIG 3g.40gb stays free: replicas need slices of one size, and theirs differs."
     ]
-    found = group(mixed, choice.devices, choice.slices)  # both groups have the same GPU
-    assert found
-    assert found.name.endswith("2g.20gb")
+    chosen = group(mixed, choice.devices, choice.slices)  # both groups have the same GPU
+    assert chosen
+    assert chosen.name.endswith("2g.20gb")
     assert figures(mixed, facts_of(QWEN), choice)
 
 
@@ -135,8 +135,8 @@ def test_gpus_of_one_kind_know_each_other() -> None:
 def test_vllm_reads_uuids_from_this_release_on(version: str, runtime: str, served: list[tuple[int, int]]) -> None:
     (device,) = devices(sliced("2xA100", "1g.10gb", 9856 * 1024**2, 4))
     release = Resolved(runtime, "26.08", Note("release"), engine_version=version)
-    found = slices.of(device, Setup("vllm", "bfloat16", "none"), release)
-    assert [(gpu, part.index) for gpu, part in found] == served
+    parts = slices.of(device, Setup("vllm", "bfloat16", "none"), release)
+    assert [(gpu, part.index) for gpu, part in parts] == served
     assert (slices.obstacle(device, Setup("vllm", "bfloat16", "none"), release) is None) == bool(served)
 
 

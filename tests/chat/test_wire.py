@@ -98,7 +98,7 @@ def test_the_llm_api() -> None:
 
 
 def test_vllm() -> None:
-    repository = vllm.repository("m", model="/m", facts=GGUF, choice=CHOICE)
+    repository = vllm.repository("m", model="/m", facts=GGUF, choice=replace(CHOICE, stack="vllm"))
     (config,) = configs(repository).values()
     names = ("text_input", "stream", "sampling_parameters", "exclude_input_in_output", "return_num_output_tokens")
     completed = {  # as the backend completes it

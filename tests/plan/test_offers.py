@@ -96,8 +96,8 @@ def test_without_a_hub_models_with_a_bundled_configuration_are_judged() -> None:
     judged = {offer.ref for offer in offers if offer.usable and offer.ref != "demo"}
     assert len(judged) >= JUDGED
     assert all(has_config(ref) for ref in judged)
-    told = [details(offer) for offer in offers if offer.ref in judged]
-    assert all("needs a network connection" in each for each in told)
+    texts = [details(offer) for offer in offers if offer.ref in judged]
+    assert all("needs a network connection" in each for each in texts)
     assert (offers[0].ref, offers[0].group) == ("demo", "included")
 
 

@@ -42,7 +42,7 @@ def test_each_replica_sees_its_slice_alone_by_the_same_name_in_a_container(choic
 
 
 def test_an_engine_beside_triton_sees_its_slice_by_uuid() -> None:
-    one = {"devices": (1,), "slices": ("MIG-1-0",)}
-    assert environment_changes("/e/bin/python", replace(VLLM, **one))["CUDA_VISIBLE_DEVICES"] == "MIG-1-0"
-    _, _, changes = engine(planned(replace(TRANSFORMERS, **one), on=replace(HOST, interpreters=(PYTHON,))))
-    assert changes["CUDA_VISIBLE_DEVICES"] == "MIG-1-0"
+    changes = {"devices": (1,), "slices": ("MIG-1-0",)}
+    assert environment_changes("/e/bin/python", replace(VLLM, **changes))["CUDA_VISIBLE_DEVICES"] == "MIG-1-0"
+    _, _, variables = engine(planned(replace(TRANSFORMERS, **changes), on=replace(HOST, interpreters=(PYTHON,))))
+    assert variables["CUDA_VISIBLE_DEVICES"] == "MIG-1-0"

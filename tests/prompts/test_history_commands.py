@@ -99,7 +99,7 @@ def test_what_cannot_be_done_is_refused(talk: ChatSession, line: str, code: str)
         ("/open", "no conversation was given", "Pass a number from /history, for example: /open 1"),
         ("/history x", "invalid value: x", "Enter a number from 1 to 10000."),
         ("/copy cod", "cannot copy cod", "Type /copy or /copy code."),
-        ("/set temperature x", "temperature must be a number", "0 always picks the most likely token"),
+        ("/set temperature x", "temperature must be a number", "Use another value."),
     ],
 )
 def test_what_is_refused_says_what_helps(talk: ChatSession, line: str, problem: str, todo: str) -> None:

@@ -19,15 +19,15 @@ from wizard.probe.host import MigSlice
 
 def of(device: Device, setup: Setup, release: Resolved) -> tuple[tuple[int, MigSlice], ...]:
     """The slices that replicas can be started on, each after the index of its GPU."""
-    every = tuple(zip(device.indices, device.slices, strict=False))
+    pairs = tuple(zip(device.indices, device.slices, strict=False))
     known = on_gpu(setup.stack).slices
     named = known is not None and version(release.engine_version) >= version(known.engine)
     if not named:
-        return every[:1] if release.runtime != "native" else ()  # a container that has only this slice
+        return pairs[:1] if release.runtime != "native" else ()  # a container that has only this slice
     if known is None or not known.by_gpu_number:
-        return every
+        return pairs
     numbers = device.kin if release.runtime == "native" else (0,)  # containers number their GPUs from 0
-    return tuple((gpu, part) for gpu, part in every if part.index in numbers)
+    return tuple((gpu, part) for gpu, part in pairs if part.index in numbers)
 
 
 def obstacle(device: Device, setup: Setup, release: Resolved) -> Obstacle | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from wizard.advise.best import wants_file
 from wizard.flow import effects
 from wizard.flow.known import PYTHON, engine_offer, hides, known, nearest, ref, there
 from wizard.flow.moves import Move, ask, failed, go, passed, started, with_answers, without
@@ -152,6 +151,8 @@ def inspected(state: State, outcome: Outcome) -> Move:
     if state.facts is None or state.facts.ref != facts.ref:  # the answer about an engine applies to its model only
         state = replace(state, offered=None)
     state = replace(passed(state, "model"), facts=facts, advice=None, choice=None)
+    from wizard.advise.best import wants_file
+
     named = facts.source != "hub" or any(file.format == "gguf" for file in facts.weights)
     if not state.offline and not named and state.host and wants_file(state.host, facts.weight_bytes or 0):
         return state, Do(effects.FindGguf(facts))

@@ -45,8 +45,6 @@ class Suggestion:
     licence: str | None = None
     download_bytes: int | None = None
     needs_network: bool = True
-    reachable: bool = True
-    """Whether what is not on this machine can be downloaded now."""
     usable: bool = True
     """Whether it can be chosen."""
     why_not: Reason | str | None = None
@@ -66,6 +64,8 @@ class Suggestion:
     """The part of the list that it is in: its size, or why it is above all sizes."""
     downloads: int | None = None
     """Downloads from the Hub in the last 30 days, if a search reported them."""
+    reachable: bool = True
+    """Whether what is not on this machine can be downloaded now."""
 
 
 def suggestions(

@@ -191,7 +191,7 @@ def test_advice_lists_it_after_the_first_whose_speed_is_better_known() -> None:
     sglang = next(choice for choice in choices if choice.stack == "sglang")
     assert choices[0].stack == "vllm"
     assert choices[0].speed
-    assert choices[0].speed.confidence == "good"
+    assert choices[0].speed.confidence == "fair"
     assert sglang.speed
     assert sglang.speed.confidence == "rough"
     assert not any(note.code == "untried" for note in sglang.warnings)
