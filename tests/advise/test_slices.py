@@ -151,4 +151,4 @@ def test_a_runtime_that_cannot_select_a_slice_is_itself_the_cause() -> None:
     old = replace(ONE, driver_version="535.104.05")
     (first, *_) = advise(old, facts_of(QWEN), Constraints(stack="vllm", runtime="native")).rejections
     assert first.code == "mig"
-    assert [each.changes for each in first.remedies] == [{"runtime": "docker"}]
+    assert first.remedies[0].changes == {"runtime": "docker"}

@@ -172,7 +172,7 @@ def test_an_impossible_constraint_is_refused_with_its_fix(gguf: str) -> None:
     assert done.returncode == 3
     advice = json.loads(done.stdout)
     assert not advice["feasible"]
-    assert advice["rejections"][0]["remedy"] == "--tp 1"
+    assert advice["rejections"][0]["remedy"] == "omit --tp"
     done = wizard("up", gguf, "--tp", "2", "--yes")
     assert done.returncode == 3
     assert "TW-A01" in done.stderr

@@ -207,7 +207,8 @@ def test_kill_9_in_one_step_after_another_and_up_again(wizard: Wizard) -> None:
     assert events[-1]["event"] == "Ready"
     assert wizard.strays() == []
     servers = proctable.marked(proctable.SERVER_MARK, str(wizard.workspace / "servers" / "demo"))
-    assert {row.group for row in servers} == {events[-1]["endpoint"]["pid"]}  # one server, not two
+    endpoint = events[-1]["endpoint"]
+    assert {row.group for row in servers} == {endpoint["pid"], endpoint["gateway_pid"]}  # one server, not two
 
 
 def stopped(wizard: Wizard, plan: dict[str, Any], path: Path, *needles: str) -> None:

@@ -162,7 +162,7 @@ def test_a_changed_constraint_is_checked_and_advised_again(flow: Flow, workspace
         (5, "2\r", {"tp": 2}),
         (6, "2\r", {"pp": 2}),
         (7, "y\r", {"expert_parallel": True}),
-        (8, "3\r", {"speculative": "ngram"}),
+        (8, "2\r", {"speculative": "ngram"}),
         (9, "me/eagle3\r", {"draft": "me/eagle3"}),
         (10, "3\r", {"kv_dtype": "fp8"}),
         (11, "2\r", {"stack": "vllm"}),

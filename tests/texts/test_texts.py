@@ -32,7 +32,10 @@ MADE_BY = {
     "Note": notes.NOTES,
 }
 """What makes a value with a code → the texts of those codes."""
-BY_NAME = {"limit-memory", "limit-compute", "limit-launch", "limit-interconnect", "serves", "runs-unknown"}
+BY_NAME = {
+    *("limit-memory", "limit-compute", "limit-launch", "limit-interconnect", "serves", "runs-unknown"),
+    *("slow-tokens", "slow-tokens-p99", "slow-start", "slow-start-p99"),
+}
 """Codes that are no literals where they are given."""
 BARE = {"fp8-cache"}
 

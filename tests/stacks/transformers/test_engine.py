@@ -41,6 +41,9 @@ class FakeProxy:
     def say(self, deltas: list[tuple[int, str, int, str]]) -> None:
         self.deltas += deltas
 
+    def count(self, number: int, tokens: int) -> None:
+        """Nothing asks for it here."""
+
     def refuse(self, number: int, error: Exception) -> None:
         self.refused.append(number)
 
