@@ -24,7 +24,7 @@ from tests.worded import noted, saying
 from wizard.advise import refusals
 from wizard.advise.advice import Advice, Constraints, Memory, Offload, Rejection, Speed
 from wizard.advise.ranking import advise
-from wizard.advise.reasons import do
+from wizard.advise.reasons import change, do
 from wizard.kernel import language
 from wizard.kernel.paths import Workspace
 from wizard.kernel.text import width
@@ -326,7 +326,8 @@ def test_advice_on_gpus(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
 
 def test_spoken_advice_names_no_flags() -> None:
     _, facts, advice = gpus("1xL4")
-    assert "--" in advice_text(advice, facts)
+    advice = replace(advice, rejections=(replace(advice.rejections[0], remedies=(change(quantization="int4_awq"),)),))
+    assert "--quantization int4_awq" in advice_text(advice, facts)
     spoken = advice_text(advice, facts, fit=aloud)
     assert "Not possible" in spoken
     assert "--" not in spoken
