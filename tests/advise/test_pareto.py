@@ -14,6 +14,7 @@ from tests.values import CPU_HOST, GGUF
 from wizard.advise import ranking
 from wizard.advise.advice import Choice, Constraints
 from wizard.advise.calibration import NOTHING, Calibration, processor
+from wizard.advise.candidates import candidates
 from wizard.advise.pareto import USERS, Front, constrained, front
 from wizard.advise.reasons import Reason
 from wizard.catalog.goals import goal
@@ -40,7 +41,7 @@ def test_no_setup_of_any_number_of_users_exceeds_a_point_on_both_axes(gpus: str,
     assert points
     for users in USERS:
         asked = Constraints(goal="throughput", users=users, isl=1024, osl=256)
-        for choice in ranking.candidates(machine(gpus), facts_of(model), asked, NOTHING)[0]:
+        for choice in candidates(machine(gpus), facts_of(model), asked, NOTHING)[0]:
             if (mine := figures(choice)) is not None:
                 beaten = [
                     point for point in points if point.tokens_per_s_per_user < mine[0] and point.tokens_per_s < mine[1]

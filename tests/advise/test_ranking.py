@@ -12,7 +12,8 @@ from tests.advise.worlds import AWQ, HOSTS, LLAMA_8B, LLAMA_70B, facts_of, machi
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Constraints
 from wizard.advise.comparison import uncertain, untested
-from wizard.advise.ranking import CRITERIA, advise
+from wizard.advise.criteria import CRITERIA
+from wizard.advise.ranking import advise
 from wizard.catalog import stacks
 from wizard.journey import recommended
 from wizard.kernel.errors import InfeasibleError

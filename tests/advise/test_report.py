@@ -15,7 +15,8 @@ from tests.worded import behind, limited, noted, remedy_of, text_of
 from wizard.advise import comparison
 from wizard.advise.advice import Choice, Constraints, Memory, Speed
 from wizard.advise.comparison import BEHIND, LIMIT
-from wizard.advise.ranking import CRITERIA, advise
+from wizard.advise.criteria import CRITERIA
+from wizard.advise.ranking import advise
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
 from wizard.probe.shorthand import host

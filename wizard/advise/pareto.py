@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from wizard.advise import ranking, service
 from wizard.advise.advice import Choice, Constraints, Rejection
 from wizard.advise.calibration import NOTHING, Calibration
+from wizard.advise.candidates import candidates
 from wizard.advise.comparison import untested
+from wizard.advise.criteria import quality
 from wizard.advise.fit import LONGEST
 from wizard.advise.reasons import Reason, because
 from wizard.catalog import stacks
@@ -87,7 +89,7 @@ def front(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibra
     choices: list[Choice] = []
     rejections: list[Rejection] = []
     for users in (constraints.users,) if constraints.users else USERS:
-        made, rejections = ranking.candidates(host, facts, replace(asked, users=users), past)
+        made, rejections = candidates(host, facts, replace(asked, users=users), past)
         if not made:
             break
         choices += made
@@ -143,7 +145,7 @@ def _undominated(choices: Iterable[Choice]) -> tuple[Point, ...]:
 
     def order(point: Point) -> tuple[float, float, bool, int, int, int]:
         choice = point.choice
-        simple = (untested(choice), ranking.quality(choice), stacks.facts(choice.stack).simplicity.steps)
+        simple = (untested(choice), quality(choice), stacks.facts(choice.stack).simplicity.steps)
         return (-point.tokens_per_s_per_user, -point.tokens_per_s, *simple, len(choice.devices))
 
     points: list[Point] = []

@@ -52,9 +52,11 @@ def prepared(facts: ModelFacts, setup: Setup) -> Setup:
 
 def obstacle(facts: ModelFacts, setup: Setup, constraints: Constraints, engine: str) -> Obstacle | None:
     """What prevents the speculative decoding of ``setup`` with the version ``engine``; None if it has none."""
-    if not setup.speculative or lone_draft(constraints):
+    if lone_draft(constraints):
         drafted = not any(_reasons(facts, replace(setup, speculative="eagle3"), engine))
         return lone_draft(constraints, possible=drafted)
+    if not setup.speculative:
+        return None
     why = next(_reasons(facts, setup, engine), None)
     if why is None:
         return None
