@@ -204,6 +204,13 @@ def test_transformers_is_bound_by_launching_kernels_and_says_how_little_is_known
     assert (single.bound, single.confidence) == ("launch", "rough")
 
 
+@pytest.mark.parametrize(("osl", "bound"), [(2048, "memory"), (32, "compute")])
+def test_prompts_set_the_limit_where_answers_are_short(osl: int, bound: str) -> None:
+    speed = estimate(model("8B"), gpu("H100"), Setup("vllm", "bfloat16", "none"), Load(64, 2048, osl), EVERYBODY)
+    assert speed is not None
+    assert speed.bound == bound
+
+
 def test_nothing_is_invented() -> None:
     known, h100, setup = model("8B"), gpu("H100"), Setup("vllm", "bfloat16", "none")
     assert estimate(replace(known, anatomy=None), h100, setup, Load(1)) is None
