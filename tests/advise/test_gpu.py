@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from tests.advise.worlds import AWQ, BLOCKS, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, MXFP4, facts_of, machine, sliced
+from tests.plan.stack_values import VLLM
 from tests.values import GGUF
 from tests.worded import remedy_of, text_of
-from wizard.advise.advice import Choice, Constraints, Rejection
+from wizard.advise.advice import Choice, Constraints, Rejection, Speed
 from wizard.advise.checkpoint import checkpoint
-from wizard.advise.gpu import candidates
+from wizard.advise.gpu import candidates, worthwhile
 from wizard.catalog import stacks
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.probe.host import Gpu, Host, Problem
@@ -192,6 +193,29 @@ def test_a_pipeline_has_stages_that_its_stack_can_make() -> None:
 
 def test_pipelines_that_are_asked_for_are_kept_with_nvlink_too() -> None:
     assert {(choice.tp, choice.pp) for choice in choices("8xH100", pp=2, tp=2, stack="vllm")} == {(2, 2)}
+
+
+@pytest.mark.parametrize(
+    ("advantage", "kept"),
+    [
+        ({}, False),
+        ({"tpot_ms": 9.0}, True),
+        ({"throughput_tokens_per_s": 101.0}, True),
+        ({"max_batch_size": 65}, True),
+        ({"max_seq_len": 4097}, True),
+        ({"tp": 2}, True),  # on more GPUs
+        ({"quantization": "fp8"}, True),
+    ],
+)
+def test_a_pipeline_is_kept_for_any_one_advantage(advantage: dict[str, Any], kept: bool) -> None:
+    speed = Speed(10.0, 100.0, None, None, None, "roofline")
+    ranks = replace(VLLM, tp=2, max_batch_size=64, max_seq_len=4096, speed=speed)
+    faster = {name: value for name, value in advantage.items() if hasattr(speed, name)}
+    others = {name: value for name, value in advantage.items() if name not in faster}
+    stages = replace(ranks, **{"tp": 1, "pp": 2, **others}, speed=replace(speed, **faster))
+    assert worthwhile([ranks, stages], Constraints()) == ([ranks, stages] if kept else [ranks])
+    assert worthwhile([ranks, stages], Constraints(pp=2)) == [ranks, stages]
+    assert worthwhile([ranks, replace(stages, speed=None)], Constraints()) == [ranks, replace(stages, speed=None)]
 
 
 def test_unlike_gpus_are_never_mixed() -> None:

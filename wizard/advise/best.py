@@ -154,5 +154,5 @@ def _keeps_pace(host: Host, free: Room, model: CuratedModel, past: Calibration, 
     cores = rates.computing if rates else host.cpu.cores
     reading = used * bits(free, model, files=True) / 8 / (rates.bandwidth if rates else ASSUMED_BANDWIDTH)
     token = reading + used / (engine.decode_weights * cores)
-    prompt = 0.0 if free.on_gpus else goal("chat").isl * used / (engine.prefill_weights * cores)
-    return token * 1e3 <= READING_MS and prompt * 1e3 <= PATIENCE_MS
+    prompt = goal("chat").isl * used / (engine.prefill_weights * cores)
+    return token * 1e3 <= READING_MS and (free.on_gpus or prompt * 1e3 <= PATIENCE_MS)
