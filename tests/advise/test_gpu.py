@@ -13,8 +13,8 @@ from tests.values import GGUF
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Choice, Constraints, Rejection, Speed
 from wizard.advise.checkpoint import checkpoint
-from wizard.advise.gpu import candidates, worthwhile
-from wizard.catalog import stacks
+from wizard.advise.gpu import candidates, wide, worthwhile
+from wizard.catalog import checkpoints, stacks
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.probe.host import Gpu, Host, Problem
 from wizard.texts.advise import source
@@ -455,6 +455,22 @@ def test_gptq_runs_on_volta_unless_compressed_tensors_packed_it() -> None:
 def test_gpt_oss_runs_on_hopper_with_tensorrt_llm() -> None:
     facts = facts_of("openai/gpt-oss-20b", quantization_config=MXFP4)
     assert "trtllm-llmapi" in {choice.stack for choice in choices("8xH100", facts)}
+
+
+@pytest.mark.parametrize("stack", ["vllm", "sglang"])
+def test_a_known_repository_has_the_format_that_was_asked_for(stack: str) -> None:
+    ref = "meta-llama/Llama-3.1-8B-Instruct"
+    facts = replace(facts_of(LLAMA_8B), source="hub", location=ref)
+    formats = {row.ref: row.format for row in checkpoints.ready(ref)}
+    fetched = {name: checkpoint(facts, stack, name) for name in formats.values()}
+    assert {name: formats[each.ref] for name, each in fetched.items() if each} == {name: name for name in fetched}
+
+
+@pytest.mark.parametrize(("gpus", "ranks"), [("8xL40S", {8}), ("8xH100", set())])
+def test_more_than_four_ranks_without_nvlink_are_wide(gpus: str, ranks: set[int]) -> None:
+    made = choices(gpus, stack="vllm", quantization="none", goal="throughput")
+    assert {choice.tp for choice in made} >= {4, 8}
+    assert {choice.tp for choice in made if wide(choice)} == ranks
 
 
 def test_a_gptq_repository_of_unknown_packing_is_not_fetched_for_volta() -> None:
