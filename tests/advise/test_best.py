@@ -48,6 +48,13 @@ def test_experts_in_host_memory_keep_the_pace_where_dense_layers_do_not() -> Non
     assert "qwen3-30b-a3b-2507" not in pleasant(laptop("rtx3060", 6))  # it does not fit
 
 
+@pytest.mark.parametrize("name", ["rtx3060", "cpu"])
+def test_with_more_cores_more_models_keep_the_pace(name: str) -> None:
+    host = laptop(name, 28)
+    few, many = ({*pleasant(replace(host, cpu=replace(host.cpu, cores=cores)))} for cores in (1, 64))
+    assert few < many
+
+
 def test_gpus_that_hold_a_medium_model_as_published_serve_it_so() -> None:
     large = laptop("1xrtx4090", 60)
     assert not as_files(room(large), MODELS)

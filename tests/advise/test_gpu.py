@@ -11,9 +11,14 @@ from tests.advise.worlds import AWQ, BLOCKS, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, M
 from tests.plan.stack_values import VLLM
 from tests.values import GGUF
 from tests.worded import remedy_of, text_of
+from wizard.advise import service
 from wizard.advise.advice import Choice, Constraints, Rejection, Speed
 from wizard.advise.checkpoint import checkpoint
+from wizard.advise.devices import devices
 from wizard.advise.gpu import candidates, wide, worthwhile
+from wizard.advise.reasons import Note
+from wizard.advise.release import Resolved
+from wizard.advise.setup import Setup
 from wizard.catalog import checkpoints, stacks
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.probe.host import Gpu, Host, Problem
@@ -150,6 +155,28 @@ def test_a_stack_that_starts_one_replica_counts_one_and_says_why_gpus_are_idle()
         assert any(note.code == "idle" for note in choice.reasons) == (choice.tp < 8)
     refused = candidates(machine("8xH100"), facts_of(LLAMA_8B), Constraints(stack="trtllm-engine", replicas=2))[1]
     assert {each.code for each in refused} >= {"replicas"}
+
+
+@pytest.mark.parametrize(
+    ("runtime", "engine", "most"), [("docker", "0.8.9", 1), ("docker", "0.9", 8), ("native", "0.8.9", 8)]
+)
+def test_replicas_in_containers_begin_with_this_release(runtime: str, engine: str, most: int) -> None:
+    release = Resolved(runtime, "a tag", Note("release"), engine_version=engine)
+    (device,) = devices(machine("8xH100"))
+    assert service.most_replicas(Constraints(), device, Setup("vllm", "bfloat16", "none"), release) == most
+
+
+@pytest.mark.parametrize(
+    ("gpus", "stack", "tp", "code"),
+    [("8xH100", "trtllm-engine", 4, "idle-alone"), ("3xA100", "trtllm-engine", 2, "idle-rest")],
+)
+def test_gpus_are_idle_because_the_stack_starts_one_replica_or_too_few_are_left(
+    gpus: str, stack: str, tp: int, code: str
+) -> None:
+    made = choices(gpus, stack=stack, tp=tp)
+    assert made
+    for choice in made:
+        assert [note.params["why"].code for note in choice.reasons if note.code == "idle"] == [code]
 
 
 def splits(gpus: str, **constraints: Any) -> set[tuple[int, int]]:

@@ -344,6 +344,7 @@ def test_the_share_of_gpu_memory_is_a_limit() -> None:
     part = first(shorthand("4090"), QWEN_14B, Constraints(users=1, gpu_memory_utilization=0.3))
     assert split(whole) == (49, 0)
     assert split(part)[0] < 40
+    assert whole.gpus == part.gpus == 1
     assert part.memory.total_bytes <= 0.3 * 24564 * MIB
 
 
