@@ -61,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         modules = options.module or modules_of(packages)
         places = [place for module in modules for place in mutants.places(ROOT, module)]
         random.Random(options.seed).shuffle(places)
-        every = (mutants.mutant(ROOT, place) for place in places)
-        chosen = list(itertools.islice(filter(None, every), options.sample or None))
+        made = (mutants.mutant(ROOT, place) for place in places)
+        chosen = list(itertools.islice(filter(None, made), options.sample or None))
         print(f"{len(chosen)} of {len(places)} places in {len(modules)} modules, seed {options.seed}", flush=True)
         results = run(chosen, copies, known, options.seconds)
     if options.json:
