@@ -20,7 +20,6 @@ import pytest
 from tests.cli.json_commands import invalid
 from wizard.kernel import proctable
 
-
 TERMINAL_PORT = 8400
 """First port of the group ``terminal``."""
 
