@@ -173,6 +173,7 @@ UNESTIMATED = {
     "float32": because("float32-speed"),
     "speculative": because("speculative-speed"),
     "experts": because("experts-speed"),
+    "data-parallel": because("dp-speed"),
 }
 """`Setup.unestimated` → why it has no figures."""
 
