@@ -216,6 +216,7 @@ def test_constraints_from_answers() -> None:
         "tpot": 25.5,
         "p99": True,
         "replicas": 3,
+        "dp": 2,
         "expert_parallel": True,
         "speculative": "eagle3",
         "draft": "me/eagle3",

@@ -120,7 +120,7 @@ def with_file(
     return rejections
 
 
-def with_similar(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection]:
+def with_similar(rejections: list[Rejection], ranked: list[Choice], constraints: Constraints) -> list[Rejection]:
     """Make a similar setup that works the first remedy: a wider split, another format, another stack."""
 
     def near(rejection: Rejection) -> Choice | None:
@@ -136,7 +136,7 @@ def with_similar(rejections: list[Rejection], ranked: list[Choice]) -> list[Reje
         made |= {} if other.quantization == rejection.quantization else {"quantization": other.quantization}
         made |= {} if (other.tp, other.pp) == (rejection.tp, rejection.pp) else {"tp": other.tp}
         made |= {} if other.pp == rejection.pp else {"pp": other.pp}
-        made |= {} if other.dp == 1 else {"dp": other.dp}
+        made |= {} if other.dp in (1, constraints.dp) else {"dp": other.dp}
         if not made:
             return rejection
         # A change that it already contains (a wider split here, another stack) is not offered again.
@@ -241,6 +241,8 @@ def _instead(name: str, constraints: Constraints, setup: Choice, rejections: lis
         return change(**{name: max([own, *_alone(name, rejections)])})
     if name == "release":
         return without(name) if setup.runtime == "native" else change(release=setup.release.partition("-")[0])
+    if name == "dp" and setup.dp == 1:
+        return without(name)
     if fixed or name in ("engine_python", "isl", "osl", "p99", "expert_parallel", "speculative", "draft"):
         return without(name, *(("draft",) if name == "speculative" and constraints.draft else ()))
     if name in ("ttft", "tpot"):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wizard.advise.devices import Device
-from wizard.advise.reasons import OPTIONS, Note, Obstacle, Param, Reason, Remedy, because, change, do, without
+from wizard.advise.reasons import Note, Obstacle, Param, Reason, Remedy, because, change, do, without
 from wizard.advise.setup import Setup
 from wizard.catalog import stacks
 from wizard.catalog.stack_facts import Capability, Checkpoints, Formats, Models
@@ -217,7 +217,7 @@ def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) ->
     """Heads, kv heads, widths, groups and blocks must divide evenly among the ranks."""
     if setup.pp > anatomy.layers:
         yield Obstacle("split", because("stages", layers=anatomy.layers, stages=setup.pp), (change(pp=1),))
-    yield from _ranks(anatomy, setup)
+    yield from _ranks(facts, anatomy, setup)
     splits = on_gpu(setup.stack).splits
     if not splits.ranks and setup.gpus > 1:
         yield Obstacle("split", because("one-gpu"), (change(tp=1, pp=1),))
@@ -235,16 +235,18 @@ def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) ->
         yield Obstacle(code, why, (change(tp=even), *((other,) if other else ())))
 
 
-def _ranks(anatomy: Anatomy, setup: Setup) -> Iterator[Obstacle]:
+def _ranks(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> Iterator[Obstacle]:
     """What prevents data-parallel ranks: the model, then the stack, then the split."""
     if setup.dp == 1:
         return
     known, off = on_gpu(setup.stack).splits.data, without("dp")
     if not anatomy.experts:
-        replicas = Remedy(OPTIONS, {"dp": None, "replicas": setup.dp})
-        yield Obstacle("data-parallel", because("dp-dense"), (replicas, off))
+        yield Obstacle("data-parallel", because("dp-dense"), (off,))
     elif known is None:
         yield Obstacle("data-parallel", because("dp-stack", stack=setup.stack), (*instead(setup.stack), off))
+    elif known.models and facts.architecture not in known.models:
+        why = because("dp-model", stack=setup.stack, model=facts.name)
+        yield Obstacle("data-parallel", why, (*instead(setup.stack), off))
     elif setup.pp > 1:
         yield Obstacle("data-parallel", because("dp-stages"), (change(pp=1), off))
     elif setup.tp > 1 and not known.tensor:

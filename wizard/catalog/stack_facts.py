@@ -182,11 +182,13 @@ class DataParallel:
     Attributes:
         since: First version of the engine that has it, or the oldest whose source was read.
         tensor: Whether the attention of a rank can be split over several GPUs in addition.
+        models: Architectures whose code has it; empty: any with experts.
     """
 
     since: str
     source: str
     tensor: bool = False
+    models: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -284,8 +284,9 @@ TEXTS: dict[str, Text] = {
         "{stack} gives each GPU of tp the same number of whole experts: {experts} cannot be divided by {tp}."
     ),
     "experts-release": mark("Expert parallelism needs {stack} {since} or later; found {engine}."),
-    "dp-dense": mark("The model has no experts, so data-parallel ranks would be replicas of it."),
+    "dp-dense": mark("The model has no experts, so data-parallel ranks would be replicas of it (--replicas)."),
     "dp-stack": mark("The wizard does not set up data parallelism with {stack}."),
+    "dp-model": mark("The wizard does not set up data parallelism with {stack} for {model}."),
     "dp-stages": mark("Data parallelism is set up without pipeline stages only."),
     "dp-tp": mark("{stack} does not split the attention of a data-parallel rank, so it needs tp 1."),
     "dp-release": mark("Data parallelism needs {stack} {since} or later; found {engine}."),
