@@ -91,6 +91,7 @@ NAMES = {
         ("XiaomiMiMo/MiMo-7B-Base", "1xH100", Constraints(speculative="mtp", runtime="native")),
         ("deepseek-ai/DeepSeek-V3", "8xB200", Constraints(speculative="mtp", runtime="native", expert_parallel=True)),
         ("deepseek-ai/DeepSeek-V3", "8xH200", Constraints()),
+        ("deepseek-ai/DeepSeek-V3", "8xB200", Constraints(stack="vllm", tp=2, dp=4)),
         ("openai/gpt-oss-20b", "1xH100", Constraints()),
         ("google/gemma-3-27b-it", "2xH100", Constraints(goal="throughput")),
         ("tiiuae/falcon-7b", "2xA6000", Constraints(users=3)),

@@ -56,6 +56,7 @@ BOUNDS: dict[str, tuple[float, int]] = {
     "pp": (1, 1024),
     "max_gpus": (0, 1024),
     "replicas": (1, 1024),
+    "dp": (1, 1024),
     "isl": (1, 10_000_000),
     "osl": (1, 1_000_000),
     "ttft": (1, 86_400_000),
