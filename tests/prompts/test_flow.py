@@ -204,7 +204,7 @@ def test_all_constraints_can_be_taken_back(flow: Flow, workspace: Workspace) -> 
     terminal.sees("7 users at a time")
     terminal.sees(ADVICE)
     terminal.types("3\r")
-    terminal.sees("Maximum time between tokens")
+    terminal.sees("Maximum time to first token")
     terminal.types(UP + UP + ENTER)
     terminal.sees("4 users at a time")
     terminal.sees(ADVICE)
