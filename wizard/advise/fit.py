@@ -56,7 +56,8 @@ class Fit:
 
 
 def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, constraints: Constraints) -> Fit | Obstacle:
-    """The longest context for the users of a replica, or of a data-parallel rank, or why not even the minimum fits, with the smallest remedy.
+    """The longest context for the users of a replica or data-parallel rank, or why not even the minimum fits, with the
+    smallest remedy.
 
     Explicit values are kept or rejected; other values are reduced, first the context, then the users.
     """

@@ -241,9 +241,8 @@ def _instead(name: str, constraints: Constraints, setup: Choice, rejections: lis
         return change(**{name: max([own, *_alone(name, rejections)])})
     if name == "release":
         return without(name) if setup.runtime == "native" else change(release=setup.release.partition("-")[0])
-    if name == "dp" and setup.dp == 1:
-        return without(name)
-    if fixed or name in ("engine_python", "isl", "osl", "p99", "expert_parallel", "speculative", "draft"):
+    single = name == "dp" and setup.dp == 1
+    if fixed or single or name in ("engine_python", "isl", "osl", "p99", "expert_parallel", "speculative", "draft"):
         return without(name, *(("draft",) if name == "speculative" and constraints.draft else ()))
     if name in ("ttft", "tpot"):
         met = service.limit_met(name, setup, constraints)
