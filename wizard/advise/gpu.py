@@ -81,7 +81,7 @@ def candidates(
             divided = experts.divided(facts, device, setup, constraints, releases[kind])
             made, why = _replicated(facts, device, divided, constraints, past, releases[kind])
             choices += [replace(choice, reasons=(*choice.reasons, *unused)) for choice in made]
-            if why and not made:
+            if why and not made and (setup.dp == 1 or constraints.dp):
                 key = (setup.stack, setup.quantization, why.code)
                 rejection = Rejection(*key[:2], setup.tp, setup.pp, why.code, why.reason, why.remedies)
                 if key not in larger and (key not in rejected or _nearer(why, rejected[key])):
