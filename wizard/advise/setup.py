@@ -85,7 +85,7 @@ class Setup:
             return "float32"
         if self.speculative:
             return "speculative"
-        return "data-parallel" if self.dp > 1 else "experts" if self.expert_parallel else ""
+        return "experts" if self.expert_parallel and self.dp == 1 else ""
 
     @property
     def kv_bytes(self) -> int:

@@ -183,12 +183,14 @@ class DataParallel:
         since: First version of the engine that has it, or the oldest whose source was read.
         tensor: Whether the attention of a rank can be split over several GPUs in addition.
         models: Architectures whose code has it; empty: any with experts.
+        measured: Whether estimates of its speed were compared with measured servers.
     """
 
     since: str
     source: str
     tensor: bool = False
     models: tuple[str, ...] = ()
+    measured: bool = False
 
 
 @dataclass(frozen=True, slots=True)

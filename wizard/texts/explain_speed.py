@@ -30,8 +30,8 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
     k, todo = known.coefficients, speed.work(facts, anatomy, rates, setup)
     if not (estimate.users and estimate.isl and estimate.osl):
         return
-    load = speed.Load(-(-estimate.users // choice.replicas), estimate.isl, estimate.osl)  # of one replica
-    users = -(-(estimate.served or estimate.users) // choice.replicas)
+    load = speed.Load(-(-estimate.users // choice.shares), estimate.isl, estimate.osl)  # of one replica or rank
+    users = -(-(estimate.served or estimate.users) // choice.shares)
     fitted = tr("coefficients from profiles/speed.toml: {source}", source=known.source)
 
     def step(context: float) -> speed.Step:

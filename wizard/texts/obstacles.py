@@ -394,7 +394,6 @@ TEXTS: dict[str, Text] = {
     ),
     "offload-throughput-unknown": mark("its throughput with layers on a GPU is unknown: no prompts were measured"),
     "throughput-unknown": mark("its throughput is unknown"),
-    "dp-speed": mark("the estimates were not fitted to data parallelism"),
     "experts-speed": mark("the estimates were not fitted to expert parallelism"),
     "speculative-speed": mark("with speculative decoding it depends on how many proposed tokens are accepted"),
     "rates-unknown": mark("the speed of the {gpu} is unknown"),
