@@ -11,10 +11,13 @@ from tests.advise.test_gpu import choices, rejections
 from tests.advise.worlds import LLAMA_8B, facts_of
 from tests.plan.stack_values import FACTS, VLLM, engine, machine, native, planned
 from tests.worded import text_of
-from wizard.advise import data_parallel, memory
+from wizard.advise import data_parallel, memory, speed
 from wizard.advise.advice import Choice, Constraints
+from wizard.advise.devices import devices
 from wizard.advise.ranking import advise
 from wizard.advise.setup import Setup
+from wizard.catalog.speed import fit
+from wizard.catalog.stacks import facts as stack_facts
 from wizard.model.anatomy import Anatomy
 
 MLA, MOE = "deepseek-ai/DeepSeek-V3", "Qwen/Qwen3-30B-A3B"
@@ -56,22 +59,59 @@ def test_the_experts_get_the_tokens_of_all_ranks() -> None:
     assert eight == 2 * four
 
 
-@pytest.mark.parametrize(("users", "chosen"), [(4, False), (128, True)])
-def test_it_is_chosen_where_copies_of_the_cache_leave_too_little_room(users: int, chosen: bool) -> None:
-    first = choices("8xH200", MLA, stack="vllm", users=users)[0]
-    assert (first.dp, first.tp) == ((8, 1) if chosen else (1, 8))
-    assert first.users == users
-    assert first.expert_parallel == chosen
-    if chosen:
-        others = [each for each in choices("8xH200", MLA, stack="vllm", users=users) if each.quantization == "fp8"]
-        assert first.max_seq_len > max(each.max_seq_len for each in others if each.dp == 1)
-        assert notes(first)["data-parallel"].endswith(
-            "each of 8 ranks has the whole attention and the KV cache of its own users, with room for 16 users; the "
-            "experts are spread over all GPUs."
-        )
-        assert "32 of a layer's 256 experts" in notes(first)["experts"]
-        assert notes(first)["split"].startswith("tp 1 × dp 8: 8 GPUs")
-        assert first.speed is not None
+def ranked(**constraints: Any) -> list[Choice]:
+    return list(advise(machine("8xH200"), facts_of(MLA), Constraints(stack="vllm", **constraints)).choices)
+
+
+def test_it_is_chosen_for_the_most_tokens_of_all_users() -> None:
+    first, *others = ranked(goal="throughput")
+    assert (first.dp, first.tp, first.gpus, first.users, first.expert_parallel) == (8, 1, 8, 512, True)
+    split = [each for each in others if each.dp == 1]
+    assert first.speed is not None
+    assert split
+    rates = [each.speed.throughput_tokens_per_s for each in split if each.speed]
+    assert (first.speed.throughput_tokens_per_s or 0) > max(rate or 0 for rate in rates)
+    assert (first.speed.users, first.speed.served) == (512, 512)
+    told = notes(first)
+    assert told["data-parallel"].endswith(
+        "each of 8 ranks has the whole attention and the KV cache of its own users, with room for 64 users; the experts "
+        "are spread over all GPUs."
+    )
+    assert "32 of a layer's 256 experts" in told["experts"]
+    assert told["split"].startswith("tp 1 × dp 8: 8 GPUs")
+
+
+def test_it_is_offered_where_copies_of_the_cache_leave_too_little_room() -> None:
+    few, many = (ranked(users=users, quantization="fp8") for users in (4, 128))
+    assert {each.dp for each in few} == {1}
+    room = {each.dp: each.max_seq_len for each in many}
+    assert room == {1: 4096, 8: 16_384}
+
+
+@pytest.mark.parametrize("dp", [1, 4])
+def test_experts_get_the_tokens_of_all_ranks_and_the_links_carry_them(dp: int) -> None:
+    (device, *_), facts = devices(machine("8xH200")), facts_of(MLA)
+    known = fit(stack_facts("vllm").speed)
+    assert known is not None
+    assert facts.anatomy is not None
+    assert device.rates is not None
+    setup = Setup("vllm", "bfloat16", "fp8", dp=dp, expert_parallel=dp > 1)
+    todo = speed.work(facts, facts.anatomy, device.rates, setup)
+    whole = speed.work(facts, facts.anatomy, device.rates, replace(setup, dp=1))
+    assert (todo.expert_bytes, todo.expert_ops) == pytest.approx((whole.expert_bytes / dp, whole.expert_ops / dp))
+    assert (todo.dense_bytes, todo.cache) == (whole.dense_bytes, whole.cache)
+    step = speed.step(todo, known.coefficients, device, device.rates, 1, users=8, context=1024)
+    assert (step.interconnect > 0) == (dp > 1)
+    prompt = speed.step(todo, known.coefficients, device, device.rates, 1, users=8, context=1024, others=8192)
+    assert prompt.seconds > step.seconds
+
+
+@pytest.mark.parametrize(("stack", "confidence"), [("vllm", "near"), ("sglang", "far")])
+def test_the_range_says_where_no_server_was_compared(stack: str, confidence: str) -> None:
+    device, known = devices(machine("8xH200"))[0], fit(stack_facts(stack).speed)
+    assert known is not None
+    setup = Setup(stack, "bfloat16", "fp8", dp=8, expert_parallel=True)
+    assert speed.likeness(known, anatomy("Qwen/Qwen3-30B-A3B"), device, setup) == confidence
 
 
 def test_it_is_not_offered_where_nothing_is_gained() -> None:

@@ -413,5 +413,6 @@ def first_token(
         return setup.pp * pieces * piece.seconds * (k.first_experts if todo.moe_layers else k.first)
 
     start, alone = k.first_us * 1e-6, read(load.isl)
-    steady = start * load.users**k.arrival + alone * load.users**k.queue
+    everyone = setup.dp * load.users  # ranks wait for the prompts of one another
+    steady = start * everyone**k.arrival + alone * everyone**k.queue
     return start + alone, steady, max(steady, start + read(load.isl * load.users, setup.dp - 1))
