@@ -74,8 +74,8 @@ def test_it_is_chosen_for_the_most_tokens_of_all_users() -> None:
     assert (first.speed.users, first.speed.served) == (512, 512)
     told = notes(first)
     assert told["data-parallel"].endswith(
-        "each of 8 ranks has the whole attention and the KV cache of its own users, with room for 64 users; the experts "
-        "are spread over all GPUs."
+        "each of 8 ranks has the whole attention and the KV cache of its own users, with room for 64 users; the "
+        "experts are spread over all GPUs."
     )
     assert "32 of a layer's 256 experts" in told["experts"]
     assert told["split"].startswith("tp 1 × dp 8: 8 GPUs")
