@@ -26,9 +26,9 @@ GQA = facts_of(MOE)
 
 
 def anatomy(name: str) -> Anatomy:
-    found = facts_of(name).anatomy
-    assert found is not None
-    return found
+    model = facts_of(name).anatomy
+    assert model is not None
+    return model
 
 
 def notes(choice: Choice) -> dict[str, str]:
@@ -72,13 +72,13 @@ def test_it_is_chosen_for_the_most_tokens_of_all_users() -> None:
     rates = [each.speed.throughput_tokens_per_s for each in split if each.speed]
     assert (first.speed.throughput_tokens_per_s or 0) > max(rate or 0 for rate in rates)
     assert (first.speed.users, first.speed.served) == (512, 512)
-    told = notes(first)
-    assert told["data-parallel"].endswith(
-        "each of 8 ranks has the whole attention and the KV cache of its own users, with room for 64 users; the "
+    texts = notes(first)
+    assert texts["data-parallel"].endswith(
+        "each of 8 ranks has the whole attention and the KV cache of its users, with room for 64 users; the "
         "experts are spread over all GPUs."
     )
-    assert "32 of a layer's 256 experts" in told["experts"]
-    assert told["split"].startswith("tp 1 × dp 8: 8 GPUs")
+    assert "32 of a layer's 256 experts" in texts["experts"]
+    assert texts["split"].startswith("tp 1 × dp 8: 8 GPUs")
 
 
 def test_it_is_offered_where_copies_of_the_cache_leave_too_little_room() -> None:

@@ -1,4 +1,4 @@
-"""Data parallelism: ranks of a replica with the whole attention and the cache of their own users, which share the
+"""Data parallelism: ranks of a replica with the whole attention and the cache of their users, which share the
 experts. Pure.
 
 Replicas do the same for a model without experts. With them it spares copies of the experts, and with multi-head latent
@@ -46,7 +46,7 @@ def too_old(setup: Setup, engine: str) -> Obstacle | None:
 
 
 def as_needed(choices: list[Choice], constraints: Constraints) -> list[Choice]:
-    """``choices`` without data-parallel ones that nobody asked for and that have no more room than another."""
+    """``choices`` without data-parallel ones that were not asked for and have no more room than another."""
 
     def roomy(other: Choice, choice: Choice) -> bool:
         like = (other.stack, other.quantization) == (choice.stack, choice.quantization)

@@ -38,7 +38,7 @@ class Setup:
         kv_cache_dtype: ``auto`` (as ``dtype``) or ``fp8``.
         tp: Tensor parallel size.
         pp: Pipeline parallel size.
-        dp: Data parallel size: ranks of ``tp`` GPUs, each with the whole attention and the cache of its own users, that
+        dp: Data parallel size: ranks of ``tp`` GPUs, each with the whole attention and the cache of its users, that
             share the experts.
         expert_parallel: Whether each rank holds whole experts instead of a part of every expert.
         speculative: Method of speculative decoding, as vLLM names it; empty: none.

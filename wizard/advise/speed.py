@@ -384,9 +384,9 @@ def decode(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Set
     share = min(1.0, max(begin, begin * load.isl / memory.step_tokens(device)))
     if not share:
         return setup.pp * plain.seconds, plain
-    every = begin * load.isl / share
-    prompt = max(every / setup.dp, min(every, load.isl))  # the slowest data-parallel rank's; the others wait for it
-    read = {"prompt": prompt, "before": load.isl / 2, "others": every - prompt}
+    total = begin * load.isl / share
+    prompt = max(total / setup.dp, min(total, load.isl))  # the slowest data-parallel rank's; the others wait for it
+    read = {"prompt": prompt, "before": load.isl / 2, "others": total - prompt}
     mixed = step(todo, k, device, rates, setup.tp, users=users, context=context, **read)
     seconds = plain.seconds + k.interrupt * share * (mixed.seconds - plain.seconds)
     return setup.pp * seconds, mixed if share * mixed.seconds > seconds / 2 else plain
@@ -413,6 +413,6 @@ def first_token(
         return setup.pp * pieces * piece.seconds * (k.first_experts if todo.moe_layers else k.first)
 
     start, alone = k.first_us * 1e-6, read(load.isl)
-    everyone = setup.dp * load.users  # ranks wait for the prompts of one another
-    steady = start * everyone**k.arrival + alone * everyone**k.queue
+    users = setup.dp * load.users  # ranks wait for the prompts of one another
+    steady = start * users**k.arrival + alone * users**k.queue
     return start + alone, steady, max(steady, start + read(load.isl * load.users, setup.dp - 1))

@@ -299,7 +299,7 @@ NOTES: dict[str, Text] = {
     ),
     "data-parallel": lambda params, fields: (
         tr(
-            "Data parallelism: each of {dp} ranks has the whole attention and the KV cache of its own users, with room "
+            "Data parallelism: each of {dp} ranks has the whole attention and the KV cache of its users, with room "
             "for {people}; the experts are spread over all GPUs.",
             **{**fields, "people": users(params["users"])},
         ),
