@@ -39,10 +39,10 @@ def notes(choice: Choice) -> dict[str, str]:
 def test_only_experts_are_divided_among_the_ranks(tp: int, dp: int) -> None:
     model = anatomy(MLA)
     parts = model.parts
-    one = memory.rank_weights(parts, model, tp, 1, True)
+    alone = memory.rank_weights(parts, model, tp, 1, True)
     shared = parts.shared - parts.shared / tp  # whole on every GPU then
     several = memory.rank_weights(parts, model, tp, 1, True, dp)
-    assert one - several == pytest.approx(parts.experts / tp * (1 - 1 / dp) - shared, rel=1e-6)
+    assert alone - several == pytest.approx(parts.experts / tp * (1 - 1 / dp) - shared, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", [MLA, MOE])

@@ -285,7 +285,7 @@ DP = Question(
     otherwise=CHOSEN,
     validate=between(1, 1024),
     help=mark(
-        "For models with experts: number of ranks that each hold the whole attention and the KV cache of their own "
+        "For models with experts: number of ranks that each hold the whole attention and the KV cache of their "
         "users, while the experts are spread over all GPUs."
     ),
 )
