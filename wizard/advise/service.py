@@ -83,12 +83,12 @@ def beyond_training(most: int, tokens: int) -> Reason:
 def too_long(facts: ModelFacts, constraints: Constraints) -> Obstacle | None:
     """The obstacle if the model was not trained for such requests, or if they do not fit into the context asked for."""
     need, most, asked = request_tokens(constraints) or 0, facts.max_context, constraints.max_len
+    if most and need > most:  # before the context asked for, which would have to be as long, and is refused then
+        return Obstacle("trained-context", beyond_training(most, need), (do("shorter-requests"),))
     if asked and most and asked > most:
         return Obstacle("trained-context", beyond_training(most, asked), (change(max_len=most),))
     if asked and need > asked:
         return Obstacle("context", because("short-context", asked=asked, need=need), (change(max_len=need),))
-    if most and need > most:
-        return Obstacle("trained-context", beyond_training(most, need), (do("shorter-requests"),))
     return None
 
 
