@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from wizard.catalog import goals, stacks
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, mark, tr
-from wizard.plan.validation import between, known_format, known_release, python_path, reference, samples, server, share
+from wizard.plan.validation import (
+    between,
+    full_format,
+    known_format,
+    known_release,
+    python_path,
+    reference,
+    samples,
+    server,
+    share,
+)
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Constraints
@@ -61,6 +71,7 @@ class Question:
         choices: The options, for the kind ``choice``; a function if profiles define them: see `options`.
         when: Whether it applies, given the answers so far.
         validate: Returns the error in an answer of the right type; empty if it is valid.
+        full: Returns the answer that a typed text is another form of.
         help: A sentence for learners.
     """
 
@@ -74,6 +85,7 @@ class Question:
     choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
     when: Callable[[Mapping[str, object]], bool] = _always
     validate: Callable[[Any], str] = _anything
+    full: Callable[[str], str] = str
     help: str = ""
 
     @property
@@ -138,7 +150,7 @@ class Question:
         text = text.strip()
         if not text:
             return self.check("", name) if self.required else self.default
-        value: object = text
+        value: object = self.full(text)
         try:
             if self.kind == "int":
                 value = int(text)
@@ -254,6 +266,7 @@ QUANTIZATION = Question(
     "--quantization",
     otherwise=CHOSEN,
     validate=known_format,
+    full=full_format,
     help=mark(
         "none (16 bits), fp8, int4_awq, int4_gptq, nvfp4 …: fewer bits make the model smaller and faster, but "
         "less precise."
