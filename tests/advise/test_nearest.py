@@ -9,7 +9,7 @@ import pytest
 from tests.advise.worlds import LLAMA_8B, LLAMA_405B, facts_of, machine
 from tests.values import CPU_HOST
 from wizard.advise.advice import Constraints
-from wizard.advise.best import ROOM, as_files, estimates, room, weight_bytes
+from wizard.advise.best import ROOM, estimates, room, weight_bytes
 from wizard.advise.nearest import family, nearest
 from wizard.advise.ranking import advise
 from wizard.catalog.models import curated
@@ -29,7 +29,7 @@ def test_the_models_fit_and_the_same_family_comes_first(where: str) -> None:
     host = machine(where)
     models = nearest(host, find("Qwen/Qwen3-32B", offline=True), curated())
     assert len(models) == 2
-    assert all(weight_bytes(host, model, as_files(host, curated())) <= ROOM * room(host) for model in models)
+    assert all(weight_bytes(host, model) <= ROOM * room(host) for model in models)
     assert all(family(model.title) == "qwen" for model in models)
 
 

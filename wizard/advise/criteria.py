@@ -96,14 +96,14 @@ def key_of(facts: ModelFacts, constraints: Constraints) -> Key:
 
     def throughput(choice: Choice) -> tuple[Any, ...]:
         tokens = choice.speed.throughput_tokens_per_s or 0 if choice.speed else 0
-        return (cramped(choice), gpu.wide(choice), -round(tokens), _steps(choice), gpus(choice))
+        return (cramped(choice), gpu.wide(choice), -round(tokens / _margin(choice)), _steps(choice), gpus(choice))
 
     def best(choice: Choice) -> tuple[Any, ...]:
         slow = service.misses(choice, constraints)
         return (cramped(choice), quality(choice), gpu.wide(choice), slow, _steps(choice), *last(choice))
 
     def smallest(choice: Choice) -> tuple[Any, ...]:
-        used = choice.memory.weights_bytes * choice.tp * choice.pp
+        used = choice.memory.weights_bytes * choice.tp * choice.pp * _margin(choice)
         return (gpus(choice), gpu.wide(choice), used, _steps(choice), tpot(choice))
 
     by_goal = {"throughput": throughput, "quality": best, "smallest": smallest}.get(constraints.goal, chat)
@@ -140,6 +140,11 @@ def gpus(choice: Choice) -> int:
 
 def _steps(choice: Choice) -> int:
     return stacks.facts(choice.stack).simplicity.steps
+
+
+def _margin(choice: Choice) -> float:
+    """The ratio by which it must be better than a setup that ran: an estimate is no closer, and it may not start."""
+    return NOTICED if stacks.facts(choice.stack).never_ran else 1.0
 
 
 def _read_slowly(facts: ModelFacts, choice: Choice) -> bool:
