@@ -9,6 +9,7 @@ import pytest
 
 from tests.worded import text_of
 from wizard.advise.advice import Advice, Constraints
+from wizard.advise.fit import COMFORTABLE
 from wizard.advise.pareto import front
 from wizard.advise.ranking import advise, recommended
 from wizard.advise.reasons import Refused, change
@@ -164,3 +165,31 @@ def test_a_format_that_does_not_fit_is_no_remedy() -> None:
             if remedy.changes.keys() == {"quantization"} and len(rejection.remedies) > 1:
                 asked = advise(machine, model, Constraints(quantization=str(remedy.changes["quantization"])))
                 assert asked.feasible, rejection
+
+
+@pytest.mark.parametrize(
+    ("where", "ref"),
+    [
+        ("rtx3060 laptop", "Qwen/Qwen3-4B"),
+        ("rtx3060 laptop", "google/gemma-3-4b-it"),
+        ("rtx4090", "Qwen/Qwen3-32B"),
+        ("rtx4090", "google/gemma-3-27b-it"),
+    ],
+)
+def test_a_file_with_room_for_a_conversation_comes_before_a_cramped_server(where: str, ref: str) -> None:
+    """4,096 tokens is llama.cpp's default here and Ollama's; vLLM's working memory leaves 2,048 or nothing."""
+    choice = advise(host(where), find(ref, offline=True), Constraints()).choices[0]
+    assert (choice.stack, choice.quantization) == ("llamacpp", "gguf_q4_k_m")
+    assert choice.offload
+    assert choice.offload.whole
+    assert choice.max_seq_len >= COMFORTABLE
+
+
+def test_fewer_bits_are_worth_a_conversation_but_the_published_ones_are_kept() -> None:
+    laptop = advise(host("rtx4070 laptop"), find("Qwen/Qwen3-4B", offline=True), Constraints())
+    assert (laptop.choices[0].stack, laptop.choices[0].quantization) == ("vllm", "int4_awq")
+    assert laptop.choices[0].max_seq_len >= COMFORTABLE
+    shorter = next(choice for choice in laptop.choices if choice.quantization == "fp8" and choice.stack == "vllm")
+    assert shorter.max_seq_len < COMFORTABLE
+    named = advise(host("rtx4070 laptop"), find("Qwen/Qwen3-4B", offline=True), Constraints(max_len=2048))
+    assert (named.choices[0].stack, named.choices[0].quantization) == ("vllm", "fp8")

@@ -49,6 +49,11 @@ def uncertain(choice: Choice) -> bool:
     return any(isinstance(why, Reason) and why.code == UNMEASURED for why in whys)
 
 
+def doubtful(choice: Choice) -> bool:
+    """Whether its engine never ran on a GPU with the wizard, or its speed is unknown."""
+    return untested(choice) or uncertain(choice) or facts_of(choice.stack).never_ran
+
+
 def limit(choice: Choice, facts: ModelFacts) -> Note:
     """The binding constraint of ``choice``."""
     memory, users = choice.memory, choice.max_batch_size  # of one replica
