@@ -126,6 +126,7 @@ WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
     "plain": lambda *_: because("slower-plain"),
     "simplicity": lambda _, first: because("less-simple", stack=first.stack),
     "precision": _precision,
+    "download": lambda choice, _: because("quantized-while-loading", stack=choice.stack),
     "gpus": lambda choice, first: because("more-gpus", mine=_used(choice, first), theirs=_used(first, first)),
     "replicas": lambda choice, first: because("replica-count", mine=choice.replicas, theirs=first.replicas),
     "links": lambda _choice, _first: because("over-pcie"),

@@ -35,7 +35,7 @@ Key = Callable[[Choice], tuple[Any, ...]]
 
 READING = (
     *("idle", "measured", "offload", "room", "links", "pace", "pace", "simplicity", "precision"),
-    *("room", "links", "pace", "gpus", "replicas", "speed"),
+    *("download", "room", "links", "pace", "gpus", "replicas", "speed"),
 )
 CRITERIA = {
     **dict.fromkeys(("chat", "documents", "code"), READING),
@@ -84,36 +84,16 @@ def key_of(facts: ModelFacts, constraints: Constraints) -> Key:
         slow = service.misses(choice, constraints)
         fewest = _read_slowly(facts, choice) or (large and _native(choice))
         format_rank = -quality(choice) if fewest else quality(choice)
-        need = (
-            short(choice),
-            gpu.wide(choice),
-            slow,
-            _pace(choice) if slow else 0,
-            _steps(choice),
-            format_rank,
-        )
-        return (*need, *last(choice))
+        need = (short(choice), gpu.wide(choice), slow, _pace(choice) if slow else 0, _steps(choice), format_rank)
+        return (*need, _while_loading(choice), *last(choice))
 
     def throughput(choice: Choice) -> tuple[Any, ...]:
         tokens = choice.speed.throughput_tokens_per_s or 0 if choice.speed else 0
-        return (
-            short(choice),
-            gpu.wide(choice),
-            -round(tokens / _margin(choice)),
-            _steps(choice),
-            gpus(choice),
-        )
+        return (short(choice), gpu.wide(choice), -round(tokens / _margin(choice)), _steps(choice), gpus(choice))
 
     def best(choice: Choice) -> tuple[Any, ...]:
         slow = service.misses(choice, constraints)
-        return (
-            short(choice),
-            quality(choice),
-            gpu.wide(choice),
-            slow,
-            _steps(choice),
-            *last(choice),
-        )
+        return (short(choice), quality(choice), gpu.wide(choice), slow, _steps(choice), *last(choice))
 
     def smallest(choice: Choice) -> tuple[Any, ...]:
         used = choice.memory.weights_bytes * choice.tp * choice.pp * _margin(choice)
@@ -153,6 +133,11 @@ def gpus(choice: Choice) -> int:
 
 def _steps(choice: Choice) -> int:
     return stacks.facts(choice.stack).simplicity.steps
+
+
+def _while_loading(choice: Choice) -> bool:
+    """Whether 16-bit weights are downloaded, although a repository in the format may be known."""
+    return choice.checkpoint is not None and choice.checkpoint.how == "loading"
 
 
 def _margin(choice: Choice) -> float:
