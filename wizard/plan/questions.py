@@ -229,7 +229,7 @@ TTFT = Question(
     "float",
     mark("Maximum time to first token (ms)"),
     "--ttft",
-    otherwise=mark("typical for the goal, not a limit"),
+    otherwise=mark("typical, but not a limit"),
     validate=between(1, 86_400_000),
     help=mark("Setups with a slower estimate are rejected."),
 )
@@ -238,7 +238,7 @@ TPOT = Question(
     "float",
     mark("Maximum time between tokens (ms)"),
     "--tpot",
-    otherwise=mark("typical for the goal, not a limit"),
+    otherwise=mark("typical, but not a limit"),
     validate=between(0.1, 60_000),
     help=mark("50 ms is 20 tokens/s. Setups with a slower estimate are rejected."),
 )
@@ -368,7 +368,7 @@ RELEASE = Question(
     "text",
     mark("Release of the Triton image"),
     "--release",
-    otherwise=mark("the newest that this machine can run"),
+    otherwise=mark("the newest that can run here"),
     validate=known_release,
     help=mark("A tag (24.09), or the engine version in it (0.13.0)."),
 )
@@ -386,7 +386,7 @@ ENGINE_PYTHON = Question(
     "text",
     mark("Engine's Python interpreter"),
     "--engine-python",
-    otherwise=mark("a new environment, or the image"),
+    otherwise=mark("a new environment or the image"),
     validate=python_path,
     help=mark(
         "An interpreter with vLLM or transformers (/opt/venv/bin/python), or none to have the wizard "
@@ -471,7 +471,7 @@ SEED = Question(
     "int",
     mark("Seed"),
     "--seed",
-    otherwise=mark("random, so the answer differs each time"),
+    otherwise=mark("random: answers differ"),
     when=samples,
     validate=between(0, 2**63 - 1),
     help=mark("The same seed and question give the same answer."),
