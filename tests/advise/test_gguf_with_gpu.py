@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +15,12 @@ from wizard.advise.fit import COMFORTABLE
 from wizard.advise.pareto import front
 from wizard.advise.ranking import advise, recommended
 from wizard.advise.reasons import Refused, change
+from wizard.kernel.units import GIB
 from wizard.model import gguf_files
 from wizard.model.source import find
 from wizard.probe.shorthand import host
 
+CONFIGS = Path(__file__).parents[1] / "model/configs"
 MODEL = find("Qwen/Qwen3-8B", offline=True)
 
 
@@ -193,3 +197,16 @@ def test_fewer_bits_are_worth_a_conversation_but_the_published_ones_are_kept() -
     assert shorter.max_seq_len < COMFORTABLE
     named = advise(host("rtx4070 laptop"), find("Qwen/Qwen3-4B", offline=True), Constraints(max_len=2048))
     assert (named.choices[0].stack, named.choices[0].quantization) == ("vllm", "fp8")
+
+
+@pytest.mark.parametrize("where", ["rtx4070 laptop", "rtx3060", "t4", "cpu"])
+def test_gpt_oss_is_served_from_its_mxfp4_file(where: str, tmp_path: Path) -> None:
+    config = json.loads((CONFIGS / "public.json").read_text())["openai/gpt-oss-20b"]["config"]
+    (tmp_path / "config.json").write_text(json.dumps({**config, "quantization_config": {"quant_method": "mxfp4"}}))
+    ref = "openai/gpt-oss-20b"
+    facts = replace(find(str(tmp_path), offline=True), ref=ref, location=ref, name="gpt-oss-20b", source="hub")
+    choice = recommended(advise(host(where), replace(facts, local=False), Constraints()))
+    assert (choice.stack, choice.quantization) == ("llamacpp", "gguf_mxfp4")
+    assert choice.checkpoint
+    assert choice.checkpoint.file == "gpt-oss-20b-mxfp4.gguf"
+    assert choice.checkpoint.bytes == pytest.approx(11.27 * GIB, rel=0.005)

@@ -57,7 +57,7 @@ def test_without_a_gpu_models_are_named_that_answer_at_reading_pace() -> None:
 
 
 def test_a_model_is_no_remedy_for_itself() -> None:
-    """Nor is one whose only known GGUF file has no type that the advice tries."""
+    """Nor is one that the GPU holds a part of only."""
     host = machine("1xRTX4060")
     itself = replace(find("Qwen/Qwen3-32B", offline=True), name="gpt-oss-20b", location="/models/gpt-oss-20b")
     for facts in (itself, replace(itself, name="GPT-OSS 32B")):

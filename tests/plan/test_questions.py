@@ -273,7 +273,7 @@ def test_a_short_form_of_several_formats_is_refused(typed: str) -> None:
         ("q5_k", "it can be gguf_q5_k"),
         ("4bit", "it can be int4_wo, int4_awq, int4_gptq, w4a8_awq, nvfp4, mxfp4, gguf_q4_k_m"),
         ("int8", "it can be int8_sq, int8_wo, gguf_q8_0"),
-        ("gguf", "it can be gguf_q8_0, gguf_q6_k, gguf_q5_k_m, gguf_q4_k_m"),
+        ("gguf", "it can be gguf_q8_0, gguf_q6_k, gguf_q5_k_m, gguf_q4_k_m, gguf_mxfp4"),
         ("q3", "unknown format"),
     ],
 )
