@@ -106,14 +106,16 @@ def _slower(choice: Choice, first: Choice) -> Reason:
 
 
 def _fewer_tokens(choice: Choice, first: Choice) -> Reason:
-    if _throughput(choice) >= _throughput(first):
+    if facts_of(choice.stack).never_ran and _throughput(choice) >= _throughput(first):
         return because("not-tested")
     return because("fewer-tokens", mine=_tokens(choice), theirs=_tokens(first))
 
 
 def _more_bytes(choice: Choice, first: Choice) -> Reason:
     mine, theirs = _stored(choice), _stored(first)
-    return because("more-bytes", mine_bytes=mine, theirs_bytes=theirs) if mine > theirs else because("not-tested")
+    if facts_of(choice.stack).never_ran and mine <= theirs:
+        return because("not-tested")
+    return because("more-bytes", mine_bytes=mine, theirs_bytes=theirs)
 
 
 WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
