@@ -44,7 +44,7 @@ CRITERIA = {
         *("idle", "measured", "offload", "room", "precision", "links", "pace", "simplicity"),
         *("room", "links", "pace", "gpus", "replicas", "speed"),
     ),
-    "smallest": ("idle", "measured", "offload", "gpus", "links", "size", "simplicity", "speed"),
+    "smallest": ("idle", "measured", "offload", "gpus", "links", "room", "size", "simplicity", "speed"),
 }
 """The criteria that `key_of` compares, by goal."""
 
@@ -97,7 +97,7 @@ def key_of(facts: ModelFacts, constraints: Constraints) -> Key:
 
     def smallest(choice: Choice) -> tuple[Any, ...]:
         used = choice.memory.weights_bytes * choice.tp * choice.pp * _margin(choice)
-        return (gpus(choice), gpu.wide(choice), used, _steps(choice), tpot(choice))
+        return (gpus(choice), gpu.wide(choice), short(choice), used, _steps(choice), tpot(choice))
 
     by_goal = {"throughput": throughput, "quality": best, "smallest": smallest}.get(constraints.goal, chat)
     precise = constraints.goal == "quality"
