@@ -59,7 +59,7 @@ class Fit:
 
 
 def cramped(choice: Choice, facts: ModelFacts, constraints: Constraints) -> int:
-    """Doublings of the context that ``choice`` lacks; at least 1 if it is short, or if there are too few users.
+    """Doublings of the context that ``choice`` lacks, at least 1 if it is short, and one more if users are too few.
 
     `LEAST` tokens are enough for the published precision; another one is worth it for a `COMFORTABLE` chat.
     """
@@ -67,9 +67,10 @@ def cramped(choice: Choice, facts: ModelFacts, constraints: Constraints) -> int:
     published = choice.quantization in (None, NONE) or facts.quantization is not None
     least = max(LEAST if published or given else COMFORTABLE, goal_tokens(constraints))
     tokens = constraints.max_len or min(least, facts.max_context or least)
+    few = int(choice.users < (constraints.users or FEW))
     if choice.max_seq_len < tokens:
-        return max(1, tokens.bit_length() - choice.max_seq_len.bit_length())
-    return int(choice.users < (constraints.users or FEW))
+        return max(1, tokens.bit_length() - choice.max_seq_len.bit_length()) + few
+    return few
 
 
 def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, constraints: Constraints) -> Fit | Obstacle:
