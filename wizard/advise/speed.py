@@ -36,8 +36,6 @@ FITTED_FORMATS = ("none", "fp8", "fp8_block", "nvfp4")
 """Formats of the dense rows in the fit; for others (AWQ: 16 to 21% off on an H200) the range is wider."""
 OLDER = (8, 6)
 """GPUs below this compute capability (A100, V100, T4) have efficiency terms."""
-GDDR = ((8, 6), (8, 9), (12, 0))
-"""Compute capabilities of GPUs with GDDR memory from Ampere on, which have an efficiency term too."""
 GOOD, FAIR = 0.25, 0.45
 """Relative errors up to which the confidence is good, and fair."""
 PROVIDER = "roofline"
@@ -333,7 +331,8 @@ def step(
     gathered = todo.dp * users + prompt + others  # what the experts get
     touched = 1 - (1 - todo.expert_share) ** (gathered**k.skew) if todo.expert_share else 0.0
     native = todo.four_bit_experts and todo.gain > 1
-    bandwidth, fp16 = rates.bandwidth * efficiency(k, device), rates.fp16 * efficiency(k, device)
+    reached = efficiency(k, device, rates)
+    bandwidth, fp16 = rates.bandwidth * reached, rates.fp16 * reached
     reading = bandwidth * (k.experts4 if todo.four_bit_experts else k.experts)
     if todo.four_bit_experts and not native:
         reading = min(reading, k.widened_gb * 1e9)
@@ -365,11 +364,11 @@ def step(
     return Step(weights + cached, linear + attention, max(launch, eager), reduce, max(seconds, eager))
 
 
-def efficiency(k: Coefficients, device: Device) -> float:
-    """Share of the other GPUs' efficiency that this one reaches."""
-    if device.compute_capability in GDDR:
-        return k.gddr
-    return k.older if device.compute_capability < OLDER else 1.0
+def efficiency(k: Coefficients, device: Device, rates: Rates) -> float:
+    """Share of the efficiency of newer GPUs with HBM that this one reaches."""
+    if device.compute_capability < OLDER:
+        return k.older
+    return k.gddr if rates.memory == "gddr" else 1.0
 
 
 def decode(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Setup, load: Load) -> tuple[float, Step]:

@@ -480,6 +480,7 @@ class StackFacts:
         engine: The engine if its title differs; empty: `title`.
         pytorch_backend: Whether the engine is TensorRT-LLM's PyTorch backend, the second of two.
         builds_engine: Whether an engine is built first, with tools that images had until some release.
+        never_ran: Whether it never ran on a GPU with the wizard, in an image or an environment.
         instead: Alternatives if this stack cannot serve, the one with the most models first.
         first: First versions of its engine; None: nothing is known, or they are in `floors`.
         floors: Its column of ``profiles/releases/architectures.toml``; empty: it has none.
@@ -498,6 +499,7 @@ class StackFacts:
     engine: str = ""
     pytorch_backend: bool = False
     builds_engine: bool = False
+    never_ran: bool = False
     instead: tuple[str, ...] = ()
     first: First | None = None
     floors: str = ""

@@ -139,8 +139,7 @@ def _add_flag(group: Any, question: Question, default: Any = argparse.SUPPRESS, 
     unless = lower or (tr(question.otherwise) if question.default is None else str(question.default))
 
     def answer(text: str) -> Value | None:
-        given = _not_empty(text)
-        return question.parse(given.lower() if question is QUANTIZATION else given, question.flag)
+        return question.parse(_not_empty(text), question.flag)
 
     group.add_argument(
         question.flag,

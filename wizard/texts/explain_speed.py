@@ -38,7 +38,9 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
         return speed.step(todo, k, device, rates, setup.tp, users=users / setup.pp, context=context)
 
     empty, plain = step(0.0), step(load.isl + load.osl / 2)
-    share = (k.packed if todo.packed else k.weights4 if todo.four_bit else k.weights) * speed.efficiency(k, device)
+    share = (k.packed if todo.packed else k.weights4 if todo.four_bit else k.weights) * speed.efficiency(
+        k, device, rates
+    )
     dense = todo.dense_bytes / share / rates.bandwidth
     formula = f"{todo.dense_bytes / 1e9:.4f} GB ÷ ({share:g} × {rates.bandwidth / 1e9:,.1f} GB/s) × 1,000"
     if todo.expert_bytes:

@@ -621,6 +621,7 @@ REASONS: dict[str, Text] = {
     "slower-plain": mark("It is slower without speculative decoding; with it, speeds are unknown"),
     "less-simple": mark("It is harder to set up than {stack}"),
     "less-precise": mark("It is less precise than {format}"),
+    "quantized-while-loading": mark("It downloads 16-bit weights, and {stack} quantizes them while loading"),
     "larger": mark("Its weights take {mine} instead of {theirs} for little more precision than {format}"),
     "more-gpus": lambda params, _: (
         tr("It uses {mine} instead of {theirs}", mine=gpus(params["mine"]), theirs=gpus(params["theirs"])),
