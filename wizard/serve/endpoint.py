@@ -37,6 +37,8 @@ class Endpoint:
     """Base URL of the OpenAI-compatible address of the workspace, ``http://127.0.0.1:PORT/v1``; None if none runs.
     Never in the server's own file: see `wizard.serve.gateway`.
     """
+    openai_key: str | None = None
+    """The file with the API key that this address requires; None if it requires none."""
 
     @property
     def http(self) -> str:

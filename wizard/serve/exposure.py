@@ -82,7 +82,7 @@ def check(exposure: Exposure) -> None:
         ipaddress.ip_address(exposure.host)
         listener(exposure).close()
     except (ValueError, OSError) as error:
-        why = error.strerror if isinstance(error, OSError) else tr("not an IP address")
+        why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else tr("not an IP address")
         raise UsageError(
             "TW-S13",
             tr("cannot listen on {host}: {why}", host=repr(exposure.host), why=why),

@@ -38,7 +38,9 @@ def _endpoint(data: Any) -> Endpoint:
     numbers = (endpoint.pid, *astuple(endpoint.ports))
     texts = (endpoint.name, endpoint.model, endpoint.host, endpoint.started, endpoint.log, endpoint.protocol)
     others = (endpoint.ref, *endpoint.remove)
-    optional = (text for text in (endpoint.folder, endpoint.url, endpoint.openai) if text is not None)
+    optional = (
+        text for text in (endpoint.folder, endpoint.url, endpoint.openai, endpoint.openai_key) if text is not None
+    )
     kinds = [{*map(type, values)} for values in (numbers, (*texts, *optional, *others), [data["remove"]])]
     if kinds != [{int}, {str}, {list}]:
         raise TypeError

@@ -81,8 +81,12 @@ def running(workspace: Workspace) -> Address | None:
 
 def with_address(workspace: Workspace, endpoint: Endpoint) -> Endpoint:
     """``endpoint`` with the OpenAI-compatible address, if there is one."""
-    address = running(workspace)
-    return replace(endpoint, openai=address.url if address else None)
+    return _reachable(workspace, endpoint, running(workspace))
+
+
+def _reachable(workspace: Workspace, endpoint: Endpoint, address: Address | None) -> Endpoint:
+    key = str(workspace.gateway.key) if address and address.exposure.beyond else None
+    return replace(endpoint, openai=address.url if address else None, openai_key=key)
 
 
 def start(workspace: Workspace, wanted: Exposure | None = None) -> Address:
@@ -130,7 +134,7 @@ def ensure(workspace: Workspace, endpoint: Endpoint, wanted: Exposure | None = N
         raise _silent(workspace, str(error)) from error
     if reply.status != 200:
         raise _silent(workspace, reply.body.decode(errors="replace")[:500])
-    return replace(endpoint, openai=address.url)
+    return _reachable(workspace, endpoint, address)
 
 
 def stop_unused(workspace: Workspace) -> None:
