@@ -24,10 +24,10 @@ from wizard.chat.client import Client, ask_of, exchange_of, pieces
 from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.rendering import render
 from wizard.chat.wire import WIZARD
-from wizard.gateway import bodies
-from wizard.gateway.answers import Answer, event
+from wizard.gateway import bodies, messages
+from wizard.gateway.answers import Answer, Writer
 from wizard.gateway.faults import Fault, fault, unsupported
-from wizard.gateway.guard import guarded
+from wizard.gateway.guard import guarded, shaped
 from wizard.gateway.metrics import SERVER, Metrics
 from wizard.gateway.servers import Server, Servers, listed
 from wizard.kernel.errors import WizardError
@@ -69,7 +69,7 @@ class Gateway:
         checks = (asyncio.to_thread(health.is_ready, server.endpoint) for server in self.servers.living())
         if any(await asyncio.gather(*checks)):
             return JSONResponse({"status": "ok"})
-        return _failed(Fault("TW-G10", 503, "no model is ready"))
+        raise Fault("TW-G10", 503, "no model is ready")
 
     async def models(self, _: Request) -> Response:
         """``GET /v1/models``: those that answer."""
@@ -99,7 +99,16 @@ class Gateway:
         """``POST /v1/completions``."""
         return await self._answer(request, bodies.completion)
 
-    async def _answer(self, request: Request, read: Callable[[bytes], bodies.Wanted]) -> Response:
+    async def message(self, request: Request) -> Response:
+        """``POST /v1/messages``."""
+        return await self._answer(request, messages.read, lambda wanted: messages.Answer(wanted.model))
+
+    async def _answer(
+        self,
+        request: Request,
+        read: Callable[[bytes], bodies.Wanted],
+        writer: Callable[[bodies.Wanted], Writer] = lambda wanted: Answer(wanted.kind, wanted.model, wanted.usage),
+    ) -> Response:
         raw = await self._body(request)
         wanted = await _aside(len(raw), read, raw)
         server, client = await self.servers.serving(wanted.model)
@@ -107,7 +116,7 @@ class Gateway:
         ask = await _aside(len(raw), _ask, wanted, client)
         exchange = exchange_of(ask, client.served, client.tokenizer)
         stream = self.metrics.measured(server, pieces(client, ask, exchange, channel=server.channel))
-        return Reply(stream, Answer(wanted.kind, wanted.model, wanted.usage), stream=wanted.stream)
+        return Reply(stream, writer(wanted), stream=wanted.stream)
 
     async def _body(self, request: Request) -> bytes:
         """The body, of a bounded size and in a bounded time.
@@ -178,13 +187,13 @@ def _room(client: Client, ask: Ask) -> int:
 class Reply(Response):
     """Sends an answer while the client is there; a client that hangs up, or takes nothing, ends the request."""
 
-    def __init__(self, pieces: AsyncGenerator[Piece, None], answer: Answer, *, stream: bool) -> None:
+    def __init__(self, pieces: AsyncGenerator[Piece, None], answer: Writer, *, stream: bool) -> None:
         """Prepare it: nothing is asked before it is called."""
         self._pieces, self._answer, self._stream = pieces, answer, stream
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
-        work = asyncio.create_task(self._send(_impatient(send)))
+        work = asyncio.create_task(self._send(_impatient(send), scope["path"]))
         gone = asyncio.create_task(_hung_up(receive))
         try:
             await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -195,7 +204,7 @@ class Reply(Response):
         if isinstance(error, Exception):
             raise error
 
-    async def _send(self, send: Send) -> None:
+    async def _send(self, send: Send, path: str) -> None:
         begun = False
         async with aclosing(self._pieces) as pieces:
             try:
@@ -214,9 +223,9 @@ class Reply(Response):
             except Exception as error:
                 failed = _logged(error)
                 if begun:
-                    await send(_part(event(failed.body()), more=False))
+                    await send(_part(self._answer.failed(failed), more=False))
                 else:
-                    await _send_json(send, failed.status, failed.body())
+                    await _send_json(send, failed.status, shaped(failed, path))
 
 
 EVENT_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
@@ -259,16 +268,13 @@ def _logged(error: BaseException) -> Fault:
     return failed
 
 
-def _failed(failed: Fault) -> Response:
-    return JSONResponse(failed.body(), failed.status)
-
-
-async def _on_error(_: Request, error: Exception) -> Response:
+async def _on_error(request: Request, error: Exception) -> Response:
     if isinstance(error, ClientDisconnect):
         return Response(status_code=499)  # nobody reads it
     if isinstance(error, HTTPException):
-        return _failed(Fault("TW-G07", error.status_code, "no such address: the API is under /v1"))
-    return _failed(_logged(error))
+        error = Fault("TW-G07", error.status_code, "no such address: the API is under /v1")
+    failed = _logged(error)
+    return JSONResponse(shaped(failed, request.url.path), failed.status)
 
 
 def application(gateway: Gateway, exposure: Exposure = LOOPBACK, key: str = "") -> ASGIApp:
@@ -280,6 +286,7 @@ def application(gateway: Gateway, exposure: Exposure = LOOPBACK, key: str = "") 
         ("/v1/models/{name:path}", gateway.model, "GET"),
         ("/v1/chat/completions", gateway.chat, "POST"),
         ("/v1/completions", gateway.completion, "POST"),
+        (messages.PATH, gateway.message, "POST"),
     )
     kinds = (HTTPException, Fault, ValidationError, WizardError, PromptTooLong, ClientDisconnect, Exception)
     errors: dict[Any, Any] = dict.fromkeys(kinds, _on_error)

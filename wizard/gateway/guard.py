@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -11,6 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from wizard.gateway import messages
 from wizard.gateway.faults import Fault
 from wizard.serve.exposure import Exposure
 
@@ -71,6 +73,11 @@ def _name(url: str) -> str | None:
         return None
 
 
+def shaped(fault: Fault, path: str) -> dict[str, Any]:
+    """An error in the shape of the API that ``path`` belongs to."""
+    return messages.error(fault) if path.startswith(messages.PATH) else fault.body()
+
+
 async def _refused(fault: Fault, scope: Scope, receive: Receive, send: Send) -> None:
     headers = {"WWW-Authenticate": "Bearer"} if fault.status == 401 else None
-    await JSONResponse(fault.body(), fault.status, headers)(scope, receive, send)
+    await JSONResponse(shaped(fault, scope["path"]), fault.status, headers)(scope, receive, send)
