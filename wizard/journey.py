@@ -362,7 +362,7 @@ def run(
     """Stage 5. Run the plan. Closing the generator (or cancelling its task) stops the running step.
 
     Steps with an ID in ``redo`` run again even if completed, with all steps that depend on them; those in ``skip`` are
-    skipped. ``exposure`` is who can reach the OpenAI-compatible address (None: as it is, or this machine only).
+    skipped. ``exposure`` is who can reach the OpenAI-compatible address (None: unchanged, or this machine only).
     """
     from wizard.run.engine import run as carry_out
 

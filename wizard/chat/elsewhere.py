@@ -24,7 +24,7 @@ from wizard.serve.endpoint import Endpoint
 
 QUESTION = "What is Triton?"
 KEY = "none"
-"""No key is needed on this machine, but many programs insist on one."""
+"""No key is needed on this machine, but many programs insist on a value."""
 
 
 def elsewhere(endpoint: Endpoint, chat: str, request: Request | None = None) -> str:
@@ -65,20 +65,20 @@ def programs(endpoint: Endpoint) -> tuple[tuple[str, str], ...]:
     url, model = endpoint.openai or "", endpoint.name
     key, quoted, word = f'"${API_KEY}"' if endpoint.openai_key else KEY, json.dumps(model), shlex.quote(model)
     written = tr("<the API key>") if endpoint.openai_key else KEY
-    chat = f"base_url={url!r}, model={model!r}" + ("" if endpoint.openai_key else f", api_key={KEY!r}")
+    chat = f"    base_url={url!r},\n    model={model!r},\n" + ("" if endpoint.openai_key else f"    api_key={KEY!r},\n")
     given = ((tr("API key, in the shell"), _export(endpoint)),) if endpoint.openai_key else ()
     stored = (f"\n  api_key_name: {word}  # llm keys set {word}") if endpoint.openai_key else ""
     return (
         *given,
         ("curl", snippet(_request(endpoint))),
-        ("Python", snippet(_request(endpoint, stream=True), "python")),
-        ("Open WebUI", f"OPENAI_API_BASE_URL={url} {API_KEY}={key} open-webui serve"),
-        ("aider", f"aider --openai-api-base {url} --openai-api-key {key} --model openai/{word}"),
+        ("Python", snippet(_request(endpoint, stream=True), "python").rstrip()),
+        ("Open WebUI", f"OPENAI_API_BASE_URL={url} {API_KEY}={key} \\\n  open-webui serve"),
+        ("aider", f"aider --openai-api-base {url} --openai-api-key {key} \\\n  --model openai/{word}"),
         (
-            'llm, in "$(dirname "$(llm logs path)")/extra-openai-models.yaml"',
+            'llm, in extra-openai-models.yaml in "$(dirname "$(llm logs path)")"',
             f"- model_id: {quoted}\n  model_name: {quoted}\n  api_base: {url}{stored}",
         ),
-        ("LangChain", f"from langchain_openai import ChatOpenAI\n\nchat = ChatOpenAI({chat})"),
+        ("LangChain", f"from langchain_openai import ChatOpenAI\n\nchat = ChatOpenAI(\n{chat})"),
         (
             "Continue, in ~/.continue/config.yaml",
             f"name: Triton\nversion: 0.0.1\nschema: v1\nmodels:\n  - name: {quoted}\n    provider: openai\n"

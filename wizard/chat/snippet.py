@@ -115,14 +115,13 @@ def _openai(request: Request) -> str:
     own = {name: value for name, value in request.body.items() if name not in NOT_OPENAIS}
     more = {name: value for name, value in request.body.items() if name in NOT_OPENAIS}
     extra = f", extra_body={_literal(more)}" if more else ""
+    key = f'os.environ["{API_KEY}"]' if request.key else '"none"'
     return f"""# pip install openai
-import os
-
-from openai import OpenAI
+{"import os" + chr(10) * 2 if request.key else ""}from openai import OpenAI
 
 REQUEST = {_literal(own)}
 
-client = OpenAI(base_url={request.url.removesuffix("/chat/completions")!r}, api_key=os.environ.get("{API_KEY}", "none"))
+client = OpenAI(base_url={request.url.removesuffix("/chat/completions")!r}, api_key={key})
 for chunk in client.chat.completions.create(**REQUEST{extra}):
     for choice in chunk.choices:
         print(choice.delta.content or "", end="", flush=True)

@@ -16,7 +16,7 @@ from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class Server:
     """A running server, and what its requests share.
 
@@ -76,8 +76,8 @@ class Servers:
         """Those of `living` whose model answers."""
         servers = self.living()
         clients = await asyncio.gather(*(server.client() for server in servers), return_exceptions=True)
-        found = zip(servers, clients, strict=True)
-        return [server for server, client in found if isinstance(client, Client) and not server.broken]
+        described = zip(servers, clients, strict=True)
+        return [server for server, client in described if isinstance(client, Client) and not server.broken]
 
     async def serving(self, model: str) -> tuple[Server, Client]:
         """The server for a request to ``model``, the name of a server, of its model in Triton, or of the model itself:

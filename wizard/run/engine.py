@@ -53,7 +53,7 @@ async def run(
             was recreated because it was missing or had changed. The journal records it: a later run reruns the
             remaining ones if this one is stopped.
         skip: IDs of steps to skip this time, with precedence over ``redo``; the next run includes them.
-        exposure: Who can reach the OpenAI-compatible address, checked; None: as it is, or this machine only.
+        exposure: Who can reach the OpenAI-compatible address, checked; None: unchanged, or this machine only.
 
     Raises:
         UsageError: TW-R02 if the plan was made for another machine, TW-R07 if a step is unknown, TW-R08 if a step
