@@ -32,28 +32,30 @@ ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "us
 _Stop = Annotated[str, Field(max_length=LONGEST_STOP)]
 
 
-class _Checked(BaseModel):
+class Checked(BaseModel):
     """Strict types; unknown parameters are ignored, as new ones appear every month."""
 
     model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False)
 
 
-class _StreamOptions(_Checked):
+class _StreamOptions(Checked):
     include_usage: bool | None = None
 
 
-class _Part(_Checked):
+class Part(Checked):
+    """A part of a message; only texts are supported."""
+
     type: str
     text: str | None = None
 
 
-class _Message(_Checked):
+class _Message(Checked):
     role: str
-    content: str | list[_Part] | None = None
+    content: str | list[Part] | None = None
     tool_calls: Any = None
 
 
-class Body(_Checked):
+class Body(Checked):
     """What chat completions and completions share; ``top_k`` and the two after it are vLLM's additions."""
 
     model: str

@@ -159,6 +159,14 @@ class Journey(Walk):
         mine = (status for status in statuses if status.name == self.name)
         return next(mine, Status(self.name, "stopped", None, tr("it was never started; run up() to start it")))
 
+    def elsewhere(self) -> Log:
+        """The server's addresses, and lines to paste for curl, Python and other programs."""
+        from wizard.chat.elsewhere import elsewhere
+        from wizard.kernel.program import command
+
+        endpoint = self.endpoint()
+        return Log(elsewhere(endpoint, command("chat", endpoint.name, workspace=self.workspace)))
+
     def logs(self, lines: int = 50) -> Log:
         """The last lines of the server's log."""
         return Log("\n".join(self._journey.logs(self.workspace, self.name, lines=lines)))

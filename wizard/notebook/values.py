@@ -49,7 +49,7 @@ class Answer:
 
 
 class Log(str):
-    """Lines of a log."""
+    """Lines of a log, or to copy."""
 
     __slots__ = ()
 
