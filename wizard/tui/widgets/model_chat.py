@@ -175,7 +175,7 @@ class ModelChat(DropsWork, Vertical):
         """Show a piece with the next frame."""
         arrived = bool(chunk.text or chunk.thought)
         if arrived or chunk.recast:
-            turn.add(chunk)
+            turn.add(chunk.text, chunk.thought, recast=chunk.recast)
             self.transcript.grown()
         self.logprobs += chunk.logprobs
         self.request = chunk.request or self.request

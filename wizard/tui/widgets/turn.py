@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from wizard.chat.chunk import Chunk
 from wizard.chat.conversation import Role, Stats
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain
@@ -54,16 +53,16 @@ class Turn:
             self._pieces = ["".join(self._pieces)]
         return self._pieces[0]
 
-    def add(self, chunk: Chunk) -> None:
-        """Append the text of ``chunk``; the cached layout is discarded."""
-        if chunk.recast:
+    def add(self, piece: str, thought: str = "", *, recast: bool = False) -> None:
+        """Append text, as in `wizard.chat.chunk.Chunk`; the cached layout is discarded."""
+        if recast:
             self.thought.add(self.text)
             self._pieces, self._open, self._done = [], "", []
-        self._pieces.append(chunk.text)
-        self._open += plain(chunk.text)
-        self.thought.add(chunk.thought)
-        if chunk.recast or chunk.thought:
+        if recast or thought or not self.text:  # the lines before the text change
             self._closed = []
+        self._pieces.append(piece)
+        self._open += plain(piece)
+        self.thought.add(thought)
         self._lines = None
 
     def finish(self, stats: Stats | None) -> None:
