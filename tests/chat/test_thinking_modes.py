@@ -4,10 +4,14 @@ it branches on, not its words.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from wizard.catalog.thinking import thinking
+from wizard.catalog.profiles import find, load
+from wizard.catalog.thinking import Thinking, thinking
 from wizard.chat.thinking_modes import modes, variables
+from wizard.kernel.errors import UsageError
 from wizard.model.chat_format import ChatFormat
 
 BODY = "{% for m in messages %}<u>{{ m.content }}{% endfor %}<a>"
@@ -65,8 +69,17 @@ def test_values_for_a_mode() -> None:
     assert variables(chat(QWEN), "off") == {"enable_thinking": False}
     assert variables(chat(QWEN), "high") == variables(chat(QWEN), None) == variables(chat(QWEN), "100") == {}
     assert variables(chat(BUDGET), "512") == {"thinking_budget": 512}
-    assert modes(chat(BUDGET)).names == ("off", "N")
+    assert modes(chat(BUDGET)).names == "off, a number of tokens"
 
 
 def test_every_fact_has_its_source() -> None:
     assert all(switch.source for switch in thinking().switches)
+
+
+def test_the_table_is_read_as_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert thinking() == load(Thinking, find("thinking.toml"))
+    monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(tmp_path))
+    (tmp_path / "thinking.toml").write_text('[[formats]]\nname = "a"\nopens = "<a>"\n')
+    with pytest.raises(UsageError) as caught:
+        thinking()
+    assert caught.value.code == "TW-K01"
