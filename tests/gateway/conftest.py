@@ -10,14 +10,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from openai import OpenAI
 
 from tests.chat.conftest import Served, served
 from wizard.kernel import proctable
 from wizard.kernel.paths import ServerFolder
 from wizard.serve import find
+
+if TYPE_CHECKING:
+    from openai import OpenAI
 
 __all__ = ["served"]
 SECONDS = 60
@@ -36,6 +39,8 @@ class Address:
         return f"http://127.0.0.1:{self.port}"
 
     def client(self) -> OpenAI:
+        from openai import OpenAI  # every worker of the tests imports this file, one of them needs the 520 modules
+
         return OpenAI(base_url=f"{self.url}/v1", api_key="x", max_retries=0, timeout=SECONDS)
 
 

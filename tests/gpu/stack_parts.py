@@ -36,6 +36,8 @@ SHAPES: dict[str, dict[str, int]] = {
 }
 CONTEXT = 4096
 """Tokens of prompt plus answer."""
+ANSWERED = "ANSWERED "
+"""Begins the line of `dummy_vllm` among those of vLLM's log."""
 
 
 def prompts(count: int, tokens: int, run: int) -> list[str]:
@@ -121,6 +123,34 @@ def load_vllm(settings: dict[str, Any]) -> None:
     asyncio.run(main())
 
 
+def dummy_vllm(settings: dict[str, Any], requests: int, answer: int) -> None:
+    """Load vLLM without weights and a tokenizer, answer one request and then ``requests`` at once, print the tokens of
+    each answer, and keep it until the process is killed.
+    """
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.sampling_params import RequestOutputKind, SamplingParams
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    kind = RequestOutputKind.DELTA
+    sampling = SamplingParams(temperature=0.0, max_tokens=answer, ignore_eos=True, detokenize=False, output_kind=kind)
+
+    async def main() -> None:
+        engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**settings))
+
+        async def tokens(number: int) -> int:
+            prompt = {"prompt_token_ids": [(7 * number + place) % 30000 + 3 for place in range(100)]}
+            return sum(
+                [len(each.outputs[0].token_ids) async for each in engine.generate(prompt, sampling, str(number))]
+            )
+
+        answers = [await tokens(0), *await asyncio.gather(*(tokens(number) for number in range(1, requests + 1)))]
+        print(f"\n{ANSWERED}{json.dumps(answers)}", flush=True)
+        await asyncio.Event().wait()
+        engine.shutdown()
+
+    asyncio.run(main())
+
+
 def bare_transformers(settings: dict[str, Any], loads: list[list[str]], answer: int) -> dict[str, Any]:
     """The library's own ``generate_batch``."""
     import torch
@@ -163,6 +193,40 @@ async def client(
         await server.is_server_ready()
         await asyncio.sleep(max(0.0, begin - time.monotonic()))
         return await asyncio.gather(*(_answer_to(server, model, prompt, answer, stream) for prompt in load))
+
+
+async def openai(
+    address: str, load: list[str], answer: int, stream: bool, begin: float, model: str = "demo"
+) -> list[dict[str, Any]]:
+    """The same over the OpenAI-compatible ``address`` (``HOST:PORT``), with a connection for each answer."""
+    connections = [await asyncio.open_connection(*address.rsplit(":", 1)) for _ in load]
+    await asyncio.sleep(max(0.0, begin - time.monotonic()))
+    wanted = {"model": model, "max_tokens": answer, "temperature": 0.0, "stream": stream}
+    wanted["stream_options"] = {"include_usage": True}
+    pairs = zip(connections, load, strict=True)
+    return await asyncio.gather(*(_events(*each, {**wanted, "prompt": prompt}) for each, prompt in pairs))
+
+
+async def _events(reader: Any, writer: Any, wanted: dict[str, Any]) -> dict[str, Any]:
+    body = json.dumps(wanted).encode()
+    head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+    writer.write(head.encode() + body)
+    seen: dict[str, Any] = {"tokens": 0, "responses": 0}
+    while (line := await reader.readline()) != b"0\r\n":  # the last chunk
+        if not line:
+            raise ConnectionError("the address hung up")
+        if not line.startswith(b"data: {"):
+            continue
+        event = json.loads(line.removeprefix(b"data: "))
+        if "error" in event:
+            raise RuntimeError(event["error"]["message"])
+        if event["choices"]:
+            seen["responses"] += 1
+            seen.setdefault("first", time.monotonic())
+        if usage := event.get("usage"):
+            seen["tokens"] = usage["completion_tokens"]
+    writer.close()
+    return {**seen, "end": time.monotonic()}
 
 
 async def users(address: str, answer: int, model: str = "demo") -> None:
@@ -226,13 +290,15 @@ def main(verb: str, argument: dict[str, Any]) -> Any:
         return "made"
     if verb == "load-vllm":
         return load_vllm(**argument)
+    if verb == "dummy-vllm":
+        return dummy_vllm(**argument)
     if verb == "bare-vllm":
         return asyncio.run(bare_vllm(**argument))
     if verb == "bare-transformers":
         return bare_transformers(**argument)
     if verb == "users":
         return asyncio.run(users(**argument))
-    return asyncio.run(client(**argument))
+    return asyncio.run({"client": client, "openai": openai}[verb](**argument))
 
 
 if __name__ == "__main__":

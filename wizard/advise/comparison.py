@@ -141,7 +141,7 @@ def _used(choice: Choice, first: Choice) -> int:
 def _stored(choice: Choice) -> int:
     """Bytes of weights on all GPUs of one replica, and on the host."""
     if choice.offload is None:
-        return choice.memory.weights_bytes * choice.tp * choice.pp
+        return choice.memory.weights_bytes * choice.gpus
     on_gpus = [share.memory for share in choice.offload.shares] or [choice.memory]
     return sum(bill.weights_bytes for bill in (*on_gpus, choice.offload.host))
 

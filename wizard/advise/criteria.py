@@ -62,7 +62,7 @@ def order(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibra
 
 
 def _shape(choice: Choice) -> tuple[object, ...]:
-    split = (choice.tp, choice.pp, choice.replicas, choice.expert_parallel)
+    split = (choice.tp, choice.pp, choice.dp, choice.replicas, choice.expert_parallel)
     return (choice.stack, choice.runtime, choice.quantization, choice.kv_cache_dtype, *split)
 
 
@@ -103,7 +103,7 @@ def key_of(facts: ModelFacts, constraints: Constraints) -> Key:
         return (cramped(choice), quality(choice), gpu.wide(choice), slow, _steps(choice), *last(choice))
 
     def smallest(choice: Choice) -> tuple[Any, ...]:
-        used = choice.memory.weights_bytes * choice.tp * choice.pp
+        used = choice.memory.weights_bytes * choice.gpus
         return (gpus(choice), gpu.wide(choice), used, _steps(choice), tpot(choice))
 
     by_goal = {"throughput": throughput, "quality": best, "smallest": smallest}.get(constraints.goal, chat)

@@ -56,11 +56,12 @@ class Fit:
 
 
 def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, constraints: Constraints) -> Fit | Obstacle:
-    """The longest context for a replica's users, or why not even the minimum fits, with the smallest remedy.
+    """The longest context for the users of a replica or data-parallel rank, or why not even the minimum fits, with the
+    smallest remedy.
 
     Explicit values are kept or rejected; other values are reduced, first the context, then the users.
     """
-    users = default_users(constraints, setup.replicas)
+    users = default_users(constraints, setup.shares)
     if constraints.users:
         constraints = replace(constraints, users=users)
     asked = users
@@ -166,7 +167,7 @@ def _too_large(
         return Obstacle("context", why, (change(max_len=max(fits)),))
     if constraints.users and memory.sequence_bytes(anatomy, setup, length, step) <= room:
         most = room // memory.sequence_bytes(anatomy, setup, length, step)
-        return Obstacle("users", why, (change(users=most * setup.replicas),))
+        return Obstacle("users", why, (change(users=most * setup.shares),))
     return Obstacle("memory", why, _more(facts, anatomy, device, setup, constraints, fixed + cache, length))
 
 
@@ -184,7 +185,7 @@ def _more(
         return (large,)
     for tp in (2, 4, 8):
         here = tp <= len(device.indices)
-        if tp <= setup.gpus or (here and not constraints.tp):
+        if tp <= setup.gpus or setup.dp > 1 or (here and not constraints.tp):
             continue
         wide = replace(setup, tp=tp, pp=1)
         if any(uneven(facts, anatomy, device, wide)):

@@ -176,6 +176,24 @@ class WholeExperts:
 
 
 @dataclass(frozen=True, slots=True)
+class DataParallel:
+    """Data-parallel ranks with the whole attention, which share whole experts (`WholeExperts`).
+
+    Attributes:
+        since: First version of the engine that has it, or the oldest whose source was read.
+        tensor: Whether the attention of a rank can be split over several GPUs in addition.
+        models: Architectures whose code has it; empty: any with experts.
+        measured: Whether estimates of its speed were compared with measured servers.
+    """
+
+    since: str
+    source: str
+    tensor: bool = False
+    models: tuple[str, ...] = ()
+    measured: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Splits:
     """How a replica of a model is split over GPUs.
 
@@ -183,6 +201,7 @@ class Splits:
         ranks: Tensor parallel.
         stages: Pipeline parallel: none, ``any`` split of the layers, or only into equal stages (``even``).
         experts: Whole experts on each rank; None: the wizard never sets that up.
+        data: Data-parallel ranks; None: the wizard never sets that up.
         replicas: Runtimes in which the wizard starts several replicas behind one address.
         replicas_since: First version of the engine in an image that the engine program of the stack supports.
     """
@@ -191,6 +210,7 @@ class Splits:
     ranks: bool = False
     stages: Literal["none", "any", "even"] = "none"
     experts: WholeExperts | None = None
+    data: DataParallel | None = None
     replicas: tuple[str, ...] = ()
     replicas_since: str = "0"
 

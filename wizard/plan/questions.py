@@ -277,6 +277,18 @@ PP = Question(
     validate=between(1, 1024),
     help=mark("Number of GPU groups that process the layers in turn."),
 )
+DP = Question(
+    "dp",
+    "int",
+    mark("Data parallel size"),
+    "--dp",
+    otherwise=CHOSEN,
+    validate=between(1, 1024),
+    help=mark(
+        "For models with experts: number of ranks that each hold the whole attention and the KV cache of their "
+        "users, while the experts are spread over all GPUs."
+    ),
+)
 EXPERT_PARALLEL = Question(
     "expert_parallel",
     "confirm",
@@ -467,7 +479,7 @@ SEED = Question(
 CONSTRAINTS = (GOAL, USERS, MAX_LEN)
 """Constraints for all users."""
 SETUP = (
-    *(QUANTIZATION, TP, PP, EXPERT_PARALLEL, SPECULATIVE, DRAFT, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION),
+    *(QUANTIZATION, TP, PP, DP, EXPERT_PARALLEL, SPECULATIVE, DRAFT, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION),
     *(AS_PUBLISHED, RELEASE, RUNTIME, ENGINE_PYTHON, REPLICAS, ISL, OSL, TTFT, TPOT, P99, COST_PER_HOUR),
 )
 """Constraints for experts. A given value is never changed, only rejected."""

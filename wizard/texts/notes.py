@@ -293,8 +293,15 @@ NOTES: dict[str, Text] = {
     "memory": _memory,
     "split": lambda params, fields: (
         tr(
-            "tp {tp} × pp {pp}: {gpus} GPUs, connected by {link}, share the weights.",
-            **{**fields, "link": tr(LINKS[str(params["link"])])},
+            "{split}: {gpus} GPUs, connected by {link}, share the weights.",
+            **{**fields, "split": units.split(params), "link": tr(LINKS[str(params["link"])])},
+        ),
+    ),
+    "data-parallel": lambda params, fields: (
+        tr(
+            "Data parallelism: each of {dp} ranks has the whole attention and the KV cache of its users, with room "
+            "for {people}; the experts are spread over all GPUs.",
+            **{**fields, "people": users(params["users"])},
         ),
     ),
     "experts": mark(

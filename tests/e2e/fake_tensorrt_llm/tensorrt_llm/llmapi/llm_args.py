@@ -59,6 +59,7 @@ class TorchLlmArgs(BaseModel):
     pipeline_parallel_size: int = 1
     moe_tensor_parallel_size: int | None = None
     moe_expert_parallel_size: int | None = None
+    enable_attention_dp: bool = False
     kv_cache_config: KvCacheConfig = KvCacheConfig()
     speculative_config: DecodingBaseConfig | None = None
     enable_chunked_prefill: bool = False
