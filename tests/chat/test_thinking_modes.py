@@ -1,4 +1,4 @@
-"""Modes of thinking, found in chat templates. These are written for this test, each after the shape of a family's: what
+"""Modes of thinking, offered in chat templates. These are written for this test, each after the shape of a family's: what
 it branches on, not its words.
 """
 
@@ -40,7 +40,7 @@ def chat(template: str) -> ChatFormat:
 
 
 @pytest.mark.parametrize(
-    ("template", "found"),
+    ("template", "offered"),
     [
         (QWEN, {"off": {"enable_thinking": False}, "on": {"enable_thinking": True}}),
         (
@@ -61,8 +61,8 @@ def chat(template: str) -> ChatFormat:
         ("{{ raise_exception('no') }}{{ enable_thinking }}", {}),
     ],
 )
-def test_what_a_template_offers(template: str, found: dict[str, object]) -> None:
-    assert modes(chat(template)).values == found
+def test_what_a_template_offers(template: str, offered: dict[str, object]) -> None:
+    assert modes(chat(template)).values == offered
 
 
 def test_values_for_a_mode() -> None:

@@ -203,7 +203,8 @@ class Conversation:
     def to_send(self) -> Conversation:
         """The conversation as a model gets it: without turns in which it only thought, and without thoughts.
 
-        A chat has no tools, and no chat template wants the thoughts of earlier turns unless a tool was called since.
+        Most chat templates drop the thoughts of earlier turns, or keep them only after tool calls, which a chat does not
+        have. Those of Kimi K3, MiniMax M3, Seed-OSS and a few others would keep them, if they got them.
         """
         blank = {
             place

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from wizard.chat.ask import Ask, Piece, PromptTooLong, too_long
 from wizard.chat.chunk import Chunk
@@ -199,14 +199,14 @@ async def _measured(
             sent = None
 
 
-@dataclass(slots=True)
 class _Times:
-    """When thought and answer began; seconds since the request was sent."""
+    """When thought and answer arrived; seconds since the request was sent."""
 
-    first: float | None = None
-    thought: float | None = None  # the last text of the thought
-    thought_tokens: int | None = None  # before the first text of the answer
-    answer: float | None = None
+    def __init__(self) -> None:
+        self.first: float | None = None
+        self.thought: float | None = None  # the last text of the thought
+        self.thought_tokens: int | None = None  # before the first text of the answer
+        self.answer: float | None = None
 
     def take(self, piece: Piece, new: Split, elapsed: float) -> None:
         """Note what ``piece`` brings, which arrived at ``elapsed``."""
