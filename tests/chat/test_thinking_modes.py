@@ -1,5 +1,6 @@
-"""Modes of thinking, offered in chat templates. These are written for this test, each after the shape of a family's: what
-it branches on, not its words.
+"""Modes of thinking, read from chat templates.
+
+The templates are written for this test, each after the shape of a family's: what it branches on, not its words.
 """
 
 from __future__ import annotations

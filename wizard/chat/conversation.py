@@ -203,8 +203,8 @@ class Conversation:
     def to_send(self) -> Conversation:
         """The conversation as a model gets it: without turns in which it only thought, and without thoughts.
 
-        Most chat templates drop the thoughts of earlier turns, or keep them only after tool calls, which a chat does not
-        have. Those of Kimi K3, MiniMax M3, Seed-OSS and a few others would keep them, if they got them.
+        Most chat templates drop the thoughts of earlier turns, or keep them only after tool calls, and a chat has none.
+        Those of Kimi K3, MiniMax M3, Seed-OSS and a few others would keep them, if they got them.
         """
         blank = {
             place
