@@ -221,3 +221,11 @@ def test_a_prompt_that_does_not_fit_in_the_words_of_every_engine(text: str) -> N
 def test_how_much_too_long_a_prompt_is_reads_as_all_counts_do() -> None:
     message = server_error("in ensemble 'm': prompt too long: 33335 tokens, and a request may have 1024", "m")
     assert str(message) == "33,335 tokens; a request can have at most 1,024"
+
+
+def test_vllm_writes_special_tokens_if_they_mark_thoughts() -> None:
+    kinds = (("text_input", "BYTES"), ("sampling_parameters", "BYTES"))
+    wire = Wire(VLLM, kinds)
+    for special in (False, True):
+        sent = {each.name: each.values[0] for each in wire.tensors(replace(ASK, special=special))}
+        assert (json.loads(sent["sampling_parameters"]).get("skip_special_tokens") is False) == special

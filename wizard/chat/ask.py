@@ -30,6 +30,8 @@ class Ask:
         messages: The conversation, for a server that renders it itself.
         top_k: This and the following as in `wizard.chat.conversation.Sampling`; None uses the server's default.
             logprobs: Number of alternatives to report with each token's log probability; None: no log probabilities.
+        thinking: As in `Sampling`, for a server that renders the conversation itself.
+        special: Whether the answer's text needs its special tokens: they are the markers of the model's thoughts.
     """
 
     model: str
@@ -47,6 +49,8 @@ class Ask:
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
     logprobs: int | None = None
+    thinking: str | None = None
+    special: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class Piece:
             reason.
         logprobs: Of the tokens in this response, if requested.
         prompt_tokens: Tokens of the prompt, counted by the server, or sent as IDs; None if neither.
+        thought: What to append to the thought, if the server itself separates it from the answer.
     """
 
     text: str
@@ -67,6 +72,7 @@ class Piece:
     finish: str
     logprobs: tuple[TokenLogprob, ...] = ()
     prompt_tokens: int | None = None
+    thought: str = ""
 
 
 class PromptTooLong(Exception):  # noqa: N818 - caught where the oldest turn can be left out; never shown

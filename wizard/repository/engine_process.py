@@ -224,11 +224,32 @@ class StopWords:
         return self._held
 
 
+THOUGHT_TOKENS = (
+    "[THINK]",
+    "<|channel|>",
+    "<|channel>",
+    "<|START_THINKING|>",
+    "<|inner_prefix|>",
+    "<|think|>",
+    "<|sep|>",
+)
+"""Special tokens with which models mark their thoughts: the wizard's ``profiles/thinking.toml``."""
+
+
+def shows_special(tokenizer: Any) -> bool:
+    """Whether special tokens belong to the text: the model marks its thoughts with them, and clients look for the
+    markers. The tokens that end an answer are never part of it.
+    """
+    added = getattr(tokenizer, "added_tokens_decoder", {}).values()
+    return any(token.special and token.content in THOUGHT_TOKENS for token in added)
+
+
 class Detokenizer:
     """Tokens to text, piece by piece; never returns a partial character."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer.backend_tokenizer
+        self._skips = not shows_special(tokenizer)
         self._stream = self._new()
 
     def take(self, token: int) -> str:
@@ -239,11 +260,10 @@ class Detokenizer:
             self._stream = self._new()
             return self._stream.step(self._tokenizer, token) or ""
 
-    @staticmethod
-    def _new() -> Any:
+    def _new(self) -> Any:
         from tokenizers.decoders import DecodeStream
 
-        return DecodeStream(skip_special_tokens=True)
+        return DecodeStream(skip_special_tokens=self._skips)
 
 
 class Answer:

@@ -47,6 +47,15 @@ DEVICES = 128
 """Length of llama.cpp's ``tensor_split``."""
 BY_LAYER = 1
 """llama.cpp's ``LLAMA_SPLIT_MODE_LAYER``: each of several GPUs has whole layers."""
+THOUGHT_TOKENS = [
+    *("[THINK]", "[/THINK]", "<|channel>", "<channel|>", "<|channel|>", "<|start|>", "<|message|>"),
+    *("<|START_THINKING|>", "<|END_THINKING|>", "<|START_TEXT|>", "<|START_RESPONSE|>", "<|inner_prefix|>"),
+    *("<|inner_suffix|>", "<|think|>", "<|begin|>", "<|content|>", "<|open|>", "<|close|>", "<|sep|>"),
+]
+"""Special tokens with which models mark their thoughts (the wizard's ``profiles/thinking.toml``): they belong to the
+text. llama.cpp ignores those that the model does not have (``preserved_tokens``, tools/server/server-schema.cpp). None
+of them ends an answer: it would be part of it.
+"""
 LARGEST_SEED = 2**32 - 2
 """llama.cpp's seeds have 32 bits, and the largest means "random"."""
 
@@ -260,6 +269,7 @@ class Engine:
         """
         # Progress events make cancellation work while a long prompt is processed, too.
         body = {**_llama_options(question), "stream": True, "timings_per_token": True, "return_progress": True, **extra}
+        body["preserved_tokens"] = THOUGHT_TOKENS
         if question.chat:
             body["messages"] = [{"role": "user", "content": question.text}]
             body["reasoning_format"] = "none"

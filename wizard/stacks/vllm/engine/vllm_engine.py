@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from engine_process import Refused, Requests, die, prompt_ids, stop_ids
+from engine_process import Refused, Requests, die, prompt_ids, shows_special, stop_ids
 
 MORE = ("min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "logprobs")
 """Set only if a request has them."""
@@ -62,6 +62,7 @@ class Server:
         self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**settings))
         tokenizer = self._engine.get_tokenizer()  # awaitable before 0.12
         self._tokenizer: Any = await tokenizer if inspect.isawaitable(tokenizer) else tokenizer
+        self._skips_special = not shows_special(self._tokenizer)
         self._context = int(self._engine.model_config.max_model_len)
 
     async def _answer(self, ask: dict[str, Any]) -> None:
@@ -97,6 +98,7 @@ class Server:
             seed=ask["seed"],
             stop=ask["stop"],
             stop_token_ids=stop_ids(self._tokenizer, ask["stop"]),
+            skip_special_tokens=self._skips_special,
             output_kind=RequestOutputKind.DELTA,
             **{name: ask[name] for name in MORE if name in ask},
         )
