@@ -30,6 +30,9 @@ class Ask:
         messages: The conversation, for a server that renders it itself.
         top_k: This and the following as in `wizard.chat.conversation.Sampling`; None uses the server's default.
             logprobs: Number of alternatives to report with each token's log probability; None: no log probabilities.
+        json_schema: A JSON schema that the answer must match, as text.
+        tools: The functions that the model may call, as text: ``{"tools": [...], "messages": [...]}`` in OpenAI's
+            format.
     """
 
     model: str
@@ -47,6 +50,21 @@ class Ask:
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
     logprobs: int | None = None
+    json_schema: str | None = None
+    tools: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A function that the model calls.
+
+    Attributes:
+        name: Its name.
+        arguments: A JSON object, as the model wrote it.
+    """
+
+    name: str
+    arguments: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +78,7 @@ class Piece:
             reason.
         logprobs: Of the tokens in this response, if requested.
         prompt_tokens: Tokens of the prompt, counted by the server, or sent as IDs; None if neither.
+        calls: Functions that the model calls; only in the last response.
     """
 
     text: str
@@ -67,6 +86,7 @@ class Piece:
     finish: str
     logprobs: tuple[TokenLogprob, ...] = ()
     prompt_tokens: int | None = None
+    calls: tuple[ToolCall, ...] = ()
 
 
 class PromptTooLong(Exception):  # noqa: N818 - caught where the oldest turn can be left out; never shown

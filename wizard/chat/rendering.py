@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -34,27 +34,60 @@ def render(conversation: Conversation, served: ServedModel) -> str:
     Raises:
         ModelError: TW-C06 if the template rejects the messages.
     """
+    return render_turns([{"role": each.role, "content": each.content} for each in conversation.messages], served)
+
+
+def render_turns(
+    turns: Sequence[Mapping[str, Any]], served: ServedModel, tools: Sequence[Mapping[str, Any]] | None = None
+) -> str:
+    """As `render`, for messages with all that OpenAI's have, and the functions that the model may call.
+
+    Args:
+        turns: Messages: ``role``, ``content`` (a text), and what else the template may read, such as ``tool_calls``.
+        served: The model.
+        tools: Descriptions of functions in OpenAI's format; None: the model may call none.
+
+    Raises:
+        ModelError: TW-C06 if the template rejects the messages.
+    """
     if served.chat is None:
-        return conversation.messages[-1].content
+        return str(turns[-1]["content"])
     from jinja2 import TemplateError
 
     special = pattern(served.chat)
-    messages = [{"role": each.role, "content": broken(each.content, special)} for each in conversation.messages]
+    messages = plain_turns(turns, special)
+    described = plain_turns(tools, special) if tools else None
     try:
         try:
-            return _apply(messages, served.chat)
+            return _apply(messages, served.chat, described)
         except TemplateError:
             if messages[0]["role"] != "system" or len(messages) < 2:
                 raise
             system, first, *rest = messages
             folded = {"role": first["role"], "content": f"{system['content']}\n\n{first['content']}"}
-            return _apply([folded, *rest], served.chat)
+            return _apply([folded, *rest], served.chat, described)
     except Exception as error:  # a template is third-party code: it may fail in any way
         raise ask.bad_template(error) from error
 
 
-def _apply(messages: Sequence[dict[str, str]], chat: ChatFormat) -> str:
-    return apply(chat.template, messages, bos_token=chat.bos_token or "", eos_token=chat.eos_token or "")
+def plain_turns(values: Sequence[Mapping[str, Any]], special: str) -> list[dict[str, Any]]:
+    """JSON objects with every match of ``special`` in their texts broken (`wizard.model.special_tokens.broken`)."""
+    return [{name: _plain(value, special) for name, value in each.items()} for each in values]
+
+
+def _plain(value: Any, special: str) -> Any:
+    if isinstance(value, str):
+        return broken(value, special)
+    if isinstance(value, list):
+        return [_plain(each, special) for each in value]
+    if isinstance(value, dict):
+        return {broken(name, special): _plain(each, special) for name, each in value.items()}
+    return value
+
+
+def _apply(messages: Sequence[dict[str, Any]], chat: ChatFormat, tools: Sequence[dict[str, Any]] | None) -> str:
+    tokens = {"bos_token": chat.bos_token or "", "eos_token": chat.eos_token or ""}
+    return apply(chat.template, messages, **tokens, **({"tools": tools} if tools else {}))
 
 
 def apply(template: str, messages: Sequence[dict[str, Any]], **variables: Any) -> str:

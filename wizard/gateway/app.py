@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -22,13 +22,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wizard.chat import triton_grpc
 from wizard.chat.ask import Ask, Piece, PromptTooLong
-from wizard.chat.client import Client, ask_of, client_of, exchange_of, pieces
-from wizard.chat.conversation import Conversation, Sampling
-from wizard.chat.rendering import render
-from wizard.chat.wire import WIZARD
-from wizard.gateway import bodies
+from wizard.chat.client import Client, client_of, exchange_of, pieces
+from wizard.gateway import bodies, requests
 from wizard.gateway.answers import Answer, event
-from wizard.gateway.faults import Fault, fault, unsupported
+from wizard.gateway.choices import merged
+from wizard.gateway.faults import Fault, fault
+from wizard.gateway.tools import called
 from wizard.kernel.errors import WizardError
 from wizard.serve import health
 from wizard.serve.endpoint import Endpoint
@@ -110,10 +109,14 @@ class Gateway:
         wanted = await _aside(len(raw), read, raw)
         self._check_model(wanted.model)
         client = await self.client()
-        ask = await _aside(len(raw), _ask, wanted, client)
+        asks = await _aside(len(raw), requests.asks, wanted, client)
+        answer = Answer(wanted.kind, wanted.model, wanted.usage, wanted.n, len(asks) // wanted.n)
+        return Reply(merged([self._pieces(ask, wanted, client) for ask in asks]), answer, stream=wanted.stream)
+
+    def _pieces(self, ask: Ask, wanted: bodies.Wanted, client: Client) -> AsyncGenerator[Piece, None]:
         exchange = exchange_of(ask, client.served, client.tokenizer)
-        stream = pieces(client, ask, exchange, channel=self._channel)
-        return Reply(stream, Answer(wanted.kind, wanted.model, wanted.usage), stream=wanted.stream)
+        answer = pieces(client, ask, exchange, channel=self._channel)
+        return called(answer, wanted.tools) if wanted.tools else answer
 
     def _check_model(self, name: str) -> None:
         if name != self.endpoint.model:
@@ -157,39 +160,10 @@ def _too_large() -> Fault:
     return Fault("TW-G01", 413, f"the body has more than {LARGEST_BODY:,} bytes")
 
 
-def _ask(wanted: bodies.Wanted, client: Client) -> Ask:
-    """The request to the model.
-
-    Raises:
-        Fault: TW-G04 the model lacks a setting that the client gave.
-        ModelError: TW-C06 the chat template rejects the messages.
-    """
-    served, sampling = client.served, wanted.sampling
-    prompt = render(Conversation(wanted.messages, sampling), served) if wanted.kind == "chat" else wanted.prompt
-    if sampling.logprobs is not None and sampling.logprobs > (-1 if served.logprobs is None else served.logprobs):
-        raise unsupported("logprobs", f"this model reports at most {served.logprobs or 'no'} alternatives per token")
-    rendered = wanted.kind == "chat" and served.chat is not None
-    ask = ask_of(served, client.tokenizer, prompt, sampling, wanted.messages, rendered=rendered)
-    if lacking := sorted(wanted.given & {*served.wire.lacks(ask)}):
-        raise unsupported(lacking[0], f"this model does not support {', '.join(lacking)}")
-    limit = wanted.max_tokens or _room(client, ask)
-    return replace(ask, max_tokens=min(limit, served.max_seq_len or limit))
-
-
-def _room(client: Client, ask: Ask) -> int:
-    """Tokens of an answer without a limit, as OpenAI's: all that the context has left, where that is known."""
-    length = client.served.max_seq_len
-    if length is not None and client.served.wire.format is WIZARD:
-        return length  # the model itself ends an answer at the end of its context
-    if length is not None and ask.ids:
-        return max(1, length - len(ask.ids))
-    return Sampling().max_tokens
-
-
 class Reply(Response):
     """Sends an answer while the client is there; a client that hangs up, or takes nothing, ends the request."""
 
-    def __init__(self, pieces: AsyncGenerator[Piece, None], answer: Answer, *, stream: bool) -> None:
+    def __init__(self, pieces: AsyncGenerator[tuple[int, Piece], None], answer: Answer, *, stream: bool) -> None:
         """Prepare it: nothing is asked before it is called."""
         self._pieces, self._answer, self._stream = pieces, answer, stream
 
@@ -214,12 +188,12 @@ class Reply(Response):
                     whole = self._answer.whole([piece async for piece in pieces])
                     await _send_json(send, 200, whole)
                     return
-                async for piece in pieces:
+                async for index, piece in pieces:
                     if not begun:  # an error before the first piece still has a status of its own
                         begun = True
                         await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
                         await send(_part(self._answer.begin()))
-                    if data := self._answer.take(piece):
+                    if data := self._answer.take(index, piece):
                         await send(_part(data))
                 await send(_part(self._answer.end(), more=False))
             except Exception as error:

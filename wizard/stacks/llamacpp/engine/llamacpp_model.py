@@ -112,9 +112,9 @@ class Answer:
         else:
             self._pieces.append(text)
 
-    def finish(self, reason: str, tokens: int, text: str = "") -> None:
+    def finish(self, reason: str, tokens: int, text: str = "", calls: list[Any] | None = None) -> None:
         """Send the last response."""
-        self._end(response("".join((*self._pieces, text)), reason, tokens, self._new_logprobs(), self.prompt))
+        self._end(response("".join((*self._pieces, text)), reason, tokens, self._new_logprobs(), self.prompt, calls))
 
     def fail(self, message: str, code: int) -> None:
         """Send an error as the last response."""
@@ -151,6 +151,7 @@ class Pass:
         self.tokens = 0  # so far, including the end token
         self.prompt: int | None = None  # tokens of the prompt
         self.finish = ""  # "stop" or "length" at the end
+        self.calls: dict[int, list[str]] = {}  # name and arguments of functions
         self.unsure = False  # a token was less probable than the floor
         self.failure: Exception | None = None  # an exception in the callback would be lost in the engine
 
@@ -175,7 +176,12 @@ class Pass:
             entries = (choice.get("logprobs") or {}).get("content") or ()
             self.unsure = self.unsure or any(math.exp(entry["logprob"]) < self._floor for entry in entries)
             self.finish = choice.get("finish_reason") or self.finish
-            text = choice.get("text") or (choice.get("delta") or {}).get("content")
+            delta = choice.get("delta") or {}
+            for call in delta.get("tool_calls") or ():
+                read = self.calls.setdefault(call["index"], ["", ""])
+                read[0] += call["function"].get("name") or ""
+                read[1] += call["function"].get("arguments") or ""
+            text = choice.get("text") or delta.get("content")
             if text or entries:
                 self._say(text or "", self.tokens, entries)
 
@@ -260,7 +266,10 @@ class Engine:
         """
         # Progress events make cancellation work while a long prompt is processed, too.
         body = {**_llama_options(question), "stream": True, "timings_per_token": True, "return_progress": True, **extra}
-        if question.chat:
+        if "tools" in question.options:
+            body.update(body.pop("tools"), reasoning_format="none")
+            self._server.handle_chat_completions(body, events)
+        elif question.chat:
             body["messages"] = [{"role": "user", "content": question.text}]
             body["reasoning_format"] = "none"
             self._server.handle_chat_completions(body, events)
@@ -313,7 +322,8 @@ def _probabilities(question: Question, alternatives: int | None) -> dict[str, An
     if alternatives is None:
         return {}
     count = max(1, alternatives)
-    return {"logprobs": True, "top_logprobs": count} if question.chat else {"n_probs": count}
+    chat = question.chat or "tools" in question.options
+    return {"logprobs": True, "top_logprobs": count} if chat else {"n_probs": count}
 
 
 class TritonPythonModel:
@@ -395,7 +405,8 @@ class TritonPythonModel:
         finally:
             self._slots.release()
         answer.prompt = events.prompt
-        answer.finish(events.finish or "stop", events.tokens)
+        finish = "stop" if events.calls and events.finish == "tool_calls" else events.finish
+        answer.finish(finish or "stop", events.tokens, calls=list(events.calls.values()))
 
     def _unsure(self, question: Question, check: Callable[[str], None], answer: Answer) -> bool:
         events = Pass(check, lambda *_: None, floor=self._settings.gate_min_probability)

@@ -39,7 +39,7 @@ class Server:
     def load(self, settings: dict[str, Any]) -> None:
         """Load the model; takes a minute or more."""
         from tensorrt_llm import LLM, llmapi
-        from tensorrt_llm.llmapi import KvCacheConfig, RequestError, SamplingParams
+        from tensorrt_llm.llmapi import GuidedDecodingParams, KvCacheConfig, RequestError, SamplingParams
         from transformers import AutoTokenizer
 
         self._context = int(settings["max_seq_len"])
@@ -52,8 +52,8 @@ class Server:
             settings = {**settings, "speculative_config": kind(**speculative)}
         self._tokenizer: Any = AutoTokenizer.from_pretrained(settings["model"])
         self._ends = end_ids(self._tokenizer, settings["model"])  # 1.0 checks the tokenizer's only
-        self._llm = LLM(**settings)
-        self._params, self._request_error = SamplingParams, RequestError
+        self._llm = LLM(**{"guided_decoding_backend": "xgrammar", **settings})
+        self._params, self._request_error, self._guided = SamplingParams, RequestError, GuidedDecodingParams
 
     async def _answer(self, ask: dict[str, Any]) -> None:
         number = ask["id"]
@@ -94,6 +94,8 @@ class Server:
         if ask["temperature"] > 0:
             how = {"temperature": ask["temperature"], "top_p": ask["top_p"], "seed": ask["seed"]}
             how |= {"top_k": ask["top_k"]} if ask["top_k"] > 0 else {}
+        if "json_schema" in ask:
+            how["guided_decoding"] = self._guided(json=ask["json_schema"])
         return self._params(
             max_tokens=limit,
             end_id=self._ends[0] if self._ends else -1,
