@@ -18,6 +18,7 @@ from tests.chat.conftest import Served, served
 from wizard.kernel import proctable
 from wizard.kernel.paths import ServerFolder
 from wizard.serve import find
+from wizard.serve.endpoint import Endpoint
 
 __all__ = ["served"]
 SECONDS = 60
@@ -40,15 +41,14 @@ class Address:
 
 
 @contextmanager
-def gateway(served: Served, model: str, scratch: Path, **changes: object) -> Iterator[Address]:
-    """A gateway to ``model``, stopped at the end by its process id."""
-    server = ServerFolder(scratch / model)
+def gateway(endpoint: Endpoint, scratch: Path) -> Iterator[Address]:
+    """A gateway to the model of ``endpoint``, stopped at the end by its process id."""
+    server = ServerFolder(scratch / f"gateway-{endpoint.model}")
     server.root.mkdir()
-    row = proctable.read(served.triton.process.pid)
+    row = proctable.read(endpoint.pid)
     assert row is not None
-    endpoint = replace(served.endpoint(model), started=row.started, **changes)  # type: ignore[arg-type]
-    find.write(server, endpoint)
-    log = scratch / f"{model}.log"
+    find.write(server, replace(endpoint, started=row.started))
+    log = scratch / f"gateway-{endpoint.model}.log"
     with socket.create_server(("127.0.0.1", 0)) as listener, log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "wizard.gateway", str(server.root), str(listener.fileno())],
@@ -56,6 +56,7 @@ def gateway(served: Served, model: str, scratch: Path, **changes: object) -> Ite
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
+            cwd=Path(__file__).parents[2],  # this checkout's code, whatever is installed
         )
         port = listener.getsockname()[1]
     try:
@@ -74,7 +75,7 @@ def start(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
         def started(model: str) -> Address:
             if model not in running:
-                running[model] = stack.enter_context(gateway(served, model, scratch))
+                running[model] = stack.enter_context(gateway(served.endpoint(model), scratch))
             return running[model]
 
         yield started

@@ -169,7 +169,7 @@ def completion(raw: bytes) -> Wanted:
     prompts = tuple(prompt for prompt in given if isinstance(prompt, str))
     if len(prompts) < len(given):
         raise unsupported("prompt", "prompts must be texts: token IDs are not supported by this server")
-    if not all(prompts):
+    if not prompts or not all(prompts):
         raise Fault("TW-G03", 400, "prompt is empty", "prompt")
     if len(prompts) * (body.n or 1) > MOST_CHOICES:
         raise Fault("TW-G03", 400, f"a request may have {MOST_CHOICES} answers, over all its prompts", "prompt")

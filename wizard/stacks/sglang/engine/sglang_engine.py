@@ -127,7 +127,6 @@ class Server:
             "top_k": ask["top_k"] if ask["top_k"] > 0 else -1,
             "sampling_seed": ask["seed"],  # SGLang uses it only with enable_deterministic_inference
             "stop_token_ids": [*self._ends, *stop_ids(self._tokenizer, ask["stop"])],
-            **({"json_schema": json.dumps(ask["json_schema"])} if "json_schema" in ask else {}),
         }
 
 

@@ -36,6 +36,8 @@ class Server:
         self._requests = Requests(loop, self._answer)
         self.proxy = self._requests.proxy
 
+    _guided: Any = None
+
     def load(self, settings: dict[str, Any]) -> None:
         """Load the model; takes a minute or more."""
         from tensorrt_llm import LLM, llmapi
@@ -52,8 +54,11 @@ class Server:
             settings = {**settings, "speculative_config": kind(**speculative)}
         self._tokenizer: Any = AutoTokenizer.from_pretrained(settings["model"])
         self._ends = end_ids(self._tokenizer, settings["model"])  # 1.0 checks the tokenizer's only
-        self._llm = LLM(**{"guided_decoding_backend": "xgrammar", **settings})
-        self._params, self._request_error, self._guided = SamplingParams, RequestError, GuidedDecodingParams
+        if not settings.get("speculative_config"):  # 1.0 cannot do both
+            settings = {**settings, "guided_decoding_backend": "xgrammar"}
+            self._guided = GuidedDecodingParams
+        self._llm = LLM(**settings)
+        self._params, self._request_error = SamplingParams, RequestError
 
     async def _answer(self, ask: dict[str, Any]) -> None:
         number = ask["id"]
@@ -95,6 +100,8 @@ class Server:
             how = {"temperature": ask["temperature"], "top_p": ask["top_p"], "seed": ask["seed"]}
             how |= {"top_k": ask["top_k"]} if ask["top_k"] > 0 else {}
         if "json_schema" in ask:
+            if self._guided is None:
+                raise Refused("this engine decodes speculatively, and cannot guide an answer by a schema then")
             how["guided_decoding"] = self._guided(json=ask["json_schema"])
         return self._params(
             max_tokens=limit,
