@@ -82,10 +82,12 @@ def test_any_json_object(chain: Address) -> None:
     assert answer.choices[0].message.content.startswith("{")
 
 
-def test_a_schema_that_the_engine_rejects_is_an_error_of_the_client(chain: Address) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_schema_that_the_engine_rejects_is_an_error_of_the_client(chain: Address, stream: bool) -> None:
+    """llama.cpp itself would answer without it."""
     form = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"$ref": "#/nowhere"}}}
-    with pytest.raises(openai.BadRequestError):
-        create(chain, response_format=form)
+    with pytest.raises(openai.BadRequestError, match="json_schema"):
+        list(create(chain, response_format=form, stream=stream))
     assert create(chain).choices
 
 

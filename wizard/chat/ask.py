@@ -93,6 +93,8 @@ class PromptTooLong(Exception):  # noqa: N818 - caught where the oldest turn can
     """The prompt has more tokens than the server accepts; the text has the numbers."""
 
 
+REFUSED = "request refused: "
+"""Before the text of an error of the wizard's own models that the request causes (``repository/text_requests.py``)."""
 _ERRNO = re.compile(r"\[Errno -?\d+\] ")
 _TOO_LONG = re.compile(
     r"prompt too long: (?P<tokens>\d+) tokens, and a request may have (?P<most>\d+)"
@@ -120,6 +122,12 @@ def server_error(text: str, model: str) -> WizardError | PromptTooLong:
         return no_model(model, text)
     if "Stub process" in text or "engine process has ended" in text:  # the second in front of an isolated engine
         return engine_restarting(model) if "started again, so" in text else model_ended(model)
+    if (refused := text.find(REFUSED)) >= 0:
+        return UsageError(
+            "TW-C08",
+            tr("the model refuses the request: {text}", text=plain(text[refused + len(REFUSED) :])),
+            tr("Change this setting."),
+        )
     return ServerError(
         "TW-C04",
         tr("the server could not answer: {text}", text=plain(text)),

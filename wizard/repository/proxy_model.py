@@ -258,7 +258,7 @@ class TritonPythonModel:
                 self._delivery.count(message.get("prompts", ()))
                 self._delivery.add(message.get("deltas", ()))
                 for number, text, who in message.get("errors", ()):
-                    self._delivery.fail(number, text, status[who])
+                    self._delivery.fail(number, str(Refused(text)) if who == "client" else text, status[who])
             self._delivery.fail_all(replica.exited(), engine)
             if not replica.restart():
                 return

@@ -63,7 +63,12 @@ MORE = {
 
 
 class Refused(Exception):  # noqa: N818 - an answer to the client, not a defect
-    """The request cannot be served; the text is for the client."""
+    """The request cannot be served; the text is for the client, who knows by its beginning whose fault it is: Triton's
+    streams have no status.
+    """
+
+    def __str__(self) -> str:
+        return f"request refused: {super().__str__()}"
 
 
 @dataclass(frozen=True)

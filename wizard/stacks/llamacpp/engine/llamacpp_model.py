@@ -47,6 +47,8 @@ DEVICES = 128
 """Length of llama.cpp's ``tensor_split``."""
 BY_LAYER = 1
 """llama.cpp's ``LLAMA_SPLIT_MODE_LAYER``: each of several GPUs has whole layers."""
+BEGINS = {"object": "{", "array": "[", "string": '"', "number": "-0123456789", "boolean": "tf", "null": "n"}
+"""Type in JSON schemas → characters with which its values begin."""
 LARGEST_SEED = 2**32 - 2
 """llama.cpp's seeds have 32 bits, and the largest means "random"."""
 
@@ -143,11 +145,16 @@ class Pass:
     """A run of the engine over a prompt; the object is the callback that llama.cpp calls for every token."""
 
     def __init__(
-        self, check: Callable[[str], None], say: Callable[[str, int, Sequence[Any]], None], floor: float = 0.0
+        self,
+        check: Callable[[str], None],
+        say: Callable[[str, int, Sequence[Any]], None],
+        floor: float = 0.0,
+        begins: str = "",
     ) -> None:
         self._check = check
         self._say = say
         self._floor = floor
+        self._begins = begins  # characters with which the answer can begin; empty: any
         self.tokens = 0  # so far, including the end token
         self.prompt: int | None = None  # tokens of the prompt
         self.finish = ""  # "stop" or "length" at the end
@@ -182,6 +189,10 @@ class Pass:
                 read[0] += call["function"].get("name") or ""
                 read[1] += call["function"].get("arguments") or ""
             text = choice.get("text") or delta.get("content")
+            if self._begins and text and (first := text.lstrip()[:1]):
+                if first not in self._begins:
+                    raise Refused("llama.cpp does not accept this json_schema")  # it only logs why, and goes on without
+                self._begins = ""
             if text or entries:
                 self._say(text or "", self.tokens, entries)
 
@@ -400,7 +411,9 @@ class TritonPythonModel:
                 answer.prompt = events.prompt
                 answer.say(text, tokens, entries)
 
-            events = Pass(check, say)
+            schema = question.options.get("json_schema")
+            begins = "" if schema is None else BEGINS.get(str(schema.get("type")), "".join(BEGINS.values()))
+            events = Pass(check, say, begins=begins)
             self._engine.run(question, events, **_probabilities(question, question.options.get("logprobs")))
         finally:
             self._slots.release()
