@@ -118,10 +118,10 @@ def test_a_client_that_goes_ends_all_its_requests_in_the_engine(counting: tuple[
     served, address = counting
     before = len(messages(served, "ask")), len(messages(served, "cancel"))
     answer = create(address, n=3, max_tokens=10**6, stream=True)
-    said: set[int] = set()
+    begun: set[int] = set()
     for event in answer:
-        said |= {choice.index for choice in event.choices if choice.delta.content}
-        if len(said) == 3:
+        begun |= {choice.index for choice in event.choices if choice.delta.content}
+        if len(begun) == 3:
             break
     answer.close()
     wait_until(lambda: len(messages(served, "cancel")) == before[1] + 3)

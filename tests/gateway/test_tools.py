@@ -39,10 +39,10 @@ def test_several_answers(chain: Address) -> None:
     assert whole.usage.completion_tokens == 3 * CYCLE_TOKENS
     assert whole.usage.prompt_tokens == create(chain).usage.prompt_tokens
     *events, last = create(chain, n=3, stream=True, stream_options={"include_usage": True})
-    said = {index: "" for index in range(3)}
+    texts = dict.fromkeys(range(3), "")
     for choice in (choice for event in events for choice in event.choices):
-        said[choice.index] += choice.delta.content or ""
-    assert said == dict.fromkeys(range(3), CYCLE)
+        texts[choice.index] += choice.delta.content or ""
+    assert texts == dict.fromkeys(range(3), CYCLE)
     assert last.usage == whole.usage
 
 

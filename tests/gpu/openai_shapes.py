@@ -133,7 +133,7 @@ def vllm_serve(journey: Journey, clock: Clock) -> Iterator[int]:
 def healthy(port: int) -> bool:
     try:
         return ask(port, "GET", "/health", None, 5)["status"] == 200
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return False
 
 
@@ -150,14 +150,14 @@ def up(journey: Journey, clock: Clock, answers: dict[str, list[Any]], asked: lis
 
 
 def ask_all(port: int, asked: list[Case], clock: Clock) -> list[Any]:
-    def one(case: Case) -> Any:
+    def answered(case: Case) -> Any:
         try:
             return ask(port, case.method, case.path, case.body, clock.left(20))
-        except (OSError, http.client.HTTPException, TimeoutError) as error:
+        except (OSError, ValueError, http.client.HTTPException, TimeoutError) as error:
             return {"status": 0, "events": [], "error": repr(error)}
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(one, asked))
+        return list(pool.map(answered, asked))
 
 
 def ask(port: int, method: str, path: str, body: bytes | None, seconds: float) -> dict[str, Any]:
@@ -202,26 +202,26 @@ def finishes(answer: dict[str, Any]) -> list[tuple[int, str]]:
 
 def text(answer: dict[str, Any]) -> list[tuple[int, str]]:
     """What each choice says, calls included."""
-    said: dict[int, str] = {}
+    words: dict[int, str] = {}
     for event in answer["events"]:
         for choice in event.get("choices") or () if isinstance(event, dict) else ():
             part = choice.get("message") or choice.get("delta") or {"content": choice.get("text")}
             calls = [call["function"] for call in part.get("tool_calls") or ()]
-            words = "".join(f"{call.get('name') or ''}{call.get('arguments') or ''}" for call in calls)
-            said[choice["index"]] = said.get(choice["index"], "") + (part.get("content") or "") + words
-    return sorted(said.items())
+            called = "".join(f"{call.get('name') or ''}{call.get('arguments') or ''}" for call in calls)
+            words[choice["index"]] = words.get(choice["index"], "") + (part.get("content") or "") + called
+    return sorted(words.items())
 
 
 def differences(case: Case, theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
     """What differs in the answers to a case, each as a short text that is the same for all cases."""
     if theirs["status"] != ours["status"]:
         return [f"status {theirs['status']} by vLLM, {ours['status']} here" + (f": {case.why}" if case.why else "")]
-    found = [f"{name} differs" for name in ("kind", "done") if theirs.get(name) != ours.get(name)]
+    rows = [f"{name} differs" for name in ("kind", "done") if theirs.get(name) != ours.get(name)]
     if finishes(theirs) != finishes(ours):
         vllms, here = ({reason for _, reason in finishes(each)} for each in (theirs, ours))
-        found.append(f"finish reasons {sorted(vllms)} by vLLM, {sorted(here)} here")
+        rows.append(f"finish reasons {sorted(vllms)} by vLLM, {sorted(here)} here")
     both = [{leaf for event in each["events"] for leaf in leaves(event)} for each in (theirs, ours)]
-    return [*found, *(f"only vLLM: {each}" for each in sorted(both[0] - both[1]))] + [
+    return [*rows, *(f"only vLLM: {each}" for each in sorted(both[0] - both[1]))] + [
         f"only here: {each}" for each in sorted(both[1] - both[0])
     ]
 

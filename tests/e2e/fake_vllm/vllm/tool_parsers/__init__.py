@@ -17,9 +17,9 @@ class Numbers:
 
     def extract_tool_calls(self, model_output: str, request: ChatCompletionRequest) -> Any:
         assert request.tools
-        _, found, rest = model_output.partition("<tool_call>")
+        _, mark, rest = model_output.partition("<tool_call>")
         call = SimpleNamespace(function=SimpleNamespace(name=self._name, arguments=f'{{"rest": "{rest.strip()}"}}'))
-        return SimpleNamespace(tools_called=bool(found), tool_calls=[call] if found else [], content=None)
+        return SimpleNamespace(tools_called=bool(mark), tool_calls=[call] if mark else [], content=None)
 
 
 class ToolParserManager:
