@@ -1,4 +1,4 @@
-"""How models write the functions that they call: ``profiles/tool_calls.toml``."""
+"""How models write function calls: ``profiles/tool_calls.toml``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ OWN = "engine"
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A way of writing calls.
+class CallFormat:
+    """A format of calls.
 
     Attributes:
         template: Texts that a chat template for it has.
@@ -28,17 +28,17 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
-    """``profiles/tool_calls.toml``; the first way whose texts a template has is the model's."""
+class CallFormats:
+    """``profiles/tool_calls.toml``; a model's is the first whose texts its template has."""
 
     about: str
     source: str
-    ways: tuple[Way, ...]
+    formats: tuple[CallFormat, ...]
 
 
 def parser(template: str, engine: str) -> dict[str, Any] | None:
     """What reads the calls of a model with this chat template: ``parser`` and ``begins``, or nothing if the engine
-    itself knows; None if the model is not asked for calls, or ``engine`` cannot read them.
+    itself knows; None if the template has no functions, or ``engine`` cannot read the calls.
 
     Args:
         template: The model's chat template.
@@ -49,8 +49,8 @@ def parser(template: str, engine: str) -> dict[str, Any] | None:
     """
     if engine == OWN:
         return {}
-    ways = load(Ways, find("tool_calls.toml")).ways
-    way = next((way for way in ways if all(text in template for text in ("tools", *way.template))), None)
-    if way is None or engine not in way.parsers:
+    formats = load(CallFormats, find("tool_calls.toml")).formats
+    mine = next((each for each in formats if all(text in template for text in ("tools", *each.template))), None)
+    if mine is None or engine not in mine.parsers:
         return None
-    return {"parser": way.parsers[engine], "begins": list(way.begins)}
+    return {"parser": mine.parsers[engine], "begins": list(mine.begins)}

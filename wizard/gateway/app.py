@@ -104,6 +104,13 @@ class Gateway:
         """``POST /v1/completions``."""
         return await self._answer(request, bodies.completion)
 
+    async def embeddings(self, _: Request) -> Response:
+        """``POST /v1/embeddings``: refused, because no stack serves a model that makes them."""
+        why = (
+            f"{self.endpoint.model!r} generates text; it has no embeddings. vLLM (--runner pooling) serves those models"
+        )
+        return _failed(Fault("TW-G11", 404, why, "model", "model_not_found"))
+
     async def _answer(self, request: Request, read: Callable[[bytes], bodies.Wanted]) -> Response:
         raw = await self._body(request)
         wanted = await _aside(len(raw), read, raw)
@@ -289,6 +296,7 @@ def application(gateway: Gateway) -> ASGIApp:
         ("/v1/models/{name:path}", gateway.models, "GET"),
         ("/v1/chat/completions", gateway.chat, "POST"),
         ("/v1/completions", gateway.completion, "POST"),
+        ("/v1/embeddings", gateway.embeddings, "POST"),
     )
     kinds = (HTTPException, Fault, ValidationError, WizardError, PromptTooLong, ClientDisconnect, Exception)
     errors: dict[Any, Any] = dict.fromkeys(kinds, _on_error)

@@ -103,8 +103,8 @@ def tools_of(given: GivenTools, choice: Choice, parallel: bool | None) -> Tools 
         schema = as_text(named[0]["parameters"], "tools")
     elif choice == "required":
         schema = as_text(_array(functions, several), "tools")
-    what = choice.function.name if isinstance(choice, NamedChoice) else choice or "auto"
-    return Tools(tuple({"type": "function", "function": each} for each in functions), what, several, schema)
+    wanted = choice.function.name if isinstance(choice, NamedChoice) else choice or "auto"
+    return Tools(tuple({"type": "function", "function": each} for each in functions), wanted, several, schema)
 
 
 def _array(functions: Sequence[Mapping[str, Any]], several: bool) -> dict[str, Any]:
