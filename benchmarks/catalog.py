@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from wizard.catalog import gguf_types
 from wizard.catalog.models import CuratedModel, curated
-from wizard.model import hub
 from wizard.model.cache import endpoint
 from wizard.model.gguf_files import type_of
+from wizard.model.hub import access
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -104,7 +104,7 @@ def main(names: list[str]) -> int:
         print(f"not in the catalog: {', '.join(unknown)}", file=sys.stderr)
         return 2
     models = [known[name] for name in names or known]
-    if not hub.reachable():
+    if not access.reachable():
         print(f"no hub answers at {endpoint()}: none of {len(models)} models was checked", file=sys.stderr)
         return 2
     api = HfApi(endpoint=endpoint())

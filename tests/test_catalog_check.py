@@ -8,7 +8,7 @@ from benchmarks import catalog
 from tests.model.fake_hub import FakeHub, FakeRepo
 from wizard.catalog import gguf_types
 from wizard.catalog.models import curated
-from wizard.model import hub as hub_
+from wizard.model.hub import access as hub_
 
 MODEL = curated()["qwen3-8b"]
 FILE = b"x"

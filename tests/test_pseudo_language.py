@@ -30,10 +30,11 @@ from wizard.kernel.language import tr
 from wizard.kernel.lock import writing
 from wizard.kernel.paths import Workspace, server_name
 from wizard.kernel.values import from_json
-from wizard.model import gguf, hub_errors, local, refs, safetensors, source, untrusted
+from wizard.model import gguf, local, refs, safetensors, source, untrusted
 from wizard.model import report as model_report
 from wizard.model.facts import ModelFacts, WeightFile
 from wizard.model.formats import FORMATS
+from wizard.model.hub import errors as hub_errors
 from wizard.model.refs import HubRef
 from wizard.probe import engine_python, engines, hardware, interpreters, nvml_library, ports, shorthand
 from wizard.probe import report as probe_report

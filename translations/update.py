@@ -33,7 +33,7 @@ IN_PROFILES = {
     "recipes": ("title", "about", "repaired", "later"),
     "models": ("about",),
     "presets": ("about",),
-    "lessons": ("*.what", "*.why", "*.look"),
+    "explanations": ("*.what", "*.why", "*.look"),
     "workshops": ("title", "text", "say.*.*"),
 }
 """Folder of ``profiles/`` → keys whose texts, or lists of texts, a user reads; ``*`` is every key of a table."""

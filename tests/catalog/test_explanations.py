@@ -60,7 +60,7 @@ def test_every_step_of_every_stack_has_an_explanation_and_no_explanation_is_for_
 
 
 def test_there_is_a_file_for_each_stack_and_one_for_the_stages() -> None:
-    assert set(files("lessons")) == {*STACK.options, "stages"}
+    assert set(files("explanations")) == {*STACK.options, "stages"}
 
 
 @pytest.mark.parametrize("name", [explanations.START, *explanations.STAGES])
@@ -125,7 +125,7 @@ def test_a_step_that_no_explanation_knows_still_says_why() -> None:
 
 
 def test_a_damaged_explanation_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "lessons"
+    folder = tmp_path / "explanations"
     folder.mkdir()
     (folder / "llamacpp.toml").write_text('[model]\nwhat = "It."\n', encoding="utf-8")
     monkeypatch.setenv(PROFILES_VARIABLE, str(tmp_path))

@@ -5,7 +5,8 @@
 It does what an engine does, with the shipped ``engine_process.py`` of the folder ``engines`` beside the model. The
 prompt says how an answer goes: ``error`` refuses it, ``broken`` fails it, ``die`` ends the process, ``hang`` says one
 token and then nothing, ``child`` starts a process that would outlive this one; anything else is answered with
-``0 1 2 …`` up to ``max_tokens``. What the proxy said is appended to the file ``log``, one JSON message a line.
+``0 1 2 …`` up to ``max_tokens``. A word of the prompt is a token. What the proxy said is appended to the
+file ``log``, one JSON message a line.
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ def step(proxy: Proxy, request: dict) -> tuple | None:
         subprocess.Popen(["sleep", "600"])
     if request["text"] == "hang" and request["sent"]:
         return None
+    if not request["sent"]:
+        proxy.count(request["id"], len(request["text"].split()))
     request["sent"] += 1
     finish = "length" if request["sent"] >= request["max_tokens"] else ""
     return (request["id"], f"{request['sent'] - 1} ", request["sent"], finish)

@@ -1,5 +1,4 @@
-"""The stages ``replicas`` and ``first_tokens`` of ``tests/gpu/journey.py`` without GPUs: a real tritonserver and proxy,
-and stand-ins as engines.
+"""Stages of ``tests/gpu/journey.py`` without GPUs: a real tritonserver, proxy and gateway, and stand-ins as engines.
 
 What needs GPUs is given: how the server is started, and what ``nvidia-smi`` and the memory check see.
 """
@@ -9,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,10 @@ import pytest
 
 from tests.e2e.test_proxy import Served, engines, serving
 from tests.gpu import journey
+from wizard.kernel import proctable
+from wizard.kernel.paths import ServerFolder
 from wizard.kernel.values import to_data
+from wizard.serve import gateway
 from wizard.serve.replicas import replicas, trouble
 
 first_tokens = journey.first_tokens
@@ -80,6 +83,21 @@ def test_the_stage_fails_where_a_gpu_is_idle(stage: FakeJourney, monkeypatch: py
     monkeypatch.setattr(machine_parts, "smi", lambda *_: [["0", "97"], ["1", "0"]])
     stage.replicas()
     assert stage.wrong == ["replicas: both GPUs are busy, together", "replicas: both GPUs are busy, after a restart"]
+
+
+def test_the_address_is_compared_with_grpc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, less in {"STREAMS": 4, "CLIENTS": 2, "ANSWER": 16, "PAIRS": 1, "LOSS": 1.0}.items():
+        monkeypatch.setattr(journey, name, less)
+    server = ServerFolder(tmp_path / "server")
+    server.logs.mkdir(parents=True)
+    with serving(tmp_path, step_s=0.001) as served:
+        row = proctable.read(served.triton.process.pid)
+        assert row is not None
+        endpoint = gateway.ensure(server, replace(served.endpoint, started=row.started))
+        given = FakeJourney(tmp_path / "out", served)
+        rates = given.shared("vllm", to_data(endpoint))
+    assert given.wrong == []
+    assert all(rates[over][0] > 0 for over in ("client", "openai"))
 
 
 def test_first_tokens_are_measured_for_all_users_at_once_and_in_turn(

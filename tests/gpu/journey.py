@@ -19,6 +19,7 @@ import json
 import os
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(CHECKOUT), str(Path(__file__).parent)]
@@ -41,6 +43,8 @@ STREAMS, CLIENTS, PROMPT, ANSWER = 64, 4, 100, 128
 """Streams at once, processes that ask for them, tokens of a prompt and of an answer."""
 START_RATIO = 1.15
 """At most, of the time from a command to Ready over the time that vLLM alone takes."""
+LOSS, PAIRS = 0.03, 3
+"""At most, of Triton's throughput, by the OpenAI-compatible address, and pairs of loads that are compared."""
 MEMORY_RATIO = 0.03
 """By how much measured memory may differ from the predicted."""
 STAGES = ("probe", "screens", "vllm", "first_tokens", "sglang", "start", "transformers", "copies", "replicas")
@@ -132,11 +136,14 @@ class Journey:
         self.check(f"{name}: down leaves no process", not left, f"{len(pids)} ended in {seconds:.1f} s")
         self.check(f"{name}: and no GPU memory", not holders & set(pids) and gone(kept), f"MiB kept: {kept}")
 
-    def load(self, endpoint: dict[str, Any], run: int) -> dict[str, float]:
-        """`STREAMS` answers at once from several client processes that begin together."""
-        address = f"{endpoint['host']}:{endpoint['ports']['grpc']}"
+    def load(self, endpoint: dict[str, Any], run: int, over: str = "client") -> dict[str, float]:
+        """`STREAMS` answers at once from several client processes that begin together; ``over``: their part, gRPC or
+        the OpenAI-compatible address.
+        """
+        grpc = f"{endpoint['host']}:{endpoint['ports']['grpc']}"
+        address = grpc if over == "client" else urlsplit(endpoint["openai"]).netloc
         begin, texts = time.monotonic() + 5.0, prompts(STREAMS, PROMPT, run)
-        command = [sys.executable, str(PARTS), "client"]
+        command = [sys.executable, str(PARTS), over]
         running = []
         with (self.out / "clients.log").open("ab") as errors:
             for share in (texts[n::CLIENTS] for n in range(CLIENTS)):
@@ -253,6 +260,7 @@ class Journey:
             up["load"] = self.load(up["endpoint"], 2)
             full = up["load"]["tokens"] == STREAMS * ANSWER
             self.check(f"{name}: {STREAMS} streams at once get all tokens", full, up["load"])
+            up["openai"] = self.shared(name, up["endpoint"])
             speed = up["choice"]["speed"]
             predicted = speed["throughput_tokens_per_s"] if speed else None
             self.note(f"{name}: tokens/s predicted, measured", f"{predicted}, {up['load']['tokens_per_s']}")
@@ -262,6 +270,19 @@ class Journey:
         finally:
             self.down(name, before)
         return up
+
+    def shared(self, name: str, endpoint: dict[str, Any]) -> dict[str, list[float]]:
+        """Tokens/s of the same load over gRPC and over the OpenAI-compatible address, in turn."""
+        rates: dict[str, list[float]] = {"client": [], "openai": []}
+        self.load(endpoint, 10, "openai")  # its first request
+        for run in range(11, 11 + 2 * PAIRS, 2):
+            for number, (over, seen) in enumerate(rates.items()):
+                load = self.load(endpoint, run + number, over)
+                self.check(f"{name}: all tokens over {over}", load["tokens"] == STREAMS * ANSWER, load)
+                seen.append(load["tokens_per_s"])
+        ratio = statistics.median(rates["openai"]) / statistics.median(rates["client"])
+        self.check(f"{name}: the address keeps the throughput", ratio >= 1 - LOSS, f"{ratio:.3f} of gRPC's: {rates}")
+        return rates
 
     def memory(self, name: str, up: dict[str, Any], before: dict[int, int]) -> None:
         """What NVML counts on the server's GPUs against the bill, and that Triton's own process holds none of it."""

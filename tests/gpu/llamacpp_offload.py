@@ -31,8 +31,10 @@ SEVERAL = "several"
 OVER, UNDER = 0.10, 0.25
 """By how much NVML may exceed the predicted memory, and stay below it: the context depends on the GPU."""
 TOKENS = 128
+ALONE = ("--max-gpus", "1")
+"""For the stages on one GPU, whatever GPUs there are beside it."""
 SHARE = 2.2e9
-"""Bytes of GPU memory in the stages with a part of the model, as a share for --gpu-memory-utilization."""
+"""Bytes of GPU memory in the stages with little of it, given as a share by --gpu-memory-utilization."""
 
 
 class Offload(Journey):
@@ -47,19 +49,19 @@ class Offload(Journey):
 
     def whole(self) -> dict[str, Any]:
         """All layers of a dense model."""
-        return self._stage("whole", "llama3.2-1b")
+        return self._stage("whole", "llama3.2-1b", *ALONE)
 
     def split(self) -> dict[str, Any]:
         """A part of them, because little of the GPU may be used."""
-        return self._stage("split", "llama3.2-1b", *self._share(0.75))
+        return self._stage("split", "llama3.2-1b", *ALONE, *self._share(0.75))
 
     def experts(self) -> dict[str, Any]:
         """All layers, but some experts on the host."""
-        return self._stage("experts", "olmoe-6-layers", *self._share(1.0))
+        return self._stage("experts", "olmoe-6-layers", *ALONE, *self._share(1.0))
 
     def several(self) -> dict[str, Any]:
         """All layers on two GPUs, because little of each may be used."""
-        return self._stage(SEVERAL, "llama3.2-1b", *self._share(0.75))
+        return self._stage(SEVERAL, "llama3.2-1b", "--max-gpus", "2", *self._share(1.0))
 
     def _share(self, part: float) -> tuple[str, ...]:
         total = self.json("probe", name="probe")["gpus"][0]["memory_total_bytes"]

@@ -165,6 +165,40 @@ async def client(
         return await asyncio.gather(*(_answer_to(server, model, prompt, answer, stream) for prompt in load))
 
 
+async def openai(
+    address: str, load: list[str], answer: int, stream: bool, begin: float, model: str = "demo"
+) -> list[dict[str, Any]]:
+    """The same over the OpenAI-compatible ``address`` (``HOST:PORT``), with a connection for each answer."""
+    connections = [await asyncio.open_connection(*address.rsplit(":", 1)) for _ in load]
+    await asyncio.sleep(max(0.0, begin - time.monotonic()))
+    wanted = {"model": model, "max_tokens": answer, "temperature": 0.0, "stream": stream}
+    wanted["stream_options"] = {"include_usage": True}
+    pairs = zip(connections, load, strict=True)
+    return await asyncio.gather(*(_events(*each, {**wanted, "prompt": prompt}) for each, prompt in pairs))
+
+
+async def _events(reader: Any, writer: Any, wanted: dict[str, Any]) -> dict[str, Any]:
+    body = json.dumps(wanted).encode()
+    head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+    writer.write(head.encode() + body)
+    seen: dict[str, Any] = {"tokens": 0, "responses": 0}
+    while (line := await reader.readline()) != b"0\r\n":  # the last chunk
+        if not line:
+            raise ConnectionError("the address hung up")
+        if not line.startswith(b"data: {"):
+            continue
+        event = json.loads(line.removeprefix(b"data: "))
+        if "error" in event:
+            raise RuntimeError(event["error"]["message"])
+        if event["choices"]:
+            seen["responses"] += 1
+            seen.setdefault("first", time.monotonic())
+        if usage := event.get("usage"):
+            seen["tokens"] = usage["completion_tokens"]
+    writer.close()
+    return {**seen, "end": time.monotonic()}
+
+
 async def users(address: str, answer: int, model: str = "demo") -> None:
     """Play users, as each line of the input wants it: all begin at once, and each sends its next prompt when the answer
     to the one before has ended. Print what they saw, a line for each line; the first says that it is connected.
@@ -232,7 +266,7 @@ def main(verb: str, argument: dict[str, Any]) -> Any:
         return bare_transformers(**argument)
     if verb == "users":
         return asyncio.run(users(**argument))
-    return asyncio.run(client(**argument))
+    return asyncio.run({"client": client, "openai": openai}[verb](**argument))
 
 
 if __name__ == "__main__":

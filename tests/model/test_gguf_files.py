@@ -152,7 +152,7 @@ def test_the_hub_knows_the_most_downloaded_gguf_version_of_a_model(
 
 @pytest.mark.parametrize("trouble", [404, 500, "silent"])
 def test_without_an_answer_the_facts_stay(trouble: int | str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wizard.model.hub.DEADLINE", 0.2)
+    monkeypatch.setattr("wizard.model.hub.search.DEADLINE", 0.2)
     facts = find("Qwen/Qwen2.5-7B-Instruct", offline=True)
     with FakeHub({}, trouble) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)

@@ -16,9 +16,10 @@ from tests.chain_model import split_chain_model, write_chain_model
 from tests.model.fake_hub import COMMIT, FakeHub, FakeRepo
 from wizard.kernel.errors import ModelError, WizardError
 from wizard.kernel.paths import Workspace
-from wizard.model import cache, gguf_files, hub, local, on_disk
+from wizard.model import cache, gguf_files, local, on_disk
 from wizard.model.facts import ModelFacts
 from wizard.model.gguf_parts import missing, parts, title
+from wizard.model.hub import lookup
 from wizard.model.source import find
 from wizard.plan.fetch import fetch
 from wizard.plan.plan import Command
@@ -139,7 +140,7 @@ def test_sizes_of_the_list_are_those_of_all_parts(fake: FakeHub) -> None:
 
 
 def test_headers_of_parts_that_come_too_late_are_done_without(fake: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "HEADER_SECONDS", 0.0)
+    monkeypatch.setattr(lookup, "HEADER_SECONDS", 0.0)
     facts = of_hub("o/split-GGUF")
     assert facts.weight_bytes == sum(file.bytes or 0 for file in facts.weights)
     assert (facts.anatomy, facts.layers) == (None, 1)

@@ -17,8 +17,8 @@ from tests.model.fake_hub import COMMIT, FakeHub, FakeRepo
 from tests.model.gguf_bytes import LLAMA_CONFIG, TEMPLATE, safetensors, tiny
 from wizard.catalog import profiles
 from wizard.kernel.errors import ModelError, NetworkError, WizardError, WorkspaceError
-from wizard.model import hub, hub_errors
 from wizard.model.cache import endpoint, hub_cache
+from wizard.model.hub import access, errors, lookup
 from wizard.model.source import find
 
 WEIGHTS = safetensors({"a": {"dtype": "BF16", "shape": [10, 7], "data_offsets": [0, 140]}})
@@ -130,7 +130,7 @@ def test_the_files_of_sentence_transformers_are_read(fake: FakeHub) -> None:
 
 
 def test_headers_that_come_too_late_are_done_without(fake: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "HEADER_SECONDS", 0.0)
+    monkeypatch.setattr(lookup, "HEADER_SECONDS", 0.0)
     fake.half = True
     facts = find(quantised(fake))
     assert (facts.stored, facts.parameters, facts.weight_bytes) == (None, 80448, len(AWQ))
@@ -161,7 +161,7 @@ def test_what_the_hub_read_in_a_gguf_fills_what_did_not_come(fake: FakeHub, monk
     cut = raw.index(b"tokenizer.ggml.tokens")
     fake.repos["org/gguf"].files = {"m-Q8_0.gguf": raw}
     fake.repos["org/gguf"].info = {"gguf": {"total": 320, "chat_template": TEMPLATE, "eos_token": "</s>"}}
-    monkeypatch.setattr(hub, "LARGEST_BEGINNING", cut)
+    monkeypatch.setattr(lookup, "LARGEST_BEGINNING", cut)
     facts = find("org/gguf")
     assert (facts.layers, facts.parameters, facts.weight_bytes) == (2, 320, len(raw))
     assert facts.chat is not None
@@ -239,7 +239,7 @@ def test_offline_never_asks(fake: FakeHub, how: str, monkeypatch: pytest.MonkeyP
     assert f"({asked})" in caught.value.what
     assert asked in caught.value.todo
     assert fake.requests == []
-    assert hub.reachable() is (how == "argument")
+    assert access.reachable() is (how == "argument")
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_a_cache_that_cannot_be_written_is_not_the_hubs_silence(
 
 
 def test_a_full_disk_under_the_cache() -> None:
-    error = hub_errors.translated(OSError(errno.ENOSPC, "No space left on device"), None)
+    error = errors.translated(OSError(errno.ENOSPC, "No space left on device"), None)
     assert (error.code, error.exit_code) == ("TW-M18", WorkspaceError.exit_code)
 
 
@@ -308,7 +308,7 @@ def test_errors_of_the_hub(trouble: int | str, code: str, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("trouble", ["silent", "drip"])
 def test_a_hub_that_never_ends_its_answer(trouble: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "DEADLINE", 1.0)
+    monkeypatch.setattr(lookup, "DEADLINE", 1.0)
     with troubled(trouble, monkeypatch), pytest.raises(NetworkError) as caught:
         find("org/llama")
     assert caught.value.code == "TW-M13"
@@ -323,19 +323,19 @@ def test_a_name_look_up_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError("released")
 
     monkeypatch.setattr("socket.getaddrinfo", fake_resolver)
-    monkeypatch.setattr(hub, "DEADLINE", 1.0)
+    monkeypatch.setattr(lookup, "DEADLINE", 1.0)
     monkeypatch.setenv("HF_ENDPOINT", "http://hub.invalid")
     try:
         with pytest.raises(NetworkError) as caught:
             find("org/llama")
         assert caught.value.code == "TW-M13"
-        assert hub.reachable(0.2) is False
+        assert access.reachable(0.2) is False
     finally:
         released.set()
 
 
 def test_the_deadline_keeps_the_promise_of_ten_seconds() -> None:
-    assert hub.DEADLINE < 10
+    assert access.DEADLINE < 10
 
 
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:9", "http://name.invalid", "no-url"])
@@ -344,13 +344,13 @@ def test_nothing_there(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NetworkError) as caught:
         find("org/llama")
     assert caught.value.code == "TW-M13"
-    assert hub.reachable() is False
+    assert access.reachable() is False
 
 
 def test_reachable(fake: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert hub.reachable() is True
+    assert access.reachable() is True
     with troubled(503, monkeypatch):
-        assert hub.reachable() is False
+        assert access.reachable() is False
 
 
 def answers(**changes: Any) -> Callable[[FakeRepo], None]:
@@ -380,8 +380,8 @@ def test_a_hub_that_answers_nonsense(fake: FakeHub, change: Callable[[FakeRepo],
 def test_the_download_command_really_downloads(fake: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "right")
     monkeypatch.setenv("HF_HUB_DISABLE_UPDATE_CHECK", "1")
-    single = hub.download_command("org/gguf", ["m-Q8_0.gguf"], "v1", str(tmp_path / "one"))
-    everything = hub.download_command("org/gated", (), None, str(tmp_path / "all"))
+    single = access.download_command("org/gguf", ["m-Q8_0.gguf"], "v1", str(tmp_path / "one"))
+    everything = access.download_command("org/gated", (), None, str(tmp_path / "all"))
     assert single[0] == sys.executable
     assert "right" not in " ".join(single + everything)
     for command in (single, everything):

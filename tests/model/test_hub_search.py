@@ -8,8 +8,8 @@ import pytest
 
 from tests.model.fake_hub import FakeHub, FakeRepo
 from wizard.kernel.errors import NetworkError
-from wizard.model import hub
-from wizard.model.hub import Hit, search
+from wizard.model.hub import search as search_module
+from wizard.model.hub.search import Hit, search
 
 REPOS = {
     "org/small-chat": FakeRepo({}, {"downloads": 10, "tags": ["license:mit", "gguf"], "gguf": {"total": 1_000_000}}),
@@ -52,7 +52,7 @@ def test_what_the_hub_omits_is_none_and_no_results_are_empty(monkeypatch: pytest
 def test_a_hub_that_answers_otherwise(trouble: int | str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeHub(REPOS, trouble) as fake:
         monkeypatch.setenv("HF_ENDPOINT", fake.url)
-        monkeypatch.setattr(hub, "DEADLINE", 5.0)
+        monkeypatch.setattr(search_module, "DEADLINE", 5.0)
         with pytest.raises(NetworkError) as caught:
             search("chat")
     assert caught.value.code == code
@@ -61,7 +61,7 @@ def test_a_hub_that_answers_otherwise(trouble: int | str, code: str, monkeypatch
 def test_a_hub_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeHub(REPOS, "silent") as fake:
         monkeypatch.setenv("HF_ENDPOINT", fake.url)
-        monkeypatch.setattr(hub, "DEADLINE", 0.2)
+        monkeypatch.setattr(search_module, "DEADLINE", 0.2)
         with pytest.raises(NetworkError) as caught:
             search("chat")
     assert caught.value.code == "TW-M13"

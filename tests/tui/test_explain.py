@@ -203,8 +203,8 @@ async def test_the_stage_keeps_most_of_the_room(size: tuple[int, int]) -> None:
 async def test_a_damaged_file_of_explanations_is_named_and_does_not_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "lessons").mkdir()
-    (tmp_path / "lessons" / "stages.toml").write_text("[machine", encoding="utf-8")
+    (tmp_path / "explanations").mkdir()
+    (tmp_path / "explanations" / "stages.toml").write_text("[machine", encoding="utf-8")
     monkeypatch.setenv(PROFILES_VARIABLE, str(tmp_path))
     async with StillApp(FakeJourney(), explain=True).run_test(size=ROOMY) as pilot:
         machine = await to_machine(pilot)

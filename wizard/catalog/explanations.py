@@ -1,4 +1,4 @@
-"""Step explanations: what a stage or a step does, and the equivalent commands of the tutorials: ``profiles/lessons``.
+"""Step explanations: what a stage or a step does, and the equivalent commands of the tutorials: ``profiles/explanations``.
 
 Each serving stack has a file with a table per step of its plans; ``stages.toml`` has a table per stage. The reason for
 a step is in the plan (`wizard.plan.plan.Step.why`), which knows the machine and the model.
@@ -58,12 +58,12 @@ def step(stack: str, name: str) -> Explanation | None:
     Raises:
         UsageError: TW-D02 or TW-K01 if the file is damaged.
     """
-    return _explanations(stack).get(name) if stack in profiles.files("lessons") else None
+    return _explanations(stack).get(name) if stack in profiles.files("explanations") else None
 
 
 def steps() -> dict[str, frozenset[str]]:
     """Serving stack → IDs of the steps with an explanation."""
-    return {name: frozenset(_explanations(name)) for name in profiles.files("lessons") if name != "stages"}
+    return {name: frozenset(_explanations(name)) for name in profiles.files("explanations") if name != "stages"}
 
 
 def parts(explanation: Explanation | None, *, why: str = "", model: str = "", added: str = "") -> tuple[Part, ...]:
@@ -96,4 +96,4 @@ def _number(explanation: Explanation | None, model: str) -> str:
 
 
 def _explanations(name: str) -> dict[str, Explanation]:
-    return profiles.load(dict[str, Explanation], profiles.find(f"lessons/{name}.toml"))
+    return profiles.load(dict[str, Explanation], profiles.find(f"explanations/{name}.toml"))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 UNKNOWN = ("TW-M01", "TW-M11", "TW-M15")
 """Error codes of a name that is no model ID, not on the Hub, or not on this disk while offline."""
 GATED = "TW-M12"
-"""Error code of a model that is gated, or that the current token cannot access (`wizard.model.hub_errors`)."""
+"""Error code of a model that is gated, or that the current token cannot access (`wizard.model.hub.errors`)."""
 
 
 def _resume(state: State, plan: Plan) -> Move:

@@ -10,8 +10,9 @@ from wizard.catalog import profiles
 from wizard.catalog.recipes import recipes
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, tr
-from wizard.model import gguf_files, hub, local, names
+from wizard.model import gguf_files, local, names
 from wizard.model.facts import ModelFacts
+from wizard.model.hub import lookup, search
 from wizard.model.refs import FORMS, parse_ref
 
 _MAX_LENGTH = 1024
@@ -69,14 +70,14 @@ def _outside(ref: str, offline: bool) -> ModelFacts:
         return local.of_path(path, ref)
     parsed = parse_ref(ref)
     files = gguf_files.of_catalog(parsed.repo) if parsed.type else ()
-    return hub.find(replace(parsed, repo=files[0].repo) if files else parsed, offline=offline)
+    return lookup.find(replace(parsed, repo=files[0].repo) if files else parsed, offline=offline)
 
 
 def with_gguf(facts: ModelFacts) -> ModelFacts:
     """``facts`` with the GGUF files of the model that the Hub has, for a machine without GPUs (≤ 10 s)."""
     if facts.source != "hub" or facts.gguf or "@" in facts.ref or any(file.format == "gguf" for file in facts.weights):
         return facts
-    return replace(facts, gguf=hub.gguf_of(facts.location))
+    return replace(facts, gguf=search.gguf_of(facts.location))
 
 
 def _as_path(ref: str) -> Path | None:

@@ -129,7 +129,7 @@ def _gate(facts: ModelFacts) -> tuple[str, ...]:
 
 def _check_token(plan: Plan) -> None:
     """A gated model that must be downloaded needs a token; only the Hub knows whether it grants access."""
-    from wizard.model.hub import has_token
+    from wizard.model.hub.access import has_token
 
     downloads = [step for step in plan.steps if MODEL in step.writes and not _there(step)]
     if plan.facts.gated and not plan.facts.local and downloads and not has_token():

@@ -81,7 +81,7 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
         return _links([Path(facts.location).with_name(Path(name).name) for name in files], folder)
     if facts.local:
         return _links([Path(facts.location)], folder.parent, name=folder.name)
-    from wizard.model.hub import download_command
+    from wizard.model.hub.access import download_command
 
     argv = download_command(facts.location, files, facts.revision, str(folder))
     target = folder / files[0] if files else folder

@@ -82,9 +82,10 @@ def suggestions(
         past: What was measured on this machine.
     """
     from wizard.catalog.recipes import recipes
-    from wizard.model import hub, on_disk
+    from wizard.model import on_disk
+    from wizard.model.hub import access
 
-    online = not offline and (not ask or hub.reachable())
+    online = not offline and (not ask or access.reachable())
     silent = tr("the Hub is not contacted (--offline)") if offline else tr("the Hugging Face Hub does not respond")
     famous = _famous(host, past, silent, online=online, ask=ask)
     own = [recipe for recipe in recipes() if recipe.model_in_profiles]
@@ -244,7 +245,7 @@ def search(text: str, *, offline: bool) -> list[Suggestion]:
     Raises:
         NetworkError: TW-M13, TW-M14 if it is not reachable.
     """
-    from wizard.model import hub
+    from wizard.model.hub.search import search as search_hub
 
     return [
         Suggestion(
@@ -256,7 +257,7 @@ def search(text: str, *, offline: bool) -> list[Suggestion]:
             place="hub",
             downloads=hit.downloads,
         )
-        for hit in hub.search(text, offline=offline)
+        for hit in search_hub(text, offline=offline)
     ]
 
 

@@ -258,7 +258,7 @@ def _rank_in(folder: Path) -> int:
 
 
 def _fetch_adapter(name: str, repo: str, folder: Path) -> Step:
-    from wizard.model.hub import download_command
+    from wizard.model.hub.access import download_command
 
     argv = download_command(repo, (), None, str(folder))
     return Step(

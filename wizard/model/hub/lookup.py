@@ -1,28 +1,23 @@
-"""The Hugging Face Hub: the only file that imports ``huggingface_hub``, and only inside its functions.
-
-Files on disk are used first. All access to the Hub ends within `DEADLINE` seconds, even if a name server, a connection
-or a response hangs: it runs in a thread that is abandoned then (the system has no time limit for name lookups). A token
-comes from ``HF_TOKEN`` or an earlier ``hf auth login``; it is never passed as an argument.
-"""
+"""The facts of a repository, from what the Hub says of it and the beginnings of its files. Files on disk come first."""
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from wizard.kernel.errors import ModelError, NetworkError, WizardError
+from wizard.kernel.errors import ModelError, NetworkError
 from wizard.kernel.language import tr
 from wizard.model import cache, chat_format, gguf, gguf_files, gguf_parts, local, task, weights
 from wizard.model.cache import endpoint
 from wizard.model.chat_format import ChatFormat
-from wizard.model.facts import GgufFile, ModelFacts, WeightFile
-from wizard.model.hub_errors import offline_error, silent, translated
+from wizard.model.facts import ModelFacts, WeightFile
+from wizard.model.hub.access import DEADLINE, REQUEST, licence_of, offline_variable, within
+from wizard.model.hub.errors import offline_error
 from wizard.model.refs import HubRef
 from wizard.model.safetensors import Tensor
 from wizard.model.untrusted import LARGEST_JSON, label, read_object
@@ -34,10 +29,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-DEADLINE = 9.0
-"""Seconds for all Hub access of a lookup."""
-REQUEST = 4.0
-"""Seconds for a connection, and for each wait for bytes."""
 LARGEST_BEGINNING = 16 << 20
 """Maximum number of bytes to read of a remote GGUF file; vocabularies of 150,000 tokens take about 6 MB."""
 BEGINNING_SECONDS = 4.0
@@ -57,190 +48,19 @@ def find(ref: HubRef, *, offline: bool = False) -> ModelFacts:
     """
     if facts := cache.complete(ref):
         return facts
-    variable = _offline_variable()
+    variable = offline_variable()
     if offline or variable:
         if facts := cache.kept(ref, tr("offline mode is on, so the Hub was not contacted")):
             return facts
         raise offline_error(ref, None if offline else variable)
     try:
-        facts = _within(DEADLINE, lambda: _ask(ref), ref)
+        facts = within(DEADLINE, lambda: _ask(ref), ref)
     except NetworkError as error:
         if facts := cache.kept(ref, tr("the Hub does not respond")):
             return facts
         raise error
     cache.keep(ref, facts)
     return facts
-
-
-def reachable(timeout: float = 3.0) -> bool:
-    """Whether the Hub responds within ``timeout`` seconds; False in offline mode."""
-    if _offline_variable():
-        return False
-    from huggingface_hub.utils import get_session  # half a second for the first import, unrelated to the Hub
-
-    def ask() -> bool:
-        return int(get_session().head(endpoint(), timeout=timeout).status_code) < 500
-
-    try:
-        return _within(timeout, ask, None)
-    except WizardError:
-        return False
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A search result, with the Hub's metadata; None if it has none."""
-
-    repo: str
-    downloads: int | None
-    """In the last 30 days."""
-    licence: str | None
-    gated: bool
-    parameters: int | None
-    gguf: bool
-    """Whether it has GGUF files, which the CPU can serve."""
-
-
-def search(text: str, *, offline: bool = False, limit: int = 20) -> list[Hit]:
-    """Models for text generation whose name contains ``text``, the most downloaded first.
-
-    Raises:
-        NetworkError: TW-M13 the Hub does not respond in time, or offline mode is on; TW-M14 it responds with an error.
-    """
-    if offline or _offline_variable():
-        raise NetworkError(
-            "TW-M13",
-            tr("offline mode is on, so the Hub is not contacted"),
-            tr("To search the Hub, go online: omit --offline and unset HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE."),
-        )
-    return _within(DEADLINE, lambda: _search(text, limit), None)
-
-
-def _search(text: str, limit: int) -> list[Hit]:
-    """A single request: the client's own ``list_models`` retries for half a minute and prints messages to the
-    terminal.
-    """
-    from huggingface_hub.hf_api import ModelInfo
-    from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
-
-    params: dict[str, Any] = {
-        "search": text,
-        "pipeline_tag": "text-generation",
-        "sort": "downloads",
-        "limit": limit,
-        "expand": ["downloads", "gated", "gguf", "safetensors", "tags"],
-    }
-    response = get_session().get(
-        f"{endpoint()}/api/models", params=params, headers=build_hf_headers(), timeout=REQUEST, follow_redirects=True
-    )
-    hf_raise_for_status(response)
-    return [_hit(ModelInfo(**{"siblings": None, **item})) for item in response.json()[:limit]]
-
-
-def _hit(info: ModelInfo) -> Hit:
-    gguf: dict[str, Any] = info.gguf if isinstance(info.gguf, dict) else {}
-    total = info.safetensors.total if info.safetensors else gguf.get("total")
-    return Hit(
-        repo=label(info.id, 200) or "",
-        downloads=info.downloads if isinstance(info.downloads, int) else None,
-        licence=_licence(info),
-        gated=bool(info.gated),
-        parameters=total if isinstance(total, int) and total > 0 else None,
-        gguf="gguf" in (info.tags or ()),
-    )
-
-
-def gguf_of(repo: str) -> tuple[GgufFile, ...]:
-    """GGUF files to choose among of the model in ``repo``: of the catalog's repository, or the most downloaded one that
-    states ``repo`` as its origin; empty if there is none, or the Hub does not respond (≤ `DEADLINE`).
-    """
-    if _offline_variable():
-        return ()
-    try:
-        return _within(DEADLINE, lambda: _gguf_of(repo), None)
-    except WizardError:
-        return ()
-
-
-def _gguf_of(repo: str) -> tuple[GgufFile, ...]:
-    from huggingface_hub import HfApi
-
-    known = gguf_files.of_catalog(repo)
-    names = [known[0].repo] if known else _quantized(repo)
-    api = HfApi(endpoint=endpoint())
-    for name in names:
-        info = api.model_info(name, files_metadata=True, timeout=REQUEST)
-        if files := gguf_files.listed(name, {str(file.rfilename): file.size for file in info.siblings or ()}):
-            return files
-    return ()
-
-
-def _quantized(repo: str) -> list[str]:
-    """The repositories with GGUF files whose model card states ``repo`` as their origin, the most downloaded first."""
-    from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
-
-    params: dict[str, Any] = {
-        "filter": [f"base_model:quantized:{repo}", "gguf"],
-        "sort": "downloads",
-        "limit": 3,
-    }
-    response = get_session().get(
-        f"{endpoint()}/api/models", params=params, headers=build_hf_headers(), timeout=REQUEST, follow_redirects=True
-    )
-    hf_raise_for_status(response)
-    return [name for item in response.json() if (name := label(item.get("id"), 200))]
-
-
-def has_token() -> bool:
-    """Whether there is a token for the Hub: in the environment, or from an earlier ``hf auth login``."""
-    from huggingface_hub import get_token
-
-    return bool(get_token())
-
-
-def download_command(repo: str, files: Sequence[str], revision: str | None, folder: str) -> tuple[str, ...]:
-    """The argv that downloads ``files``, or if there are none all of a repository but pickle files, into ``folder``.
-
-    It is huggingface_hub's own ``hf download`` (``huggingface_hub/cli/hf.py``), run with this interpreter, and resumes
-    an earlier download. It reads its token from ``HF_TOKEN`` or the existing login.
-    """
-    command = [sys.executable, "-m", "huggingface_hub.cli.hf", "download", repo]
-    command += files
-    if not files:
-        for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "original/*", "consolidated*"):
-            command += ["--exclude", pattern]
-    if revision:
-        command += ["--revision", revision]
-    return (*command, "--local-dir", folder)
-
-
-def _offline_variable() -> str | None:
-    """The variable that sets offline mode."""
-    names = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
-    return next((name for name in names if os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE")), None)
-
-
-def _within(seconds: float, work: Callable[[], T], ref: HubRef | None) -> T:
-    """Run ``work`` in a separate thread and wait for it for at most ``seconds``.
-
-    Raises:
-        WizardError: The wizard's error for the work's exception; TW-M13 if it is not finished in time.
-    """
-    done: list[T] = []
-    failed: list[WizardError] = []
-
-    def run() -> None:
-        try:
-            done.append(work())
-        except Exception as error:
-            failed.append(error if isinstance(error, WizardError) else translated(error, ref))
-
-    thread = threading.Thread(target=run, name="hub", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if done:
-        return done[0]
-    raise failed[0] if failed else silent(tr("no response within {seconds:.0f} s", seconds=seconds))
 
 
 def _ask(ref: HubRef) -> ModelFacts:
@@ -262,7 +82,7 @@ def _ask(ref: HubRef) -> ModelFacts:
         None,
         None,
         revision=label(info.sha),
-        licence=_licence(info),
+        licence=licence_of(info),
         gated=bool(info.gated),
     )
     if task.PIPELINE in sizes and "config.json" not in sizes and not ref.file:
@@ -461,13 +281,3 @@ def _beginning(ref: HubRef, file: str, total: int) -> gguf.Header:
                     return header
                 enough = 2 * len(raw)
     return gguf.parse_beginning(bytes(raw), total, where)
-
-
-def _licence(info: ModelInfo) -> str | None:
-    """The model card's license, or its custom name if it is not a standard license."""
-    card = info.card_data
-    licence = label(getattr(card, "license", None), 60)
-    if licence == "other":
-        return label(getattr(card, "license_name", None), 60) or licence
-    tags = (tag.removeprefix("license:") for tag in info.tags or () if str(tag).startswith("license:"))
-    return licence or label(next(tags, None), 60)
