@@ -180,7 +180,7 @@ def test_no_page_is_allowed_to_read_an_answer(chain: Address) -> None:
 
 def test_another_path_or_method(chain: Address) -> None:
     status, error = post(chain, b"{}", "/v1/embeddings")
-    assert (status, error["wizard_code"], error["code"]) == (404, "TW-G11", "model_not_found")
+    assert (status, error["wizard_code"], error["code"]) == (404, "TW-G12", "model_not_found")
     assert post(chain, b"{}", "/v1/models")[0] == 405
 
 

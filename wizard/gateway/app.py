@@ -109,7 +109,7 @@ class Gateway:
         why = (
             f"{self.endpoint.model!r} generates text; it has no embeddings. vLLM (--runner pooling) serves those models"
         )
-        return _failed(Fault("TW-G11", 404, why, "model", "model_not_found"))
+        return _failed(Fault("TW-G12", 404, why, "model", "model_not_found"))
 
     async def _answer(self, request: Request, read: Callable[[bytes], bodies.Wanted]) -> Response:
         raw = await self._body(request)
