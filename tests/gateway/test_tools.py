@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from typing import Any
 
 import openai
 import pytest
 
-from tests.chain_model import CYCLE, CYCLE_TOKENS
+from tests.chain_model import CHAT, CYCLE, CYCLE_TOKENS
 from tests.gateway.conftest import Address
 from tests.gateway.test_answers import create
+from wizard.chat.ask import Ask, Piece
+from wizard.chat.served import ServedModel
+from wizard.gateway.answers import Answer
+from wizard.gateway.reasoning import split, splitter_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("gateway")]
 CITY = {"type": "string", "enum": ["Oslo"]}
@@ -136,3 +141,27 @@ def test_a_model_with_a_gate_is_not_guided(start: Callable[[str], Address]) -> N
     with pytest.raises(openai.BadRequestError) as caught:
         create(start("gated"), model="gated", response_format={"type": "json_object"})
     assert caught.value.param == "response_format"
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+async def test_a_thought_is_apart_from_the_answer(size: int) -> None:
+    """Written as vLLM does it: ``reasoning_content`` in deltas and messages."""
+    chat = replace(CHAT, template="{{ messages }}<think>")
+    served = ServedModel("m", chat, (), None, None)
+    text = "<think>\nA city.\n</think>\n\nOslo."
+
+    async def pieces() -> AsyncGenerator[Piece, None]:
+        for place in range(0, len(text), size):
+            yield Piece(text[place : place + size], 5, "stop" if place + size >= len(text) else "", (), 3)
+
+    for prompt, schema, expected in (("Q", None, ("A city.", "Oslo.")), ("Q", "{}", ("", text))):
+        ask = Ask("m", prompt, 9, None, 0.9, None, json_schema=schema)
+        splitter = splitter_of(ask, served)
+        apart = [(0, each) async for each in (split(pieces(), splitter) if splitter else pieces())]
+        message = Answer("chat", "m").whole(apart)["choices"][0]["message"]
+        assert (message.get("reasoning_content", ""), message["content"]) == expected
+        answer = Answer("chat", "m")
+        events = b"".join(answer.take(index, piece) for index, piece in apart).decode().split("\n\n")[:-1]
+        deltas = [json.loads(event.removeprefix("data: "))["choices"][0]["delta"] for event in events]
+        streamed = tuple("".join(delta.get(name, "") for delta in deltas) for name in ("reasoning_content", "content"))
+        assert streamed == expected

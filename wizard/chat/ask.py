@@ -33,6 +33,8 @@ class Ask:
         json_schema: A JSON schema that the answer must match, as text.
         tools: The functions that the model may call, as text: ``{"tools": [...], "messages": [...]}`` in OpenAI's
             format.
+        thinking: As in `Sampling`, for a server that renders the conversation itself.
+        special: Whether the answer's text needs its special tokens: they are the markers of the model's thoughts.
     """
 
     model: str
@@ -52,6 +54,8 @@ class Ask:
     logprobs: int | None = None
     json_schema: str | None = None
     tools: str | None = None
+    thinking: str | None = None
+    special: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,7 @@ class Piece:
         logprobs: Of the tokens in this response, if requested.
         prompt_tokens: Tokens of the prompt, counted by the server, or sent as IDs; None if neither.
         calls: Functions that the model calls; only in the last response.
+        thought: What to append to the thought, if the server itself separates it from the answer.
     """
 
     text: str
@@ -87,6 +92,7 @@ class Piece:
     logprobs: tuple[TokenLogprob, ...] = ()
     prompt_tokens: int | None = None
     calls: tuple[ToolCall, ...] = ()
+    thought: str = ""
 
 
 class PromptTooLong(Exception):  # noqa: N818 - caught where the oldest turn can be left out; never shown

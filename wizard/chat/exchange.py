@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from wizard.chat.ask import Ask, Piece, ToolCall
@@ -112,7 +113,7 @@ class _Ids:
     """Decodes token IDs: removes the prompt and earlier tokens, and detects the end."""
 
     def __init__(self, ask: Ask, echoes: bool, tokenizer: Tokenizer) -> None:
-        self.text = Detokenizer(tokenizer.decode)
+        self.text = Detokenizer(partial(tokenizer.decode, special=ask.special))
         self.count = 0
         self._new: list[int] = []  # of the last response
         self._decode = tokenizer.decode

@@ -23,7 +23,8 @@ KINDS: tuple[Kind, ...] = ("curl", "python", "urllib")
 """``python`` uses the server's usual client (tritonclient, openai), ``urllib`` only the standard library."""
 
 NOT_OPENAIS = ("top_k", "min_p", "repetition_penalty")
-"""Parameters that OpenAI's own client accepts only as extra ones."""
+EXTRA = (*NOT_OPENAIS, "chat_template_kwargs")
+"""Parameters that OpenAI's own client accepts only as extra ones: settings, and all of these."""
 END = "END_OF_REQUEST"
 """Ends the request in a shell command; JSON has no such line."""
 
@@ -137,8 +138,8 @@ print()
 
 
 def _openai(request: Request) -> str:
-    own = {name: value for name, value in request.body.items() if name not in NOT_OPENAIS}
-    more = {name: value for name, value in request.body.items() if name in NOT_OPENAIS}
+    own = {name: value for name, value in request.body.items() if name not in EXTRA}
+    more = {name: value for name, value in request.body.items() if name in EXTRA}
     extra = f", extra_body={_literal(more)}" if more else ""
     return f"""# pip install openai
 import os

@@ -326,6 +326,10 @@ def _add_server(commands: Commands) -> None:
     chat.add_argument("--system", metavar="TEXT", help=tr("system prompt"))
     for question in (TEMPERATURE, TOP_P, MAX_TOKENS, SEED):
         _add_flag(chat, question)
+    chat.add_argument("--thinking", metavar="MODE", help=tr("how much a thinking model thinks: off, on, low, high …"))
+    chat.add_argument(
+        "--no-thinking", dest="thinking", action="store_const", const="off", help=tr("the same as --thinking off")
+    )
     chat.add_argument(
         "--preset",
         metavar="NAME",

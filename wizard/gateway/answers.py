@@ -71,11 +71,13 @@ class Answer:
         choice.last = piece
         logprobs = self._logprobs(piece.logprobs, choice) if piece.logprobs else None
         events = b""
+        if piece.thought:
+            events = self._event(index, {"delta": {"reasoning_content": piece.thought}})
         if piece.text or logprobs:
             content: dict[str, Any] = {"text": piece.text}
             if self.kind == "chat":
                 content = {"delta": {"content": piece.text}}
-            events = self._event(index, {**content, "logprobs": logprobs})
+            events += self._event(index, {**content, "logprobs": logprobs})
         if piece.calls:
             calls = [{"index": number, **call} for number, call in enumerate(map(_call, piece.calls))]
             events += self._event(index, {"delta": {"tool_calls": calls}})
@@ -100,6 +102,8 @@ class Answer:
         text = "".join(piece.text for piece in pieces)
         tokens = [token for piece in pieces for token in piece.logprobs]
         message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+        if thought := "".join(piece.thought for piece in pieces):
+            message["reasoning_content"] = thought
         if last.calls:
             message |= {"content": text or None, "tool_calls": [*map(_call, last.calls)]}
         return {

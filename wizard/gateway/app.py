@@ -27,6 +27,7 @@ from wizard.gateway import bodies, requests
 from wizard.gateway.answers import Answer, event
 from wizard.gateway.choices import merged
 from wizard.gateway.faults import Fault, fault
+from wizard.gateway.reasoning import split, splitter_of
 from wizard.gateway.tools import called
 from wizard.kernel.errors import WizardError
 from wizard.serve import health
@@ -123,6 +124,8 @@ class Gateway:
     def _pieces(self, ask: Ask, wanted: bodies.Wanted, client: Client) -> AsyncGenerator[Piece, None]:
         exchange = exchange_of(ask, client.served, client.tokenizer)
         answer = pieces(client, ask, exchange, channel=self._channel)
+        if wanted.kind == "chat" and (splitter := splitter_of(ask, client.served)):
+            answer = split(answer, splitter)
         return called(answer, wanted.tools) if wanted.tools else answer
 
     def _check_model(self, name: str) -> None:

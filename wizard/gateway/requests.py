@@ -68,7 +68,8 @@ def _rendered(wanted: Wanted, client: Client) -> str:
     if calls and (chat is None or "tools" not in chat.template):
         param = "tools" if wanted.tools else "messages"
         raise unsupported(param, "this model's chat template has no functions")
-    return render_turns(wanted.turns, client.served, wanted.tools.given if wanted.tools else None)
+    given = {"tools": plain_turns(wanted.tools.given, pattern(chat))} if wanted.tools else {}
+    return render_turns(wanted.turns, client.served, given)
 
 
 def _tools(wanted: Wanted, client: Client) -> str | None:

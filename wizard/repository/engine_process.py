@@ -258,9 +258,30 @@ class ToolCalls:
         return text[:sure] + rest, calls
 
 
-def special(tokenizer: Any, ask: dict[str, Any]) -> bool:
-    """Whether the answer's special tokens must be kept in its text, because calls of functions begin with one."""
-    return any(begin in tokenizer.all_special_tokens for begin in ask.get("tools", {}).get("begins", ()))
+THOUGHT_TOKENS = (
+    "[THINK]",
+    "<|channel|>",
+    "<|channel>",
+    "<|START_THINKING|>",
+    "<|inner_prefix|>",
+    "<|think|>",
+    "<|sep|>",
+)
+"""Special tokens with which models mark their thoughts: the wizard's ``profiles/thinking.toml``."""
+
+
+def shows_special(tokenizer: Any) -> bool:
+    """Whether special tokens belong to the text: the model marks its thoughts with them, and clients look for the
+    markers. The tokens that end an answer are never part of it.
+    """
+    added = getattr(tokenizer, "added_tokens_decoder", {}).values()
+    return any(token.special and token.content in THOUGHT_TOKENS for token in added)
+
+
+def keeps_special(tokenizer: Any, ask: dict[str, Any]) -> bool:
+    """As `shows_special`, for one request: calls of functions may begin with a special token, too."""
+    begins = ask.get("tools", {}).get("begins", ())
+    return shows_special(tokenizer) or any(begin in tokenizer.all_special_tokens for begin in begins)
 
 
 class Detokenizer:
@@ -292,7 +313,7 @@ class Answer:
         """Start it; ``ends`` are the tokens that end any answer of this model."""
         self._ends = {*ends, *stop_ids(tokenizer, ask["stop"])}
         self._stop = StopWords(ask["stop"])
-        self._text = Detokenizer(tokenizer, special(tokenizer, ask))
+        self._text = Detokenizer(tokenizer, keeps_special(tokenizer, ask))
         self._max_tokens = max_tokens
         self.tokens = 0
         self.finish = ""

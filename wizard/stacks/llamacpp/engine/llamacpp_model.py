@@ -49,6 +49,15 @@ BY_LAYER = 1
 """llama.cpp's ``LLAMA_SPLIT_MODE_LAYER``: each of several GPUs has whole layers."""
 BEGINS = {"object": "{", "array": "[", "string": '"', "number": "-0123456789", "boolean": "tf", "null": "n"}
 """Type in JSON schemas → characters with which its values begin."""
+THOUGHT_TOKENS = [
+    *("[THINK]", "[/THINK]", "<|channel>", "<channel|>", "<|channel|>", "<|start|>", "<|message|>"),
+    *("<|START_THINKING|>", "<|END_THINKING|>", "<|START_TEXT|>", "<|START_RESPONSE|>", "<|inner_prefix|>"),
+    *("<|inner_suffix|>", "<|think|>", "<|begin|>", "<|content|>", "<|open|>", "<|close|>", "<|sep|>"),
+]
+"""Special tokens with which models mark their thoughts (the wizard's ``profiles/thinking.toml``): they belong to the
+text. llama.cpp ignores those that the model does not have (``preserved_tokens``, tools/server/server-schema.cpp). None
+of them ends an answer: it would be part of it.
+"""
 LARGEST_SEED = 2**32 - 2
 """llama.cpp's seeds have 32 bits, and the largest means "random"."""
 
@@ -277,6 +286,7 @@ class Engine:
         """
         # Progress events make cancellation work while a long prompt is processed, too.
         body = {**_llama_options(question), "stream": True, "timings_per_token": True, "return_progress": True, **extra}
+        body["preserved_tokens"] = THOUGHT_TOKENS
         if "tools" in question.options:
             body.update(body.pop("tools"), reasoning_format="none")
             self._server.handle_chat_completions(body, events)

@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from engine_process import Refused, Requests, ToolCalls, die, prompt_ids, special, stop_ids
+from engine_process import Refused, Requests, ToolCalls, die, keeps_special, prompt_ids, stop_ids
 
 MORE = ("min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "logprobs")
 """Set only if a request has them."""
@@ -135,7 +135,7 @@ class Server:
             stop=ask["stop"],
             stop_token_ids=stop_ids(self._tokenizer, ask["stop"]),
             output_kind=RequestOutputKind.DELTA,
-            skip_special_tokens=not special(self._tokenizer, ask),
+            skip_special_tokens=not keeps_special(self._tokenizer, ask),
             **{name: ask[name] for name in MORE if name in ask},
             **(_guided(ask["json_schema"]) if "json_schema" in ask else {}),
         )
