@@ -146,7 +146,7 @@ def test_a_model_with_a_gate_is_not_guided(start: Callable[[str], Address]) -> N
 @pytest.mark.parametrize("size", [1, 3, 100])
 async def test_a_thought_is_apart_from_the_answer(size: int) -> None:
     """Written as vLLM does it: ``reasoning_content`` in deltas and messages."""
-    chat = replace(CHAT, template="{{ messages }}<think>")
+    chat = replace(CHAT, template="{{ messages }}<think></think>")
     served = ServedModel("m", chat, (), None, None)
     text = "<think>\nA city.\n</think>\n\nOslo."
 

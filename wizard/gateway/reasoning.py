@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from wizard.chat.ask import Ask, Piece
 from wizard.chat.served import ServedModel
-from wizard.chat.thinking import Splitter, formats_of
+from wizard.chat.thinking import Splitter
 
 
 def splitter_of(ask: Ask, served: ServedModel) -> Splitter | None:
@@ -17,8 +17,7 @@ def splitter_of(ask: Ask, served: ServedModel) -> Splitter | None:
     Raises:
         UsageError: See `wizard.chat.thinking.formats_of`.
     """
-    formats = formats_of(served.chat.template) if served.chat and ask.json_schema is None else ()
-    return Splitter(formats, ask.prompt) if formats else None
+    return Splitter(served.formats, ask.prompt) if served.formats and ask.json_schema is None else None
 
 
 async def split(pieces: AsyncGenerator[Piece, None], splitter: Splitter) -> AsyncGenerator[Piece, None]:
