@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import os
 import socket
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -18,7 +20,11 @@ from tests.ports import reserved
 from wizard.chat.ask import PromptTooLong, bad_template, model_ended, no_model, server_error, unreachable
 from wizard.gateway import app, bodies
 from wizard.gateway.faults import fault
+from wizard.gateway.servers import Servers
+from wizard.kernel import proctable
+from wizard.kernel.paths import Workspace
 from wizard.plan.ports import Ports
+from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("gateway")]
@@ -187,7 +193,9 @@ def test_another_path_or_method(chain: Address) -> None:
 def test_a_key_with_a_line_break(chain: Address) -> None:
     with socket.create_connection(("127.0.0.1", chain.port), SECONDS) as connection:
         connection.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a\nb\r\n\r\n")
-        assert connection.recv(100).startswith(b"HTTP/1.1 400")
+        reply = http.client.HTTPResponse(connection)
+        reply.begin()
+        assert (reply.status, json.load(reply)["error"]["wizard_code"]) == (400, "TW-G02")
 
 
 def test_a_client_that_never_sends_its_headers(chain: Address) -> None:
@@ -240,9 +248,9 @@ def test_what_goes_wrong_behind_it(error: Exception, status: int, code: str, kno
     assert "secret" not in body["message"]
 
 
-async def test_too_much_or_too_slow_a_body(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_much_or_too_slow_a_body(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """TW-G08, without a server: by the application itself."""
-    endpoint = Endpoint("s", "m", "127.0.0.1", Ports(), 1, "0", "log")
+    gateway = app.Gateway(Servers(Workspace(tmp_path)))
     never = asyncio.Event()
 
     async def slow() -> dict[str, Any]:
@@ -260,7 +268,7 @@ async def test_too_much_or_too_slow_a_body(monkeypatch: pytest.MonkeyPatch) -> N
 
         with monkeypatch.context() as changed:
             changed.setattr(app, name, value)
-            await app.application(app.Gateway(endpoint))(scope(CHAT), receive, send)
+            await app.application(gateway)(scope(CHAT), receive, send)
         assert sent[0]["status"] == status
         assert json.loads(sent[1]["body"])["error"]["code"] == "TW-G08"
 
@@ -270,7 +278,7 @@ def scope(path: str) -> dict[str, Any]:
     return {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b"", "root_path": ""}
 
 
-async def test_a_model_that_is_gone_is_not_healthy() -> None:
+async def test_a_model_that_is_gone_is_not_healthy(tmp_path: Path) -> None:
     sent: list[Any] = []
 
     async def receive() -> dict[str, Any]:
@@ -279,9 +287,13 @@ async def test_a_model_that_is_gone_is_not_healthy() -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
+    server, row = Workspace(tmp_path).server("s"), proctable.read(os.getpid())
+    server.root.mkdir(parents=True)
     with reserved() as port:
-        endpoint = Endpoint("s", "m", "127.0.0.1", Ports(port, port, port), 1, "0", "log")
-        await app.application(app.Gateway(endpoint))({**scope("/health"), "method": "GET"}, receive, send)
+        ports = Ports(port, port, port)
+        find.write(server, Endpoint("s", "m", "127.0.0.1", ports, os.getpid(), row.started if row else "", "log"))
+        gateway = app.Gateway(Servers(Workspace(tmp_path)))
+        await app.application(gateway)({**scope("/health"), "method": "GET"}, receive, send)
     assert (sent[0]["status"], json.loads(sent[1]["body"])["error"]["code"]) == (503, "TW-G10")
 
 

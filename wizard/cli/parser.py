@@ -8,6 +8,7 @@ from typing import Any
 
 from wizard import __version__
 from wizard.cli.argparse_text import translate_argparse
+from wizard.cli.exposure import add_exposure
 from wizard.cli.number_types import port, whole
 from wizard.cli.usage_errors import Parser
 from wizard.kernel.errors import EXIT_CODES
@@ -276,6 +277,7 @@ def _add_run(commands: Commands) -> None:
     )
     run.add_argument("--skip", action="append", metavar="STEP", help=tr("skip this step; repeatable"))
     run.add_argument("--yes", action="store_true", help=tr("has no effect: a saved plan runs without confirmation"))
+    add_exposure(run)
     examples = "up demo --yes\nup ./model.gguf --name mine --yes --json"
     up = _command(commands, "up", tr("set up and serve a model"), examples)
     up.add_argument("ref", nargs="?", type=_not_empty, metavar="MODEL", help=tr(BEST))
@@ -283,6 +285,7 @@ def _add_run(commands: Commands) -> None:
     up.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
     _explain(up)
     _add_plan(up)
+    add_exposure(up)
     _add_constraints(up, argparse.SUPPRESS)
     demo = _command(commands, "demo", tr("serve the offline demo, send it one question, and stop it"), "demo")
     demo.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))

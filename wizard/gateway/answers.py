@@ -7,10 +7,11 @@ import time
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from wizard.chat.ask import Piece, ToolCall
 from wizard.chat.conversation import TokenLogprob
+from wizard.gateway.faults import Fault
 
 REASONS = {"gate": "stop", "end": "stop"}
 """Finish reasons that OpenAI does not have: a confidence gate answered; the server reports none."""
@@ -23,6 +24,16 @@ DONE = b"data: [DONE]\n\n"
 def event(data: dict[str, Any]) -> bytes:
     """A server-sent event."""
     return b"data: " + json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode(errors="replace") + b"\n\n"
+
+
+class Writer(Protocol):
+    """Writes an answer in the shape of an API."""
+
+    def begin(self) -> bytes: ...  # noqa: D102
+    def take(self, index: int, piece: Piece) -> bytes: ...  # noqa: D102
+    def end(self) -> bytes: ...  # noqa: D102
+    def whole(self, pieces: Sequence[tuple[int, Piece]]) -> dict[str, Any]: ...  # noqa: D102
+    def failed(self, fault: Fault) -> bytes: ...  # noqa: D102
 
 
 @dataclass(slots=True)
@@ -112,6 +123,10 @@ class Answer:
             "logprobs": self._logprobs(tokens, choice) if tokens else None,
             "finish_reason": REASONS.get(last.finish, last.finish),
         }
+
+    def failed(self, fault: Fault) -> bytes:
+        """The event that ends a stream with an error."""
+        return event(fault.body())
 
     def usage(self) -> dict[str, int] | None:
         """The numbers of tokens as the engine counted them; None if it did not: they are never estimated.

@@ -41,14 +41,16 @@ class _StreamOptions(Checked):
     include_usage: bool | None = None
 
 
-class _Part(Checked):
+class Part(Checked):
+    """A part of a message; only texts are supported."""
+
     type: str
     text: str | None = None
 
 
 class _Message(Checked):
     role: str
-    content: str | list[_Part] | None = None
+    content: str | list[Part] | None = None
     name: str | None = None
     tool_calls: list[Call] | None = None
     tool_call_id: str | None = None

@@ -61,7 +61,7 @@ def fault(error: BaseException) -> Fault:
             mine = isinstance(error, UsageError | ModelError)
             status = STATUS.get(error.code, 400 if mine else 500)
             return Fault(error.code, status, f"{error.what}. {error.todo}", known=CODES.get(error.code))
-    return Fault("TW-G09", 500, "the request failed for an unexpected reason; the server's logs/gateway.log has it")
+    return Fault("TW-G09", 500, "the request failed for an unexpected reason; see gateway/gateway.log in the workspace")
 
 
 def _invalid(error: ValidationError) -> Fault:

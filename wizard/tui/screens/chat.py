@@ -13,9 +13,9 @@ from textual.content import Content
 from textual.widgets import Static
 
 from wizard.chat.conversation import Conversation
+from wizard.chat.elsewhere import elsewhere
 from wizard.chat.saving import file_name
 from wizard.chat.settings import with_preset
-from wizard.chat.snippet import elsewhere
 from wizard.kernel.errors import ServerError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
