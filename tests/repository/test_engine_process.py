@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.chain_folder import write_chain_folder
 from tests.repository.triton_stub import load
+from wizard.catalog.thinking import thinking
 from wizard.repository.proxy import ENGINE_PROCESS
 
 engine = load(ENGINE_PROCESS, "tested_engine_process")
@@ -184,3 +185,20 @@ def test_special_tokens_are_no_text(tokenizer: Any) -> None:
 
 def test_the_module_is_where_the_programs_import_it_from() -> None:
     assert Path(engine.__file__ or "") == ENGINE_PROCESS
+
+
+@pytest.mark.parametrize("marker", ["[THINK]", "<|channel|>"])
+def test_special_tokens_belong_to_the_text_if_they_mark_thoughts(tokenizer: Any, marker: str) -> None:
+    import copy
+
+    thinker = copy.deepcopy(tokenizer)
+    thinker.add_special_tokens({"additional_special_tokens": [marker]})
+    ids = [*thinker(f"{marker}a")["input_ids"], tokenizer.eos_token_id]
+    assert engine.Answer(thinker, {"stop": []}, (tokenizer.eos_token_id,), 100).take(ids) == f"{marker}a"
+    assert engine.Answer(tokenizer, {"stop": []}, (), 100).take([tokenizer.bos_token_id, ord("a")]) == "a"
+
+
+def test_every_special_format_is_recognized_by_a_token() -> None:
+    special = [each for each in thinking().formats if each.special]
+    assert special
+    assert all(any(token in mark for mark in each.opens for token in engine.THOUGHT_TOKENS) for each in special)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
 
-from wizard.catalog.profiles import find, load
+from wizard.catalog.profiles import find, load, load_toml
+
+T = TypeVar("T", "Format", "Switch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +75,25 @@ def thinking() -> Thinking:
     Raises:
         UsageError: TW-D01, TW-D02 or TW-K01 if the file is missing or damaged.
     """
-    return load(Thinking, find("thinking.toml"))
+    return _read(find("thinking.toml"))
+
+
+@cache
+def _read(path: Path) -> Thinking:
+    """Read it by hand, because importing pydantic would delay the first question; it only reports what does not fit."""
+    data = load_toml(path)
+    try:
+        formats = tuple(_row(Format, row) for row in data["formats"])
+        return Thinking(formats, tuple(_row(Switch, row) for row in data["switches"]))
+    except (TypeError, KeyError):
+        return load(Thinking, path)
+
+
+def _row(kind: type[T], row: Mapping[str, Any]) -> T:
+    """A row of the table; TypeError if it does not fit."""
+    given: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    made = kind(**given)
+    for each in fields(made):
+        if isinstance(getattr(made, each.name), tuple) != str(each.type).startswith("tuple"):
+            raise TypeError(each.name)
+    return made

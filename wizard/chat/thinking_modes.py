@@ -13,6 +13,7 @@ from typing import Any
 
 from wizard.catalog.thinking import Switch, thinking
 from wizard.chat.templates import apply, compared
+from wizard.kernel.language import tr
 from wizard.model.chat_format import ChatFormat
 
 PRINTED_LEVELS = ("low", "medium", "high")
@@ -33,9 +34,9 @@ class Modes:
     budgets: tuple[str, ...] = ()
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """All modes, for a list; ``N`` stands for a number of tokens."""
-        return (*self.values, *(["N"] if self.budgets else ()))
+    def names(self) -> str:
+        """All modes in words; empty if there are none."""
+        return ", ".join([*self.values, *([tr("a number of tokens")] if self.budgets else ())])
 
 
 @functools.lru_cache(maxsize=8)

@@ -113,10 +113,7 @@ def think(talk: ChatSession, argument: str) -> Outcome:
     served = talk.served()
     if served.chat and not variables(served.chat, argument):
         names = modes(served.chat).names
-        if names:
-            todo = tr("This model's modes: {modes} (N: a number of tokens).", modes=", ".join(names))
-        else:
-            todo = tr("Its chat template has no setting for thinking.")
+        todo = tr("This model's modes: {modes}.", modes=names) if names else tr("Its chat template has no modes.")
         raise UsageError("TW-U24", tr("this model has no thinking mode {mode}", mode=plain(argument)[:20]), todo)
     talk.conversation = with_answers(talk.conversation, {"thinking": argument})
     return Outcome(tr("Thinking: {mode}, starting with the next answer.", mode=argument))

@@ -61,7 +61,7 @@ async def ask_settings(app: App[Any], view: ChatView, pinned: Mapping[str, objec
         own = tr("{value:g}, the model's default", value=view.served.default_temperature)
         known["temperature"] = replace(known["temperature"], otherwise=own)
     if view.served and view.served.chat and (names := modes(view.served.chat).names):
-        about = tr("This model's modes: {modes} (N: a number of tokens).", modes=", ".join(names))
+        about = tr("This model's modes: {modes}.", modes=names)
         known["thinking"] = replace(known["thinking"], help=about)
     form = FormScreen(
         tr("Answer settings"),

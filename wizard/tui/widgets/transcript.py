@@ -84,9 +84,9 @@ class Transcript(ScrollView, can_focus=False):
         self._measure()
 
     def relay(self) -> None:
-        """Lay out the questions again: the labels next to them have changed. The visible lines do not move."""
+        """Lay out the labels again, which have changed. The visible lines do not move."""
         for turn in self.turns:
-            if turn.role != "assistant":
+            if turn.role != "assistant" or turn.thought.text:
                 turn.changed()
         self._measure()
 

@@ -65,7 +65,7 @@ class Turn:
         self.thought.add(thought)
         self._lines = None
 
-    def finish(self, stats: Stats | None) -> None:
+    def finish(self, stats: Stats | None = None) -> None:
         """The text is complete: lay all of it out again."""
         self.thought.stats, self.thought.complete = stats, True
         self._grows, self._open, self._done, self._closed = False, "", [], []
