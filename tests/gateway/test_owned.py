@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -175,10 +176,10 @@ def test_a_folder_that_cannot_be_written_is_said(workspace: Workspace, served: S
 def test_a_file_of_an_earlier_release_is_read(workspace: Workspace, served: Served) -> None:
     added(workspace, served, "chain")
     server = workspace.server("chain")
-    lines = [
-        line for line in server.endpoint.read_text().splitlines() if '"openai"' not in line and '"ref"' not in line
-    ]
-    server.endpoint.write_text("\n".join(lines).replace('"remove": [],', '"remove": []'))
+    data = json.loads(server.endpoint.read_text())
+    for name in ("ref", "openai", "openai_key"):
+        del data[name]
+    server.endpoint.write_text(json.dumps(data))
     endpoint = find.note(server)
     assert isinstance(endpoint, Endpoint)
     assert (endpoint.ref, endpoint.openai) == ("", None)
