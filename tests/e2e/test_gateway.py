@@ -5,8 +5,10 @@ whether a request whose client has gone is ended there, by the engine's own log.
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -130,14 +132,18 @@ def test_a_client_that_goes_ends_all_its_requests_in_the_engine(counting: tuple[
 
 
 def test_a_half_closed_client_is_gone(counting: tuple[Served, Address]) -> None:
-    """It has ended its side and waits no more: what it asked for ends too, whole or streamed."""
+    """It has ended its side of the connection, or all of it: what it asked for ends too, whole or streamed."""
     served, address = counting
-    for stream in (False, True):
+    for stream, half in itertools.product((False, True), repeat=2):
         before, asked = len(messages(served, "cancel")), len(messages(served, "ask"))
         body = json.dumps({"model": "demo", "messages": QUESTION, "max_tokens": 10**6, "stream": stream}).encode()
         connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)
         connection.request("POST", "/v1/chat/completions", body)
         wait_until(lambda asked=asked: len(messages(served, "ask")) > asked)  # type: ignore[misc]
-        connection.close()
+        if half:
+            connection.sock.shutdown(socket.SHUT_WR)
+        else:
+            connection.close()
         wait_until(lambda before=before: len(messages(served, "cancel")) == before + 1)  # type: ignore[misc]
+        connection.close()
     assert create(address, max_tokens=2).choices[0].message.content == "0 1 "

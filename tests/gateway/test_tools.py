@@ -13,10 +13,12 @@ import pytest
 from tests.chain_model import CHAT, CYCLE, CYCLE_TOKENS
 from tests.gateway.conftest import Address
 from tests.gateway.test_answers import create
-from wizard.chat.ask import Ask, Piece
+from wizard.chat.ask import Ask, Piece, ToolCall
 from wizard.chat.served import ServedModel
 from wizard.gateway.answers import Answer
+from wizard.gateway.faults import Fault
 from wizard.gateway.reasoning import split, splitter_of
+from wizard.gateway.tools import Tool, Tools, called, tools_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("gateway")]
 CITY = {"type": "string", "enum": ["Oslo"]}
@@ -165,3 +167,40 @@ async def test_a_thought_is_apart_from_the_answer(size: int) -> None:
         deltas = [json.loads(event.removeprefix("data: "))["choices"][0]["delta"] for event in events]
         streamed = tuple("".join(delta.get(name, "") for delta in deltas) for name in ("reasoning_content", "content"))
         assert streamed == expected
+
+
+def test_definitions_of_functions_are_at_the_root_where_references_look() -> None:
+    place = {"type": "object", "properties": {"at": {"$ref": "#/$defs/Place"}}, "$defs": {"Place": {"type": "string"}}}
+    other = {**place, "$defs": {"Place": {"type": "number"}}}
+
+    def functions(*schemas: Any) -> list[Tool]:
+        named = [{"name": f"f{number}", "parameters": schema} for number, schema in enumerate(schemas)]
+        return [Tool.model_validate({"type": "function", "function": each}) for each in named]
+
+    tools = tools_of(functions(place, place), "required", None)
+    assert tools is not None
+    schema = json.loads(tools.schema or "")
+    assert schema["$defs"] == place["$defs"]
+    assert [item["properties"]["name"]["enum"] for item in schema["items"]["anyOf"]] == [["f0"], ["f1"]]
+    assert all("$defs" not in item["properties"]["parameters"] for item in schema["items"]["anyOf"])
+    with pytest.raises(Fault, match="Place differently"):
+        tools_of(functions(place, other), "required", None)
+
+
+@pytest.mark.parametrize(("parallel", "names"), [(True, ["a", "b"]), (False, ["a"])])
+async def test_only_one_call_if_the_client_wants_one(parallel: bool, names: list[str]) -> None:
+    async def pieces() -> AsyncGenerator[Piece, None]:
+        yield Piece("Well", 1, "")
+        yield Piece("", 2, "stop", calls=(ToolCall("a", "{}"), ToolCall("b", "{}")))
+
+    first, last = [piece async for piece in called(pieces(), Tools((), "auto", parallel, None))]
+    assert (first.text, [call.name for call in last.calls], last.finish) == ("Well", names, "tool_calls")
+
+
+async def test_required_calls_that_were_cut_are_a_text() -> None:
+    async def pieces() -> AsyncGenerator[Piece, None]:
+        yield Piece('[{"name": "a", ', 1, "")
+        yield Piece('"param', 2, "length")
+
+    (last,) = [piece async for piece in called(pieces(), Tools((), "required", True, "{}"))]
+    assert (last.text, last.calls, last.finish) == ('[{"name": "a", "param', (), "length")
