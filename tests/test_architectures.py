@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import sys
 import tarfile
@@ -12,6 +11,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.scripts import load
 from wizard.catalog import profiles
 
 if sys.version_info >= (3, 11):
@@ -19,18 +19,10 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-SCRIPT = Path(__file__).parent.parent / "requirements/architectures.py"
-
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("requirements_architectures", SCRIPT)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load("requirements/architectures.py")
 
 
 VLLM = b"""

@@ -11,6 +11,7 @@ import base64
 import fcntl
 import hashlib
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -22,6 +23,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.scripts import load
 
 pytestmark = pytest.mark.xdist_group("bootstrap")  # one small checkout for all of them
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -47,7 +50,14 @@ FAKE_TOOLS = {
         """,
     "ruff/__main__.py": "import fake_tools, sys\nfake_tools.run('lint' if sys.argv[1] == 'check' else 'format')\n",
     "mypy/__main__.py": "import fake_tools\nfake_tools.run('types')\n",
-    "pytest/__main__.py": "import fake_tools\nfake_tools.run('tests')\n",
+    "pytest/__main__.py": """
+        import fake_tools, json, pathlib, sys
+
+        if "--collect-only" in sys.argv:
+            pathlib.Path(".venv/collected.json").write_text(json.dumps([sys.argv[1:], sys.dont_write_bytecode]))
+            sys.exit(1)  # what is wrong, the tests report
+        fake_tools.run("tests")
+        """,
 }
 BACKEND = """
 import shutil
@@ -160,12 +170,7 @@ def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def bootstrap() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bootstrap", CHECKOUT / "bootstrap.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("bootstrap.py")
 
 
 def test_an_older_python_can_read_it() -> None:
@@ -269,6 +274,14 @@ def test_check_calls_every_tool(small: Small) -> None:
         f"tests -q -n {workers} -k some",
     ]
     assert done.returncode == 0
+
+
+def test_check_compiles_what_the_tests_import_before_they_start(small: Small) -> None:
+    (small.venv / "collected.json").unlink(missing_ok=True)
+    done = small.run("check", "tests/plan", PYTHONDONTWRITEBYTECODE="1")
+    assert done.returncode == 0
+    collected = json.loads((small.venv / "collected.json").read_text())
+    assert collected == [["-q", "--collect-only", "tests/plan"], False]
 
 
 @pytest.mark.parametrize(("user", "apt"), [(0, True), (0, False), (1000, True)])

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.scripts import load
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-SCRIPT = Path(__file__).parent.parent / "requirements/config_library.py"
 METADATA = """Metadata-Version: 2.4
 Requires-Dist: transformers-neuronx==1.0
 Requires-Dist: transformers (<5,>=4.56.0); extra == "all"
@@ -37,13 +36,7 @@ MODEL_FOR_CAUSAL_LM_MAPPING_NAMES = OrderedDict([("a", "AForCausalLM"), ("b", ("
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("requirements_config_library", SCRIPT)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load("requirements/config_library.py")
 
 
 @pytest.mark.parametrize(("text", "types"), [(REGISTRY, {"a", "b_text"}), (OLD_REGISTRY, {"a"}), (CLASSES, {"c"})])

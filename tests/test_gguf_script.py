@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from tests.scripts import load
 from wizard.catalog import profiles
 
 if sys.version_info >= (3, 11):
@@ -16,7 +15,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-SCRIPT = Path(__file__).parent.parent / "requirements/gguf_names.py"
 NAMES = """
 static const std::map<llm_arch, const char *> LLM_ARCH_NAMES = {
     { LLM_ARCH_CLIP,    "clip"      }, // dummy, only used by llama-quantize
@@ -59,13 +57,7 @@ class Phi(TextModel):
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("requirements_gguf", SCRIPT)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load("requirements/gguf_names.py")
 
 
 def test_what_the_sources_name(script: ModuleType) -> None:

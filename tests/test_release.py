@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import stat
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 import yaml
 
 import wizard
+from tests.scripts import load
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 WORKFLOWS = sorted((CHECKOUT / ".github" / "workflows").glob("*.yml"))
@@ -33,12 +33,7 @@ CHANGELOG = """# Changelog
 
 @pytest.fixture(scope="module")
 def release() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("release", CHECKOUT / ".ci" / "release.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(".ci/release.py")
 
 
 def checkout(folder: Path, *, changelog: str = CHANGELOG, pyproject: str = URLS) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,8 @@ from types import ModuleType
 
 import pytest
 
-SCRIPT = Path(__file__).parent.parent / "requirements/trtllm.py"
+from tests.scripts import load
+
 MODE = """
 class QuantAlgo(StrEnum):
     FP8 = auto()
@@ -32,13 +32,7 @@ MAP = "MODEL_MAP = {'LlamaForCausalLM': A, 'DiT': B}"
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("requirements_trtllm", SCRIPT)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load("requirements/trtllm.py")
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def laptop(name: str, gib: int) -> Host:
 def test_8_gb_of_gpu_memory_get_8_and_9_b_and_not_3_b() -> None:
     """Public guides name Qwen3.5 9B, Qwen3 8B and Llama 3.1 8B in Q4_K_M for 8 GB, and warn of a dense 27 B."""
     small = laptop("rtx4060", 13)
-    assert as_files(small, MODELS)
+    assert as_files(room(small), MODELS)
     names = pleasant(small)
     assert {"qwen3.5-9b", "qwen3-8b", "llama-3.1-8b"} <= {*names}
     assert not {"qwen3.6-27b", "gemma-3-27b", "qwen3-32b"} & {*names}
@@ -48,9 +48,16 @@ def test_experts_in_host_memory_keep_the_pace_where_dense_layers_do_not() -> Non
     assert "qwen3-30b-a3b-2507" not in pleasant(laptop("rtx3060", 6))  # it does not fit
 
 
+@pytest.mark.parametrize("name", ["rtx3060", "cpu"])
+def test_with_more_cores_more_models_keep_the_pace(name: str) -> None:
+    host = laptop(name, 28)
+    few, many = ({*pleasant(replace(host, cpu=replace(host.cpu, cores=cores)))} for cores in (1, 64))
+    assert few < many
+
+
 def test_gpus_that_hold_a_medium_model_as_published_serve_it_so() -> None:
     large = laptop("1xrtx4090", 60)
-    assert not as_files(large, MODELS)
+    assert not as_files(room(large), MODELS)
     assert all(MODELS[name].parameters * MODELS[name].bits / 8 <= 24 * GIB for name in pleasant(large))
 
 
@@ -77,10 +84,19 @@ def test_mig_slices_do_not_add_up_and_hold_no_layers_of_a_file() -> None:
     """A model is not split over slices, and llama.cpp gets whole GPUs only."""
     slice_bytes = 9984 * 1024**2
     host = sliced("1xA100", "1g.10gb", slice_bytes, 7)
-    assert room(host) == slice_bytes
-    assert not as_files(host, MODELS)
+    assert room(host).bytes == slice_bytes
+    assert not as_files(room(host), MODELS)
     for each in estimates(host, MODELS):
         assert each.bytes <= slice_bytes or not each.fits
+
+
+def test_gpus_that_nvml_cannot_describe_have_no_room_and_hold_no_layers() -> None:
+    h100 = shorthand("1xH100")
+    host = replace(h100, gpus=(replace(h100.gpus[0], memory_total_bytes=None, memory_free_bytes=None),))
+    free = room(host)
+    assert free.bytes == 0
+    assert not free.wants_file(1)
+    assert not pleasant(host)
 
 
 def test_the_verdict_counts_the_slices_and_the_memory_of_one() -> None:

@@ -125,6 +125,7 @@ def changed(part: str, **fields: Any) -> dict[str, Any]:
         (changed("gpus", cc=None), "error in case a: `cc` is missing"),
         (changed("gpus", cc="new"), "error in case a: `cc` must be a compute capability like 8.9, not 'new'"),
         (changed("gpus", name=None), "error in case a: `name` is missing"),
+        (changed("gpus", free_mib=-1), "error in case a: `free_mib` must be an integer from 0 to 23034, not '-1'"),
         (changed("gpus", count=0), "error in case a: `count` must be an integer from 1 to 64, not '0'"),
         (changed("model", id=None), "error in case a: `id` is missing"),
         (

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.plan.stack_values import VLLM
 from tests.values import CPU_HOST, GGUF, GIB, PYTHON
 from tests.worded import remedy_of, text_of
 from wizard.advise import cpu
-from wizard.advise.advice import Advice, Constraints
+from wizard.advise.advice import Advice, Checkpoint, Constraints
 from wizard.advise.ranking import advise
 from wizard.model.facts import ModelFacts, WeightFile
 from wizard.probe.host import Cpu, Gpu, Host, System
@@ -202,3 +203,10 @@ def test_advice_never_overspends(available: int, users: int) -> None:
     advice = advise(replace(CPU_HOST, memory_available_bytes=available), LARGE, Constraints(users=users))
     assert advice.feasible or codes(advice) == ["memory"]
     assert all(choice.memory.total_bytes <= available for choice in advice.choices)
+
+
+def test_other_files_are_named_only_where_one_was_chosen_among_them() -> None:
+    repository, file = (replace(VLLM, checkpoint=Checkpoint("o/r", file=name)) for name in (None, "x-Q4_K_M.gguf"))
+    assert cpu.with_others(VLLM) is VLLM
+    assert cpu.with_others(repository) is repository
+    assert [note.code for note in cpu.with_others(file).reasons] == ["gguf-others"]

@@ -12,6 +12,7 @@ from wizard.advise import cpu_speed
 from wizard.advise.advice import Constraints
 from wizard.advise.calibration import Calibration, processor
 from wizard.advise.ranking import advise
+from wizard.advise.speed import Load
 from wizard.catalog.stack_facts import CpuSpeed
 from wizard.kernel.paths import Workspace
 from wizard.model.anatomy import Anatomy, Attention, Parts, State
@@ -96,6 +97,22 @@ def test_a_measured_processor_gives_a_speed_with_its_range_and_source() -> None:
     tpot = choice.speed.tpot_ms or 0
     assert (choice.speed.low or 0) < tpot < (choice.speed.high or 0)
     assert tpot > 1.1e9 / 30e9 * 1e3  # never faster than the memory
+
+
+def test_prompts_of_all_users_are_processed_one_after_another_and_ranges_have_one_ratio() -> None:
+    todo = cpu_speed.work(SMALL, 0)
+    speed = cpu_speed.estimate(SMALL, EXACT, RATES, Load(4, 100, 50), 0)
+    assert todo
+    assert speed
+    prompt = cpu_speed.prompt_seconds(todo, EXACT, RATES, 100)
+    token = cpu_speed.token_seconds(todo, EXACT, RATES, users=4, context=125)
+    assert speed.tpot_ms == pytest.approx(1000 * token)
+    assert (speed.low, speed.high) == pytest.approx((1000 * token / 1.5, 1000 * token * 1.5))
+    assert (speed.ttft_alone_ms, speed.ttft_ms, speed.ttft_last_ms) == pytest.approx(
+        (1000 * prompt, 4000 * prompt, 4000 * prompt)
+    )
+    assert (speed.ttft_low_ms, speed.ttft_high_ms) == pytest.approx((4000 * prompt / 1.5, 6000 * prompt))
+    assert speed.throughput_tokens_per_s == pytest.approx(4 * 50 / (4 * prompt + 49 * token))
 
 
 def test_the_rates_of_another_processor_do_not_count() -> None:

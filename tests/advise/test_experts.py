@@ -59,6 +59,15 @@ def test_a_release_without_it_is_as_before() -> None:
     assert "192, which is not a multiple of 128" in text_of(rejection)
 
 
+def test_experts_that_cannot_stay_whole_are_refused_for_their_blocks() -> None:
+    """126 whole experts on 4 ranks are impossible with SGLang, and not what the user asked for."""
+    (rejection, *_) = rejections(
+        "8xH100", facts_of(MOE, num_experts=126, quantization_config=BLOCKS), stack="sglang", tp=4
+    )
+    assert rejection.code == "group"
+    assert "192, which is not a multiple of 128" in text_of(rejection)
+
+
 @pytest.mark.parametrize(
     ("engine", "whole", "old"), [("0.10.2", True, True), ("0.11", True, False), ("0.8", False, False)]
 )

@@ -96,6 +96,7 @@ def test_a_context_that_is_too_long_is_refused_with_the_longest_that_fits() -> N
     assert remedy_of(why) == "--max-len 16384"
     assert fits(device("1xL4"), Constraints(max_len=16_384, users=1))
     assert refused(device("1xL4"), Constraints(max_len=32_768, users=1)).code == "context"
+    assert refused(device("1xL4"), Constraints(max_len=131_072, isl=1024, osl=256)).code == "context"
 
 
 def test_too_many_users_are_refused_with_how_many_fit() -> None:

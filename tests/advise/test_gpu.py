@@ -8,12 +8,18 @@ from typing import Any
 import pytest
 
 from tests.advise.worlds import AWQ, BLOCKS, GPTQ, HOSTS, LLAMA_8B, LLAMA_70B, MXFP4, facts_of, machine, sliced
+from tests.plan.stack_values import VLLM
 from tests.values import GGUF
 from tests.worded import remedy_of, text_of
-from wizard.advise.advice import Choice, Constraints, Rejection
+from wizard.advise import service
+from wizard.advise.advice import Choice, Constraints, Rejection, Speed
 from wizard.advise.checkpoint import checkpoint
-from wizard.advise.gpu import candidates
-from wizard.catalog import stacks
+from wizard.advise.devices import devices
+from wizard.advise.gpu import candidates, wide, worthwhile
+from wizard.advise.reasons import Note
+from wizard.advise.release import Resolved
+from wizard.advise.setup import Setup
+from wizard.catalog import checkpoints, stacks
 from wizard.model.facts import ModelFacts, Quantization
 from wizard.probe.host import Gpu, Host, Problem
 from wizard.texts.advise import source
@@ -151,6 +157,28 @@ def test_a_stack_that_starts_one_replica_counts_one_and_says_why_gpus_are_idle()
     assert {each.code for each in refused} >= {"replicas"}
 
 
+@pytest.mark.parametrize(
+    ("runtime", "engine", "most"), [("docker", "0.8.9", 1), ("docker", "0.9", 8), ("native", "0.8.9", 8)]
+)
+def test_replicas_in_containers_begin_with_this_release(runtime: str, engine: str, most: int) -> None:
+    release = Resolved(runtime, "a tag", Note("release"), engine_version=engine)
+    (device,) = devices(machine("8xH100"))
+    assert service.most_replicas(Constraints(), device, Setup("vllm", "bfloat16", "none"), release) == most
+
+
+@pytest.mark.parametrize(
+    ("gpus", "stack", "tp", "code"),
+    [("8xH100", "trtllm-engine", 4, "idle-alone"), ("3xA100", "trtllm-engine", 2, "idle-rest")],
+)
+def test_gpus_are_idle_because_the_stack_starts_one_replica_or_too_few_are_left(
+    gpus: str, stack: str, tp: int, code: str
+) -> None:
+    made = choices(gpus, stack=stack, tp=tp)
+    assert made
+    for choice in made:
+        assert [note.params["why"].code for note in choice.reasons if note.code == "idle"] == [code]
+
+
 def splits(gpus: str, **constraints: Any) -> set[tuple[int, int]]:
     return {(choice.tp, choice.pp) for choice in choices(gpus, **constraints)}
 
@@ -192,6 +220,29 @@ def test_a_pipeline_has_stages_that_its_stack_can_make() -> None:
 
 def test_pipelines_that_are_asked_for_are_kept_with_nvlink_too() -> None:
     assert {(choice.tp, choice.pp) for choice in choices("8xH100", pp=2, tp=2, stack="vllm")} == {(2, 2)}
+
+
+@pytest.mark.parametrize(
+    ("advantage", "kept"),
+    [
+        ({}, False),
+        ({"tpot_ms": 9.0}, True),
+        ({"throughput_tokens_per_s": 101.0}, True),
+        ({"max_batch_size": 65}, True),
+        ({"max_seq_len": 4097}, True),
+        ({"tp": 2}, True),  # on more GPUs
+        ({"quantization": "fp8"}, True),
+    ],
+)
+def test_a_pipeline_is_kept_for_any_one_advantage(advantage: dict[str, Any], kept: bool) -> None:
+    speed = Speed(10.0, 100.0, None, None, None, "roofline")
+    ranks = replace(VLLM, tp=2, max_batch_size=64, max_seq_len=4096, speed=speed)
+    faster = {name: value for name, value in advantage.items() if hasattr(speed, name)}
+    others = {name: value for name, value in advantage.items() if name not in faster}
+    stages = replace(ranks, **{"tp": 1, "pp": 2, **others}, speed=replace(speed, **faster))
+    assert worthwhile([ranks, stages], Constraints()) == ([ranks, stages] if kept else [ranks])
+    assert worthwhile([ranks, stages], Constraints(pp=2)) == [ranks, stages]
+    assert worthwhile([ranks, replace(stages, speed=None)], Constraints()) == [ranks, replace(stages, speed=None)]
 
 
 def test_unlike_gpus_are_never_mixed() -> None:
@@ -431,6 +482,22 @@ def test_gptq_runs_on_volta_unless_compressed_tensors_packed_it() -> None:
 def test_gpt_oss_runs_on_hopper_with_tensorrt_llm() -> None:
     facts = facts_of("openai/gpt-oss-20b", quantization_config=MXFP4)
     assert "trtllm-llmapi" in {choice.stack for choice in choices("8xH100", facts)}
+
+
+@pytest.mark.parametrize("stack", ["vllm", "sglang"])
+def test_a_known_repository_has_the_format_that_was_asked_for(stack: str) -> None:
+    ref = "meta-llama/Llama-3.1-8B-Instruct"
+    facts = replace(facts_of(LLAMA_8B), source="hub", location=ref)
+    formats = {row.ref: row.format for row in checkpoints.ready(ref)}
+    fetched = {name: checkpoint(facts, stack, name) for name in formats.values()}
+    assert {name: formats[each.ref] for name, each in fetched.items() if each} == {name: name for name in fetched}
+
+
+@pytest.mark.parametrize(("gpus", "ranks"), [("8xL40S", {8}), ("8xH100", set())])
+def test_more_than_four_ranks_without_nvlink_are_wide(gpus: str, ranks: set[int]) -> None:
+    made = choices(gpus, stack="vllm", quantization="none", goal="throughput")
+    assert {choice.tp for choice in made} >= {4, 8}
+    assert {choice.tp for choice in made if wide(choice)} == ranks
 
 
 def test_a_gptq_repository_of_unknown_packing_is_not_fetched_for_volta() -> None:

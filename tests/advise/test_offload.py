@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +14,13 @@ from hypothesis import strategies as st
 from tests.advise.test_cpu import LARGE
 from tests.values import CPU_HOST
 from tests.worded import text_of
-from wizard.advise import cpu
-from wizard.advise.advice import Choice, Constraints, Offload
+from wizard.advise import cpu, offload_speed, speed
+from wizard.advise.advice import Choice, Constraints, Offload, Speed
 from wizard.advise.calibration import Calibration, processor
+from wizard.advise.devices import devices
 from wizard.advise.placement import Load, dealt, on_gpus, placements
 from wizard.advise.ranking import advise
+from wizard.advise.reasons import Reason
 from wizard.catalog.environments import environment
 from wizard.kernel.units import GIB, MIB
 from wizard.model.anatomy import Anatomy, Attention, Parts
@@ -341,6 +344,7 @@ def test_the_share_of_gpu_memory_is_a_limit() -> None:
     part = first(shorthand("4090"), QWEN_14B, Constraints(users=1, gpu_memory_utilization=0.3))
     assert split(whole) == (49, 0)
     assert split(part)[0] < 40
+    assert whole.gpus == part.gpus == 1
     assert part.memory.total_bytes <= 0.3 * 24564 * MIB
 
 
@@ -363,6 +367,16 @@ def test_a_split_is_estimated_where_the_processor_was_measured() -> None:
     unknown = first(laptop(), QWEN_14B, asked)
     assert unknown.speed is None
     assert "`triton-wizard probe --measure` has not measured this CPU" in " ".join(map(words.note, unknown.warnings))
+
+
+def test_an_engine_that_was_not_measured_with_gpus_has_no_speed() -> None:
+    assert ENGINE.offload
+    (device,) = devices(shorthand("4090"))
+    asked: dict[str, Any] = {"constraints": Constraints(), "load": speed.Load(1), "cache_bytes": 0}
+    assert isinstance(offload_speed.estimate(QWEN_14B, ENGINE, [(device, 48)], None, **asked), Speed)
+    for offload in (None, replace(ENGINE.offload, speed=None)):
+        unmeasured = replace(ENGINE, offload=offload)
+        assert isinstance(offload_speed.estimate(QWEN_14B, unmeasured, [(device, 48)], None, **asked), Reason)
 
 
 def test_several_users_are_not_promised_a_speed() -> None:

@@ -133,6 +133,21 @@ def test_a_padded_feed_forward_keeps_its_groups() -> None:
     assert broken(padded, "8xH100", setup("vllm", "int4_awq", tp=8)) == []
 
 
+@pytest.mark.parametrize(
+    ("model", "quantization", "code", "remedies"),
+    [
+        ("Qwen/Qwen3-235B-A22B", "fp8_block", "group", "--tp 4, or a per-tensor FP8 repository"),
+        (QWEN_72B, "int4_awq", "group", "--tp 1, or a repository whose weights are padded for this split"),
+        (QWEN_7B, "int4_awq", "split", "--tp 4"),
+    ],
+)
+def test_another_repository_is_a_remedy_for_groups_and_blocks_but_not_for_heads(
+    model: str, quantization: str, code: str, remedies: str
+) -> None:
+    first, *_ = broken(facts_of(model), "8xH100", setup("vllm", quantization, tp=8))
+    assert (first.code, remedy_of(first)) == (code, remedies)
+
+
 def test_large_groups_must_stay_whole_too() -> None:
     wide = facts_of(LLAMA_8B, quantization_config={**AWQ, "group_size": 1024})  # 14336 / 2 = 7 x 1024
     assert broken(wide, "8xH100", setup("vllm", "int4_awq", tp=2)) == []
@@ -185,7 +200,7 @@ def test_vllm_refuses_modelopts_fp8_before_ampere_and_unpacks_its_nvfp4() -> Non
 
 def test_what_works_but_should_be_known() -> None:
     llama = facts_of(LLAMA_70B)
-    assert notes(llama, "8xL40S", setup("vllm", tp=4)) == {"pcie-tp"}
+    assert notes(llama, "8xL40S", setup("vllm", tp=3)) == {"pcie-tp"}
     assert notes(llama, "8xL40S", setup("vllm", tp=2)) == set()
     assert notes(llama, "8xH100", setup("vllm", tp=8)) == set()
     gptq = facts_of(LLAMA_70B, quantization_config=GPTQ)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.advise.test_gpu import choices, rejections
-from tests.advise.worlds import BLOCKS, LLAMA_8B, TESTS, facts_of
+from tests.advise.worlds import AWQ, BLOCKS, LLAMA_8B, TESTS, facts_of
 from tests.plan.stack_values import FACTS, LLM_API, VLLM, commands, engine, machine, named, native, planned
 from tests.values import GGUF, PYTHON
 from tests.worded import remedy_of, text_of
@@ -22,6 +22,7 @@ from wizard.advise.setup import LOOKAHEAD, Setup
 from wizard.catalog.releases import version as numbers
 from wizard.catalog.stacks import on_gpu
 from wizard.kernel.values import from_data, to_data
+from wizard.model.anatomy import Parts
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts, WeightFile
 from wizard.model.source import find
@@ -124,6 +125,21 @@ def test_its_layers_have_the_blocks_of_the_checkpoint_and_whole_experts() -> Non
     whole = replace(split, expert_parallel=True)
     more = stored.stored.experts * (43 / 256 - 1 / 6)  # of 256 experts
     assert memory.draft_weights(whole, stored) - memory.draft_weights(split, stored) == pytest.approx(more, abs=2)
+
+
+def test_its_layers_count_as_stored_only_if_their_headers_were_read() -> None:
+    unread = facts_of(MIMO, quantization_config=AWQ)
+    assert unread.anatomy
+    assert unread.anatomy.predictor
+    stored = Parts(other=12345)
+    setup = replace(PLAIN, quantization="int4_awq", speculative="mtp")
+    guess, read = (
+        speculation.prepared(each, setup).draft for each in (unread, replace(unread, stored_predictor=stored))
+    )
+    assert guess
+    assert read
+    assert guess.stored.total == 2 * unread.anatomy.predictor.parts.total
+    assert read.stored == stored
 
 
 @pytest.mark.parametrize(

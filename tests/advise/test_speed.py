@@ -204,6 +204,30 @@ def test_transformers_is_bound_by_launching_kernels_and_says_how_little_is_known
     assert (single.bound, single.confidence) == ("launch", "rough")
 
 
+@pytest.mark.parametrize(("osl", "bound"), [(2048, "memory"), (32, "compute")])
+def test_prompts_set_the_limit_where_answers_are_short(osl: int, bound: str) -> None:
+    speed = estimate(model("8B"), gpu("H100"), Setup("vllm", "bfloat16", "none"), Load(64, 2048, osl), EVERYBODY)
+    assert speed is not None
+    assert speed.bound == bound
+
+
+@pytest.mark.parametrize("stack", ["vllm", "transformers", "trtllm-llmapi"])
+def test_ranges_reach_by_the_same_ratio_to_both_sides(stack: str) -> None:
+    speed = estimate(model("8B"), gpu("H100"), Setup(stack, "bfloat16", "none"), Load(8, 2048, 256), EVERYBODY)
+    known = fit(stack)
+    assert speed
+    assert known
+    for value, low, high in (
+        (speed.tpot_ms, speed.low, speed.high),
+        (speed.ttft_ms, speed.ttft_low_ms, speed.ttft_high_ms),
+    ):
+        assert value
+        assert low
+        assert high
+        assert low * high == pytest.approx(value**2)
+    assert (speed.ttft_high_ms or 0) == pytest.approx((speed.ttft_ms or 0) * (1 + known.ttft))
+
+
 def test_nothing_is_invented() -> None:
     known, h100, setup = model("8B"), gpu("H100"), Setup("vllm", "bfloat16", "none")
     assert estimate(replace(known, anatomy=None), h100, setup, Load(1)) is None

@@ -1,4 +1,7 @@
-"""One workspace with a real server environment for all end-to-end tests; they run one after another in one process."""
+"""One workspace with a real server environment for all end-to-end tests of a process.
+
+Two groups run side by side, each one test after another: ``journey`` on Triton's own ports, ``terminal`` on others.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,9 @@ import pytest
 
 from tests.cli.json_commands import invalid
 from wizard.kernel import proctable
+
+TERMINAL_PORT = 8400
+"""First port of the group ``terminal``."""
 
 
 @dataclass(frozen=True)
@@ -90,3 +96,11 @@ def wizard(shared: Wizard) -> Wizard:
         if load["state"] != "stopped":
             shared.run("down", load["name"])
     return shared
+
+
+@pytest.fixture
+def other_ports(shared: Wizard, isolated: Path) -> None:
+    """The demo has been served: on `TERMINAL_PORT` if here for the first time. A server keeps its ports."""
+    if not shared.run("status", "--json").strip("[]\n"):
+        shared.up("--http-port", str(TERMINAL_PORT))
+        shared.run("down", "demo")

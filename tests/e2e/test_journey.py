@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai import OpenAI
 
 from tests.e2e.conftest import Wizard, until
 from tests.processes import KILLS
@@ -106,6 +105,8 @@ def test_up_chat_down(wizard: Wizard) -> None:
 def test_every_program_of_openai_is_answered(wizard: Wizard) -> None:
     """Whole and streamed, usage included; `up` restarts the address if it was killed, and `down` leaves nothing."""
     endpoint = wizard.up()[-1]["endpoint"]
+    from openai import OpenAI
+
     client = OpenAI(base_url=endpoint["openai"], api_key="x", max_retries=0)
     ask: dict[str, Any] = {"model": "demo", "messages": [{"role": "user", "content": "What is Triton?"}]}
     whole = client.chat.completions.create(**ask)

@@ -12,7 +12,12 @@ import pytest
 from tests.e2e.conftest import Wizard
 from tests.prompts.test_accessible import SIGNS
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.xdist_group("terminal"),
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("other_ports"),
+]
 
 
 @pytest.mark.parametrize(("columns", "rows", "term"), [(80, 24, "xterm-256color"), (40, 15, "dumb")])

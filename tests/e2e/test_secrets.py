@@ -14,7 +14,12 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.secrets import SECRET_VARIABLES
 from wizard.serve.find import endpoint
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.xdist_group("terminal"),
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("other_ports"),
+]
 
 VALUES = {"HF_TOKEN": "hf_" + "SweptAway" * 4, "NVIDIA_API_KEY": "nvapi-" + "SweptAway" * 4}
 """By their shape as well as by their name; all others by their name alone."""

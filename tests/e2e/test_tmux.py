@@ -21,7 +21,8 @@ from tests.processes import opened, over
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.xdist_group("journey"),
+    pytest.mark.xdist_group("terminal"),
+    pytest.mark.usefixtures("other_ports"),
     pytest.mark.timeout(900),
     pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed"),
 ]

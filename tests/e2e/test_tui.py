@@ -14,7 +14,7 @@ import pexpect
 import pytest
 
 from tests.chain_model import CYCLE, CYCLE_TOKENS, write_chain_model
-from tests.e2e.conftest import Wizard
+from tests.e2e.conftest import TERMINAL_PORT, Wizard
 from tests.e2e.terminal import (
     CLIPBOARD,
     CONTROL_R,
@@ -34,7 +34,12 @@ from wizard.tui.app import WizardApp
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.modal import AskScreen
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.xdist_group("terminal"),
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("other_ports"),
+]
 
 
 async def test_from_the_machine_to_an_answer_and_again_after_the_server_was_killed(wizard: Wizard) -> None:
@@ -122,7 +127,8 @@ def test_an_answer_is_stopped_regenerated_copied_saved_and_found(
 ) -> None:
     """With a model that says the same without end, so that an answer comes for as long as the test wants."""
     model = write_chain_model(tmp_path / "chain.gguf")
-    wizard.run("up", str(model), "--name", "chain", "--max-len", "100000", "--yes", "--json")
+    ports = ("--http-port", str(TERMINAL_PORT))
+    wizard.run("up", str(model), "--name", "chain", "--max-len", "100000", "--yes", "--json", *ports)
     terminal = terminals()
     terminal.shows("▸ Chat with chain")
     terminal.press(ENTER)

@@ -14,7 +14,8 @@ from tests.tui.web_server import served
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.xdist_group("journey"),
+    pytest.mark.xdist_group("terminal"),
+    pytest.mark.usefixtures("other_ports"),
     pytest.mark.timeout(900),
     pytest.mark.skipif(program() is None, reason="no chromium on PATH"),
 ]

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from openai import OpenAI
 
 from tests.chat.conftest import Served, served
 from wizard.kernel import proctable
@@ -21,6 +21,9 @@ from wizard.kernel.values import to_json
 from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.exposure import Exposure
+
+if TYPE_CHECKING:
+    from openai import OpenAI
 
 __all__ = ["served"]
 SECONDS = 60
@@ -39,6 +42,8 @@ class Address:
         return f"http://127.0.0.1:{self.port}"
 
     def client(self) -> OpenAI:
+        from openai import OpenAI  # every worker of the tests imports this file, one of them needs the 520 modules
+
         return OpenAI(base_url=f"{self.url}/v1", api_key="x", max_retries=0, timeout=SECONDS)
 
 

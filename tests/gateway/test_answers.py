@@ -8,7 +8,6 @@ import urllib.request
 from collections.abc import Callable
 from typing import Any
 
-import openai
 import pytest
 
 from tests.chain_model import CYCLE, CYCLE_TOKENS
@@ -116,7 +115,9 @@ def test_the_models(chain: Address) -> None:
     (model,) = client.models.list().data
     assert (model.id, model.object, model.owned_by) == ("chain", "model", "triton-wizard")
     assert client.models.retrieve("chain") == model
-    with pytest.raises(openai.NotFoundError):
+    from openai import NotFoundError
+
+    with pytest.raises(NotFoundError):
         client.models.retrieve("another")
     with urllib.request.urlopen(f"{chain.url}/health", timeout=60) as health:
         assert json.load(health) == {"status": "ok"}

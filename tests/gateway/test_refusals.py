@@ -10,9 +10,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-import openai
 import pytest
-from openai.types.shared import ErrorObject
 
 from tests.gateway.conftest import SECONDS, Address
 from tests.gateway.test_answers import ASKED, create
@@ -43,6 +41,8 @@ def post(address: Address, body: bytes, path: str = CHAT, **headers: str) -> tup
     status, data = answer.status, json.load(answer)
     connection.close()
     error = data["error"]
+    from openai.types.shared import ErrorObject
+
     ErrorObject.model_validate(error, strict=True)
     assert error["type"] == ("server_error" if status >= 500 else "invalid_request_error")
     return status, error
@@ -154,7 +154,9 @@ def test_a_body_that_is_too_large(chain: Address) -> None:
 
 
 def test_a_prompt_that_is_too_long(chain: Address) -> None:
-    with pytest.raises(openai.BadRequestError) as caught:
+    from openai import BadRequestError
+
+    with pytest.raises(BadRequestError) as caught:
         create(chain, messages=[{"role": "user", "content": "long " * 10_000}], stream=True)
     assert caught.value.code == "context_length_exceeded"
 

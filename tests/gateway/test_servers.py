@@ -72,14 +72,22 @@ def test_every_name_of_a_model_is_accepted_and_copies_take_turns(address: Addres
     assert asked == ["3", "3", "1"]
 
 
-def test_a_copy_with_fewer_answers_running_is_chosen(address: Address) -> None:
+async def test_a_copy_with_fewer_answers_running_is_chosen(workspace: Workspace, served: Served) -> None:
+    for name in ("a", "b"):
+        added(workspace, served, "chain", name, ref="org/Chain")
+    servers = Servers(workspace)
+    busy, free = servers.living()
+    busy.running = 1
+    assert [(await servers.serving("org/Chain"))[0] for _ in range(3)] == [free] * 3
+    free.running = 2
+    assert (await servers.serving("org/Chain"))[0] is busy
+    await servers.close()
+
+
+def test_an_answer_runs_until_its_client_has_hung_up(address: Address) -> None:
     long = ask(address, "a", stream=True, max_tokens=16000)
     assert next(iter(long)).choices
-    for _ in range(3):
-        ask(address, "org/Chain")
-    seen = figures(address)
-    assert seen['num_requests_running{model_name="a"}'] == "1"
-    assert seen['requests_total{model_name="b",status="200"}'] == "3"
+    assert figures(address)['num_requests_running{model_name="a"}'] == "1"
     long.close()
     until(lambda: figures(address)['num_requests_running{model_name="a"}'] == "0")
 

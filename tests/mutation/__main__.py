@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -58,11 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             shutil.copytree(ROOT, copy, ignore=LEFT, symlinks=True)
         known = coverage_map(options.map, copies[0], packages)
         modules = options.module or modules_of(packages)
-        chosen = [mutant for module in modules for mutant in mutants.of(ROOT, module)]
-        total = len(chosen)
-        if options.sample and options.sample < total:
-            chosen = random.Random(options.seed).sample(chosen, options.sample)
-        print(f"{len(chosen)} of {total} mutants of {len(modules)} modules, seed {options.seed}", flush=True)
+        places = [place for module in modules for place in mutants.places(ROOT, module)]
+        random.Random(options.seed).shuffle(places)
+        made = (mutants.mutant(ROOT, place) for place in places)
+        chosen = list(itertools.islice(filter(None, made), options.sample or None))
+        print(f"{len(chosen)} of {len(places)} places in {len(modules)} modules, seed {options.seed}", flush=True)
         results = run(chosen, copies, known, options.seconds)
     if options.json:
         options.json.write_text(json.dumps([asdict(result) for result in results], indent=1), encoding="utf-8")
@@ -110,13 +111,14 @@ def run(chosen: Sequence[Mutant], copies: Sequence[Path], known: CoverageMap, se
 
     def result_of(mutant: Mutant) -> Result:
         began = time.monotonic()
-        tests = known.tests(mutant.module, mutant.function, seconds)
+        tests = known.tests(mutant.place.module, mutant.function, seconds)
         copy = free.get()
         try:
             outcome = tried(mutant, copy, tests, 20 + 4 * seconds) if tests else "uncovered"
         finally:
             free.put(copy)
-        fields = (mutant.module, mutant.line, mutant.operator, mutant.before, mutant.after)
+        place = mutant.place
+        fields = (place.module, place.line, place.operator, mutant.before, mutant.after)
         result = Result(*fields, outcome, round(time.monotonic() - began, 1))
         print(line(result), flush=True)
         return result
@@ -127,7 +129,7 @@ def run(chosen: Sequence[Mutant], copies: Sequence[Path], known: CoverageMap, se
 
 def tried(mutant: Mutant, copy: Path, tests: Sequence[str], limit: float) -> Outcome:
     """Run ``tests`` with the mutant in ``copy`` for at most ``limit`` seconds; the module is put back afterwards."""
-    path = copy / mutant.module
+    path = copy / mutant.place.module
     original = path.read_bytes()
     try:
         write(path, mutant.code.encode())

@@ -26,32 +26,44 @@ OPERATORS = (
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where one fault can be.
+
+    Attributes:
+        module: Path below the checkout.
+        operator: cosmic-ray's name of it.
+        occurrence: Which of the operator's places in the module.
+        line: Where it is.
+    """
+
+    module: str
+    operator: str
+    occurrence: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Mutant:
     """One fault.
 
     Attributes:
-        module: Path below the checkout.
-        line: Where it is.
-        operator: cosmic-ray's name of it.
+        place: Where it is.
         before: The line as it is.
         after: The same with the fault.
         code: The whole module with the fault.
         function: Lines of the function that it is in; None: executed on import.
     """
 
-    module: str
-    line: int
-    operator: str
+    place: Place
     before: str
     after: str
     code: str
     function: range | None
 
 
-def of(root: Path, module: str) -> Iterator[Mutant]:
-    """Every mutant of ``module``."""
+def places(root: Path, module: str) -> Iterator[Place]:
+    """Every place of ``module`` for a fault; `mutant` takes far longer, so a sample is drawn from these."""
     from cosmic_ray.ast import ast_nodes, get_ast
-    from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
     code = (root / module).read_text(encoding="utf-8")
@@ -59,20 +71,26 @@ def of(root: Path, module: str) -> Iterator[Mutant]:
     nodes = list(ast_nodes(get_ast(code)))
     for name in OPERATORS:
         operator = get_operator(name)()
-        places = [start for node in nodes for start, _end in operator.mutation_positions(node)]
-        for occurrence, (line, column) in enumerate(places):
-            if annotates(tree, line, column) or declares(tree, line):
-                continue
-            try:
-                mutated = mutate_code(code, operator, occurrence)
-            except AttributeError:
-                continue  # cosmic-ray 8.7 replaces only plain names in ``except``, not ``http.HTTPError``
-            if mutated is None or mutated == code:
-                continue
-            before, after = code.splitlines(), mutated.splitlines()
-            yield Mutant(
-                module, line, name, before[line - 1].strip(), after[line - 1].strip(), mutated, span(tree, line)
-            )
+        starts = [start for node in nodes for start, _end in operator.mutation_positions(node)]
+        for occurrence, (line, column) in enumerate(starts):
+            if not annotates(tree, line, column) and not declares(tree, line):
+                yield Place(module, name, occurrence, line)
+
+
+def mutant(root: Path, place: Place) -> Mutant | None:
+    """The fault at ``place``; None if cosmic-ray changes nothing there."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    code = (root / place.module).read_text(encoding="utf-8")
+    try:
+        mutated = mutate_code(code, get_operator(place.operator)(), place.occurrence)
+    except AttributeError:
+        return None  # cosmic-ray 8.7 replaces only plain names in ``except``, not ``http.HTTPError``
+    if mutated is None or mutated == code:
+        return None
+    before, after = (text.splitlines()[place.line - 1].strip() for text in (code, mutated))
+    return Mutant(place, before, after, mutated, span(ast.parse(code), place.line))
 
 
 def declares(tree: ast.Module, line: int) -> bool:

@@ -222,7 +222,7 @@ def test_a_gauge_is_as_full_as_it_should_be(share: float, used: int) -> None:
 async def test_readings_are_taken_until_the_screen_is_left_and_the_last_one_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(MachineScreen, "EVERY", 0)
+    monkeypatch.setattr(MachineScreen, "EVERY", 0.01)
     host = here("1xH200")
     made = FakeJourney(host=host, reading=at_work(host, 0))
     async with StillApp(made).run_test(size=(80, 24)) as pilot:
@@ -250,7 +250,7 @@ async def test_the_monitor_is_closed_when_the_screen_is_left() -> None:
 async def test_readings_that_fail_half_way_leave_the_last_one_and_are_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(MachineScreen, "EVERY", 0)
+    monkeypatch.setattr(MachineScreen, "EVERY", 0.01)
     host = here("1xH200")
     made = FakeJourney(host=host)
     async with StillApp(made).run_test(size=(80, 24)) as pilot:

@@ -36,6 +36,40 @@ ASSUMED_BANDWIDTH = 31e9
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """Free memory of a machine for weights.
+
+    Attributes:
+        bytes: Of all GPUs of one kind, of the kind that has the most; of one MIG slice, because no model is split over
+            several; without GPUs of the machine.
+        on_gpus: Whether it has GPUs.
+        holds_layers: Whether any of them is a whole one, which can hold layers of a GGUF file.
+    """
+
+    bytes: int
+    on_gpus: bool
+    holds_layers: bool
+
+    def wants_file(self, weights: int, share: float = 1.0) -> bool:
+        """Whether a GGUF file of a model with ``weights`` bytes is of use: without GPUs, and if whole ones have less
+        than that in a ``share`` of their free memory.
+        """
+        return not self.on_gpus or (self.holds_layers and weights > share * self.bytes)
+
+
+def room(host: Host) -> Room:
+    """The memory of ``host``."""
+    if not host.gpus:
+        return Room(host.memory_available_bytes or 0, on_gpus=False, holds_layers=False)
+    groups = devices(host)
+    kinds: dict[str, int] = defaultdict(int)
+    for device in groups:
+        of_all = device.free_bytes * len(device.indices)
+        kinds[device.name] = max(kinds[device.name], device.free_bytes) if device.mig else kinds[device.name] + of_all
+    return Room(max(kinds.values(), default=0), on_gpus=True, holds_layers=any(not device.mig for device in groups))
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """How a model suits a machine.
 
@@ -59,38 +93,32 @@ class Estimate:
 def estimates(host: Host, models: Mapping[str, CuratedModel], past: Calibration = NOTHING) -> list[Estimate]:
     """The ``models`` that ``host`` can serve in principle, the most suitable first."""
     engine = on_cpu(stacks.cpu_stacks()[0]).speed
-    files = as_files(host, models)
+    free = room(host)
+    files = as_files(free, models)
     ranked = [
-        Estimate(name, *_fits(host, model, past, engine, files), score(model), weight_bytes(host, model, files))
+        Estimate(name, *_fits(host, free, model, past, engine, files), score(model), weight_bytes(free, model, files))
         for name, model in models.items()
         if host.gpus or model.gguf
     ]
     return sorted(ranked, key=lambda each: (not each.fits, not each.keeps_pace, -each.score, each.name))
 
 
-def as_files(host: Host, models: Mapping[str, CuratedModel]) -> bool:
+def as_files(free: Room, models: Mapping[str, CuratedModel]) -> bool:
     """Whether GGUF files are offered: without GPUs, and if whole ones hold only small models as published."""
-    return not any(model.size != "small" and not wants_file(host, published(model), ROOM) for model in models.values())
-
-
-def wants_file(host: Host, weights: int, share: float = 1.0) -> bool:
-    """Whether a GGUF file of a model with ``weights`` bytes is of use: without GPUs, and if whole ones, which can hold
-    layers of it, have less than that in a ``share`` of their free memory.
-    """
-    return not host.gpus or (weights > share * room(host) and any(not device.mig for device in devices(host)))
+    return not any(model.size != "small" and not free.wants_file(published(model), ROOM) for model in models.values())
 
 
 def _fits(
-    host: Host, model: CuratedModel, past: Calibration, engine: CpuSpeed | None, files: bool
+    host: Host, free: Room, model: CuratedModel, past: Calibration, engine: CpuSpeed | None, files: bool
 ) -> tuple[bool, bool]:
     """Whether its weights fit, and whether it keeps the pace."""
-    total, on_gpus = weight_bytes(host, model, files), ROOM * room(host)
-    if host.gpus and (total <= on_gpus or not (files and model.gguf)):
+    total, on_gpus = weight_bytes(free, model, files), ROOM * free.bytes
+    if free.on_gpus and (total <= on_gpus or not (files and model.gguf)):
         return total <= on_gpus, True
-    rest = total - on_gpus if host.gpus else total
+    rest = total - on_gpus if free.on_gpus else total
     share = rest / total
     return rest <= ROOM * (host.memory_available_bytes or 0), engine is None or _keeps_pace(
-        host, model, past, engine, share
+        host, free, model, past, engine, share
     )
 
 
@@ -99,9 +127,9 @@ def score(model: CuratedModel) -> float:
     return log2(model.parameters) + model.day.toordinal() / DOUBLING_DAYS
 
 
-def bits(host: Host, model: CuratedModel, files: bool) -> float:
-    """Bits per parameter as ``host`` loads it: as published, or the known GGUF file with the fewest bits."""
-    if not (files and model.gguf and wants_file(host, published(model), ROOM)):
+def bits(free: Room, model: CuratedModel, files: bool) -> float:
+    """Bits per parameter as it is loaded: as published, or the known GGUF file with the fewest bits."""
+    if not (files and model.gguf and free.wants_file(published(model), ROOM)):
         return model.bits
     known = gguf_types.bits()
     return min((known[kind] for file in model.files if (kind := type_of(file)) in known), default=model.bits)
@@ -112,30 +140,19 @@ def published(model: CuratedModel) -> int:
     return round(model.parameters * model.bits / 8)
 
 
-def weight_bytes(host: Host, model: CuratedModel, files: bool) -> int:
+def weight_bytes(free: Room, model: CuratedModel, files: bool) -> int:
     """Size of the weights with these bits; ``files``: whether GGUF files are offered (`as_files`)."""
-    return round(model.parameters * bits(host, model, files) / 8)
+    return round(model.parameters * bits(free, model, files) / 8)
 
 
-def room(host: Host) -> int:
-    """Free bytes of all GPUs of one kind, of the kind that has the most; of one MIG slice, because no model is split
-    over several; without GPUs of the machine.
-    """
-    kinds: dict[str, int] = defaultdict(int)
-    for device in devices(host):
-        of_all = device.free_bytes * len(device.indices)
-        kinds[device.name] = max(kinds[device.name], device.free_bytes) if device.mig else kinds[device.name] + of_all
-    return max(kinds.values(), default=0) if host.gpus else host.memory_available_bytes or 0
-
-
-def _keeps_pace(host: Host, model: CuratedModel, past: Calibration, engine: CpuSpeed, share: float) -> bool:
+def _keeps_pace(host: Host, free: Room, model: CuratedModel, past: Calibration, engine: CpuSpeed, share: float) -> bool:
     """By the bytes and weights of one token, and without GPUs of a prompt: `wizard.advise.cpu_speed` without caches and
     layers; a GPU that holds the rest takes no time, and computes prompts. ``share`` of the weights is in host memory.
     """
     rates = past.rates_of(host)
     used = (model.active or model.parameters) * share
     cores = rates.computing if rates else host.cpu.cores
-    reading = used * bits(host, model, files=True) / 8 / (rates.bandwidth if rates else ASSUMED_BANDWIDTH)
+    reading = used * bits(free, model, files=True) / 8 / (rates.bandwidth if rates else ASSUMED_BANDWIDTH)
     token = reading + used / (engine.decode_weights * cores)
-    prompt = 0.0 if host.gpus else goal("chat").isl * used / (engine.prefill_weights * cores)
-    return token * 1e3 <= READING_MS and prompt * 1e3 <= PATIENCE_MS
+    prompt = goal("chat").isl * used / (engine.prefill_weights * cores)
+    return token * 1e3 <= READING_MS and (free.on_gpus or prompt * 1e3 <= PATIENCE_MS)

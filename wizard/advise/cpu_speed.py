@@ -92,18 +92,19 @@ def estimate(
     users = load.users
     tpot = token_seconds(todo, engine, rates, users=users, context=load.isl + load.osl / 2)
     first = prompt_seconds(todo, engine, rates, load.isl)
+    tpot_ms, ttft_ms, spread = tpot * 1e3, first * users * 1e3, 1 + engine.spread
     return Speed(
-        tpot_ms=tpot * 1e3,
+        tpot_ms=tpot_ms,
         throughput_tokens_per_s=users * load.osl / (users * first + (load.osl - 1) * tpot),
-        ttft_ms=first * users * 1e3,
-        low=tpot * 1e3 / (1 + engine.spread),
-        high=tpot * 1e3 * (1 + engine.spread),
+        ttft_ms=ttft_ms,
+        low=tpot_ms / spread,
+        high=tpot_ms * spread,
         provider=PROVIDER,
         confidence="rough",
-        ttft_low_ms=first * users * 1e3 / (1 + engine.spread),
-        ttft_high_ms=first * users * 1e3 * (1 + engine.spread),
+        ttft_low_ms=ttft_ms / spread,
+        ttft_high_ms=ttft_ms * spread,
         ttft_alone_ms=first * 1e3,
-        ttft_last_ms=first * users * 1e3,
+        ttft_last_ms=ttft_ms,
         served=users,
         users=load.users,
         isl=load.isl,

@@ -85,7 +85,7 @@ def candidates(
                 rejection = Rejection(*key[:2], setup.tp, setup.pp, why.code, why.reason, why.remedies)
                 if key not in larger and (key not in rejected or _nearer(why, rejected[key])):
                     rejected[key] = rejection
-    return experts.as_needed(_worthwhile(choices, constraints), constraints), _final(rejected)
+    return experts.as_needed(worthwhile(choices, constraints), constraints), _final(rejected)
 
 
 def _final(rejected: dict[tuple[str, str, str], Rejection]) -> list[Rejection]:
@@ -148,7 +148,7 @@ def _python_conflict(constraints: Constraints, setup: Setup, python: EnginePytho
     return engine_python.against_constraints(constraints, setup.stack)
 
 
-def _worthwhile(choices: list[Choice], constraints: Constraints) -> list[Choice]:
+def worthwhile(choices: list[Choice], constraints: Constraints) -> list[Choice]:
     """The choices without pipelines that were not requested and have no advantage.
 
     Those are no faster for a single user, serve no more tokens and have no more room than ranks on as many GPUs, or

@@ -32,7 +32,8 @@ def nearest(
         return other, abs(model.parameters - size), -model.day.toordinal(), model.repo
 
     suitable = [models[each.name] for each in best.estimates(host, models) if each.fits and each.keeps_pace]
-    on_gpus = best.ROOM * best.room(host) if host.gpus else 0
+    free = best.room(host)
+    on_gpus = best.ROOM * free.bytes if free.on_gpus else 0
     tried = (model for model in suitable if best.published(model) <= on_gpus or gguf_files.of_catalog(model.repo))
     return tuple(sorted((model for model in tried if not _same(facts, model)), key=key)[:most])
 

@@ -84,13 +84,13 @@ def estimate(
         if engine.speed is None or rates is None:
             return because("offload-cpu-unmeasured")
         seconds += (1 - share) * cpu_speed.token_seconds(todo, engine.speed, rates, users=1, context=context)
-    spread = max(known.spread, engine.speed.spread if share < 1 and engine.speed else 0.0)
+    tpot_ms, spread = seconds * 1e3, max(known.spread, engine.speed.spread if share < 1 and engine.speed else 0.0)
     return Speed(
-        tpot_ms=seconds * 1e3,
+        tpot_ms=tpot_ms,
         throughput_tokens_per_s=None,
         ttft_ms=None,
-        low=seconds * 1e3 / (1 + spread),
-        high=seconds * 1e3 * (1 + spread),
+        low=tpot_ms / (1 + spread),
+        high=tpot_ms * (1 + spread),
         provider=PROVIDER,
         confidence="rough",
         served=USERS,

@@ -148,20 +148,20 @@ def estimate(
     if k.interrupt != 1:
         busy = decode(todo, replace(k, interrupt=1.0), device, rates, setup, shown)[0]
     confidence, spread = certainty(known, facts.anatomy, device, setup, engine)
-    waiting = users < load.users
+    tpot_ms, ttft_ms = tpot * 1e3, None if users < load.users else first[1] * 1e3
     return Speed(
-        tpot_ms=tpot * 1e3,
+        tpot_ms=tpot_ms,
         throughput_tokens_per_s=users * load.osl / (first[0] + (load.osl - 1) * busy),
-        ttft_ms=None if waiting else first[1] * 1e3,
-        low=tpot * 1e3 / (1 + spread),
-        high=tpot * 1e3 * (1 + spread),
+        ttft_ms=ttft_ms,
+        low=tpot_ms / (1 + spread),
+        high=tpot_ms * (1 + spread),
         provider=PROVIDER,
         confidence=confidence,
         bound=typical.bound,
-        ttft_low_ms=None if waiting else first[1] * 1e3 / (1 + known.ttft),
-        ttft_high_ms=None if waiting else first[1] * 1e3 * (1 + known.ttft),
-        ttft_alone_ms=None if waiting else first[0] * 1e3,
-        ttft_last_ms=None if waiting else first[2] * 1e3,
+        ttft_low_ms=ttft_ms and ttft_ms / (1 + known.ttft),
+        ttft_high_ms=ttft_ms and ttft_ms * (1 + known.ttft),
+        ttft_alone_ms=ttft_ms and first[0] * 1e3,
+        ttft_last_ms=ttft_ms and first[2] * 1e3,
         served=users,
         users=load.users,
         isl=load.isl,

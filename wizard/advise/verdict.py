@@ -77,4 +77,4 @@ def _refused(host: Host, facts: ModelFacts, why: Rejection) -> Reason:
     """Why it does not fit; for memory, with both figures."""
     if why.code not in _MEMORY_CODES or facts.weight_bytes is None:
         return why.reason
-    return because("weights-and-free", weights_bytes=facts.weight_bytes, free_bytes=room(host))
+    return because("weights-and-free", weights_bytes=facts.weight_bytes, free_bytes=room(host).bytes)

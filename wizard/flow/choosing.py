@@ -151,10 +151,10 @@ def inspected(state: State, outcome: Outcome) -> Move:
     if state.facts is None or state.facts.ref != facts.ref:  # the answer about an engine applies to its model only
         state = replace(state, offered=None)
     state = replace(passed(state, "model"), facts=facts, advice=None, choice=None)
-    from wizard.advise.best import wants_file
+    from wizard.advise.best import room
 
     named = facts.source != "hub" or any(file.format == "gguf" for file in facts.weights)
-    if not state.offline and not named and state.host and wants_file(state.host, facts.weight_bytes or 0):
+    if not state.offline and not named and state.host and room(state.host).wants_file(facts.weight_bytes or 0):
         return state, Do(effects.FindGguf(facts))
     return state, Do(effects.Recipe(facts.ref))
 

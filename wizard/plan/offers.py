@@ -107,13 +107,13 @@ def _famous(host: Host, past: Calibration | None, silent: str, *, online: bool, 
     """The catalog's models, the most suitable first; those of each size that are likely to be chosen have verdicts."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from wizard.advise.best import estimates
+    from wizard.advise.best import estimates, room
     from wizard.advise.calibration import NOTHING
     from wizard.catalog.models import curated
     from wizard.model.shipped_configs import has_config
 
     models = curated()
-    ranked = estimates(host, models, past or NOTHING)
+    ranked, free = estimates(host, models, past or NOTHING), room(host).bytes
     judged: Counter[str] = Counter()
     chosen: set[str] = set()
     at_hand = ranked if online else sorted(ranked, key=lambda each: not has_config(models[each.name].repo))
@@ -123,7 +123,7 @@ def _famous(host: Host, past: Calibration | None, silent: str, *, online: bool, 
             chosen.add(each.name)
 
     def look(estimate: Estimate) -> Suggestion:
-        bare = _bare(host, models[estimate.name], estimate, usable=online, silent=silent)
+        bare = _bare(free, models[estimate.name], estimate, usable=online, silent=silent)
         if estimate.name not in chosen:
             return bare
         try:
@@ -149,15 +149,14 @@ def _key(suggestion: Suggestion) -> tuple[bool, int, bool]:
     return not suggestion.usable, rank, _slow(suggestion)
 
 
-def _bare(host: Host, model: CuratedModel, estimate: Estimate, *, usable: bool, silent: str) -> Suggestion:
-    """A model as the catalog describes it; a verdict only if it cannot fit in any format."""
-    from wizard.advise.best import room
+def _bare(free: int, model: CuratedModel, estimate: Estimate, *, usable: bool, silent: str) -> Suggestion:
+    """A model as the catalog describes it; a verdict only if no format of it fits in ``free`` bytes."""
     from wizard.advise.reasons import because
     from wizard.advise.verdict import Verdict
 
     least = model.parameters * LEAST_BITS // 8
-    too_large = because("weights-and-free", weights_bytes=least, free_bytes=room(host))
-    lacks = not estimate.fits and least > room(host)
+    too_large = because("weights-and-free", weights_bytes=least, free_bytes=free)
+    lacks = not estimate.fits and least > free
     return Suggestion(
         model.repo,
         model.title,
