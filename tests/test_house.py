@@ -227,6 +227,7 @@ COUNTERS = {
     "ChatSession",
     "_Run",
     "Answer",
+    "_Choice",
     "Gateway",
     "Server",
     "Servers",

@@ -11,8 +11,8 @@ import pytest
 from tests.values import CHOICE, GGUF
 from wizard.chat.ask import Ask, PromptTooLong, server_error
 from wizard.chat.wire import OWN, OWN_KINDS, WIZARD, Wire, engine_of, wire_of
+from wizard.repository import python_models
 from wizard.repository.repository import Repository
-from wizard.stacks.llamacpp import repository as llamacpp
 from wizard.stacks.trtllm_engine import repository as trtllm
 from wizard.stacks.trtllm_engine.chat import TEXT, TOKEN_IDS
 from wizard.stacks.trtllm_llmapi import repository as trtllm_llmapi
@@ -120,7 +120,8 @@ def test_vllm() -> None:
 
 def test_the_wizards_own() -> None:
     assert {name for name, _ in WIZARD.inputs} == set(OWN_KINDS)
-    assert set(OWN_KINDS) <= {each.name for each in (*llamacpp.INPUTS, *llamacpp.MORE_INPUTS)}
+    declared = (*python_models.INPUTS, *python_models.MORE_INPUTS, python_models.JSON_SCHEMA, python_models.TOOLS)
+    assert set(OWN_KINDS) <= {each.name for each in declared}
     assert OWN.reasons
     assert [tensor.name for tensor in OWN.tensors(Ask("m", "Hi", 9, None, 0.9, None))] == [
         *("text_input", "apply_chat_template", "max_tokens", "top_p")

@@ -49,14 +49,27 @@ class Address:
 
 def added(workspace: Workspace, served: Served, model: str, name: str = "", **changes: object) -> Endpoint:
     """A server of ``workspace``, as `up` leaves it, whose Triton is the one of the tests."""
-    server = workspace.server(name or model)
+    return noted(workspace, replace(served.endpoint(model), name=name or model), **changes)
+
+
+def noted(workspace: Workspace, endpoint: Endpoint, **changes: object) -> Endpoint:
+    """``endpoint`` as a server of ``workspace``."""
+    server = workspace.server(endpoint.name)
     server.root.mkdir(parents=True, exist_ok=True)
-    row = proctable.read(served.triton.process.pid)
+    row = proctable.read(endpoint.pid)
     assert row is not None
-    given = {"name": server.name, "started": row.started, **changes}
-    endpoint = replace(served.endpoint(model), **given)  # type: ignore[arg-type]
-    find.write(server, endpoint)
-    return endpoint
+    written = replace(endpoint, **{"started": row.started, **changes})  # type: ignore[arg-type]
+    find.write(server, written)
+    return written
+
+
+@contextmanager
+def gateway(endpoint: Endpoint, scratch: Path) -> Iterator[Address]:
+    """A gateway to the server of ``endpoint`` alone."""
+    workspace = Workspace(scratch / "workspace")
+    noted(workspace, endpoint)
+    with running(workspace) as address:
+        yield address
 
 
 @contextmanager
@@ -71,6 +84,7 @@ def running(workspace: Workspace) -> Iterator[Address]:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
+            cwd=Path(__file__).parents[2],  # this checkout's code, whatever is installed
         )
         port = listener.getsockname()[1]
     try:

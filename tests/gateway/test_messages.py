@@ -92,6 +92,6 @@ def test_an_error_has_the_shape_of_this_api(
 
 def test_an_error_within_a_stream_is_an_event() -> None:
     answer = messages.Answer("m")
-    assert b"message_start" in answer.take(Piece("text", None, None))
+    assert b"message_start" in answer.take(0, Piece("text", None, ""))
     name, data, *_ = answer.failed(Fault("TW-G09", 500, "it failed")).decode().split("\n")
     assert (name, json.loads(data.removeprefix("data: "))["error"]["type"]) == ("event: error", "api_error")

@@ -27,6 +27,10 @@ from wizard.serve.endpoint import Endpoint
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("gateway")]
 CHAT = "/v1/chat/completions"
+FUNCTION = {"type": "function", "function": {"name": "weather"}}
+CHOICE = {"type": "function", "function": {"name": "another"}}
+NO_OBJECT = {"id": "1", "function": {"name": "f", "arguments": "[1]"}}
+LARGE = {"type": "json_schema", "json_schema": {"schema": {"enum": ["x" * 100_000]}}}
 
 
 def post(address: Address, body: bytes, path: str = CHAT, **headers: str) -> tuple[int, dict[str, Any]]:
@@ -47,10 +51,26 @@ def post(address: Address, body: bytes, path: str = CHAT, **headers: str) -> tup
 @pytest.mark.parametrize(
     ("changes", "status", "code", "param"),
     [
-        ({"n": 2}, 400, "TW-G04", "n"),
-        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, 400, "TW-G04", "tools"),
-        ({"tool_choice": "required"}, 400, "TW-G04", "tool_choice"),
-        ({"response_format": {"type": "json_object"}}, 400, "TW-G04", "response_format"),
+        ({"n": 0}, 400, "TW-G03", "n"),
+        ({"n": 129}, 400, "TW-G03", "n"),
+        ({"n": True}, 400, "TW-G03", "n"),
+        ({"tools": [FUNCTION]}, 400, "TW-G04", "tools"),  # its template has none
+        ({"tools": [FUNCTION], "tool_choice": "required"}, 400, "TW-G04", "tools"),
+        ({"tools": [FUNCTION] * 129}, 400, "TW-G03", "tools"),
+        ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, 400, "TW-G03", "tools"),
+        ({"tools": [{"type": "retrieval"}]}, 400, "TW-G03", "tools"),
+        ({"tools": [FUNCTION], "tool_choice": CHOICE}, 400, "TW-G03", "tool_choice"),
+        ({"tool_choice": "required"}, 400, "TW-G03", "tool_choice"),
+        ({"tool_choice": "sometimes"}, 400, "TW-G03", "tool_choice"),
+        ({"tools": [FUNCTION], "response_format": {"type": "json_object"}}, 400, "TW-G04", "response_format"),
+        ({"functions": [{"name": "f"}]}, 400, "TW-G04", "functions"),
+        ({"response_format": {"type": "xml"}}, 400, "TW-G03", "response_format"),
+        ({"response_format": {"type": "json_schema"}}, 400, "TW-G03", "response_format"),
+        ({"response_format": {"type": "json_schema", "json_schema": {}}}, 400, "TW-G03", "response_format"),
+        ({"response_format": LARGE}, 400, "TW-G03", "response_format"),
+        ({"messages": [{"role": "assistant", "tool_calls": [{"id": "1", "function": {}}]}]}, 400, "TW-G03", "messages"),
+        ({"messages": [{"role": "assistant", "tool_calls": [NO_OBJECT]}]}, 400, "TW-G03", "messages"),
+        ({"messages": [{"role": "narrator", "content": "x"}]}, 400, "TW-G04", "messages"),
         ({"modalities": ["audio"]}, 400, "TW-G04", "modalities"),
         ({"logit_bias": {"1": 1}}, 400, "TW-G04", "logit_bias"),
         ({"max_tokens": 3, "max_completion_tokens": 4}, 400, "TW-G03", "max_tokens"),
@@ -85,7 +105,9 @@ def test_a_parameter_that_cannot_be_used(
 @pytest.mark.parametrize(
     ("changes", "param"),
     [
-        ({"prompt": ["a", "b"]}, "prompt"),
+        ({"prompt": ["a", ""]}, "prompt"),
+        ({"prompt": []}, "prompt"),
+        ({"prompt": ["a"] * 65, "n": 2}, "prompt"),
         ({"prompt": [1, 2]}, "prompt"),
         ({"prompt": ""}, "prompt"),
         ({"echo": True}, "echo"),
@@ -165,7 +187,8 @@ def test_no_page_is_allowed_to_read_an_answer(chain: Address) -> None:
 
 
 def test_another_path_or_method(chain: Address) -> None:
-    assert post(chain, b"{}", "/v1/embeddings")[0] == 404
+    status, error = post(chain, b"{}", "/v1/embeddings")
+    assert (status, error["wizard_code"], error["code"]) == (404, "TW-G12", "model_not_found")
     assert post(chain, b"{}", "/v1/models")[0] == 405
 
 
@@ -204,7 +227,7 @@ def test_what_many_programs_send_is_understood() -> None:
     messages = [{"role": "developer", "content": "d"}, {"role": "user", "content": parts, "name": "me"}]
     body = {"model": "m", "messages": messages, "store": False, "max_completion_tokens": 5, "seed": -1, "stop": ""}
     wanted = bodies.chat(json.dumps(body).encode())
-    assert [(each.role, each.content) for each in wanted.messages] == [("system", "d"), ("user", "ab")]
+    assert [(each["role"], each["content"]) for each in wanted.turns] == [("system", "d"), ("user", "ab")]
     assert (wanted.max_tokens, wanted.sampling.seed, wanted.sampling.stop) == (5, 2**64 - 1, ())
 
 

@@ -50,6 +50,19 @@ def test_stop_words_cut_the_same_however_the_text_comes(pieces: list[str], words
     assert (answer + stops.rest(), stopped) == cut("".join(pieces), words)
 
 
+@given(text=st.text("ab<c> ", max_size=24), sizes=st.lists(st.integers(1, 5), max_size=24))
+def test_calls_are_held_back_and_all_else_is_sent_however_the_text_comes(text: str, sizes: list[int]) -> None:
+    """The parser gets everything from the first mark on; nothing of it is sent before."""
+    tools = engine.ToolCalls({"begins": ["<c>", "<b"]}, lambda held: ("", [("f", held)]))
+    places = [sum(sizes[:number]) for number in range(len(sizes) + 1)]
+    pieces = [text[begin:end] for begin, end in zip(places, [*places[1:], len(text)], strict=True)]
+    results = [tools.take(piece, number == len(pieces) - 1) for number, piece in enumerate(pieces)]
+    mark = re.search("<c>|<b", text)
+    before, call = (text[: mark.start()], text[mark.start() :]) if mark else (text, None)
+    assert "".join(sent for sent, _ in results) == before
+    assert [each for _, calls in results for each in calls] == ([("f", call)] if call else [])
+
+
 def test_the_stop_word_that_is_complete_first_counts() -> None:
     assert engine.StopWords(["abcd", "c"]).take("xabcd") == ("xab", True)
     assert engine.StopWords(["bcd", "abcd"]).take("xabcd") == ("x", True)

@@ -471,6 +471,21 @@ class OnCpu:
 
 
 @dataclass(frozen=True, slots=True)
+class Answers:
+    """How the wizard's own program of an engine can guide and read answers.
+
+    Attributes:
+        json_schema: Whether an answer can be made to match a JSON schema.
+        tool_calls: Who reads the calls of functions in an answer: no one, the engine for every model (``engine``), or
+            its parsers in a column of ``profiles/tool_calls.toml``.
+    """
+
+    source: str
+    json_schema: bool = False
+    tool_calls: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StackFacts:
     """A serving stack; it serves on GPUs or on the CPU.
 
@@ -489,6 +504,7 @@ class StackFacts:
         simplicity: Used for ranking.
         image: None: no image has it.
         native: None: it is served from images only.
+        answers: None: they are neither guided nor read.
         gpu: None: it does not serve on GPUs.
         cpu: None: it does not serve on the CPU.
     """
@@ -507,5 +523,6 @@ class StackFacts:
     aiconfigurator: str = ""
     image: Image | None = None
     native: Native | None = None
+    answers: Answers | None = None
     gpu: OnGpu | None = None
     cpu: OnCpu | None = None

@@ -24,13 +24,27 @@ def render(conversation: Conversation, served: ServedModel) -> str:
     Raises:
         ModelError: TW-C06 if the template rejects the messages.
     """
+    turns = [{"role": each.role, "content": each.content} for each in conversation.messages]
+    given = variables(served.chat, conversation.sampling.thinking) if served.chat else {}
+    return render_turns(turns, served, given)
+
+
+def render_turns(turns: Sequence[Mapping[str, Any]], served: ServedModel, given: Mapping[str, Any]) -> str:
+    """As `render`, for messages with all that OpenAI's have.
+
+    Args:
+        turns: Messages: ``role``, ``content`` (a text), and what else the template may read, such as ``tool_calls``.
+        served: The model.
+        given: Further variables of the template, such as ``tools``.
+
+    Raises:
+        ModelError: TW-C06 if the template rejects the messages.
+    """
     if served.chat is None:
-        return conversation.messages[-1].content
+        return str(turns[-1]["content"])
     from jinja2 import TemplateError
 
-    special = pattern(served.chat)
-    messages = [{"role": each.role, "content": broken(each.content, special)} for each in conversation.messages]
-    given = variables(served.chat, conversation.sampling.thinking)
+    messages = plain_turns(turns, pattern(served.chat))
     try:
         try:
             return _apply(messages, served.chat, given)
@@ -44,5 +58,20 @@ def render(conversation: Conversation, served: ServedModel) -> str:
         raise ask.bad_template(error) from error
 
 
-def _apply(messages: Sequence[dict[str, str]], chat: ChatFormat, given: Mapping[str, Any]) -> str:
+def plain_turns(values: Sequence[Mapping[str, Any]], special: str) -> list[dict[str, Any]]:
+    """JSON objects with every match of ``special`` in their texts broken (`wizard.model.special_tokens.broken`)."""
+    return [{name: _plain(value, special) for name, value in each.items()} for each in values]
+
+
+def _plain(value: Any, special: str) -> Any:
+    if isinstance(value, str):
+        return broken(value, special)
+    if isinstance(value, list):
+        return [_plain(each, special) for each in value]
+    if isinstance(value, dict):
+        return {broken(name, special): _plain(each, special) for name, each in value.items()}
+    return value
+
+
+def _apply(messages: Sequence[dict[str, Any]], chat: ChatFormat, given: Mapping[str, Any]) -> str:
     return apply(chat.template, messages, bos_token=chat.bos_token or "", eos_token=chat.eos_token or "", **given)

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -20,16 +20,16 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wizard.chat.ask import Ask, Piece, PromptTooLong
-from wizard.chat.client import Client, ask_of, exchange_of, pieces
-from wizard.chat.conversation import Conversation, Sampling
-from wizard.chat.rendering import render
-from wizard.chat.wire import WIZARD
-from wizard.gateway import bodies, messages
+from wizard.chat.client import Client, exchange_of, pieces
+from wizard.gateway import bodies, messages, requests
 from wizard.gateway.answers import Answer, Writer
-from wizard.gateway.faults import Fault, fault, unsupported
+from wizard.gateway.choices import merged
+from wizard.gateway.faults import Fault, fault
 from wizard.gateway.guard import guarded, shaped
 from wizard.gateway.metrics import SERVER, Metrics
+from wizard.gateway.reasoning import split, splitter_of
 from wizard.gateway.servers import Server, Servers, listed
+from wizard.gateway.tools import called
 from wizard.kernel.errors import WizardError
 from wizard.serve import health
 from wizard.serve.exposure import Exposure
@@ -101,22 +101,35 @@ class Gateway:
 
     async def message(self, request: Request) -> Response:
         """``POST /v1/messages``."""
-        return await self._answer(request, messages.read, lambda wanted: messages.Answer(wanted.model))
+        return await self._answer(request, messages.read, lambda wanted, _: messages.Answer(wanted.model))
+
+    async def embeddings(self, _: Request) -> Response:
+        """``POST /v1/embeddings``: refused, because no stack serves a model that makes them."""
+        why = "the models here generate text and have no embeddings; vLLM (--runner pooling) serves models that have"
+        raise Fault("TW-G12", 404, why, "model", "model_not_found")
 
     async def _answer(
         self,
         request: Request,
         read: Callable[[bytes], bodies.Wanted],
-        writer: Callable[[bodies.Wanted], Writer] = lambda wanted: Answer(wanted.kind, wanted.model, wanted.usage),
+        writer: Callable[[bodies.Wanted, int], Writer] = lambda wanted, prompts: Answer(
+            wanted.kind, wanted.model, wanted.usage, wanted.n, prompts
+        ),
     ) -> Response:
         raw = await self._body(request)
         wanted = await _aside(len(raw), read, raw)
         server, client = await self.servers.serving(wanted.model)
         request.scope[SERVER] = server.endpoint.name
-        ask = await _aside(len(raw), _ask, wanted, client)
+        asks = await _aside(len(raw), requests.asks, wanted, client)
+        streams = [self._pieces(ask, wanted, server, client) for ask in asks]
+        return Reply(merged(streams), writer(wanted, len(asks) // wanted.n), stream=wanted.stream)
+
+    def _pieces(self, ask: Ask, wanted: bodies.Wanted, server: Server, client: Client) -> AsyncGenerator[Piece, None]:
         exchange = exchange_of(ask, client.served, client.tokenizer)
-        stream = self.metrics.measured(server, pieces(client, ask, exchange, channel=server.channel))
-        return Reply(stream, writer(wanted), stream=wanted.stream)
+        answer = self.metrics.measured(server, pieces(client, ask, exchange, channel=server.channel))
+        if wanted.kind == "chat" and (splitter := splitter_of(ask, client.served)):
+            answer = split(answer, splitter)
+        return called(answer, wanted.tools) if wanted.tools else answer
 
     async def _body(self, request: Request) -> bytes:
         """The body, of a bounded size and in a bounded time.
@@ -155,39 +168,10 @@ def _too_large() -> Fault:
     return Fault("TW-G01", 413, f"the body has more than {LARGEST_BODY:,} bytes")
 
 
-def _ask(wanted: bodies.Wanted, client: Client) -> Ask:
-    """The request to the model.
-
-    Raises:
-        Fault: TW-G04 the model lacks a setting that the client gave.
-        ModelError: TW-C06 the chat template rejects the messages.
-    """
-    served, sampling = client.served, wanted.sampling
-    prompt = render(Conversation(wanted.messages, sampling), served) if wanted.kind == "chat" else wanted.prompt
-    if sampling.logprobs is not None and sampling.logprobs > (-1 if served.logprobs is None else served.logprobs):
-        raise unsupported("logprobs", f"this model reports at most {served.logprobs or 'no'} alternatives per token")
-    rendered = wanted.kind == "chat" and served.chat is not None
-    ask = ask_of(served, client.tokenizer, prompt, sampling, wanted.messages, rendered=rendered)
-    if lacking := sorted(wanted.given & {*served.wire.lacks(ask)}):
-        raise unsupported(lacking[0], f"this model does not support {', '.join(lacking)}")
-    limit = wanted.max_tokens or _room(client, ask)
-    return replace(ask, max_tokens=min(limit, served.max_seq_len or limit))
-
-
-def _room(client: Client, ask: Ask) -> int:
-    """Tokens of an answer without a limit, as OpenAI's: all that the context has left, where that is known."""
-    length = client.served.max_seq_len
-    if length is not None and client.served.wire.format is WIZARD:
-        return length  # the model itself ends an answer at the end of its context
-    if length is not None and ask.ids:
-        return max(1, length - len(ask.ids))
-    return Sampling().max_tokens
-
-
 class Reply(Response):
     """Sends an answer while the client is there; a client that hangs up, or takes nothing, ends the request."""
 
-    def __init__(self, pieces: AsyncGenerator[Piece, None], answer: Writer, *, stream: bool) -> None:
+    def __init__(self, pieces: AsyncGenerator[tuple[int, Piece], None], answer: Writer, *, stream: bool) -> None:
         """Prepare it: nothing is asked before it is called."""
         self._pieces, self._answer, self._stream = pieces, answer, stream
 
@@ -212,12 +196,12 @@ class Reply(Response):
                     whole = self._answer.whole([piece async for piece in pieces])
                     await _send_json(send, 200, whole)
                     return
-                async for piece in pieces:
+                async for index, piece in pieces:
                     if not begun:  # an error before the first piece still has a status of its own
                         begun = True
                         await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
                         await send(_part(self._answer.begin()))
-                    if data := self._answer.take(piece):
+                    if data := self._answer.take(index, piece):
                         await send(_part(data))
                 await send(_part(self._answer.end(), more=False))
             except Exception as error:
@@ -286,6 +270,7 @@ def application(gateway: Gateway, exposure: Exposure = LOOPBACK, key: str = "") 
         ("/v1/models/{name:path}", gateway.model, "GET"),
         ("/v1/chat/completions", gateway.chat, "POST"),
         ("/v1/completions", gateway.completion, "POST"),
+        ("/v1/embeddings", gateway.embeddings, "POST"),
         (messages.PATH, gateway.message, "POST"),
     )
     kinds = (HTTPException, Fault, ValidationError, WizardError, PromptTooLong, ClientDisconnect, Exception)

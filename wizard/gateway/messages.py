@@ -16,7 +16,8 @@ from pydantic import Field
 
 from wizard.chat.ask import Piece
 from wizard.gateway import bodies
-from wizard.gateway.bodies import Checked, Part, Wanted
+from wizard.gateway.bodies import Part, Wanted
+from wizard.gateway.checked import Checked
 from wizard.gateway.faults import Fault, unsupported
 
 PATH = "/v1/messages"
@@ -105,7 +106,7 @@ class Answer:
         """Nothing: the first event has the number of prompt tokens, which comes with the first piece."""
         return b""
 
-    def take(self, piece: Piece) -> bytes:
+    def take(self, _index: int, piece: Piece) -> bytes:
         """The events for a piece; none for an empty one."""
         events = b""
         if self._last is None:
@@ -126,9 +127,9 @@ class Answer:
         """The event after the last piece."""
         return event({"type": "message_stop"})
 
-    def whole(self, pieces: Sequence[Piece]) -> dict[str, Any]:
+    def whole(self, pieces: Sequence[tuple[int, Piece]]) -> dict[str, Any]:
         """The complete message."""
-        return self._message("".join(piece.text for piece in pieces), pieces[-1])
+        return self._message("".join(piece.text for _, piece in pieces), pieces[-1][1])
 
     def failed(self, fault: Fault) -> bytes:
         """The event that ends a stream with an error."""

@@ -63,6 +63,7 @@ class TorchLlmArgs(BaseModel):
     kv_cache_config: KvCacheConfig = KvCacheConfig()
     speculative_config: DecodingBaseConfig | None = None
     enable_chunked_prefill: bool = False
+    guided_decoding_backend: str | None = None
     max_batch_size: int | None = None
     max_input_len: int | None = None
     max_seq_len: int | None = None
