@@ -72,6 +72,8 @@ def post(address: Address, body: bytes, path: str = CHAT, **headers: str) -> tup
         ({"messages": [{"role": "assistant", "tool_calls": [NO_OBJECT]}]}, 400, "TW-G03", "messages"),
         ({"messages": [{"role": "narrator", "content": "x"}]}, 400, "TW-G04", "messages"),
         ({"modalities": ["audio"]}, 400, "TW-G04", "modalities"),
+        ({"reasoning_effort": "low"}, 400, "TW-G04", "reasoning_effort"),  # its template has no modes
+        ({"chat_template_kwargs": {"messages": []}}, 400, "TW-G03", "chat_template_kwargs"),
         ({"logit_bias": {"1": 1}}, 400, "TW-G04", "logit_bias"),
         ({"max_tokens": 3, "max_completion_tokens": 4}, 400, "TW-G03", "max_tokens"),
         ({"max_tokens": 0}, 400, "TW-G03", "max_tokens"),
