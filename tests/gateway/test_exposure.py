@@ -184,6 +184,8 @@ def test_a_certificate_that_cannot_be_used(certificate: tuple[str, str], tmp_pat
     for pair in ((file, None), (None, key), (file, file), (file, locked), (file, str(tmp_path / "none"))):
         with pytest.raises(UsageError, match="TW-S14"):
             exposure.check(Exposure("127.0.0.1", *pair))
+    with pytest.raises(UsageError, match=r"/none: No such file"):
+        exposure.check(Exposure("127.0.0.1", file, str(tmp_path / "none")))
     exposure.check(Exposure("127.0.0.1", file, key))
 
 
