@@ -30,8 +30,8 @@ from wizard.advise.setup import Setup
 from wizard.advise.speed import estimate, why_unknown
 from wizard.catalog import gguf_types
 from wizard.catalog.float16 import overflows
+from wizard.catalog.gpu_facts import Cache
 from wizard.catalog.releases import version
-from wizard.catalog.stack_facts import Cache
 from wizard.catalog.stacks import gpu_stacks, on_gpu
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts

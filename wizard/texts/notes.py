@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from wizard.advise import engines, rules
 from wizard.advise.reasons import Param, Reason
-from wizard.kernel.language import join, mark, ntr, tr
+from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.units import count, size
 from wizard.model.formats import FORMATS
-from wizard.texts import units
+from wizard.texts import encoders, offload, units
 from wizard.texts.table import Fields, Text
 from wizard.texts.units import gpus, users, whole
 
@@ -144,56 +144,6 @@ def _ended(params: Mapping[str, Param], _: Fields) -> tuple[str, ...]:
     return (engines.end(tr("--stack {stack}", stack=first), *others),)
 
 
-ENCODERS = {"vision": mark("image"), "audio": mark("audio")}
-"""What an encoder reads, by its name among `ModelFacts.encoders`."""
-
-
-def _named_encoders(params: Mapping[str, Param]) -> str:
-    names = params["encoders"]
-    return join(tr(" and "), *(tr(ENCODERS[str(name)]) for name in (names if isinstance(names, tuple) else ())))
-
-
-def _text_only(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
-    return (
-        tr(
-            "The model is served for text only ({argument}): its {encoders} encoder is not loaded.",
-            argument=fields["argument"],
-            encoders=_named_encoders(params),
-        ),
-    )
-
-
-def _encoders(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
-    names = {"stack": fields["stack"], "encoders": _named_encoders(params)}
-    return (tr(_ENCODERS[str(params["work"]), bool(params["counted"])], **names),)
-
-
-_ENCODERS = {
-    ("profiled", True): mark(
-        "{stack} also loads the model's {encoders} encoder. Its weights are counted; the memory that it works in is "
-        "not."
-    ),
-    ("profiled", False): mark(
-        "{stack} also loads the model's {encoders} encoder. Neither its weights nor the memory that it works in "
-        "are counted."
-    ),
-    ("reserved", True): mark(
-        "{stack} also loads the model's {encoders} encoder. Its weights are counted; the memory that {stack} keeps "
-        "free for the encoder is not, so the KV cache may be smaller than estimated."
-    ),
-    ("reserved", False): mark(
-        "{stack} also loads the model's {encoders} encoder. Neither its weights nor the memory that {stack} keeps free "
-        "for the encoder are counted, so the KV cache may be smaller than estimated."
-    ),
-    ("idle", True): mark(
-        "{stack} also loads the model's {encoders} encoder. Its weights are counted; text does not run it."
-    ),
-    ("idle", False): mark(
-        "{stack} also loads the model's {encoders} encoder. Its weights are not counted; text does not run it."
-    ),
-}
-
-
 def _pcie(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     split = f"--tp {whole(params['tp']) // 2} --pp {2 * whole(params['pp'])}"
     return (tr(_PCIE, flags=split, **fields),)
@@ -219,38 +169,6 @@ def _behind(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
     if params["though"] is None:
         return (f"{fields['why']}.",)
     return (tr("{why}, though {though}.", **fields),)
-
-
-def _offload(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
-    if whole(params.get("gpus")) > 1:
-        fields = {**fields, "gpu": tr("{gpus} GPUs ({gpu})", **fields)}
-    if params["on_gpu"] != params["layers"]:
-        rest = tr(
-            "llama.cpp runs {on_gpu} of {layers} layers on the {gpu}: all that fit, {weights} of weights.", **fields
-        )
-        return (rest, tr("The CPU runs the others, {host} of weights.", **fields))
-    if params["experts"]:
-        text = tr("llama.cpp runs all {layers} layers on the {gpu}, {weights} of weights.", **fields)
-        return (text, tr("The experts of the first {experts} layers stay in host memory ({host}).", **fields))
-    return (tr("llama.cpp runs all {layers} layers on the {gpu}, {weights} of weights.", **fields),)
-
-
-def _gpus_free(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
-    free = whole(params["count"])
-    return (
-        ntr(
-            "{count} more GPU stays free: it would not put more layers on GPUs, and layers take turns.",
-            "{count} more GPUs stay free: they would not put more layers on GPUs, and layers take turns.",
-            free,
-            **fields,
-        ),
-    )
-
-
-def _users_cut(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
-    if params["whole"]:
-        return (tr("Planned for {users} users, not {wanted}, so that all layers fit on the GPU.", **fields),)
-    return (tr("Planned for {users} users, not {wanted}, so that more layers fit on the GPU.", **fields),)
 
 
 def _idle(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
@@ -280,6 +198,8 @@ def _speculative(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]
 
 
 NOTES: dict[str, Text] = {
+    **offload.NOTES,
+    **encoders.NOTES,
     "gated": mark("The model is gated: accept its license on its page, then log in with `hf auth login`."),
     "no-template": mark("The model has no chat template: it continues text instead of answering."),
     "limit": lambda _, fields: (str(fields["why"]),),
@@ -358,20 +278,6 @@ NOTES: dict[str, Text] = {
     ),
     "context-cut": mark("The context was reduced from {wanted:,} to {context:,} tokens to fit."),
     "gpu-unused": mark("This machine's {gpu} is not used: {why}"),
-    "offload": _offload,
-    "offload-memory": mark(
-        "GPU: {used} of {budget} usable, {free} free now; host: {needed} of {allowed} usable (90% of free memory)."
-    ),
-    "offload-idle": mark("The GPU stays idle; it could hold layers of this model."),
-    "offload-share": mark("GPU {index} ({gpu}) has {free} free now."),
-    "offload-gpus-free": _gpus_free,
-    "offload-untried": mark("Layers on a GPU were tested on one kind of GPU only, an H200; `up` checks the split."),
-    "offload-several-untried": mark("A GGUF file on several GPUs was never tested; `up` checks the split."),
-    "offload-estimated": mark(
-        "The file was not read: sizes of its layers are estimated from the model's configuration, so the split is too."
-    ),
-    "offload-users-cut": _users_cut,
-    "offload-users-limit": mark("Planned for --users {users}, the only load with an estimate to compare with --tpot."),
     "cpu-unmeasured": mark(
         "No speed estimate for this CPU yet. To get one, run `triton-wizard probe --measure` (measures memory "
         "bandwidth and cores, 5 s)."
@@ -422,8 +328,6 @@ NOTES: dict[str, Text] = {
         "No list of supported models in the wizard names {model} for {engine}. If the engine does not support it, "
         "loading fails."
     ),
-    "text-only": _text_only,
-    "encoders": _encoders,
     "named-reranker": mark(
         "{model} is named like a reranker, which scores documents, but its files describe a model that writes text: "
         "its answers may be meaningless."
