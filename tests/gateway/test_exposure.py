@@ -17,8 +17,9 @@ from starlette.responses import PlainTextResponse
 from tests.chat.conftest import Served
 from tests.gateway.conftest import SECONDS, added
 from tests.gateway.test_owned import gateways, workspace
+from wizard.chat import openai
 from wizard.gateway.guard import guarded
-from wizard.kernel.errors import UsageError
+from wizard.kernel.errors import ServerError, UsageError
 from wizard.kernel.paths import GatewayFolder, Workspace
 from wizard.serve import exposure, gateway
 from wizard.serve.exposure import Exposure
@@ -205,6 +206,9 @@ def test_beyond_this_machine_it_is_encrypted_and_wants_the_key(
         connection.request("GET", "/v1/models", headers={"Authorization": f"Bearer {given}"})
         assert connection.getresponse().status == status
         connection.close()
+    with pytest.raises(ServerError, match=r"TW-C01: the certificate of .* is not trusted") as caught:
+        openai.served_model(endpoint.openai or "", "chain")
+    assert "SSL_CERT_FILE" in caught.value.todo
     (row,) = gateways(workspace)
     for file in (Path(f"/proc/{row.pid}/cmdline"), Path(f"/proc/{row.pid}/environ"), workspace.gateway.log):
         assert key not in file.read_text()
