@@ -334,7 +334,7 @@ MAX_TOKENS = Question(
     "int",
     mark("Maximum answer length in tokens"),
     "--max-tokens",
-    otherwise=mark("512, or 4,096 for a model that thinks"),
+    otherwise=mark("512, thinking models 4,096"),
     validate=between(1, 1_000_000),
     help=mark("Longer answers are cut off."),
 )
