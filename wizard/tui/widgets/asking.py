@@ -1,8 +1,9 @@
-"""The source of questions: the input field, with the context gauge, and the offered questions."""
+"""The source of questions: the input field, with the context gauge, the waiting messages and the offered questions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -11,16 +12,26 @@ from textual.message import Message
 from textual.widgets import OptionList
 
 from wizard.chat.conversation import Conversation
+from wizard.chat.drafts import Draft, Drafts
+from wizard.chat.history import History
 from wizard.chat.meter import Meter, Usage
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import plain
+from wizard.tui import background
 from wizard.tui.views.chat import ChatView, gauge
 from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.prompt import Prompt
+from wizard.tui.widgets.waiting import Waiting
+
+DRAFT_S = 0.3
+"""Seconds after which a changed text is stored."""
 
 
 class Asking(Vertical):
-    """Posts questions as `Asked`."""
+    """Posts questions as `Asked`; those that come during an answer wait for its end.
+
+    What was not sent to ``server`` is stored beside its saved conversations, unless they are private.
+    """
 
     DEFAULT_CSS = """
     Asking { height: auto; }
@@ -33,40 +44,65 @@ class Asking(Vertical):
             super().__init__()
             self.text, self.again = text, again
 
-    def __init__(self) -> None:
+    def __init__(self, history: History, server: str) -> None:
         super().__init__()
+        self._drafts = Drafts.of(history, server)
+        self._private: bool | None = None
+        """None before the first `show`."""
+        self._storing = False
         self.edits = False
         """Whether what is written takes the place of the last question."""
         self._meter: Meter | None = None
         self._usage: Usage | None = None
         self._view, self._waits = ChatView(Conversation()), False
+        self._sent: Conversation | None = None
+        """The conversation that the last question was sent in: until it changes, the question is on its way."""
+        self._waiting, self._prompt = Waiting(), Prompt()
 
     def compose(self) -> ComposeResult:
-        """The offered questions above the field."""
+        """The offered questions and the waiting messages above the field."""
         yield Picker(id="questions")
-        yield Prompt()
+        yield self._waiting
+        yield self._prompt
 
     def show(self, view: ChatView, *, waits: bool, private: bool) -> None:
         """Show the state for the next question.
 
         Args:
             view: The conversation.
-            waits: Whether no question can be sent now.
+            waits: Whether messages have to wait now; when it ends, the next one is sent, except after an error or a
+                stopped answer.
             private: Whether saving is off.
         """
+        self._keep_draft(private=private)
+        waits = waits or view.conversation is self._sent
+        ended = self._waits and not waits
         self._view, self._waits = view, waits
         offered = len(view.served.questions) if view.served else 0
-        questions, prompt = self.query_one(Picker), self.query_one(Prompt)
+        questions, prompt = self.query_one(Picker), self._prompt
         questions.display = view.questions and bool(offered)
         questions.border_title = ntr(
             "{count} suggested question", "{count} suggested questions", offered, count=offered
         )
-        prompt.set_arrows(back=bool(view.texts("user")), offered=bool(offered))
-        prompt.waits = waits
+        self._offer_keys()
         titles = [Content(tr("Edit the last question"))] * self.edits
         titles += [Content.styled(tr("◉ private: nothing is saved"), "$warning")] * private
         prompt.border_title = Content(" · ").join(titles)
         self._count()
+        if ended and view.error is None and not view.stopped:
+            self._send_next()
+
+    def _waiting_changed(self) -> None:
+        self._offer_keys()
+        self._store()
+
+    def _offer_keys(self) -> None:
+        view = self._view
+        self._prompt.set_offers(
+            waiting=bool(self._waiting.texts),
+            back=bool(view.texts("user")),
+            offered=bool(view.served and view.served.questions),
+        )
 
     def measure(self, meter: Meter) -> None:
         """Show how full the context is, with ``meter`` counting its tokens."""
@@ -75,28 +111,87 @@ class Asking(Vertical):
 
     def _count(self) -> None:
         """During an answer, the gauge is not updated."""
-        prompt = self.query_one(Prompt)
+        prompt = self._prompt
         if self._meter is not None and not self._waits:
             self._usage = self._meter.usage(self._view.conversation, prompt.written)
         if self._usage is not None:
             prompt.border_subtitle = gauge(self._usage, self.screen.size.width)
 
     def on_prompt_written(self) -> None:
-        """Update the gauge."""
+        """Update the gauge; store the text."""
         self._count()
+        self._store()
 
     def on_resize(self) -> None:
         """With little room, show less."""
         self._count()
 
     def on_prompt_sent(self, message: Prompt.Sent) -> None:
-        """Send the text."""
-        self.query_one(Prompt).waits = True
-        self._ask(message.text)
+        """Send the text; from an empty field, the next waiting message."""
+        if message.text:
+            self._take(message.text)
+        elif not self._waits:
+            self._send_next()
+
+    def _take(self, text: str) -> None:
+        """Send it, or let it wait."""
+        if self._waits:
+            self._waiting.add(text)
+            self._waiting_changed()
+        else:
+            self._ask(text)
 
     def _ask(self, text: str) -> None:
+        self._sent, self._waits = self._view.conversation, True
         again, self.edits = self.edits, False
         self.post_message(self.Asked(text, again))
+
+    # Waiting messages
+
+    def _send_next(self) -> None:
+        if self._waiting.texts:
+            self._ask(self._waiting.take(0))
+            self._waiting_changed()
+
+    def on_prompt_recalled(self, message: Prompt.Recalled) -> None:
+        """Take back the last waiting message."""
+        if self._waiting.texts:
+            text = self._waiting.take(-1)
+            self._waiting_changed()
+            if message.edit:
+                self._prompt.write(text)
+
+    # The draft
+
+    def _keep_draft(self, *, private: bool) -> None:
+        """Bring back at first what was not sent; forget it when the chat becomes ``private``."""
+        before, self._private = self._private, private
+        if private and before is False:
+            self._drafts.save(Draft())
+        elif before is None and not private:
+            draft = self._drafts.load()
+            self._waiting.texts = draft.waiting
+            if draft.text:
+                self._prompt.write(draft.text)
+
+    def _store(self) -> None:
+        if not self._storing and self._private is False:
+            self._storing = True
+            self.set_timer(DRAFT_S, self._store_now)
+
+    async def _store_now(self) -> None:
+        self._storing = False
+        if not self._private:
+            await background.call(partial(self._drafts.save, self._draft))
+
+    @property
+    def _draft(self) -> Draft:
+        return Draft(self._prompt.written, self._waiting.texts)
+
+    def on_unmount(self) -> None:
+        """Store what was not sent."""
+        if self._private is False:
+            self._drafts.save(self._draft)
 
     # The last question
 
@@ -111,12 +206,12 @@ class Asking(Vertical):
 
     def _bring_back(self) -> None:
         if questions := self._view.texts("user"):
-            self.query_one(Prompt).write(questions[-1])
+            self._prompt.write(questions[-1])
 
     def unedit(self) -> None:
         """Cancel editing."""
         self.edits = False
-        self.query_one(Prompt).text = ""
+        self._prompt.text = ""
 
     # Offered questions
 
@@ -132,6 +227,6 @@ class Asking(Vertical):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Send the chosen one."""
-        self.query_one(Prompt).focus()
-        if not self._waits and self._view.served:
-            self._ask(self._view.served.questions[event.option_index])
+        self._prompt.focus()
+        if self._view.served:
+            self._take(self._view.served.questions[event.option_index])
