@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from tests.tui.chatting import chatting
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.test_waiting import asking, waiting
@@ -18,11 +14,6 @@ from wizard.tui.widgets.prompt import LONG, Prompt
 def drafts() -> Drafts:
     """Where the chat with the server stores it."""
     return Drafts.of(FakeJourney().history(WORKSPACE), ENDPOINT.name)
-
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
 
 
 async def test_text_and_waiting_messages_are_there_after_leaving_during_an_answer() -> None:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 
+from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import OptionList
+from textual.widgets import OptionList, Static
 
+from wizard.chat.attachments import mentions
 from wizard.chat.conversation import Conversation
 from wizard.chat.drafts import Draft, Drafts
 from wizard.chat.history import History
 from wizard.chat.meter import Meter, Usage
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import plain
-from wizard.tui import background
+from wizard.tui import attaching, background
 from wizard.tui.views.chat import ChatView, gauge
+from wizard.tui.widgets.error import errors_shown
 from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.prompt import Prompt
 from wizard.tui.widgets.waiting import Waiting
@@ -35,6 +39,7 @@ class Asking(Vertical):
 
     DEFAULT_CSS = """
     Asking { height: auto; }
+    Asking > #attached { height: auto; max-height: 2; padding: 0 2; color: $accent; display: none; }
     """
 
     class Asked(Message):
@@ -57,12 +62,15 @@ class Asking(Vertical):
         self._view, self._waits = ChatView(Conversation()), False
         self._sent: Conversation | None = None
         """The conversation that the last question was sent in: until it changes, the question is on its way."""
+        self._named: list[str] = []
+        """The files in the text, when they were looked at last."""
         self._waiting, self._prompt = Waiting(), Prompt()
 
     def compose(self) -> ComposeResult:
         """The offered questions and the waiting messages above the field."""
         yield Picker(id="questions")
         yield self._waiting
+        yield Static(id="attached")
         yield self._prompt
 
     def show(self, view: ChatView, *, waits: bool, private: bool) -> None:
@@ -121,6 +129,9 @@ class Asking(Vertical):
         """Update the gauge; store the text."""
         self._count()
         self._store()
+        if (named := mentions(self._prompt.text)) != self._named:
+            self._named = named
+            self._show_files(self._prompt.text if named else "")
 
     def on_resize(self) -> None:
         """With little room, show less."""
@@ -143,8 +154,45 @@ class Asking(Vertical):
 
     def _ask(self, text: str) -> None:
         self._sent, self._waits = self._view.conversation, True
+        if mentions(text):
+            self._send_with_files(text)
+        else:
+            self._post(text)
+
+    def _post(self, text: str) -> None:
         again, self.edits = self.edits, False
         self.post_message(self.Asked(text, again))
+
+    # Files
+
+    @work(exclusive=True, group="files")
+    async def _show_files(self, text: str) -> None:
+        shown = await attaching.preview(text, self._before, self._meter or Meter()) if text else ""
+        line = self.query_one("#attached", Static)
+        line.update(Content(shown))
+        line.display = bool(shown)
+
+    @work(exclusive=True, group="attach")
+    async def _send_with_files(self, text: str) -> None:
+        """Send the text with the files that it names; if that is not possible, it is in the field again."""
+        whole: str | None = None
+        with errors_shown(self.app):
+            whole = await attaching.with_files(self.app, text, self._before, self._meter or Meter())
+        if whole is not None:
+            self._post(whole)
+            return
+        self._sent, self._waits = None, False
+        self._waiting.texts = (*filter(None, (self._prompt.written,)), *self._waiting.texts)
+        self._prompt.write(text)
+        self._waiting_changed()
+
+    @property
+    def _before(self) -> Conversation:
+        """The conversation that the next question continues."""
+        conversation = self._view.conversation
+        if self.edits:
+            return replace(conversation, messages=conversation.asked_again().messages[:-1])
+        return conversation
 
     # Waiting messages
 
