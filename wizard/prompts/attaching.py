@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from wizard.chat import attachments
+from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.prompts.ask import Ask
@@ -13,11 +14,15 @@ from wizard.prompts.speech import tell
 
 
 def with_files(talk: ChatSession, question: str) -> str | None:
-    """The question with the files that it names; None if the user does not want one of them.
+    """The question with the files that it names; None if the user does not want one, or it is not possible."""
+    try:
+        return _with_files(talk, question)
+    except UsageError as error:
+        tell(str(error))
+        return None
 
-    Raises:
-        UsageError: TW-C25 … TW-C28, see `wizard.chat.attachments`.
-    """
+
+def _with_files(talk: ChatSession, question: str) -> str | None:
     folder = Path.cwd()
     named = attachments.references(question, folder)
     for each in named:

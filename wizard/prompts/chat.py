@@ -178,9 +178,14 @@ def _do(talk: ChatSession, ask: _Asker, question: str, *, must: bool = False) ->
 
 def _once(talk: ChatSession, ask: _Asker, question: str, *, must: bool) -> Outcome:
     if not is_command(question):
-        typed = question.strip() and not must and is_terminal(sys.stdin)
-        if whole := with_files(talk, question) if typed else question.strip() and question:
-            (ask.must if must else ask)(whole)
+        if not question.strip():
+            return Outcome()
+        if must or not is_terminal(sys.stdin):
+            (ask.must if must else ask)(question)
+        elif (whole := with_files(talk, question)) is None:
+            return Outcome(edit=question)
+        else:
+            ask(whole)
         return Outcome()
     outcome = command(talk, question)
     if outcome.raw:

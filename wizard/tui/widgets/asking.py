@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from textual import work
 from textual.app import ComposeResult
@@ -13,6 +14,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList, Static
 
+from wizard.catalog import prompt_files
 from wizard.chat.attachments import mentions
 from wizard.chat.conversation import Conversation
 from wizard.chat.drafts import Draft, Drafts
@@ -20,7 +22,7 @@ from wizard.chat.history import History
 from wizard.chat.meter import Meter, Usage
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import plain
-from wizard.tui import attaching, background
+from wizard.tui import attaching, background, slash
 from wizard.tui.views.chat import ChatView, gauge
 from wizard.tui.widgets.error import errors_shown
 from wizard.tui.widgets.picker import Picker
@@ -40,6 +42,7 @@ class Asking(Vertical):
     DEFAULT_CSS = """
     Asking { height: auto; }
     Asking > #attached { height: auto; max-height: 2; padding: 0 2; color: $accent; display: none; }
+    Asking > #completions { height: auto; max-height: 5; padding: 0 2; color: $text-muted; display: none; }
     """
 
     class Asked(Message):
@@ -62,6 +65,9 @@ class Asking(Vertical):
         self._view, self._waits = ChatView(Conversation()), False
         self._sent: Conversation | None = None
         """The conversation that the last question was sent in: until it changes, the question is on its way."""
+        self._completions: list[tuple[str, str]] = []
+        self._completed = ""
+        """The text that they complete."""
         self._named: list[str] = []
         """The files in the text, when they were looked at last."""
         self._waiting, self._prompt = Waiting(), Prompt()
@@ -71,6 +77,7 @@ class Asking(Vertical):
         yield Picker(id="questions")
         yield self._waiting
         yield Static(id="attached")
+        yield Static(id="completions")
         yield self._prompt
 
     def show(self, view: ChatView, *, waits: bool, private: bool) -> None:
@@ -129,6 +136,7 @@ class Asking(Vertical):
         """Update the gauge; store the text."""
         self._count()
         self._store()
+        self._complete()
         if (named := mentions(self._prompt.text)) != self._named:
             self._named = named
             self._show_files(self._prompt.text if named else "")
@@ -137,8 +145,10 @@ class Asking(Vertical):
         """With little room, show less."""
         self._count()
 
-    def on_prompt_sent(self, message: Prompt.Sent) -> None:
-        """Send the text; from an empty field, the next waiting message."""
+    async def on_prompt_sent(self, message: Prompt.Sent) -> None:
+        """Send the text, or carry out a command; from an empty field, send the next waiting message."""
+        if message.text.startswith("/") and await self._command(message.text):
+            return
         if message.text:
             self._take(message.text)
         elif not self._waits:
@@ -162,6 +172,44 @@ class Asking(Vertical):
     def _post(self, text: str) -> None:
         again, self.edits = self.edits, False
         self.post_message(self.Asked(text, again))
+
+    # Commands and completion
+
+    async def _command(self, text: str) -> bool:
+        """Whether ``text`` is a command, which is carried out."""
+        name, _, argument = text.partition(" ")
+        if name == slash.PROMPT and "\n" not in text:
+            with errors_shown(self.app):
+                self._prompt.write(await background.call(partial(prompt_files.text, argument.strip())))
+        elif (action := slash.COMMANDS.get(text)) is None:
+            return False
+        elif not self.screen.check_action(action, ()):
+            self.notify(tr("{name} is not possible now", name=text), severity="warning")
+        else:
+            await self.app.run_action(action, self.screen)
+        return True
+
+    def _complete(self) -> None:
+        typed = slash.to_complete(self._prompt.before_cursor)
+        if typed != self._completed:
+            self._completed = typed
+            self._prompt.set_completes(False)
+            self._find_completions(typed)
+
+    @work(exclusive=True, group="completions")
+    async def _find_completions(self, typed: str) -> None:
+        found = await background.call(partial(slash.candidates, typed, Path.cwd())) if typed else []
+        self._completions = [] if found and found[0][0] == typed else found
+        lines = [Content(slash.shown(each)) for each in self._completions[: slash.MOST]]
+        line = self.query_one("#completions", Static)
+        line.update(Content("\n").join([each.stylize("$accent") for each in lines[:1]] + lines[1:]))
+        line.display = bool(lines)
+        self._prompt.set_completes(bool(lines))
+
+    def on_prompt_completed(self) -> None:
+        """Complete the text."""
+        if self._completions and slash.to_complete(self._prompt.before_cursor) == self._completed:
+            self._prompt.complete(self._completed, self._completions[0][0])
 
     # Files
 

@@ -29,6 +29,7 @@ class Prompt(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "send", mark("Send"), key_display="⏎", id="chat.send"),
         Binding("ctrl+j,shift+enter", "newline", mark("Newline"), key_display="^J", id="chat.newline"),
+        Binding("tab", "complete", mark("Complete"), key_display="⇥", id="chat.complete"),
         Binding("up", "recall", mark("Edit waiting"), key_display="↑", id="chat.recall"),
         Binding("up", "previous", mark("Last"), key_display="↑", id="chat.previous"),
         Binding("up", "cursor_up", mark("Line up"), show=False, id="chat.line_above"),
@@ -47,6 +48,9 @@ class Prompt(TextArea):
 
     class Previous(Message):
         """The user wants to edit the last question."""
+
+    class Completed(Message):
+        """The user wants the first completion."""
 
     class Recalled(Message):
         """The user takes back the last waiting message, to ``edit`` it or to remove it."""
@@ -67,6 +71,7 @@ class Prompt(TextArea):
         self._offers = dict.fromkeys(("recall", "remove", "previous", "offered"), False)
         """What the keys of an empty field do now."""
         self._empty = True
+        self._completes = False
         self._pasted: dict[str, str] = {}
         """The word that stands for it → what was pasted."""
 
@@ -80,6 +85,24 @@ class Prompt(TextArea):
         if offers != self._offers:
             self._offers = offers
             self.refresh_bindings()
+
+    def set_completes(self, completes: bool) -> None:
+        """Set whether the text before the cursor can be completed."""
+        if completes != self._completes:
+            self._completes = completes
+            self.refresh_bindings()
+
+    @property
+    def before_cursor(self) -> str:
+        """The line up to the cursor; on a later line, it does not begin with a command."""
+        row, column = self.cursor_location
+        return ("\n" if row else "") + self.document.get_line(row)[:column]
+
+    def complete(self, typed: str, text: str) -> None:
+        """Replace ``typed`` before the cursor by ``text``."""
+        row, column = self.cursor_location
+        self.replace(text, (row, column - len(typed)), (row, column), maintain_selection_offset=False)
+        self.move_cursor((row, column - len(typed) + len(text)))
 
     @property
     def written(self) -> str:
@@ -99,13 +122,10 @@ class Prompt(TextArea):
     async def on_key(self, event: events.Key) -> None:
         """Send and insert lines in the order of the keys: as a binding, Enter would overtake text typed before it."""
         active = None if event.is_printable else self.screen.active_bindings.get(event.key)
-        if active is not None and active.node is self and active.binding.action in ("send", "newline"):
+        if active is not None and active.node is self and active.binding.action in ("send", "newline", "complete"):
             event.stop()
             event.prevent_default()
-            if active.binding.action == "send":
-                self.action_send()
-            else:
-                self.action_newline()
+            await self.run_action(active.binding.action)
 
     def on_paste(self, event: events.Paste) -> None:
         """Insert a long text as a placeholder. (Terminals paste a line end as the character that Enter sends.)"""
@@ -123,7 +143,9 @@ class Prompt(TextArea):
         self.insert(text)
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """Some keys have a special function, only in an empty field."""
+        """Some keys have a special function, only in an empty field, or while there is something to complete."""
+        if action == "complete":
+            return self._completes
         return not self.text and self._offers[action] if action in self._offers else True
 
     def on_text_area_changed(self) -> None:
@@ -160,6 +182,10 @@ class Prompt(TextArea):
     def action_previous(self) -> None:
         """Request the last question."""
         self.post_message(self.Previous())
+
+    def action_complete(self) -> None:
+        """Request the first completion."""
+        self.post_message(self.Completed())
 
     def action_recall(self) -> None:
         """Edit the last waiting message."""
