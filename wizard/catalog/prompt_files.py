@@ -32,9 +32,7 @@ def text(name: str) -> str:
         raise UsageError(
             "TW-D13",
             tr("unknown prompt: {name}", name=one_line(name)[:60]),
-            tr(
-                "Available: {names}. A prompt is a file NAME.md or NAME.txt in {folder}.", names=known, folder=_folder()
-            ),
+            tr("Available: {names}. A prompt is a file NAME.md or NAME.txt in {folder}.", names=known, folder=folder),
         )
     try:
         with path.open("rb") as file:

@@ -16,8 +16,8 @@ GIT_S = 1.0
 def completions(typed: str, folder: Path, *, most: int = 5) -> list[str]:
     """Paths below ``folder`` that begin with ``typed``; folders end with ``/``; hidden and ignored ones come last."""
     parent, _, start = typed.rpartition("/")
-    where = folder / Path(f"{parent}/" if parent or typed.startswith("/") else "").expanduser()
     try:
+        where = folder / Path(f"{parent}/" if parent or typed.startswith("/") else "").expanduser()
         with os.scandir(where) as entries:
             found = [each for each in islice(entries, MOST_READ) if each.name.lower().startswith(start.lower())]
             names = {each.name: each.is_dir() for each in found}

@@ -70,4 +70,4 @@ def _about(action: str) -> str:
 
 def shown(candidate: tuple[str, str]) -> str:
     """A candidate in a line."""
-    return one_line("  ".join(filter(None, candidate)))
+    return "  ".join(filter(None, map(one_line, candidate)))
