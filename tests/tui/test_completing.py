@@ -17,13 +17,14 @@ from wizard.catalog.profiles import user_folder
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.chat_keys import KEYS
 from wizard.tui.slash import COMMANDS, to_complete
+from wizard.tui.widgets.picker import BLANK
 from wizard.tui.widgets.prompt import Prompt
 
 
 def offered(chat: ChatScreen) -> list[str]:
     """The lines above the input field."""
     line = chat.query_one("#completions", Static)
-    return str(line.render()).splitlines() if line.display else []
+    return [each[len(BLANK) :] for each in str(line.render()).splitlines()] if line.display else []
 
 
 async def types(pilot: Pilot[Any], chat: ChatScreen, text: str, *lines: str) -> None:

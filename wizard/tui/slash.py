@@ -46,15 +46,14 @@ def to_complete(before: str) -> str:
 
 
 def candidates(typed: str, folder: Path) -> list[tuple[str, str]]:
-    """What ``typed`` can become, and about what it is in a few words."""
+    """What ``typed`` can become, at most `MOST`, each with a few words about it."""
     if typed.startswith("@"):
-        found = completions(typed[1:].removeprefix('"'), folder, most=MOST)
-        return [(_quoted(path), "") for path in found]
+        return [(_quoted(path), "") for path in completions(typed[1:].removeprefix('"'), folder)]
     if typed.startswith(f"{PROMPT} "):
         names = [name for name in prompt_files.names() if name.startswith(typed.removeprefix(f"{PROMPT} "))]
-        return [(f"{PROMPT} {name}", "") for name in names[:MOST]]
+        return [(f"{PROMPT} {name}", "") for name in names][:MOST]
     known = {name: _about(action) for name, action in COMMANDS.items()} | {f"{PROMPT} ": tr(ABOUT_PROMPT)}
-    return [(name, about) for name, about in sorted(known.items()) if name.startswith(typed)]
+    return [(name, about) for name, about in sorted(known.items()) if name.startswith(typed)][:MOST]
 
 
 def _quoted(path: str) -> str:

@@ -25,7 +25,7 @@ from wizard.kernel.text import plain
 from wizard.tui import attaching, background, slash
 from wizard.tui.views.chat import ChatView, gauge
 from wizard.tui.widgets.error import errors_shown
-from wizard.tui.widgets.picker import Picker
+from wizard.tui.widgets.picker import BLANK, POINTER, Picker
 from wizard.tui.widgets.prompt import Prompt
 from wizard.tui.widgets.waiting import Waiting
 
@@ -200,9 +200,9 @@ class Asking(Vertical):
     async def _find_completions(self, typed: str) -> None:
         found = await background.call(partial(slash.candidates, typed, Path.cwd())) if typed else []
         self._completions = [] if found and found[0][0] == typed else found
-        lines = [Content(slash.shown(each)) for each in self._completions[: slash.MOST]]
+        lines = [f"{BLANK if at else POINTER}{slash.shown(each)}" for at, each in enumerate(self._completions)]
         line = self.query_one("#completions", Static)
-        line.update(Content("\n").join([each.stylize("$accent") for each in lines[:1]] + lines[1:]))
+        line.update(Content("\n".join(lines)))
         line.display = bool(lines)
         self._prompt.set_completes(bool(lines))
 
