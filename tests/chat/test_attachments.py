@@ -10,6 +10,7 @@ import pytest
 from wizard.chat.attachments import LARGEST, attached, check, mentions, note, outside, read, references
 from wizard.chat.conversation import Conversation
 from wizard.chat.meter import Meter
+from wizard.chat.paths import completions
 from wizard.kernel.errors import UsageError
 
 
@@ -123,6 +124,17 @@ def test_a_file_outside_of_the_folder_is_known_by_its_real_place(tmp_path: Path)
     (folder / "link2").write_text("x")
     real = {each.name: outside(each, folder) for each in references("@link @../secret @inner", folder)}
     assert real == {"link": tmp_path / "secret", "../secret": tmp_path / "secret", "inner": None}
+
+
+def test_a_current_folder_that_was_deleted_has_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    (only,) = references("@../x.txt", Path())
+    assert only.mistyped
+    assert outside(only, Path()) is None
+    assert completions("", Path()) == []
 
 
 def test_more_than_the_context_is_refused_with_both_counts(tmp_path: Path) -> None:

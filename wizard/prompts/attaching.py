@@ -23,7 +23,7 @@ def with_files(talk: ChatSession, question: str) -> str | None:
 
 
 def _with_files(talk: ChatSession, question: str) -> str | None:
-    folder = Path.cwd()
+    folder = Path()
     named = attachments.references(question, folder)
     for each in named:
         if each.mistyped:

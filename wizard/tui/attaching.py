@@ -20,7 +20,7 @@ from wizard.tui.screens.modal import AskScreen
 
 async def preview(text: str, conversation: Conversation, meter: Meter) -> str:
     """What sending ``text`` would attach, in a line; empty if it names no file."""
-    return await background.call(partial(_preview, text, conversation, meter, Path.cwd()))
+    return await background.call(partial(_preview, text, conversation, meter, Path()))
 
 
 def _preview(text: str, conversation: Conversation, meter: Meter, folder: Path) -> str:
@@ -45,9 +45,9 @@ async def with_files(app: App[Any], text: str, conversation: Conversation, meter
     """The question with the files that it names; None if the user does not want one of them.
 
     Raises:
-        UsageError: TW-C25 … TW-C29, see `wizard.chat.attachments`.
+        UsageError: TW-C25 … TW-C28, see `wizard.chat.attachments`.
     """
-    folder = Path.cwd()
+    folder = Path()
     named = await background.call(partial(attachments.references, text, folder))
     files = [each for each in named if each.exists]
     for each in files:

@@ -137,9 +137,10 @@ class Asking(Vertical):
         self._count()
         self._store()
         self._complete()
-        if (named := mentions(self._prompt.text)) != self._named:
+        text = self._prompt.written
+        if (named := mentions(text)) != self._named:
             self._named = named
-            self._show_files(self._prompt.text if named else "")
+            self._show_files(text if named else "")
 
     def on_resize(self) -> None:
         """With little room, show less."""
@@ -151,7 +152,7 @@ class Asking(Vertical):
             return
         if message.text:
             self._take(message.text)
-        elif not self._waits:
+        elif not self._waits and not self.edits:
             self._send_next()
 
     def _take(self, text: str) -> None:
@@ -198,7 +199,7 @@ class Asking(Vertical):
 
     @work(exclusive=True, group="completions")
     async def _find_completions(self, typed: str) -> None:
-        found = await background.call(partial(slash.candidates, typed, Path.cwd())) if typed else []
+        found = await background.call(partial(slash.candidates, typed, Path())) if typed else []
         self._completions = [] if found and found[0][0] == typed else found
         lines = [f"{BLANK if at else POINTER}{slash.shown(each)}" for at, each in enumerate(self._completions)]
         line = self.query_one("#completions", Static)
