@@ -22,7 +22,8 @@ def test_only_its_owner_can_read_it(drafts: Drafts) -> None:
     drafts.save(DRAFT)
     assert drafts.load() == DRAFT
     assert stat.S_IMODE(drafts.path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(drafts.path.parent.stat().st_mode) == 0o700
+    for folder in (drafts.path.parent, drafts.path.parent.parent):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert [path.name for path in drafts.path.parent.iterdir()] == [drafts.path.name]
 
 

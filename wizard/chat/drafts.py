@@ -58,7 +58,8 @@ class Drafts:
             if draft == Draft():
                 self.path.unlink(missing_ok=True)
                 return
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for folder in (self.path.parent.parent, self.path.parent):  # the mode is only the last folder's
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
             with open(os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:  # noqa: PTH123
                 file.write(to_json(draft).encode(errors="replace"))
