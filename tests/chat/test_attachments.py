@@ -1,4 +1,4 @@
-"""Files that a question names: found, read within bounds, and counted."""
+"""Files that a question names: recognized, read within bounds, and counted."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def test_a_name_with_spaces_is_quoted(tmp_path: Path, question: str) -> None:
 
 def test_what_is_no_file_stays_as_it_is(tmp_path: Path) -> None:
     question = "me@home.org @property @app.route('/x') @reprot.csv @"
-    found = references(question, tmp_path)
-    assert not any(each.exists for each in found)
-    assert [each.name for each in found if each.mistyped] == ["reprot.csv"]
+    named = references(question, tmp_path)
+    assert not any(each.exists for each in named)
+    assert [each.name for each in named if each.mistyped] == ["reprot.csv"]
     assert mentions("a@b.org") == mentions("no files") == []
     assert whole(question, tmp_path) == question
 

@@ -79,7 +79,7 @@ def mentions(question: str) -> list[str]:
 
 def references(question: str, folder: Path) -> list[Reference]:
     """The files that ``question`` names, relative to ``folder``, each once; not those inside of fenced blocks."""
-    found: dict[str, Reference] = {}
+    named: dict[str, Reference] = {}
     for match in _REFERENCE.finditer(_FENCED.sub("", question)):
         names = [match[1]] if match[1] else [match[2], match[2].rstrip(_PUNCTUATION)]
         paths = [(name, _path(name, folder)) for name in names if name]
@@ -87,8 +87,8 @@ def references(question: str, folder: Path) -> list[Reference]:
         if paths:
             name, path = there or paths[-1]
             typed = match[0] if match[1] else f"@{name}"
-            found.setdefault(name, Reference(typed, name, path, there is not None))
-    return [*found.values()]
+            named.setdefault(name, Reference(typed, name, path, there is not None))
+    return [*named.values()]
 
 
 def _path(name: str, folder: Path) -> Path:
@@ -131,18 +131,18 @@ def read(files: Sequence[Reference]) -> list[Attachment]:
 def _bytes(file: Reference, left: int) -> bytes:
     """The content; only a regular file is opened, because a pipe or a device could block or be changed by that."""
     try:
-        found = file.path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            folder = stat.S_ISDIR(found.st_mode)
+        status = file.path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            folder = stat.S_ISDIR(status.st_mode)
             raise _unreadable(file, tr("it is a folder") if folder else tr("it is not a regular file"))
         with open(os.open(file.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:  # noqa: PTH123
-            data = opened.read(left + 1) if found.st_size <= left else b""
+            data = opened.read(left + 1) if status.st_size <= left else b""
     except OSError as error:
         raise _unreadable(file, unreadable(error)) from error
-    if max(found.st_size, len(data)) > left:
+    if max(status.st_size, len(data)) > left:
         raise UsageError(
             "TW-C27",
-            tr("{name} is too large to attach: {size}", name=one_line(file.name), size=size(found.st_size)),
+            tr("{name} is too large to attach: {size}", name=one_line(file.name), size=size(status.st_size)),
             tr("Attach up to {size} at once, for example an excerpt of the file.", size=size(LARGEST)),
         )
     return data

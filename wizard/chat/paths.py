@@ -19,8 +19,8 @@ def completions(typed: str, folder: Path, *, most: int = 5) -> list[str]:
     try:
         where = folder / Path(f"{parent}/" if parent or typed.startswith("/") else "").expanduser()
         with os.scandir(where) as entries:
-            found = [each for each in islice(entries, MOST_READ) if each.name.lower().startswith(start.lower())]
-            names = {each.name: each.is_dir() for each in found}
+            matching = [each for each in islice(entries, MOST_READ) if each.name.lower().startswith(start.lower())]
+            names = {each.name: each.is_dir() for each in matching}
     except (OSError, ValueError, RuntimeError):
         return []
     ignored = _ignored([*names], where)

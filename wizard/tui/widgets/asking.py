@@ -199,8 +199,8 @@ class Asking(Vertical):
 
     @work(exclusive=True, group="completions")
     async def _find_completions(self, typed: str) -> None:
-        found = await background.call(partial(slash.candidates, typed, Path())) if typed else []
-        self._completions = [] if found and found[0][0] == typed else found
+        candidates = await background.call(partial(slash.candidates, typed, Path())) if typed else []
+        self._completions = [] if candidates and candidates[0][0] == typed else candidates
         lines = [f"{BLANK if at else POINTER}{slash.shown(each)}" for at, each in enumerate(self._completions)]
         line = self.query_one("#completions", Static)
         line.update(Content("\n".join(lines)))
