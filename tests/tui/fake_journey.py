@@ -107,7 +107,8 @@ class FakeJourney:
     """Those of them that were started again elsewhere."""
     answer: str = ANSWER
     hold_chat: bool = False
-    """Whether an answer never ends by itself."""
+    """Whether an answer never ends by itself, unless `chat_held` is set."""
+    chat_held: asyncio.Event | None = None
     context: int = 1024
     """Tokens that the served model takes."""
     wire: Wire = OWN
@@ -300,7 +301,8 @@ class FakeJourney:
                 if endpoint.name == self.vanishes and start:
                     raise lost(endpoint.http, "connection reset")
             if self.hold_chat:
-                await asyncio.Event().wait()
+                self.chat_held = asyncio.Event()
+                await self.chat_held.wait()
             yield Chunk("", self.chat_stats.get(endpoint.name, Stats(48, 0.031, 0.531, "stop")))
         except (GeneratorExit, asyncio.CancelledError):
             self.closed.append("chat")

@@ -77,7 +77,7 @@ async def test_escape_stops_the_answer_and_closes_the_stream() -> None:
         await pilot.press(*"Go", "enter")
         await wait_for(pilot, lambda: chat.view.tokens > 20)
         assert "Esc to stop" in figures_shown(chat)
-        await pilot.press(*"next", "enter")  # kept until the answer is there
+        await pilot.press(*"next")  # kept until the answer is there
         assert len(made.asked) == 1
         await pilot.press("escape")
         await answered(pilot, chat)

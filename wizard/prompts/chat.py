@@ -20,6 +20,7 @@ from wizard.kernel.program import pasteable
 from wizard.kernel.text import is_terminal, one_line, plain
 from wizard.kernel.values import to_data, to_json
 from wizard.prompts import history_commands
+from wizard.prompts.attaching import with_files
 from wizard.prompts.chat_session import ChatSession, Outcome, begin
 from wizard.prompts.commands import command, is_command
 from wizard.prompts.compare import prepared_rival
@@ -177,8 +178,14 @@ def _do(talk: ChatSession, ask: _Asker, question: str, *, must: bool = False) ->
 
 def _once(talk: ChatSession, ask: _Asker, question: str, *, must: bool) -> Outcome:
     if not is_command(question):
-        if question.strip():
+        if not question.strip():
+            return Outcome()
+        if must or not is_terminal(sys.stdin):
             (ask.must if must else ask)(question)
+        elif (whole := with_files(talk, question)) is None:
+            return Outcome(edit=question)
+        else:
+            ask(whole)
         return Outcome()
     outcome = command(talk, question)
     if outcome.raw:

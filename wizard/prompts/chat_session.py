@@ -8,7 +8,7 @@ from typing import Any
 
 from wizard.chat.conversation import Conversation, TokenLogprob
 from wizard.chat.history import History, Kept
-from wizard.chat.meter import Meter
+from wizard.chat.meter import Meter, meter
 from wizard.chat.served import ServedModel
 from wizard.chat.snippet import Request
 from wizard.kernel.errors import UsageError
@@ -80,6 +80,12 @@ class ChatSession:
         now = replace(self.kept, conversation=self.conversation, model=self.endpoint.model, endpoint=self.endpoint.name)
         self.kept = self.history.save(now)
         self.keeps = True
+
+    def measure(self) -> Meter:
+        """The counter of the context's tokens."""
+        if self.meter is None:
+            self.meter = meter(self.served())
+        return self.meter
 
     def moved(self) -> bool:
         """Whether the server was restarted at another address, which is used from now on.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 
+from wizard.catalog import prompt_files
 from wizard.chat import saving
 from wizard.chat.history import Kept
 from wizard.chat.settings import SETTINGS, answers_of, setting, with_answers
@@ -111,6 +112,11 @@ def _load(talk: ChatSession, argument: str) -> Outcome:
     return Outcome(f"{history_commands.shown(loaded.conversation)}\n{tr('Loaded from {path}', path=path)}".lstrip("\n"))
 
 
+def _prompt(talk: ChatSession, argument: str) -> Outcome:
+    del talk
+    return Outcome(tr("Edit the prompt, or press Enter to send it:"), edit=prompt_files.text(argument))
+
+
 def _bye(talk: ChatSession, argument: str) -> Outcome:
     del talk, argument
     return Outcome(end=True)
@@ -170,6 +176,7 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
         inspect_commands.copy,
         mark("copy the last answer, its last code block or the last thought to the clipboard"),
     ),
+    "/prompt": ("/prompt NAME", _prompt, mark("insert one of your prompts")),
     "/save": ("/save FILE", _save, mark("save the conversation to FILE.md or FILE.json")),
     "/load": ("/load FILE", _load, mark("continue a conversation saved to FILE.json")),
     "/bye": ("/bye", _bye, mark("exit")),

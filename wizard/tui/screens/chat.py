@@ -60,7 +60,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         super().__init__()
         self.endpoint, self.calls = endpoint, calls
         self.talks = Comparison(calls.send, endpoint, conversation or Conversation(), clock=calls.clock)
-        self.asking = Asking()
+        self.asking = Asking(calls.history, endpoint.name)
         self.keeping = Autosave(calls.history, private=calls.private, kept=calls.kept)
         self._files: dict[str, str] = {}
         """Server → where its conversation was saved last, which is offered again."""
