@@ -39,19 +39,29 @@ class Live:
         now: Time of the last update.
         tokens: Number so far, counted by the server; None if it does not report it.
         ttft_s: As in `wizard.chat.conversation.Stats`: without the preparation on the client side.
+        pieces: Pieces with text so far, if the server does not count its tokens.
     """
 
     first: float | None = None
     now: float = 0.0
     tokens: int | None = None
     ttft_s: float | None = None
+    pieces: int | None = None
 
     @property
     def tokens_per_s(self) -> float | None:
         """The rate so far; None while the time is too short to be meaningful."""
-        if self.first is None or self.tokens is None or self.now - self.first < report.COMPARABLE_S:
+        return self._rate(self.tokens)
+
+    @property
+    def pieces_per_s(self) -> float | None:
+        """The same for the pieces."""
+        return self._rate(self.pieces)
+
+    def _rate(self, count: int | None) -> float | None:
+        if self.first is None or count is None or self.now - self.first < report.COMPARABLE_S:
             return None
-        return (self.tokens - 1) / (self.now - self.first)
+        return (count - 1) / (self.now - self.first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +138,8 @@ def _live(live: Live | None) -> list[str]:
     parts: list[str] = []
     if live.tokens_per_s is not None:
         parts.append(tr("{rate:.1f} tokens/s", rate=live.tokens_per_s))
+    elif live.pieces_per_s is not None:
+        parts.append(report.pieces_rate(live.pieces_per_s))
     if live.ttft_s is not None:
         parts.append(tr("TTFT {time}", time=report.short(live.ttft_s)))
     if live.tokens:
