@@ -37,6 +37,7 @@ from wizard.chat.chunk import Chunk
 from wizard.chat.conversation import Conversation, Stats, TokenLogprob
 from wizard.chat.history import History
 from wizard.chat.meter import Meter
+from wizard.chat.nearby import Nearby
 from wizard.chat.served import ServedModel
 from wizard.chat.wire import OWN, Wire
 from wizard.kernel.errors import ModelError, ServerError, WizardError
@@ -128,6 +129,8 @@ class FakeJourney:
     """Names of the generators that were closed before their end."""
     stopped: list[str | None] = field(default_factory=list)
     elsewhere: Endpoint | WizardError = ELSEWHERE
+    strangers: tuple[Nearby, ...] = ()
+    """Servers of other programs on this machine."""
     own_presets: tuple[Preset, ...] = ()
     token: str | None = None
     """If set, the model is gated, and only this token opens it."""
@@ -279,6 +282,12 @@ class FakeJourney:
 
     def at(self, url: str, model: str | None = None) -> Endpoint:
         return replace(_or_raise(self.elsewhere), model=model or "far")
+
+    def models(self, url: str) -> list[Endpoint]:
+        return [endpoint for server in self.strangers for endpoint in server.endpoints if endpoint.url == url]
+
+    def nearby(self, known: Iterable[Endpoint] = ()) -> list[Nearby]:
+        return list(_or_raise(self.strangers))
 
     def meter(self, served: ServedModel) -> Meter:
         return Meter(served.max_seq_len)

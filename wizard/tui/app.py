@@ -27,7 +27,7 @@ from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.settings import THEME, Settings, change, load
 from wizard.tui import garbage_collection, textual_private
-from wizard.tui.flow import Flow
+from wizard.tui.flow import Flow, Opening
 from wizard.tui.guide import Guide
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
@@ -60,6 +60,7 @@ class WizardApp(App[int]):
         clock: Monotonic seconds.
         workshop: The facilitator's workshop.
         explain: Whether every stage shows its explanation.
+        opening: A chat to begin with; None begins with the welcome.
     """
 
     TITLE = "triton-wizard"
@@ -85,6 +86,7 @@ class WizardApp(App[int]):
         clock: Callable[[], float] = time.monotonic,
         workshop: Workshop | None = None,
         explain: bool = False,
+        opening: Opening | None = None,
     ) -> None:
         if not os.environ.get("NO_COLOR"):
             os.environ.pop("NO_COLOR", None)  # empty means unset (no-color.org), but Textual would treat it as set
@@ -94,7 +96,7 @@ class WizardApp(App[int]):
             from wizard import journey as real
 
             journey = real
-        self.workspace, self.journey = workspace, journey
+        self.workspace, self.journey, self._opening = workspace, journey, opening
         self.running: dict[str, Endpoint] = {}
         """Servers that are known to run, by name."""
         self.runs: dict[str, Run] = {}
@@ -147,7 +149,8 @@ class WizardApp(App[int]):
 
     @work
     async def _walk(self) -> None:
-        await Flow(self, self.journey, self.workspace).walk()
+        flow = Flow(self, self.journey, self.workspace)
+        await (flow.walk() if self._opening is None else flow.chat(self._opening))
 
     def change_settings(self, **changes: Any) -> None:
         """Change fields of `Settings`, now and for the next runs; reports if they cannot be saved."""

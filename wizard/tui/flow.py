@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wizard.flow.known import NAMES, engine_offer, known, server, there
+from wizard.flow.others import nearby
 from wizard.flow.perform import perform
 from wizard.flow.values import Answer, Ask, Back, Finished, Resume, Serve, State, Talk, Watch
 from wizard.flow.walk import begin, resume, step
@@ -21,6 +22,7 @@ from wizard.tui.servers import servers
 from wizard.tui.views.welcome import WelcomeView
 
 if TYPE_CHECKING:
+    from wizard.chat.conversation import Conversation
     from wizard.chat.history import Kept
     from wizard.flow.port import JourneyPort
     from wizard.kernel.paths import Workspace
@@ -30,6 +32,21 @@ if TYPE_CHECKING:
     from wizard.tui.screens.welcome import Selection
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A chat to begin with.
+
+    Attributes:
+        endpoint: The server.
+        conversation: The messages so far, and settings.
+        kept: The conversation's saved copy, which may be empty; None if it is private.
+    """
+
+    endpoint: Endpoint
+    conversation: Conversation
+    kept: Kept | None
 
 
 class Flow:
@@ -49,16 +66,18 @@ class Flow:
         self._restarted: Endpoint | None = None
         """The server that the chat was left to restart."""
 
+    async def chat(self, opening: Opening) -> None:
+        """Run until the user leaves the app; starts in a chat."""
+        self._kept = opening.kept
+        fresh = self._fresh()
+        await self.walk(replace(fresh, at="chat", endpoint=opening.endpoint, conversation=opening.conversation))
+
     async def walk(self, state: State | None = None) -> None:
         """Run until the user leaves the app; starts at ``state`` if given."""
         workshop = self._app.guide.workshop
         if state is None and workshop.text:
             await self._app.push_screen_wait(ReaderScreen(tr(workshop.title), tr(workshop.text)))
-        given = {name: value for name, value in self._app.answers.items() if name not in workshop.pin}
-        fresh = State(
-            given, manner="screens", hardware=self._app.hardware, offline=self._app.offline, workshop=workshop
-        )
-        state, following = begin(fresh) if state is None else resume(state)
+        state, following = begin(self._fresh()) if state is None else resume(state)
         while not isinstance(following, Finished):
             if isinstance(following, Ask):
                 reply = await getattr(self, f"_{following.stage}")(state, following)
@@ -89,6 +108,7 @@ class Flow:
             partial(self._journey.probe, self._workspace, hardware=state.hardware),
             lambda host: self._journey.suggestions(host, self._workspace, offline=state.offline),
             partial(servers, self._app, self._journey, self._workspace, state),
+            partial(nearby, self._journey, self._workspace),
             replace(self._seen, explanations=self._app.guide.shown),
         )
         selection = await self._show(screen)
@@ -206,8 +226,8 @@ class Flow:
             self._app.notify(text, markup=False)
         private = self._kept is None if before else not self._app.settings.keep_chats
         calls = replace(
-            calls_of(self._journey, self._workspace, endpoint),
-            stop=partial(self.builds.stop, endpoint.name),
+            calls_of(self._journey, self._workspace),
+            stop=lambda server: self.builds.stop(server.name),
             private=private,
             kept=self._kept if before else None,
             clock=self._app.clock,
