@@ -125,6 +125,8 @@ class FakeJourney:
     """If set, probing and reading a model wait for it."""
     constraints: list[Constraints] = field(default_factory=list)
     asked: list[Conversation] = field(default_factory=list)
+    asked_servers: list[Endpoint] = field(default_factory=list)
+    """The server of each of them."""
     closed: list[str] = field(default_factory=list)
     """Names of the generators that were closed before their end."""
     stopped: list[str | None] = field(default_factory=list)
@@ -300,6 +302,7 @@ class FakeJourney:
 
     async def chat(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]:
         self.asked.append(conversation)
+        self.asked_servers.append(endpoint)
         try:
             if self.chat_error is not None:
                 raise self.chat_error

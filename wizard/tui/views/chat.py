@@ -19,7 +19,6 @@ from wizard.kernel.program import command
 from wizard.kernel.text import one_line
 from wizard.serve.endpoint import Endpoint
 
-
 NextAction: TypeAlias = Literal["restart", "another", "home"]
 """Restart the server, set up another model, or go to the first screen."""
 

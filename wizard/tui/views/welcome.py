@@ -81,12 +81,13 @@ def rows(view: WelcomeView) -> list[Row]:
     servers = [Row(f"server:{server.name}", _label(server), server.about) for server in view.servers or ()]
     options = [
         _serve(view),
+        *map(_other, view.nearby),
         Row("machine", tr("Check the machine"), tr("its hardware and what that means for models")),
         Row("model", tr("Choose another model"), tr("from a list, the Hub, a folder or a .gguf file")),
         Row("recipes", tr("Use a recipe"), tr("the tutorials, with all answers filled in")),
     ]
     rest = [Row("settings", tr("Settings")), Row("help", tr("Help")), Row("quit", tr("Quit"))]
-    return [*servers, *(row for row in options if row.id not in view.without), *map(_other, view.nearby), *rest]
+    return [*servers, *(row for row in options if row.id not in view.without), *rest]
 
 
 def _other(server: Nearby) -> Row:
