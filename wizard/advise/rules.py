@@ -73,7 +73,7 @@ def _machine(facts: ModelFacts, device: Device, setup: Setup) -> Iterator[Obstac
         why = because("stack-capability", stack=setup.stack, wanted=oldest, gpu=device.name, capability=have)
         yield Obstacle("capability", why, (_newer_gpu(oldest),))
     if setup.gpus > 1 and device.mig:
-        yield Obstacle("mig", because("mig"), (change(tp=1, pp=1),))
+        yield Obstacle("mig", because("mig"), (change(tp=1, pp=1, **({"dp": None} if setup.dp > 1 else {})),))
     elif setup.gpus > len(device.indices):
         there = len(device.indices)
         why = because("few-gpus", **split_of(setup), there=there, gpu=device.name, one_machine=bool(device.named))
