@@ -16,7 +16,7 @@ from wizard.chat.history import Kept
 from wizard.chat.nearby import Nearby
 from wizard.chat.openai import elsewhere
 from wizard.serve.endpoint import Endpoint
-from wizard.tui.flow import Opening
+from wizard.tui.opening import Opening
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.welcome import WelcomeScreen

@@ -294,7 +294,7 @@ def chat(arguments: argparse.Namespace) -> int:
     conversation = with_answers(kept.conversation, {**given, **parsed(arguments.set)})
     if full_screen:
         from wizard.tui.app import run_tui
-        from wizard.tui.flow import Opening
+        from wizard.tui.opening import Opening
 
         keeps = not arguments.private and wanted()
         return run_tui(workspace, opening=Opening(endpoint, conversation, kept if keeps else None))

@@ -27,7 +27,7 @@ from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.settings import THEME, Settings, change, load
 from wizard.tui import garbage_collection, textual_private
-from wizard.tui.flow import Flow, Opening
+from wizard.tui.flow import Flow
 from wizard.tui.guide import Guide
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from wizard.catalog.workshops import Workshop
     from wizard.plan.questions import Answers
     from wizard.serve.endpoint import Endpoint
+    from wizard.tui.opening import Opening
     from wizard.tui.run import Run
 
 
@@ -149,8 +150,8 @@ class WizardApp(App[int]):
 
     @work
     async def _walk(self) -> None:
-        flow = Flow(self, self.journey, self.workspace)
-        await (flow.walk() if self._opening is None else flow.chat(self._opening))
+        flow, opening = Flow(self, self.journey, self.workspace), self._opening
+        await (flow.walk(opening.state(flow.fresh()), opening.kept) if opening else flow.walk())
 
     def change_settings(self, **changes: Any) -> None:
         """Change fields of `Settings`, now and for the next runs; reports if they cannot be saved."""

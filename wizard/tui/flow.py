@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +22,6 @@ from wizard.tui.servers import servers
 from wizard.tui.views.welcome import WelcomeView
 
 if TYPE_CHECKING:
-    from wizard.chat.conversation import Conversation
     from wizard.chat.history import Kept
     from wizard.flow.port import JourneyPort
     from wizard.kernel.paths import Workspace
@@ -32,21 +31,6 @@ if TYPE_CHECKING:
     from wizard.tui.screens.welcome import Selection
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """A chat to begin with.
-
-    Attributes:
-        endpoint: The server.
-        conversation: The messages so far, and settings.
-        kept: The conversation's saved copy, which may be empty; None if it is private.
-    """
-
-    endpoint: Endpoint
-    conversation: Conversation
-    kept: Kept | None
 
 
 class Flow:
@@ -66,18 +50,12 @@ class Flow:
         self._restarted: Endpoint | None = None
         """The server that the chat was left to restart."""
 
-    async def chat(self, opening: Opening) -> None:
-        """Run until the user leaves the app; starts in a chat."""
-        self._kept = opening.kept
-        fresh = self._fresh()
-        await self.walk(replace(fresh, at="chat", endpoint=opening.endpoint, conversation=opening.conversation))
-
-    async def walk(self, state: State | None = None) -> None:
-        """Run until the user leaves the app; starts at ``state`` if given."""
-        workshop = self._app.guide.workshop
+    async def walk(self, state: State | None = None, kept: Kept | None = None) -> None:
+        """Run until the user leaves the app; starts at ``state`` if given, whose conversation is saved as ``kept``."""
+        workshop, self._kept = self._app.guide.workshop, kept
         if state is None and workshop.text:
             await self._app.push_screen_wait(ReaderScreen(tr(workshop.title), tr(workshop.text)))
-        state, following = begin(self._fresh()) if state is None else resume(state)
+        state, following = begin(self.fresh()) if state is None else resume(state)
         while not isinstance(following, Finished):
             if isinstance(following, Ask):
                 reply = await getattr(self, f"_{following.stage}")(state, following)
@@ -87,7 +65,8 @@ class Flow:
         if following.error is not None:
             raise following.error
 
-    def _fresh(self) -> State:
+    def fresh(self) -> State:
+        """The state at the beginning."""
         app, workshop = self._app, self._app.guide.workshop
         given = {name: value for name, value in app.answers.items() if name not in workshop.pin}
         return State(given, manner="screens", hardware=app.hardware, offline=app.offline, workshop=workshop)
