@@ -10,7 +10,7 @@ from textual.app import App
 from wizard.flow.others import label
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
-from wizard.plan.questions import Question
+from wizard.plan.question import Question
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background
 from wizard.tui.chat_port import ChatPort
