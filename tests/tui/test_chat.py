@@ -218,7 +218,7 @@ async def test_the_last_answer_and_its_code_are_copied() -> None:
 async def test_the_endpoint_is_shown_with_a_curl_line() -> None:
     async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
         await to_chat(pilot)
-        await pilot.press("ctrl+o")
+        await pilot.press("f10")
         reader = await screen(pilot, ReaderScreen)
         assert "triton-wizard chat demo" in reader._text
         assert "gRPC     127.0.0.1:8011" in reader._text

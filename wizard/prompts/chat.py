@@ -279,7 +279,12 @@ def _take(talk: ChatSession, reply: Reply, conversation: Conversation) -> None:
     """Add the answer to the session."""
     if reply.text or reply.thought or reply.stats:
         talk.conversation = conversation.with_message(
-            "assistant", reply.text, stats=reply.stats, at=time.time(), thought=reply.thought
+            "assistant",
+            reply.text,
+            stats=reply.stats,
+            at=time.time(),
+            thought=reply.thought,
+            model=talk.endpoint.title,
         )
     elif conversation.messages[-1].versions:
         talk.conversation = conversation.without_open_question()
@@ -371,6 +376,8 @@ def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
         "thought_s": stats.thought_s if stats else None,
         "answer_s": stats.answer_s if stats else None,
         "tokens_per_s": stats.tokens_per_s if stats else None,
+        "pieces": stats.pieces if stats else None,
+        "pieces_per_s": stats.pieces_per_s if stats else None,
         "total_s": stats.total_s if stats else None,
         "finish": stats.finish if stats else "cancelled",
         "model": model,

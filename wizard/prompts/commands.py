@@ -13,7 +13,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, mark, tr
 from wizard.kernel.text import plain
 from wizard.plan.questions import SYSTEM
-from wizard.prompts import history_commands, inspect_commands
+from wizard.prompts import history_commands, inspect_commands, switch
 from wizard.prompts.chat_session import ChatSession, Outcome
 from wizard.prompts.compare import compare
 from wizard.prompts.speech import listed
@@ -150,6 +150,11 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
     "/rename": ("/rename TITLE", history_commands.rename, mark("rename this conversation")),
     "/delete": ("/delete [N]", history_commands.delete, mark("permanently delete conversation N, or this one")),
     "/private": ("/private", history_commands.private, mark("stop saving this conversation")),
+    "/model": (
+        "/model [NAME]",
+        switch.model,
+        mark("continue with another model: NAME, or URL and MODEL; without arguments, list them"),
+    ),
     "/compare": (
         "/compare [NAME]",
         compare,
