@@ -322,7 +322,7 @@ class ChatScreen(Copying, StageScreen[ChatEnd]):
     @work(exclusive=True, group="leave")
     async def _leave(self) -> None:
         now = await background.call(partial(self.calls.now, self.endpoint))
-        answer = await ask_leaving(self.app, self.endpoint, now)
+        answer = await ask_leaving(self.app, self.endpoint, now, restarts=self.talks.first.restarts)
         if answer is None or answer == "stay":
             return
         await self._save_what_came()

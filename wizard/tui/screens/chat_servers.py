@@ -60,11 +60,14 @@ async def ask_model(app: App[Any], calls: ChatPort, now: Endpoint, question: str
     return None
 
 
-async def ask_leaving(app: App[Any], server: Endpoint, now: Endpoint | None) -> Leaving | None:
+async def ask_leaving(
+    app: App[Any], server: Endpoint, now: Endpoint | None, *, restarts: bool = True
+) -> Leaving | None:
     """Ask what to do with the ``server`` that is running ``now``, or what to do after its exit; one that the wizard did
-    not start is left as it is.
+    not start is left as it is. ``restarts``: whether the chat can restart it, which is so for the one it began with.
     """
     answers: list[tuple[Leaving, str]]
+    restart: list[tuple[Leaving, str]] = [("restart", tr("Restart server"))] if restarts else []
     stay: tuple[Leaving, str] = ("stay", tr("Stay here"))
     name = one_line(server.title)
     if server.url is not None:
@@ -82,7 +85,7 @@ async def ask_leaving(app: App[Any], server: Endpoint, now: Endpoint | None) -> 
         question = tr("The server {name} exited. What now?", name=name)
         answers = [
             ("leave", tr("Quit")),
-            ("restart", tr("Restart server")),
+            *restart,
             ("another", tr("Set up another model")),
             stay,
         ]
