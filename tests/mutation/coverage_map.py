@@ -1,4 +1,4 @@
-"""Which tests execute which function, and how long they take."""
+"""Which tests execute which statement, and what processor time they take."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class CoverageMap:
 
     Attributes:
         lines: Module → line → tests.
-        seconds: Test → how long it took.
+        seconds: Test → seconds of processor time: the same on a machine that does other things as well.
     """
 
     lines: dict[str, dict[int, list[str]]]
     seconds: dict[str, float]
 
-    def tests(self, module: str, span: range | None, limit: float) -> list[str]:
-        """The tests that execute a line in ``span`` of ``module``, for ``limit`` seconds together.
+    def tests(self, module: str, span: range | None, limit: float) -> tuple[list[str], bool]:
+        """The tests that execute a line in ``span`` of ``module``, for ``limit`` seconds together; whether these are all.
 
         Golden files come first, for half of it: they show every figure. Then the fastest. None stands for what is
         executed on import: every test that executes any function of the module will do.
@@ -45,8 +45,13 @@ class CoverageMap:
         names = {name for line, tests in lines.items() if span is None or line in span for name in tests}
         by_seconds = sorted(names, key=lambda name: (self.seconds.get(name, 0.0), name))
         golden = self._within([name for name in by_seconds if "/test_golden_" in name], limit / 2)
-        rest = limit - sum(self.seconds.get(name, 0.0) for name in golden)
-        return [*golden, *self._within([name for name in by_seconds if name not in golden], rest)] or by_seconds[:1]
+        rest = limit - self.together(golden)
+        chosen = [*golden, *self._within([name for name in by_seconds if name not in golden], rest)] or by_seconds[:1]
+        return chosen, len(chosen) == len(names)
+
+    def together(self, tests: Sequence[str]) -> float:
+        """Seconds of all ``tests``."""
+        return sum(self.seconds.get(name, 0.0) for name in tests)
 
     def _within(self, names: list[str], limit: float) -> list[str]:
         """The first of ``names`` that take ``limit`` seconds together."""
@@ -55,14 +60,11 @@ class CoverageMap:
 
 
 def span(tree: ast.Module, line: int) -> range | None:
-    """Lines of the body of the innermost function around ``line``; None on the level of the module or of a class."""
-    widest: range | None = None
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            body = range(node.body[0].lineno, (node.end_lineno or line) + 1)
-            if line in body and (widest is None or len(body) < len(widest)):
-                widest = body
-    return widest
+    """Lines of the innermost statement of a function around ``line``; None on the level of the module or of a class."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    statements = (node for function in functions for first in function.body for node in ast.walk(first))
+    lines = (range(node.lineno, (node.end_lineno or line) + 1) for node in statements if isinstance(node, ast.stmt))
+    return min((each for each in lines if line in each), key=len, default=None)
 
 
 def measure(root: Path, packages: Sequence[str]) -> CoverageMap:
