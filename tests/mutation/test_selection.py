@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.mutation.__main__ import Outcome, run, tried
-
 from tests.mutation.coverage_map import CoverageMap, span
 from tests.mutation.mutants import Mutant, Place, annotates, declares
 
