@@ -81,7 +81,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--sample", type=int, default=0, help="so many mutants, drawn at random; 0: all")
     made.add_argument("--seed", type=int, default=0, help="of the sample")
     made.add_argument("--workers", type=int, default=1, help="mutants at the same time, each in a copy of the tree")
-    made.add_argument("--seconds", type=float, default=30.0, help="of processor time for the tests of one mutant")
+    made.add_argument("--seconds", type=float, default=60.0, help="of processor time for the tests of one mutant")
     made.add_argument("--least", type=float, default=0.0, help="percent to be noticed in each package")
     made.add_argument("--map", type=Path, help="keep what the tests execute in this file, and use it if it is there")
     made.add_argument("--json", type=Path, help="write every result to this file")

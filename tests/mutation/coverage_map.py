@@ -36,7 +36,7 @@ class CoverageMap:
     seconds: dict[str, float]
 
     def tests(self, module: str, span: range | None, limit: float) -> tuple[list[str], bool]:
-        """The tests that execute a line in ``span`` of ``module``, for ``limit`` seconds together; and whether it is all.
+        """The tests that execute a line in ``span`` of ``module``, for ``limit`` seconds; and whether these are all.
 
         Golden files come first, for half of it: they show every figure. Then the fastest. None stands for what is
         executed on import: every test that executes any function of the module will do.
