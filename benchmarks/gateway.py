@@ -33,10 +33,12 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 from wizard.chat import triton_grpc
 from wizard.chat.ask import Ask
 from wizard.kernel import proctable
-from wizard.kernel.paths import ServerFolder
+from wizard.kernel.paths import ServerFolder, Workspace
+from wizard.kernel.values import to_json
 from wizard.plan.ports import Ports
 from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
+from wizard.serve.exposure import Exposure
 
 MODEL = "m"
 PIECES = 200
@@ -126,9 +128,10 @@ async def measure(server: ServerFolder, streams: int, requests: int) -> None:
         model = subprocess.Popen([find.STUB, str(script)], executable=sys.executable, start_new_session=True)  # noqa: ASYNC220
         row = proctable.read(model.pid)
         ports = Ports(described.server_port, port, port)
-        find.write(server, Endpoint("s", MODEL, "127.0.0.1", ports, model.pid, row.started if row else "", "log"))
+        find.write(server, Endpoint(MODEL, MODEL, "127.0.0.1", ports, model.pid, row.started if row else "", "log"))
         with socket.create_server(("127.0.0.1", 0)) as listener:
-            argv = [sys.executable, "-m", "wizard.gateway", str(server.root), str(listener.fileno())]
+            workspace, number = str(server.root.parent.parent), str(listener.fileno())
+            argv = [sys.executable, "-m", "wizard.gateway", workspace, number, to_json(Exposure())]
             gateway = subprocess.Popen(argv, pass_fds=[listener.fileno()], stderr=subprocess.DEVNULL)  # noqa: ASYNC220
             address = listener.getsockname()[1]
         try:
@@ -165,7 +168,7 @@ def main() -> None:
     options.add_argument("--requests", type=int, default=40)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(measure(ServerFolder(Path(folder)), given.streams, given.requests))
+        asyncio.run(measure(Workspace(Path(folder)).server(MODEL), given.streams, given.requests))
 
 
 if __name__ == "__main__":

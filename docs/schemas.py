@@ -34,8 +34,12 @@ class Answer(TypedDict):
 
     question: str
     answer: str
+    thought: str
     tokens: int | None
+    thought_tokens: int | None
     ttft_s: float | None
+    thought_s: float | None
+    answer_s: float | None
     tokens_per_s: float | None
     total_s: float | None
     finish: str

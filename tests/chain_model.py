@@ -9,6 +9,7 @@ What it says depends on the last character of the prompt::
     newline   Hi 😀é.Hi 😀é. … without end, the characters of several bytes as one token for each byte
     ?         yes, then the end token
     !         m or n, each with probability 1/2, then the end token
+    )         a call of the function ``weather``, as one token, then the end token
 """
 
 from __future__ import annotations
@@ -33,6 +34,19 @@ TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+"""As the Hermes models write it."""
+TOOLS_TEMPLATE = (
+    "{%- if tools %}<|im_start|>system\n<tools>{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}</tools>"
+    "<|im_end|>\n{% endif %}"
+    "{%- for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] or '' }}"
+    "{%- for call in m['tool_calls'] or [] %}<tool_call>\n"
+    '{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}\n</tool_call>'
+    "{% endfor %}<|im_end|>\n{% endfor %}"
+    "{%- if add_generation_prompt %}<|im_start|>assistant"
+    "{{ ')' if tools and messages[-1]['role'] == 'user' else '\n' }}{% endif %}"
+)
+"""With functions: the model calls one after a question, and says its words after the function's result."""
 CHAT = ChatFormat(TEMPLATE, bos_token=BOS, eos_token=END, stop=(END,))
 
 HIDDEN, HEAD, FEED = 288, 32, 32
@@ -40,9 +54,9 @@ UINT16, UINT32, FLOAT32, BOOL, STRING, ARRAY, INT32 = 2, 4, 6, 7, 8, 9, 5
 Metadata = list[tuple[str, int, object]]
 
 
-def write_chain_model(path: Path, *, context: int = 131072, add_bos: bool = False) -> Path:
+def write_chain_model(path: Path, *, context: int = 131072, add_bos: bool = False, template: str = TEMPLATE) -> Path:
     """Write the model to ``path`` and return it."""
-    path.write_bytes(_gguf(*_contents(context, add_bos)))
+    path.write_bytes(_gguf(*_contents(context, add_bos, template)))
     return path
 
 
@@ -67,10 +81,14 @@ def split_chain_model(folder: Path, count: int, name: str = "chain-F32") -> list
     return paths
 
 
-def _contents(context: int, add_bos: bool) -> tuple[Metadata, dict[str, npt.NDArray[np.float32]]]:
-    tokens = [*alphabet(), "<|endoftext|>", BOS, END, "Ġt"]
+def _contents(
+    context: int, add_bos: bool, template: str = TEMPLATE
+) -> tuple[Metadata, dict[str, npt.NDArray[np.float32]]]:
+    letters = alphabet()
+    call = "".join(letters[byte] for byte in CALL.encode())
+    tokens = [*letters, "<|endoftext|>", BOS, END, "Ġt", call]
     end = tokens.index(END)
-    follows = _follows(end)
+    follows = [*_follows(end), (ord(")"), tokens.index(call)), (tokens.index(call), end)]
     embedding = np.zeros((len(tokens), HIDDEN), np.float32)
     np.fill_diagonal(embedding, 1.0)
     output = np.zeros_like(embedding)
@@ -92,12 +110,12 @@ def _contents(context: int, add_bos: bool) -> tuple[Metadata, dict[str, npt.NDAr
         ("tokenizer.ggml.model", STRING, "gpt2"),
         ("tokenizer.ggml.pre", STRING, "gpt-2"),
         ("tokenizer.ggml.tokens", ARRAY, (STRING, tokens)),
-        ("tokenizer.ggml.token_type", ARRAY, (INT32, [1] * 256 + [3] * 3 + [1])),
+        ("tokenizer.ggml.token_type", ARRAY, (INT32, [1] * 256 + [3] * 3 + [1] * 2)),
         ("tokenizer.ggml.merges", ARRAY, (STRING, ["Ġ t"])),
         ("tokenizer.ggml.bos_token_id", UINT32, tokens.index(BOS)),
         ("tokenizer.ggml.eos_token_id", UINT32, end),
         ("tokenizer.ggml.add_bos_token", BOOL, add_bos),
-        ("tokenizer.chat_template", STRING, TEMPLATE),
+        ("tokenizer.chat_template", STRING, template),
     ]
     zeros = {
         "attn_q": (HEAD, HIDDEN),

@@ -221,7 +221,20 @@ def test_every_folder_with_code_is_checked_for_its_names() -> None:
     assert VAGUE & set(names) == {"one", "found", "said"}
 
 
-COUNTERS = {"Held", "Meter", "ChatSession", "_Run", "Answer", "Gateway"}
+COUNTERS = {
+    "Held",
+    "Meter",
+    "ChatSession",
+    "_Run",
+    "Answer",
+    "_Choice",
+    "Gateway",
+    "Server",
+    "Servers",
+    "Metrics",
+    "Figures",
+    "Histogram",
+}
 """Data classes that count or collect while something runs; every other one is a value."""
 IN_ENGINES = {"Question", "Settings"}
 """Values in programs for the Pythons of engines: frozen, without ``slots``."""

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from wizard.run.clean import Image, Item
     from wizard.run.events import Event
     from wizard.serve.endpoint import Endpoint
+    from wizard.serve.exposure import Exposure
     from wizard.serve.status import Status
 
 
@@ -355,15 +356,17 @@ def export(plan: Plan, name: str) -> str:
     return next(export_format for export_format in FORMATS if export_format.name == name).text(plan)
 
 
-def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()) -> AsyncGenerator[Event, None]:
+def run(
+    plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset(), exposure: Exposure | None = None
+) -> AsyncGenerator[Event, None]:
     """Stage 5. Run the plan. Closing the generator (or cancelling its task) stops the running step.
 
     Steps with an ID in ``redo`` run again even if completed, with all steps that depend on them; those in ``skip`` are
-    skipped.
+    skipped. ``exposure`` is who can reach the OpenAI-compatible address (None: unchanged, or this machine only).
     """
     from wizard.run.engine import run as carry_out
 
-    return carry_out(plan, redo=redo, skip=skip)
+    return carry_out(plan, redo=redo, skip=skip, exposure=exposure)
 
 
 def statuses(workspace: Workspace) -> list[Status]:
@@ -374,10 +377,11 @@ def statuses(workspace: Workspace) -> list[Status]:
 
 
 def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
-    """The running server ``name``, or the only running one."""
+    """The running server ``name``, or the only running one, with its OpenAI-compatible address."""
     from wizard.serve.find import endpoint as find
+    from wizard.serve.gateway import with_address
 
-    return find(workspace, name)
+    return with_address(workspace, find(workspace, name))
 
 
 def stop(workspace: Workspace, name: str | None = None) -> Status:
@@ -394,6 +398,7 @@ def stop(workspace: Workspace, name: str | None = None) -> Status:
     import asyncio
 
     from wizard.kernel.lock import writing
+    from wizard.serve import gateway
     from wizard.serve.find import endpoint as find
     from wizard.serve.find import known
     from wizard.serve.status import status
@@ -403,6 +408,7 @@ def stop(workspace: Workspace, name: str | None = None) -> Status:
     server = workspace.server(name or find(workspace).name)
     with writing(workspace):
         asyncio.run(end(server))
+        gateway.stop_unused(workspace)
     return status(server)
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.advise.worlds import sliced
 from tests.values import CPU_HOST
 from wizard.advise.advice import Constraints
-from wizard.advise.best import as_files, estimates, room
+from wizard.advise.best import estimates, room
 from wizard.advise.ranking import advise
 from wizard.advise.verdict import verdict
 from wizard.catalog.models import curated
@@ -33,7 +33,6 @@ def laptop(name: str, gib: int) -> Host:
 def test_8_gb_of_gpu_memory_get_8_and_9_b_and_not_3_b() -> None:
     """Public guides name Qwen3.5 9B, Qwen3 8B and Llama 3.1 8B in Q4_K_M for 8 GB, and warn of a dense 27 B."""
     small = laptop("rtx4060", 13)
-    assert as_files(room(small), MODELS)
     names = pleasant(small)
     assert {"qwen3.5-9b", "qwen3-8b", "llama-3.1-8b"} <= {*names}
     assert not {"qwen3.6-27b", "gemma-3-27b", "qwen3-32b"} & {*names}
@@ -55,10 +54,29 @@ def test_with_more_cores_more_models_keep_the_pace(name: str) -> None:
     assert few < many
 
 
-def test_gpus_that_hold_a_medium_model_as_published_serve_it_so() -> None:
-    large = laptop("1xrtx4090", 60)
-    assert not as_files(room(large), MODELS)
-    assert all(MODELS[name].parameters * MODELS[name].bits / 8 <= 24 * GIB for name in pleasant(large))
+@pytest.mark.parametrize("gpu", ["rtx4090", "rtx3090", "a10"])
+def test_24_gb_get_27_to_32_b_in_4_bits_before_8_b_in_16(gpu: str) -> None:
+    """Public guides for 24 GB name Qwen3.6 27B, Gemma 4 31B, 26B-A4B and Qwen3 32B in Q4_K_M (specpicks.com,
+    bestllmfor.com, runaihome.com, butler.aiskillhub.info), the newest first.
+    """
+    names = pleasant(laptop(gpu, 60))
+    assert 24e9 <= MODELS[names[0]].parameters <= 36e9
+    assert max(map(names.index, ["qwen3.6-27b", "gemma-4-31b", "gemma-4-26b-a4b"])) < names.index("qwen3.5-9b")
+
+
+def test_what_a_gpu_holds_comes_before_what_it_holds_a_part_of() -> None:
+    ranked = [each for each in estimates(laptop("t4", 60), MODELS) if each.fits and each.keeps_pace]
+    assert [each.split for each in ranked] == sorted(each.split for each in ranked)
+    assert ranked[-1].split
+    assert not ranked[0].split
+
+
+def test_what_fits_as_published_is_not_a_file_and_the_most_precise_file_is_taken() -> None:
+    sizes = {each.name: each.bytes for each in estimates(shorthand("rtx4090"), MODELS)}
+    assert sizes["qwen3-8b"] == MODELS["qwen3-8b"].parameters * 2
+    assert sizes["qwen3.6-27b"] == pytest.approx(MODELS["qwen3.6-27b"].parameters * 4.8944 / 8)
+    larger = {each.name: each.bytes for each in estimates(shorthand("a6000"), MODELS)}
+    assert larger["qwen3.6-27b"] == pytest.approx(MODELS["qwen3.6-27b"].parameters * 8.5008 / 8)
 
 
 @pytest.mark.parametrize(("gib", "cores", "least", "most"), [(6, 4, 1e9, 4e9), (13, 8, 4e9, 20e9), (28, 8, 4e9, 40e9)])
@@ -85,7 +103,6 @@ def test_mig_slices_do_not_add_up_and_hold_no_layers_of_a_file() -> None:
     slice_bytes = 9984 * 1024**2
     host = sliced("1xA100", "1g.10gb", slice_bytes, 7)
     assert room(host).bytes == slice_bytes
-    assert not as_files(room(host), MODELS)
     for each in estimates(host, MODELS):
         assert each.bytes <= slice_bytes or not each.fits
 

@@ -244,9 +244,17 @@ def test_a_gpu_of_no_profile_is_derived_from_its_clocks(
     assert known is not None
     assert derived.bandwidth == pytest.approx(known.bandwidth, rel=0.01)
     assert derived.fp16 == pytest.approx(known.fp16, rel=0.03)
+    assert derived.memory == known.memory
     assert (derived.fp8 is None) == (known.fp8 is None)
     assert not derived.known
     assert "derived from NVML" in derived.source
+
+
+def test_the_kind_of_memory_is_that_of_the_profile_or_of_its_bus() -> None:
+    known = devices(host("2xRTX4090"))[0], devices(host("1xH100"))[0], devices(host("gb10"))[0]
+    assert [each.rates and each.rates.memory for each in known] == ["gddr", "hbm", "lpddr"]
+    shared = replace(CLOCKED, memory_is_shared_with_host=True)
+    assert [each and each.memory for each in (rates(CLOCKED, None), rates(shared, None))] == ["gddr", "lpddr"]
 
 
 def test_without_clocks_or_tensor_cores_nothing_is_derived() -> None:

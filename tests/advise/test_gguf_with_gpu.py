@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.worded import text_of
 from wizard.advise.advice import Advice, Constraints
+from wizard.advise.fit import COMFORTABLE
 from wizard.advise.pareto import front
 from wizard.advise.ranking import advise, recommended
 from wizard.advise.reasons import Refused, change
+from wizard.kernel.units import GIB
 from wizard.model import gguf_files
 from wizard.model.source import find
 from wizard.probe.shorthand import host
 
+CONFIGS = Path(__file__).parents[1] / "model/configs"
 MODEL = find("Qwen/Qwen3-8B", offline=True)
 
 
@@ -164,3 +169,44 @@ def test_a_format_that_does_not_fit_is_no_remedy() -> None:
             if remedy.changes.keys() == {"quantization"} and len(rejection.remedies) > 1:
                 asked = advise(machine, model, Constraints(quantization=str(remedy.changes["quantization"])))
                 assert asked.feasible, rejection
+
+
+@pytest.mark.parametrize(
+    ("where", "ref"),
+    [
+        ("rtx3060 laptop", "Qwen/Qwen3-4B"),
+        ("rtx3060 laptop", "google/gemma-3-4b-it"),
+        ("rtx4090", "Qwen/Qwen3-32B"),
+        ("rtx4090", "google/gemma-3-27b-it"),
+    ],
+)
+def test_a_file_with_room_for_a_conversation_comes_before_a_cramped_server(where: str, ref: str) -> None:
+    """4,096 tokens is llama.cpp's default here and Ollama's; vLLM's working memory leaves 2,048 or nothing."""
+    choice = advise(host(where), find(ref, offline=True), Constraints()).choices[0]
+    assert (choice.stack, choice.quantization) == ("llamacpp", "gguf_q4_k_m")
+    assert choice.offload
+    assert choice.offload.whole
+    assert choice.max_seq_len >= COMFORTABLE
+
+
+def test_fewer_bits_are_worth_a_conversation_but_the_published_ones_are_kept() -> None:
+    laptop = advise(host("rtx4070 laptop"), find("Qwen/Qwen3-4B", offline=True), Constraints())
+    assert (laptop.choices[0].stack, laptop.choices[0].quantization) == ("vllm", "int4_awq")
+    assert laptop.choices[0].max_seq_len >= COMFORTABLE
+    shorter = next(choice for choice in laptop.choices if choice.quantization == "fp8" and choice.stack == "vllm")
+    assert shorter.max_seq_len < COMFORTABLE
+    named = advise(host("rtx4070 laptop"), find("Qwen/Qwen3-4B", offline=True), Constraints(max_len=2048))
+    assert (named.choices[0].stack, named.choices[0].quantization) == ("vllm", "fp8")
+
+
+@pytest.mark.parametrize("where", ["rtx4070 laptop", "rtx3060", "t4", "cpu"])
+def test_gpt_oss_is_served_from_its_mxfp4_file(where: str, tmp_path: Path) -> None:
+    config = json.loads((CONFIGS / "public.json").read_text())["openai/gpt-oss-20b"]["config"]
+    (tmp_path / "config.json").write_text(json.dumps({**config, "quantization_config": {"quant_method": "mxfp4"}}))
+    ref = "openai/gpt-oss-20b"
+    facts = replace(find(str(tmp_path), offline=True), ref=ref, location=ref, name="gpt-oss-20b", source="hub")
+    choice = recommended(advise(host(where), replace(facts, local=False), Constraints()))
+    assert (choice.stack, choice.quantization) == ("llamacpp", "gguf_mxfp4")
+    assert choice.checkpoint
+    assert choice.checkpoint.file == "gpt-oss-20b-mxfp4.gguf"
+    assert choice.checkpoint.bytes == pytest.approx(11.27 * GIB, rel=0.005)

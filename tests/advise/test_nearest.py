@@ -9,7 +9,7 @@ import pytest
 from tests.advise.worlds import LLAMA_8B, LLAMA_405B, facts_of, machine
 from tests.values import CPU_HOST
 from wizard.advise.advice import Constraints
-from wizard.advise.best import ROOM, as_files, estimates, room, weight_bytes
+from wizard.advise.best import ROOM, estimates, room, weight_bytes
 from wizard.advise.nearest import family, nearest
 from wizard.advise.ranking import advise
 from wizard.catalog.models import curated
@@ -30,7 +30,7 @@ def test_the_models_fit_and_the_same_family_comes_first(where: str) -> None:
     models = nearest(host, find("Qwen/Qwen3-32B", offline=True), curated())
     assert len(models) == 2
     free = room(host)
-    assert all(weight_bytes(free, model, as_files(free, curated())) <= ROOM * free.bytes for model in models)
+    assert all(weight_bytes(free, model) <= ROOM * free.bytes for model in models)
     assert all(family(model.title) == "qwen" for model in models)
 
 
@@ -58,7 +58,7 @@ def test_without_a_gpu_models_are_named_that_answer_at_reading_pace() -> None:
 
 
 def test_a_model_is_no_remedy_for_itself() -> None:
-    """Nor is one whose only known GGUF file has no type that the advice tries."""
+    """Nor is one that the GPU holds a part of only."""
     host = machine("1xRTX4060")
     itself = replace(find("Qwen/Qwen3-32B", offline=True), name="gpt-oss-20b", location="/models/gpt-oss-20b")
     for facts in (itself, replace(itself, name="GPT-OSS 32B")):

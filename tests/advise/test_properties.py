@@ -37,6 +37,7 @@ setups = st.builds(
     st.sampled_from(["auto", "fp8"]),
     st.sampled_from([1, 2, 4, 8]),
     st.sampled_from([1, 2, 3]),
+    st.sampled_from([1, 1, 2, 3]),
 )
 
 
@@ -49,6 +50,7 @@ def kept(constraints: Constraints, choice: Choice) -> bool:
         "stack": (constraints.stack, choice.stack),
         "tp": (constraints.tp, choice.tp),
         "pp": (constraints.pp, choice.pp),
+        "dp": (constraints.dp, choice.dp),
         "kv_dtype": (constraints.kv_dtype, choice.kv_cache_dtype),
         "quantization": (constraints.quantization, choice.quantization),
         "expert_parallel": (constraints.expert_parallel or None, choice.expert_parallel),
@@ -61,7 +63,7 @@ def kept(constraints: Constraints, choice: Choice) -> bool:
     if not cpu:
         asked["utilization"] = (constraints.gpu_memory_utilization, choice.gpu_memory_utilization)
     few = constraints.max_gpus is None or len(choice.devices) <= constraints.max_gpus
-    room = constraints.users is None or constraints.users <= choice.users < constraints.users + choice.replicas
+    room = constraints.users is None or constraints.users <= choice.users < constraints.users + choice.shares
     return few and room and all(value is None or value == got for value, got in asked.values())
 
 
@@ -179,5 +181,5 @@ def test_constraints_here_are_all_there_are() -> None:
     assert {field.name for field in fields(Constraints)} == {
         "goal", "users", "max_len", "max_gpus", "gpu_memory_utilization", "stack", "quantization", "tp", "pp",
         "kv_dtype", "as_published", "release", "runtime", "engine_python", "isl", "osl", "ttft", "tpot",
-        "p99", "replicas", "expert_parallel", "speculative", "draft", "cost_per_hour",
+        "p99", "replicas", "dp", "expert_parallel", "speculative", "draft", "cost_per_hour",
     }  # fmt: skip

@@ -12,8 +12,9 @@ from tests.advise.worlds import AWQ, HOSTS, LLAMA_8B, LLAMA_70B, facts_of, machi
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Constraints
 from wizard.advise.comparison import uncertain, untested
-from wizard.advise.criteria import CRITERIA
+from wizard.advise.criteria import CRITERIA, key_of
 from wizard.advise.ranking import advise
+from wizard.advise.reasons import Reason
 from wizard.catalog import stacks
 from wizard.journey import recommended
 from wizard.kernel.errors import InfeasibleError
@@ -37,9 +38,9 @@ def first(
     [
         ("8xH100", LLAMA_8B, "chat", ("vllm", "none", 1)),
         ("8xH100", LLAMA_8B, "quality", ("vllm", "none", 1)),
-        ("8xH100", LLAMA_8B, "smallest", ("trtllm-llmapi", "int4_awq", 1)),
+        ("8xH100", LLAMA_8B, "smallest", ("vllm", "int4_awq", 1)),
         ("8xH100", LLAMA_70B, "quality", ("vllm", "none", 8)),
-        ("8xH100", LLAMA_70B, "smallest", ("trtllm-llmapi", "int4_awq", 1)),
+        ("8xH100", LLAMA_70B, "smallest", ("vllm", "int4_awq", 1)),
         ("8xB200", LLAMA_70B, "chat", ("vllm", "nvfp4", 1)),
         ("1xL4", LLAMA_8B, "quality", ("vllm", "none", 1)),
     ],
@@ -200,3 +201,27 @@ def test_an_unknown_stack_is_refused_with_the_known_ones_and_the_users_split(
     assert (refused.stack, refused.code, refused.tp, refused.pp) == ("magic", "stack", *expected)
     assert text_of(refused) == "Unknown serving stack: magic."
     assert all(name in remedy_of(refused) for name in stacks.names())
+
+
+@pytest.mark.parametrize("goal", ["throughput", "smallest"])
+@pytest.mark.parametrize("where", ["1xH100", "1xRTX4090"])
+def test_an_engine_that_never_ran_does_not_beat_one_that_is_nearly_as_good(where: str, goal: str) -> None:
+    """Less than `NOTICED` better is within the estimates' error, and it is unknown whether it starts at all."""
+    choices = ask(where, LLAMA_8B, goal=goal).choices
+    assert choices[0].stack == "vllm"
+    near = next(choice for choice in choices if choice.stack.startswith("trtllm"))
+    (behind,) = (note for note in near.reasons if note.code == "behind")
+    why = behind.params["why"]
+    assert isinstance(why, Reason)
+    assert why.code in ("not-tested", "fewer-tokens", "more-bytes")
+
+
+def test_an_engine_that_never_ran_is_first_if_it_is_clearly_better() -> None:
+    choices = ask("1xH100", LLAMA_8B, goal="throughput").choices
+    first, other = choices[0], next(choice for choice in choices if choice.stack == "trtllm-llmapi")
+    assert first.speed
+    assert other.speed
+    twice = (first.speed.throughput_tokens_per_s or 0) * 2
+    better = replace(other, speed=replace(other.speed, throughput_tokens_per_s=twice))
+    key = key_of(facts_of(LLAMA_8B), Constraints(goal="throughput"))
+    assert key(better) < key(first) < key(other)

@@ -23,6 +23,7 @@ from wizard.texts import remedies
 OPTIONS = {
     "tp": st.sampled_from([1, 2, 3, 4, 8, 16]),
     "pp": st.sampled_from([1, 2, 3]),
+    "dp": st.sampled_from([1, 2, 8]),
     "replicas": st.sampled_from([1, 2, 3, 8]),
     "users": st.sampled_from([1, 16, 300]),
     "max_len": st.sampled_from([512, 4096, 32_768, 131_072, 1_000_000]),

@@ -11,7 +11,7 @@ from tests.advise.worlds import BLOCKS, GIB, HOSTS, LLAMA_8B, LLAMA_70B, busy, f
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Advice, Constraints
 from wizard.advise.ranking import advise, recommended
-from wizard.advise.service import load_of, misses, wanted
+from wizard.advise.service import load_of, misses, too_long, wanted
 from wizard.catalog.goals import GOALS, goal
 from wizard.catalog.speed import fit
 from wizard.texts.advise import note as sentence
@@ -285,3 +285,10 @@ def test_too_many_replicas_for_mig_slices_count_slices() -> None:
     assert "MIG slice" in text_of(first)
     (remedy, *_) = first.remedies
     assert advise(host, facts_of(LLAMA_8B), replace(Constraints(), **remedy.changes)).feasible
+
+
+def test_requests_beyond_the_models_training_are_not_remedied_with_a_context_that_is_refused_too() -> None:
+    """--max-len 512 named --max-len 8256, which named --max-len 2048, and so on."""
+    for max_len in (512, 8256):
+        (remedy,) = too_long(facts_of("EleutherAI/gpt-j-6b"), Constraints(isl=8000, max_len=max_len)).remedies  # type: ignore[union-attr]
+        assert (remedy.code, dict(remedy.changes)) == ("shorter-requests", {})

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.advise.worlds import AWQ, GPTQ, LLAMA_8B, facts_of, machine
 from tests.worded import text_of
@@ -91,3 +93,21 @@ def test_a_format_that_is_too_new_for_a_release_has_its_title() -> None:
 def test_more_replicas_than_gpus_are_refused_with_the_most_that_start() -> None:
     advice = advise(machine("8xH100"), facts_of(LLAMA_8B), Constraints(replicas=9))
     assert advice.rejections[0].remedies[0].changes == {"replicas": 8}
+
+
+def test_published_fp8_in_blocks_comes_before_16_bits_that_are_quantized_while_loading() -> None:
+    """Experts of 1,536 columns are no blocks of 128 on eight GPUs (recipe Qwen/Qwen3-235B-A22B-Instruct-2507: tp 4)."""
+    cases = yaml.safe_load((Path(__file__).parents[1] / "cases/advice-2026.yaml").read_text())["cases"]
+    config = next(case["model"]["config"] for case in cases if case["id"] == "model-h100x8-qwen3-235b-fp8")
+    plain = {key: value for key, value in config.items() if key != "quantization_config"}
+    ref = "Qwen/Qwen3-235B-A22B-Instruct-2507"
+    facts = replace(facts_of(LLAMA_8B, **plain), ref=ref, location=ref, name="Qwen3-235B", source="hub")
+    advice = advise(machine("8xH100"), facts, Constraints(quantization="fp8_block", tp=8, stack="trtllm-engine"))
+    (why,) = (rejection for rejection in advice.rejections if rejection.code == "group")
+    assert "1536 ÷ tp 8 = 192" in text_of(why)
+    assert [remedy.code for remedy in why.remedies] == ["options", "per-tensor-fp8"]
+    first, *others = advise(machine("8xH100"), facts, Constraints()).choices
+    assert first.checkpoint
+    assert (first.stack, first.quantization, first.checkpoint.ref) == ("vllm", "fp8_block", f"{ref}-FP8")
+    loading = next(each for each in others if each.checkpoint and each.checkpoint.how == "loading")
+    assert any("quantizes them while loading" in text_of(note) for note in loading.reasons)

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from wizard.advise.advice import Advice, Choice, Constraints, Memory, Rejection, Speed
+from wizard.advise.fit import COMFORTABLE
 from wizard.advise.ranking import advise
 from wizard.advise.reasons import because, change
-from wizard.advise.verdict import COMFORTABLE, Verdict, verdict
+from wizard.advise.verdict import Verdict, verdict
 from wizard.catalog.goals import DEFAULT_USERS
 from wizard.kernel.units import GIB, size
 from wizard.model.facts import ModelFacts, Quantization

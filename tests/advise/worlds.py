@@ -142,6 +142,7 @@ def constraints(
         pp=_maybe(st.integers(1, 20)),
         kv_dtype=_maybe(st.sampled_from(["auto", "fp8", "f16", "magic"])),
         as_published=st.booleans(),
+        dp=_maybe(st.integers(1, 20)),
         expert_parallel=st.sampled_from([False, False, False, True]),
         speculative=_maybe(st.sampled_from(["none", "ngram", "mtp", "eagle3", "magic"])),
         release=_maybe(st.sampled_from(["23.11", "24.09", "26.08", "v0.13.0", "0.9.0", "99.99", "magic"])),

@@ -44,6 +44,8 @@ def test_facts_are_plausible_and_fit_one_another(name: str) -> None:
     assert ("fp4" in gpu.tensor.formats) == (gpu.compute_capability >= (10, 0))
     assert (gpu.link.nvlinks > 0) == (gpu.link.kind == "nvlink")
     assert (gpu.link.bytes_per_second is not None) == gpu.link.kind.startswith("nvlink")
+    assert (gpu.memory.kind == "lpddr") == gpu.memory.shared_with_host
+    assert (gpu.memory.kind == "hbm") == (gpu.compute_capability in ((7, 0), (8, 0), (9, 0), (10, 0), (10, 3)))
 
 
 def test_rates_are_not_those_with_sparsity() -> None:

@@ -12,7 +12,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.chain_model import CHAT, split_chain_model, write_chain_model
+from tests.chain_model import CHAT, TOOLS_TEMPLATE, split_chain_model, write_chain_model
 from tests.chat.fake_openai import FakeOpenAI, serving
 from tests.server_environment import SECONDS, RunningTriton, running_triton, write
 from tests.values import CHOICE
@@ -54,10 +54,11 @@ class Served:
 
 def chain_repository(root: Path) -> Path:
     """Write the repository of all models; ``begun`` adds a begin token by itself, ``base`` has no template, ``split``
-    is a file in three parts.
+    is a file in three parts, ``tools`` calls functions.
     """
     gguf = write_chain_model(root.parent / "chain.gguf")
     parts = split_chain_model(root.parent, 3)
+    called = write_chain_model(root.parent / "called.gguf", template=TOOLS_TEMPLATE)
     begun = write_chain_model(root.parent / "begun.gguf", add_bos=True)
     for name, path, facts, choice in (
         ("chain", gguf, FACTS, LONG),
@@ -65,6 +66,7 @@ def chain_repository(root: Path) -> Path:
         ("short", gguf, FACTS, _SHORT),
         ("begun", begun, FACTS, _SHORT),
         ("split", parts[0], FACTS, _SHORT),
+        ("tools", called, replace(FACTS, chat=replace(CHAT, template=TOOLS_TEMPLATE)), LONG),
         ("base", gguf, replace(FACTS, chat=None, questions=()), _SHORT),
     ):
         write(repository(name, gguf_path=str(path), facts=facts, choice=choice, threads=1), root)

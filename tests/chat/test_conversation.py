@@ -164,3 +164,40 @@ def test_the_system_prompt_is_set_replaced_and_removed() -> None:
     assert (talk.system, len(talk.messages)) == ("Two.", 3)
     assert talk.with_system("") == TURN
     assert TURN.system == ""
+
+
+def test_thoughts_are_kept_apart_and_not_sent() -> None:
+    talk = Conversation().with_message("user", "A?").with_message("assistant", "a", thought="Hm.")
+    talk = talk.with_message("user", "B?").with_message("assistant", "", thought="On and on")
+    talk = talk.with_message("user", "C?")
+    sent = talk.to_send()
+    assert [(each.role, each.content, each.thought) for each in sent.messages] == [
+        ("user", "A?", ""),
+        ("assistant", "a", ""),
+        ("user", "C?", ""),
+    ]
+    assert "<summary>Thinking</summary>\n\nHm.\n\n</details>\n\na\n" in talk.to_markdown()
+    assert from_json(Conversation, to_json(talk), where="here") == talk
+
+
+def test_versions_have_their_thoughts() -> None:
+    talk = Conversation().with_message("user", "A?").with_message("assistant", "a", thought="Hm.", at=1.0)
+    talk = talk.asked_again().with_message("assistant", "", thought="On and on", at=2.0)
+    versions, now = talk.versions()
+    assert [(each.answer, each.thought) for each in versions] == [("a", "Hm."), ("", "On and on")]
+    assert now == 1
+    first = talk.chosen(0)
+    assert (first.messages[-1].content, first.messages[-1].thought) == ("a", "Hm.")
+    assert first.chosen(1).messages[-1] == talk.messages[-1]
+
+
+@pytest.mark.parametrize("mode", ["off", "on", "minimal", "low", "medium", "high", "max", "0", "32768", None])
+def test_modes_of_thinking(mode: str | None) -> None:
+    Sampling(thinking=mode).check()
+
+
+@pytest.mark.parametrize("mode", ["", "no", "OFF", "-1", "1.5", "٣", "99999999"])
+def test_no_modes_of_thinking(mode: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Sampling(thinking=mode).check()
+    assert caught.value.code == "TW-C08"

@@ -237,3 +237,11 @@ with history._open(write=True) as store:
     done = subprocess.run([sys.executable, "-c", program, str(history.path)], check=False, timeout=60)
     assert done.returncode == -signal.SIGKILL
     assert [each.content for each in history.load(1).conversation.messages] == ["Why?", "Because."]
+
+
+def test_thoughts_are_kept_with_their_answers(history: History) -> None:
+    talk = Conversation().with_message("user", "A?").with_message("assistant", "a", thought="Hm.", at=1.0)
+    talk = talk.asked_again().with_message("assistant", "b", thought="Well.", at=2.0)
+    kept = history.save(Kept(talk))
+    assert kept.id is not None
+    assert history.load(kept.id).conversation == talk

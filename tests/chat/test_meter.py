@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.chat.fake_repository import write_tokenizer
 from wizard.chat.conversation import Conversation, Stats
-from wizard.chat.meter import BYTES_PER_TOKEN, LONGEST_COUNTED, TURN_TOKENS, Meter, meter
+from wizard.chat.meter import BYTES_PER_TOKEN, LONGEST_COUNTED, TURN_TOKENS, Meter, bytes_per_token, meter
 from wizard.chat.served import ServedModel
 
 
@@ -51,3 +51,10 @@ def test_a_message_is_counted_once_and_a_long_draft_not_at_all() -> None:
     assert asked == ["Hello", "Hi", "a", "ab"]
     assert not count.usage(talk, "x" * (LONGEST_COUNTED + 1)).counted
     assert len(asked) == 4
+
+
+def test_a_thought_does_not_count_because_it_is_not_sent_again() -> None:
+    stats = Stats(300, 0.1, 4.0, "stop", 200, 3.0, 3.1)
+    talk = Conversation().with_message("assistant", "a" * 500, stats=stats, thought="t" * 1000)
+    assert Meter().usage(talk).tokens == 100 + TURN_TOKENS
+    assert bytes_per_token(talk) == 5

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from wizard.chat.conversation import Stats
-from wizard.chat.report import figures
+from wizard.chat.report import figures, thought_line
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,28 @@ from wizard.chat.report import figures
 )
 def test_what_was_measured_in_words(stats: Stats | None, text: str) -> None:
     assert figures(stats) == text
+
+
+@pytest.mark.parametrize(
+    ("stats", "answered", "line"),
+    [
+        (Stats(300, 0.1, 4.0, "stop", 214, 3.2, 3.4), True, "Thought for 3.2 s · 214 tokens"),
+        (Stats(None, 0.1, 4.0, "stop", None, 0.25, 0.4), True, "Thought for 250 ms"),
+        (None, True, "Thinking"),
+        (None, False, "Thinking · stopped before the answer"),
+        (
+            Stats(512, 0.1, 4.0, "length", 512, 3.9),
+            False,
+            "Thought for 3.9 s · 512 tokens · max_tokens reached before the answer: raise it, or turn thinking off",
+        ),
+        (Stats(9, 0.1, 4.0, "stop", 9, 3.9), False, "Thought for 3.9 s · 9 tokens · no answer"),
+    ],
+)
+def test_the_line_of_a_thought(stats: Stats | None, answered: bool, line: str) -> None:
+    assert thought_line(stats, answered=answered) == line
+
+
+def test_the_answers_first_text_is_shown_where_it_differs() -> None:
+    thought = Stats(300, 0.1, 4.0, "stop", 214, 3.2, 3.4)
+    assert figures(thought) == "76.7 tokens/s · TTFT 100 ms · answer after 3.4 s · 300 tokens"
+    assert "answer after" not in figures(Stats(300, 0.1, 4.0, "stop", answer_s=0.1))

@@ -17,7 +17,8 @@ from wizard.chat import openai
 from wizard.chat.ask import API_KEY
 from wizard.chat.client import described
 from wizard.chat.conversation import Conversation, Sampling
-from wizard.chat.snippet import KINDS, Kind, Request, elsewhere, snippet
+from wizard.chat.elsewhere import elsewhere
+from wizard.chat.snippet import KINDS, Kind, Request, snippet
 from wizard.chat.stream import answer, request
 from wizard.serve.endpoint import Endpoint
 

@@ -243,9 +243,9 @@ async def test_a_model_that_is_not_served(served: Served, protocol: str) -> None
 @both_protocols
 async def test_a_refusal_of_the_server_is_reported_in_its_words(served: Served, protocol: str) -> None:
     ask = Ask("chain", "x", 10, -1.0, 0.95, None)  # the client's own check would not let this through
-    with pytest.raises(ServerError) as caught:
+    with pytest.raises(UsageError) as caught:
         await pieces(served, ask, protocol)
-    assert caught.value.code == "TW-C04"
+    assert caught.value.code == "TW-C08"
     assert "temperature must be 0 or more" in caught.value.what
 
 

@@ -11,8 +11,8 @@ import pytest
 from tests.values import CHOICE, GGUF
 from wizard.chat.ask import Ask, PromptTooLong, server_error
 from wizard.chat.wire import OWN, OWN_KINDS, WIZARD, Wire, engine_of, wire_of
+from wizard.repository import python_models
 from wizard.repository.repository import Repository
-from wizard.stacks.llamacpp import repository as llamacpp
 from wizard.stacks.trtllm_engine import repository as trtllm
 from wizard.stacks.trtllm_engine.chat import TEXT, TOKEN_IDS
 from wizard.stacks.trtllm_llmapi import repository as trtllm_llmapi
@@ -120,7 +120,8 @@ def test_vllm() -> None:
 
 def test_the_wizards_own() -> None:
     assert {name for name, _ in WIZARD.inputs} == set(OWN_KINDS)
-    assert set(OWN_KINDS) <= {each.name for each in (*llamacpp.INPUTS, *llamacpp.MORE_INPUTS)}
+    declared = (*python_models.INPUTS, *python_models.MORE_INPUTS, python_models.JSON_SCHEMA, python_models.TOOLS)
+    assert set(OWN_KINDS) <= {each.name for each in declared}
     assert OWN.reasons
     assert [tensor.name for tensor in OWN.tensors(Ask("m", "Hi", 9, None, 0.9, None))] == [
         *("text_input", "apply_chat_template", "max_tokens", "top_p")
@@ -221,3 +222,11 @@ def test_a_prompt_that_does_not_fit_in_the_words_of_every_engine(text: str) -> N
 def test_how_much_too_long_a_prompt_is_reads_as_all_counts_do() -> None:
     message = server_error("in ensemble 'm': prompt too long: 33335 tokens, and a request may have 1024", "m")
     assert str(message) == "33,335 tokens; a request can have at most 1,024"
+
+
+def test_vllm_writes_special_tokens_if_they_mark_thoughts() -> None:
+    kinds = (("text_input", "BYTES"), ("sampling_parameters", "BYTES"))
+    wire = Wire(VLLM, kinds)
+    for special in (False, True):
+        sent = {each.name: each.values[0] for each in wire.tensors(replace(ASK, special=special))}
+        assert (json.loads(sent["sampling_parameters"]).get("skip_special_tokens") is False) == special

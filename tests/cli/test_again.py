@@ -23,7 +23,7 @@ from wizard.kernel.program import command
 from wizard.kernel.values import to_json
 from wizard.plan.plan import Done, Estimate, Step, Write
 from wizard.plan.ports import Ports
-from wizard.serve import find
+from wizard.serve import find, gateway
 from wizard.serve.endpoint import Endpoint
 
 
@@ -89,9 +89,10 @@ def test_after_a_saved_plan_was_run_its_server_is_the_one_to_talk_to(tmp_path: P
     find.write(workspace.server("demo"), Endpoint("demo", "demo", "127.0.0.1", Ports(), me.pid, me.started, ""))
     done = wizard("run", "-", text=plan)
     assert done.returncode == 0
-    *_, talk, stop = done.stderr.splitlines()
-    assert talk.endswith(f"  {command('chat', 'demo', workspace=workspace)}")
-    assert stop.endswith(f"  {command('down', 'demo', workspace=workspace)}")
+    for name in ("chat", "down"):
+        assert f" {command(name, 'demo', workspace=workspace)}\n" in done.stderr
+    workspace.server("demo").endpoint.unlink()
+    gateway.stop_unused(workspace)
 
 
 @pytest.mark.parametrize(

@@ -84,8 +84,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wizard]:
     wizard = Wizard(tmp_path_factory.mktemp("journey") / "workspace")
     yield wizard
     for row in proctable.processes():
-        mine = proctable.environment(row.pid).get(proctable.SERVER_MARK, "").startswith(str(wizard.workspace))
-        if mine:
+        marks = map(proctable.environment(row.pid).get, (proctable.SERVER_MARK, proctable.GATEWAY_MARK))
+        if any(mark and mark.startswith(str(wizard.workspace)) for mark in marks):
             os.kill(row.pid, signal.SIGKILL)
 
 

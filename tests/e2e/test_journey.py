@@ -115,7 +115,8 @@ def test_every_program_of_openai_is_answered(wizard: Wizard) -> None:
     assert "Triton" in text
     assert (text, events[-1].usage) == (whole.choices[0].message.content, whole.usage)
 
-    os.kill(endpoint["gateway_pid"], signal.SIGKILL)
+    (gateway,) = proctable.marked(proctable.GATEWAY_MARK, str(wizard.workspace))
+    os.kill(gateway.pid, signal.SIGKILL)
     (status,) = json.loads(wizard.run("status", "--json"))
     assert (status["state"], status["endpoint"]["openai"]) == ("ready", None)
     again = wizard.up()[-1]["endpoint"]
@@ -124,6 +125,7 @@ def test_every_program_of_openai_is_answered(wizard: Wizard) -> None:
 
     wizard.run("down")
     assert proctable.marked(proctable.SERVER_MARK, str(wizard.workspace / "servers" / "demo")) == []
+    assert proctable.marked(proctable.GATEWAY_MARK, str(wizard.workspace)) == []
 
 
 def test_what_the_server_took_is_kept_shown_and_used(wizard: Wizard) -> None:
@@ -209,7 +211,8 @@ def test_kill_9_in_one_step_after_another_and_up_again(wizard: Wizard) -> None:
     assert wizard.strays() == []
     servers = proctable.marked(proctable.SERVER_MARK, str(wizard.workspace / "servers" / "demo"))
     endpoint = events[-1]["endpoint"]
-    assert {row.group for row in servers} == {endpoint["pid"], endpoint["gateway_pid"]}  # one server, not two
+    assert {row.group for row in servers} == {endpoint["pid"]}  # one server, not two
+    assert len(proctable.marked(proctable.GATEWAY_MARK, str(wizard.workspace))) == 1
 
 
 def stopped(wizard: Wizard, plan: dict[str, Any], path: Path, *needles: str) -> None:

@@ -36,7 +36,7 @@ CONTEXT = 5000
 
 
 @contextmanager
-def serving(scratch: Path, *, ready: bool = True, **more: Any) -> Iterator[Served]:
+def serving(scratch: Path, *, ready: bool = True, template: str = CHAT.template, **more: Any) -> Iterator[Served]:
     model = write_chain_folder(scratch / "model")
     settings = {"model": str(model), "max_model_len": CONTEXT, **more}
     made = repository(
@@ -45,8 +45,8 @@ def serving(scratch: Path, *, ready: bool = True, **more: Any) -> Iterator[Serve
         python=sys.executable,
         settings=settings,
         env={"LD_LIBRARY_PATH": None, "PYTHONPATH": str(FAKE)},
-        facts=replace(GGUF, chat=CHAT),
-        choice=CHOICE,
+        facts=replace(GGUF, chat=replace(CHAT, template=template)),
+        choice=replace(CHOICE, stack="vllm"),
     )
     with running_triton(write(made, scratch / "models"), scratch, ready=ready) as triton:
         yield Served(triton, scratch / "engine.log")

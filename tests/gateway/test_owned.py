@@ -1,51 +1,56 @@
-"""The address belongs to its server: with it, it is started, found again, restarted, stopped."""
+"""The address of a workspace: started once, found again, restarted, and gone with the last server."""
 
 from __future__ import annotations
 
+import json
+import multiprocessing
 import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from tests.chat.conftest import Served
+from tests.gateway.conftest import SECONDS, added
 from wizard.kernel import http, proctable
 from wizard.kernel.errors import ServerError
-from wizard.kernel.paths import ServerFolder
-from wizard.plan.ports import Ports
+from wizard.kernel.paths import Workspace
 from wizard.serve import find, gateway
 from wizard.serve.endpoint import Endpoint
+from wizard.serve.exposure import Exposure
 from wizard.serve.status import status
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("gateway")]
-SECONDS = 60
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[ServerFolder]:
-    """A server's folder; no process of it is left at the end."""
-    folder = ServerFolder(tmp_path / "servers" / "s")
-    folder.logs.mkdir(parents=True)
-    yield folder
-    for row in proctable.marked(proctable.SERVER_MARK, str(folder.root)):
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """A workspace; no process of it is left at the end."""
+    yield Workspace(tmp_path)
+    for row in gateways(Workspace(tmp_path)):
         os.kill(row.pid, signal.SIGKILL)
 
 
-def noted(server: ServerFolder, served: Served, **changes: object) -> Endpoint:
-    row = proctable.read(served.triton.process.pid)
+@pytest.fixture
+def other() -> Iterator[proctable.Process]:
+    """A process that stands for a server's; killed at the end."""
+    pid = os.posix_spawn("/bin/sleep", ["sleep", "600"], {})
+    row = proctable.read(pid)
     assert row is not None
-    endpoint = replace(served.endpoint("chain"), **{"started": row.started, "name": "s", **changes})  # type: ignore[arg-type]
-    find.write(server, endpoint)
-    return endpoint
+    yield row
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 
 
-def killed(endpoint: Endpoint) -> None:
-    os.kill(endpoint.gateway_pid, signal.SIGKILL)
-    until(lambda: not gateway.alive(endpoint))
+def gateways(workspace: Workspace) -> list[proctable.Process]:
+    return proctable.marked(proctable.GATEWAY_MARK, str(workspace.root))
+
+
+def lives_as(row: proctable.Process) -> dict[str, object]:
+    return {"pid": row.pid, "started": row.started}
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -54,66 +59,127 @@ def until(condition: Callable[[], bool]) -> None:
         assert time.monotonic() < deadline
 
 
-def test_it_is_started_once_found_again_and_restarted_on_its_port(server: ServerFolder, served: Served) -> None:
-    first = gateway.ensure(server, noted(server, served))
+def test_it_is_started_once_found_again_and_restarted_on_its_port(workspace: Workspace, served: Served) -> None:
+    first = gateway.ensure(workspace, added(workspace, served, "chain"))
     assert urlsplit(first.openai or "").hostname == "127.0.0.1"
-    assert find.note(server) == first
-    assert gateway.ensure(server, first) is first
+    assert gateway.ensure(workspace, first) == first
     assert http.get(f"{first.openai}/models", timeout_s=SECONDS).status == 200
-    now = status(server)
+    now = status(workspace.server("chain"))
     assert first.openai in now.detail
     assert now.endpoint == first
 
-    killed(first)
-    now = status(server)
+    (row,) = gateways(workspace)
+    os.kill(row.pid, signal.SIGKILL)
+    until(lambda: not proctable.alive(row))
+    now = status(workspace.server("chain"))
     assert (now.state, now.endpoint and now.endpoint.openai) == ("ready", None)
     assert "no OpenAI-compatible address" in now.detail
-    again = gateway.ensure(server, find.note(server) or first)
-    assert (again.openai, again.gateway_pid == first.gateway_pid) == (first.openai, False)
+    again = gateway.ensure(workspace, first)
+    assert again.openai == first.openai
+    assert [each.pid for each in gateways(workspace)] != [row.pid]
 
 
-def test_it_carries_the_mark_by_which_a_server_is_stopped(server: ServerFolder, served: Served) -> None:
-    endpoint = gateway.ensure(server, noted(server, served))
-    assert [row.pid for row in proctable.marked(proctable.SERVER_MARK, str(server.root))] == [endpoint.gateway_pid]
+def _start(root: Path) -> int:
+    return gateway.start(Workspace(root)).pid
 
 
-def test_it_ends_with_the_process_of_its_server(server: ServerFolder, served: Served) -> None:
+def test_two_wizards_at_once_start_one(workspace: Workspace, served: Served) -> None:
+    added(workspace, served, "chain")
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        pids = pool.map(_start, [workspace.root] * 4)
+    assert len(set(pids)) == len(gateways(workspace)) == 1
+
+
+def test_it_outlives_one_server_and_ends_with_the_last(
+    workspace: Workspace, served: Served, other: proctable.Process
+) -> None:
     """Also when that was killed, which tells nobody."""
-    process = os.posix_spawn("/bin/sleep", ["sleep", "600"], {})
-    row = proctable.read(process)
-    assert row is not None
-    try:
-        endpoint = gateway.ensure(server, noted(server, served, pid=row.pid, started=row.started))
-    finally:
-        os.kill(process, signal.SIGKILL)
-        os.waitpid(process, 0)
-    until(lambda: not gateway.alive(endpoint))
+    endpoint = added(workspace, served, "chain")
+    added(workspace, served, "another", **lives_as(other))
+    address = gateway.ensure(workspace, endpoint).openai
+    workspace.server("chain").endpoint.unlink()
+    gateway.stop_unused(workspace)
+    (row,) = gateways(workspace)
+    assert http.get(f"{address}/models", timeout_s=SECONDS).body == b'{"object":"list","data":[]}'
+    os.kill(other.pid, signal.SIGKILL)
+    until(lambda: not proctable.alive(row))
+    assert gateway.note(workspace) is None
 
 
-def test_a_model_that_cannot_be_described_is_said_and_leaves_no_process(server: ServerFolder, served: Served) -> None:
+def test_down_leaves_none_and_the_next_one_is_for_this_machine_only(workspace: Workspace, served: Served) -> None:
+    endpoint = added(workspace, served, "chain")
+    gateway.ensure(workspace, endpoint, Exposure(cors_origins=("https://a.example",)))
+    workspace.server("chain").endpoint.unlink()
+    gateway.stop_unused(workspace)
+    assert gateways(workspace) == []
+    added(workspace, served, "chain")
+    assert gateway.start(workspace).exposure == Exposure()
+
+
+def test_other_options_restart_it_and_are_kept(workspace: Workspace, served: Served) -> None:
+    endpoint = added(workspace, served, "chain")
+    before = gateway.ensure(workspace, endpoint).openai
+    wanted = Exposure(cors_origins=("https://a.example",))
+    assert gateway.ensure(workspace, endpoint, wanted).openai == before
+    assert [gateway.start(workspace).exposure, len(gateways(workspace))] == [wanted, 1]
+
+
+def test_a_note_that_was_lost_or_damaged_leaves_no_second_one(workspace: Workspace, served: Served) -> None:
+    endpoint = added(workspace, served, "chain")
+    gateway.ensure(workspace, endpoint)
+    workspace.gateway.address.write_text('{"url": 1}')
+    assert gateway.with_address(workspace, endpoint).openai is None
+    gateway.ensure(workspace, endpoint)
+    assert len(gateways(workspace)) == 1
+
+
+def test_a_model_that_cannot_be_described_is_said(workspace: Workspace, served: Served) -> None:
+    """The others are served on."""
+    endpoint = added(workspace, served, "chain")
+    gateway.ensure(workspace, endpoint)
     with pytest.raises(ServerError) as caught:
-        gateway.ensure(server, noted(server, served, model="another"))
+        gateway.ensure(workspace, added(workspace, served, "no-such-model"))
     assert caught.value.code == "TW-S12"
     assert "TW-C02" in caught.value.what
-    assert proctable.marked(proctable.SERVER_MARK, str(server.root)) == []
-    endpoint = find.note(server)
-    assert endpoint is not None
-    assert endpoint.openai is None
+    assert gateway.ensure(workspace, endpoint).openai
 
 
-def test_a_file_of_an_earlier_release_is_read(server: ServerFolder) -> None:
-    find.write(server, Endpoint("s", "m", "127.0.0.1", Ports(), 1, "0", "log"))
-    text = server.endpoint.read_text()
-    lines = [line for line in text.splitlines() if not any(name in line for name in ("openai", "gateway"))]
-    server.endpoint.write_text("\n".join(lines).replace('"remove": [],', '"remove": []'))
-    endpoint = find.note(server)
-    assert endpoint is not None
-    assert endpoint.openai is None
-    assert not gateway.alive(endpoint)
+def test_one_that_does_not_answer_is_ended(
+    workspace: Workspace, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = added(workspace, served, "chain")
+    stuck = gateway.start(workspace).pid
+    os.kill(stuck, signal.SIGSTOP)
+    monkeypatch.setattr(gateway, "START_S", 0.1)
+    monkeypatch.setattr(gateway, "END", ((signal.SIGKILL, 5.0),))
+    with pytest.raises(ServerError, match="does not respond"):
+        gateway.ensure(workspace, endpoint)
+    assert gateways(workspace) == []
 
 
-def test_a_log_that_cannot_be_written_is_said(server: ServerFolder, served: Served) -> None:
-    server.logs.rmdir()
-    with pytest.raises(ServerError, match="No such file") as caught:
-        gateway.ensure(server, noted(server, served))
+def test_a_lock_that_is_held_is_said(workspace: Workspace, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    added(workspace, served, "chain")
+    workspace.gateway.root.mkdir()
+    monkeypatch.setattr(gateway, "LOCK_S", 0.05)
+    with gateway.locked(workspace), pytest.raises(ServerError, match="another process"):
+        gateway.start(workspace)
+
+
+def test_a_folder_that_cannot_be_written_is_said(workspace: Workspace, served: Served) -> None:
+    workspace.gateway.root.parent.mkdir(exist_ok=True)
+    workspace.gateway.root.write_text("a file")
+    with pytest.raises(ServerError, match="File exists") as caught:
+        gateway.ensure(workspace, added(workspace, served, "chain"))
     assert caught.value.code == "TW-S12"
+
+
+def test_a_file_of_an_earlier_release_is_read(workspace: Workspace, served: Served) -> None:
+    added(workspace, served, "chain")
+    server = workspace.server("chain")
+    data = json.loads(server.endpoint.read_text())
+    for name in ("ref", "openai", "openai_key"):
+        del data[name]
+    server.endpoint.write_text(json.dumps(data))
+    endpoint = find.note(server)
+    assert isinstance(endpoint, Endpoint)
+    assert (endpoint.ref, endpoint.openai) == ("", None)

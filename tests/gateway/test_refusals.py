@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import os
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,11 +18,19 @@ from tests.ports import reserved
 from wizard.chat.ask import PromptTooLong, bad_template, model_ended, no_model, server_error, unreachable
 from wizard.gateway import app, bodies
 from wizard.gateway.faults import fault
+from wizard.gateway.servers import Servers
+from wizard.kernel import proctable
+from wizard.kernel.paths import Workspace
 from wizard.plan.ports import Ports
+from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("gateway")]
 CHAT = "/v1/chat/completions"
+FUNCTION = {"type": "function", "function": {"name": "weather"}}
+CHOICE = {"type": "function", "function": {"name": "another"}}
+NO_OBJECT = {"id": "1", "function": {"name": "f", "arguments": "[1]"}}
+LARGE = {"type": "json_schema", "json_schema": {"schema": {"enum": ["x" * 100_000]}}}
 
 
 def post(address: Address, body: bytes, path: str = CHAT, **headers: str) -> tuple[int, dict[str, Any]]:
@@ -41,10 +51,26 @@ def post(address: Address, body: bytes, path: str = CHAT, **headers: str) -> tup
 @pytest.mark.parametrize(
     ("changes", "status", "code", "param"),
     [
-        ({"n": 2}, 400, "TW-G04", "n"),
-        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, 400, "TW-G04", "tools"),
-        ({"tool_choice": "required"}, 400, "TW-G04", "tool_choice"),
-        ({"response_format": {"type": "json_object"}}, 400, "TW-G04", "response_format"),
+        ({"n": 0}, 400, "TW-G03", "n"),
+        ({"n": 129}, 400, "TW-G03", "n"),
+        ({"n": True}, 400, "TW-G03", "n"),
+        ({"tools": [FUNCTION]}, 400, "TW-G04", "tools"),  # its template has none
+        ({"tools": [FUNCTION], "tool_choice": "required"}, 400, "TW-G04", "tools"),
+        ({"tools": [FUNCTION] * 129}, 400, "TW-G03", "tools"),
+        ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, 400, "TW-G03", "tools"),
+        ({"tools": [{"type": "retrieval"}]}, 400, "TW-G03", "tools"),
+        ({"tools": [FUNCTION], "tool_choice": CHOICE}, 400, "TW-G03", "tool_choice"),
+        ({"tool_choice": "required"}, 400, "TW-G03", "tool_choice"),
+        ({"tool_choice": "sometimes"}, 400, "TW-G03", "tool_choice"),
+        ({"tools": [FUNCTION], "response_format": {"type": "json_object"}}, 400, "TW-G04", "response_format"),
+        ({"functions": [{"name": "f"}]}, 400, "TW-G04", "functions"),
+        ({"response_format": {"type": "xml"}}, 400, "TW-G03", "response_format"),
+        ({"response_format": {"type": "json_schema"}}, 400, "TW-G03", "response_format"),
+        ({"response_format": {"type": "json_schema", "json_schema": {}}}, 400, "TW-G03", "response_format"),
+        ({"response_format": LARGE}, 400, "TW-G03", "response_format"),
+        ({"messages": [{"role": "assistant", "tool_calls": [{"id": "1", "function": {}}]}]}, 400, "TW-G03", "messages"),
+        ({"messages": [{"role": "assistant", "tool_calls": [NO_OBJECT]}]}, 400, "TW-G03", "messages"),
+        ({"messages": [{"role": "narrator", "content": "x"}]}, 400, "TW-G04", "messages"),
         ({"modalities": ["audio"]}, 400, "TW-G04", "modalities"),
         ({"logit_bias": {"1": 1}}, 400, "TW-G04", "logit_bias"),
         ({"max_tokens": 3, "max_completion_tokens": 4}, 400, "TW-G03", "max_tokens"),
@@ -79,7 +105,9 @@ def test_a_parameter_that_cannot_be_used(
 @pytest.mark.parametrize(
     ("changes", "param"),
     [
-        ({"prompt": ["a", "b"]}, "prompt"),
+        ({"prompt": ["a", ""]}, "prompt"),
+        ({"prompt": []}, "prompt"),
+        ({"prompt": ["a"] * 65, "n": 2}, "prompt"),
         ({"prompt": [1, 2]}, "prompt"),
         ({"prompt": ""}, "prompt"),
         ({"echo": True}, "echo"),
@@ -159,14 +187,17 @@ def test_no_page_is_allowed_to_read_an_answer(chain: Address) -> None:
 
 
 def test_another_path_or_method(chain: Address) -> None:
-    assert post(chain, b"{}", "/v1/embeddings")[0] == 404
+    status, error = post(chain, b"{}", "/v1/embeddings")
+    assert (status, error["wizard_code"], error["code"]) == (404, "TW-G12", "model_not_found")
     assert post(chain, b"{}", "/v1/models")[0] == 405
 
 
 def test_a_key_with_a_line_break(chain: Address) -> None:
     with socket.create_connection(("127.0.0.1", chain.port), SECONDS) as connection:
         connection.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a\nb\r\n\r\n")
-        assert connection.recv(100).startswith(b"HTTP/1.1 400")
+        reply = http.client.HTTPResponse(connection)
+        reply.begin()
+        assert (reply.status, json.load(reply)["error"]["wizard_code"]) == (400, "TW-G02")
 
 
 def test_a_client_that_never_sends_its_headers(chain: Address) -> None:
@@ -196,7 +227,7 @@ def test_what_many_programs_send_is_understood() -> None:
     messages = [{"role": "developer", "content": "d"}, {"role": "user", "content": parts, "name": "me"}]
     body = {"model": "m", "messages": messages, "store": False, "max_completion_tokens": 5, "seed": -1, "stop": ""}
     wanted = bodies.chat(json.dumps(body).encode())
-    assert [(each.role, each.content) for each in wanted.messages] == [("system", "d"), ("user", "ab")]
+    assert [(each["role"], each["content"]) for each in wanted.turns] == [("system", "d"), ("user", "ab")]
     assert (wanted.max_tokens, wanted.sampling.seed, wanted.sampling.stop) == (5, 2**64 - 1, ())
 
 
@@ -219,9 +250,9 @@ def test_what_goes_wrong_behind_it(error: Exception, status: int, code: str, kno
     assert "secret" not in body["message"]
 
 
-async def test_too_much_or_too_slow_a_body(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_much_or_too_slow_a_body(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """TW-G08, without a server: by the application itself."""
-    endpoint = Endpoint("s", "m", "127.0.0.1", Ports(), 1, "0", "log")
+    gateway = app.Gateway(Servers(Workspace(tmp_path)))
     never = asyncio.Event()
 
     async def slow() -> dict[str, Any]:
@@ -239,7 +270,7 @@ async def test_too_much_or_too_slow_a_body(monkeypatch: pytest.MonkeyPatch) -> N
 
         with monkeypatch.context() as changed:
             changed.setattr(app, name, value)
-            await app.application(app.Gateway(endpoint))(scope(CHAT), receive, send)
+            await app.application(gateway)(scope(CHAT), receive, send)
         assert sent[0]["status"] == status
         assert json.loads(sent[1]["body"])["error"]["code"] == "TW-G08"
 
@@ -249,7 +280,7 @@ def scope(path: str) -> dict[str, Any]:
     return {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b"", "root_path": ""}
 
 
-async def test_a_model_that_is_gone_is_not_healthy() -> None:
+async def test_a_model_that_is_gone_is_not_healthy(tmp_path: Path) -> None:
     sent: list[Any] = []
 
     async def receive() -> dict[str, Any]:
@@ -258,9 +289,13 @@ async def test_a_model_that_is_gone_is_not_healthy() -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
+    server, row = Workspace(tmp_path).server("s"), proctable.read(os.getpid())
+    server.root.mkdir(parents=True)
     with reserved() as port:
-        endpoint = Endpoint("s", "m", "127.0.0.1", Ports(port, port, port), 1, "0", "log")
-        await app.application(app.Gateway(endpoint))({**scope("/health"), "method": "GET"}, receive, send)
+        ports = Ports(port, port, port)
+        find.write(server, Endpoint("s", "m", "127.0.0.1", ports, os.getpid(), row.started if row else "", "log"))
+        gateway = app.Gateway(Servers(Workspace(tmp_path)))
+        await app.application(gateway)({**scope("/health"), "method": "GET"}, receive, send)
     assert (sent[0]["status"], json.loads(sent[1]["body"])["error"]["code"]) == (503, "TW-G10")
 
 

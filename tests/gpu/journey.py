@@ -32,6 +32,7 @@ from urllib.parse import urlsplit
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(CHECKOUT), str(Path(__file__).parent)]
 
+import data_parallel  # noqa: E402
 import first_tokens  # noqa: E402
 import several_gpus  # noqa: E402
 from machine_parts import MIB, SLACK_BYTES, gone, marked, smi, state  # noqa: E402
@@ -47,7 +48,10 @@ LOSS, PAIRS = 0.03, 3
 """At most, of Triton's throughput, by the OpenAI-compatible address, and pairs of loads that are compared."""
 MEMORY_RATIO = 0.03
 """By how much measured memory may differ from the predicted."""
-STAGES = ("probe", "screens", "vllm", "first_tokens", "sglang", "start", "transformers", "copies", "replicas")
+STAGES = (
+    *("probe", "screens", "vllm", "first_tokens", "sglang", "start", "transformers"),
+    *("copies", "replicas", "data_parallel"),
+)
 ALONE = ("--replicas", "1")
 """For the stages that compare the figures of one engine, whatever GPUs there are beside it."""
 
@@ -360,6 +364,10 @@ class Journey:
     def replicas(self) -> dict[str, Any]:
         """One server on two GPUs, each with an engine of its own."""
         return several_gpus.replicas(self, STREAMS, ANSWER)
+
+    def data_parallel(self) -> dict[str, Any]:
+        """Two data-parallel ranks of models with experts, without weights."""
+        return data_parallel.data_parallel(self)
 
 
 def engine_of(server: Path, model: str) -> tuple[list[str], dict[str, str | None]]:

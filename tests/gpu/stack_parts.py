@@ -36,6 +36,8 @@ SHAPES: dict[str, dict[str, int]] = {
 }
 CONTEXT = 4096
 """Tokens of prompt plus answer."""
+ANSWERED = "ANSWERED "
+"""Begins the line of `dummy_vllm` among those of vLLM's log."""
 
 
 def prompts(count: int, tokens: int, run: int) -> list[str]:
@@ -115,6 +117,34 @@ def load_vllm(settings: dict[str, Any]) -> None:
     async def main() -> None:
         engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**settings))
         print("loaded", flush=True)
+        await asyncio.Event().wait()
+        engine.shutdown()
+
+    asyncio.run(main())
+
+
+def dummy_vllm(settings: dict[str, Any], requests: int, answer: int) -> None:
+    """Load vLLM without weights and a tokenizer, answer one request and then ``requests`` at once, print the tokens of
+    each answer, and keep it until the process is killed.
+    """
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.sampling_params import RequestOutputKind, SamplingParams
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    kind = RequestOutputKind.DELTA
+    sampling = SamplingParams(temperature=0.0, max_tokens=answer, ignore_eos=True, detokenize=False, output_kind=kind)
+
+    async def main() -> None:
+        engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**settings))
+
+        async def tokens(number: int) -> int:
+            prompt = {"prompt_token_ids": [(7 * number + place) % 30000 + 3 for place in range(100)]}
+            return sum(
+                [len(each.outputs[0].token_ids) async for each in engine.generate(prompt, sampling, str(number))]
+            )
+
+        answers = [await tokens(0), *await asyncio.gather(*(tokens(number) for number in range(1, requests + 1)))]
+        print(f"\n{ANSWERED}{json.dumps(answers)}", flush=True)
         await asyncio.Event().wait()
         engine.shutdown()
 
@@ -260,6 +290,8 @@ def main(verb: str, argument: dict[str, Any]) -> Any:
         return "made"
     if verb == "load-vllm":
         return load_vllm(**argument)
+    if verb == "dummy-vllm":
+        return dummy_vllm(**argument)
     if verb == "bare-vllm":
         return asyncio.run(bare_vllm(**argument))
     if verb == "bare-transformers":

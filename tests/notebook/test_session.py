@@ -51,6 +51,15 @@ def test_a_server_that_another_interface_restarted_is_found(session: Journey, fa
     assert session.endpoint() == moved
 
 
+def test_the_lines_for_other_programs_are_shown_as_they_are_pasted(session: Journey, fake: FakeJourney) -> None:
+    session.up()
+    reachable = replace(ENDPOINT, openai="http://127.0.0.1:9000/v1")
+    fake.endpoint = lambda workspace, name=None: reachable  # type: ignore[method-assign]
+    lines = session.elsewhere()
+    assert "curl -sSN http://127.0.0.1:9000/v1/chat/completions" in repr(lines)
+    assert lines._repr_html_().startswith("<pre>")
+
+
 def test_every_stage_does_those_before_it(session: Journey, fake: FakeJourney) -> None:
     assert [step.id for step in session.plan().steps] == ["environment", "repository"]
     assert fake.constraints == [Constraints()]

@@ -56,6 +56,7 @@ BOUNDS: dict[str, tuple[float, int]] = {
     "pp": (1, 1024),
     "max_gpus": (0, 1024),
     "replicas": (1, 1024),
+    "dp": (1, 1024),
     "isl": (1, 10_000_000),
     "osl": (1, 1_000_000),
     "ttft": (1, 86_400_000),
@@ -216,6 +217,7 @@ def test_constraints_from_answers() -> None:
         "tpot": 25.5,
         "p99": True,
         "replicas": 3,
+        "dp": 2,
         "expert_parallel": True,
         "speculative": "eagle3",
         "draft": "me/eagle3",
@@ -234,11 +236,47 @@ def test_every_constraint_is_a_question_and_every_such_question_a_constraint() -
 
 
 @pytest.mark.parametrize(
+    ("typed", "full"),
+    [
+        ("q4", "gguf_q4_k_m"),
+        ("Q4_K_M", "gguf_q4_k_m"),
+        ("q8", "gguf_q8_0"),
+        ("q3_k_m", "gguf_q3_k_m"),
+        ("iq4_xs", "gguf_iq4_xs"),
+        ("gguf_Q6_K", "gguf_q6_k"),
+        ("awq", "int4_awq"),
+        ("GPTQ", "int4_gptq"),
+        ("int4-awq", "int4_awq"),
+        ("FP8", "fp8"),
+        ("bf16", "none"),
+        ("16-bit", "none"),
+        (" none ", "none"),
+    ],
+)
+def test_a_short_form_of_one_format_is_that_format(typed: str, full: str) -> None:
+    assert QUANTIZATION.parse(typed) == full
+
+
+@pytest.mark.parametrize("typed", ["int4", "4-bit", "8bit", "fp4", "gguf", "w8a8"])
+def test_a_short_form_of_several_formats_is_refused(typed: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        QUANTIZATION.parse(typed)
+    assert code(raised) == "TW-U32"
+
+
+@pytest.mark.parametrize(
     ("typed", "hint"),
     [
         ("int4_akq", "unknown format; did you mean int4_awq, int4_gptq?"),
-        ("FP8", "unknown format"),
+        ("FP8", "it can be fp8"),
         ("", "unknown format"),
+        ("int4", "it can be int4_wo, int4_awq, int4_gptq, gguf_q4_k_m"),
+        ("fp4", "it can be nvfp4, mxfp4"),
+        ("q5_k", "it can be gguf_q5_k"),
+        ("4bit", "it can be int4_wo, int4_awq, int4_gptq, w4a8_awq, nvfp4, mxfp4, gguf_q4_k_m"),
+        ("int8", "it can be int8_sq, int8_wo, gguf_q8_0"),
+        ("gguf", "it can be gguf_q8_0, gguf_q6_k, gguf_q5_k_m, gguf_q4_k_m, gguf_mxfp4"),
+        ("q3", "unknown format"),
     ],
 )
 def test_an_unknown_format_is_refused_with_the_nearest(typed: str, hint: str) -> None:

@@ -28,6 +28,21 @@ GIB = 1024**3
         ("NVIDIA GeForce RTX 3090", 1, "NVIDIA GeForce RTX 3090"),
         ("t4", 1, "Tesla T4"),
         ("16xV100", 16, "Tesla V100-SXM2-32GB"),
+        ("8 H100", 8, "NVIDIA H100 80GB HBM3"),
+        ("2 4090", 2, "NVIDIA GeForce RTX 4090"),
+        ("2x 4090", 2, "NVIDIA GeForce RTX 4090"),
+        ("4090x2", 2, "NVIDIA GeForce RTX 4090"),
+        ("RTX 4090 x 2", 2, "NVIDIA GeForce RTX 4090"),
+        ("H100 x8", 8, "NVIDIA H100 80GB HBM3"),
+        ("RTX 3060 12GB", 1, "NVIDIA GeForce RTX 3060"),
+        ("2x RTX 4090 24 GB", 2, "NVIDIA GeForce RTX 4090"),
+        ("V100 32GB", 1, "Tesla V100-SXM2-32GB"),
+        ("v100 16 gb", 1, "Tesla V100-SXM2-16GB"),
+        ("a100 40 GB x4", 4, "NVIDIA A100-SXM4-40GB"),
+        ("b200 192gb", 1, "NVIDIA B200"),
+        ("4070 mobile", 1, "NVIDIA GeForce RTX 4070 Laptop GPU"),
+        ("RTX 4060 Laptop", 1, "NVIDIA GeForce RTX 4060 Laptop GPU"),
+        ("T4 GPU", 1, "Tesla T4"),
     ],
 )
 def test_a_phrase_names_a_machine(text: str, count: int, name: str) -> None:
@@ -40,8 +55,9 @@ def test_a_phrase_names_a_machine(text: str, count: int, name: str) -> None:
     assert usable_interpreter(host) is not None
 
 
-def test_cpu_is_a_machine_without_gpus() -> None:
-    host = find("CPU", HERE)
+@pytest.mark.parametrize("text", ["CPU", "cpu only", "no GPU"])
+def test_cpu_is_a_machine_without_gpus(text: str) -> None:
+    host = find(text, HERE)
     assert host.gpus == ()
     assert host.gpu_problem is None
     assert host.driver_version is None
@@ -86,6 +102,39 @@ def test_an_unknown_gpu_is_refused_with_the_nearest_names(text: str, near: str) 
     assert near in caught.value.todo.split("?")[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "vendor"),
+    [
+        ("mi300x", "AMD"),
+        ("8xMI325X", "AMD"),
+        ("8 MI300X", "AMD"),
+        ("Radeon RX 7900 XTX", "AMD"),
+        ("rx 9070", "AMD"),
+        ("m3 max", "Apple"),
+        ("Apple M4", "Apple"),
+        ("MacBook Pro", "Apple"),
+        ("Intel Arc B580", "Intel"),
+        ("gaudi3", "Intel"),
+    ],
+)
+def test_a_gpu_of_another_vendor_is_named_as_one(text: str, vendor: str) -> None:
+    with pytest.raises(UsageError, match=f"of {vendor}") as caught:
+        find(text, HERE)
+    assert caught.value.code == "TW-P05"
+    assert "NVIDIA" in caught.value.what
+    assert "`cpu`" in caught.value.todo
+    assert "Did you mean" not in caught.value.todo
+
+
+@pytest.mark.parametrize(("text", "near"), [("RTX 3060 8GB", "rtx3060"), ("4090 laptop", "4070 laptop"), ("m60", "")])
+def test_a_gpu_without_a_profile_is_not_a_similar_one(text: str, near: str) -> None:
+    with pytest.raises(UsageError, match="unknown GPU") as caught:
+        find(text, HERE)
+    assert caught.value.code == "TW-P05"
+    assert near in caught.value.todo
+    assert "probe --save host.json" in caught.value.todo
+
+
 @pytest.mark.parametrize("text", ["2xL4,1xA100", "2xL4+1xA100"])
 def test_several_kinds_of_gpu_need_a_recorded_host(text: str) -> None:
     with pytest.raises(UsageError, match="names GPUs of several kinds") as caught:
@@ -105,7 +154,14 @@ def test_what_names_no_gpu(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["0xH100", "17xH100", "999999999999999999999xH100", pytest.param("9" * 5000 + "xH100", id="5000 digits")]
+    "text",
+    [
+        "0xH100",
+        "17xH100",
+        "H100x17",
+        "999999999999999999999xH100",
+        pytest.param("9" * 5000 + "xH100", id="5000 digits"),
+    ],
 )
 def test_a_number_of_gpus_that_cannot_be(text: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -60,8 +60,12 @@ def test_one_question_as_json(journey: FakeJourney, capsys: pytest.CaptureFixtur
     assert json.loads(out) == {
         "question": "Hello?",
         "answer": "You asked: Hello?",
+        "thought": "",
         "tokens": 12,
+        "thought_tokens": None,
         "ttft_s": 0.05,
+        "thought_s": None,
+        "answer_s": None,
         "tokens_per_s": pytest.approx(220),
         "total_s": 0.1,
         "finish": "stop",

@@ -14,6 +14,7 @@ from wizard.chat.conversation import Conversation, Message
 from wizard.chat.served import ServedModel
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_data
+from wizard.model.chat_format import ChatFormat
 from wizard.prompts.chat_session import ChatSession
 from wizard.prompts.commands import COMMANDS, command, is_command
 
@@ -139,3 +140,20 @@ def test_a_system_prompt_of_several_lines(talk: ChatSession) -> None:
 
 def test_bye_ends(talk: ChatSession) -> None:
     assert command(talk, "/bye").end
+
+
+def test_thinking_is_switched_and_the_last_thought_is_shown(talk: ChatSession) -> None:
+    served = ServedModel("m", ChatFormat("{{ messages }}{% if enable_thinking is false %}x{% endif %}"), (), None, None)
+    talk.served = lambda: served
+    with pytest.raises(UsageError, match="no thought yet"):
+        command(talk, "/think")
+    talk.conversation = talk.conversation.with_message("assistant", "a", thought="Hm.\x1b[2J")
+    assert command(talk, "/think").text == "Hm."
+    command(talk, "/think off")
+    assert talk.conversation.sampling.thinking == "off"
+    with pytest.raises(UsageError) as caught:
+        command(talk, "/think high")
+    assert "off, on" in caught.value.todo
+    assert talk.conversation.sampling.thinking == "off"
+    command(talk, "/set thinking")
+    assert talk.conversation.sampling.thinking is None

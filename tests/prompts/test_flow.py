@@ -161,12 +161,13 @@ def test_a_changed_constraint_is_checked_and_advised_again(flow: Flow, workspace
         (4, "fp8\r", {"quantization": "fp8"}),
         (5, "2\r", {"tp": 2}),
         (6, "2\r", {"pp": 2}),
-        (7, "y\r", {"expert_parallel": True}),
-        (8, "2\r", {"speculative": "ngram"}),
-        (9, "me/eagle3\r", {"draft": "me/eagle3"}),
-        (10, "3\r", {"kv_dtype": "fp8"}),
-        (11, "2\r", {"stack": "vllm"}),
-        (14, "y\r", {"as_published": True}),
+        (7, "1\r", {"dp": 1}),
+        (8, "y\r", {"expert_parallel": True}),
+        (9, "2\r", {"speculative": "ngram"}),
+        (10, "me/eagle3\r", {"draft": "me/eagle3"}),
+        (11, "3\r", {"kv_dtype": "fp8"}),
+        (12, "2\r", {"stack": "vllm"}),
+        (15, "y\r", {"as_published": True}),
     ],
 )
 def test_every_constraint_can_be_changed(
@@ -203,7 +204,7 @@ def test_all_constraints_can_be_taken_back(flow: Flow, workspace: Workspace) -> 
     terminal.sees("7 users at a time")
     terminal.sees(ADVICE)
     terminal.types("3\r")
-    terminal.sees("Maximum time between tokens")
+    terminal.sees("Maximum time to first token")
     terminal.types(UP + UP + ENTER)
     terminal.sees("4 users at a time")
     terminal.sees(ADVICE)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.chain_folder import write_chain_folder
 from tests.repository.triton_stub import load
+from wizard.catalog.thinking import thinking
 from wizard.repository.proxy import ENGINE_PROCESS
 
 engine = load(ENGINE_PROCESS, "tested_engine_process")
@@ -47,6 +48,19 @@ def test_stop_words_cut_the_same_however_the_text_comes(pieces: list[str], words
         if stopped:
             break
     assert (answer + stops.rest(), stopped) == cut("".join(pieces), words)
+
+
+@given(text=st.text("ab<c> ", max_size=24), sizes=st.lists(st.integers(1, 5), max_size=24))
+def test_calls_are_held_back_and_all_else_is_sent_however_the_text_comes(text: str, sizes: list[int]) -> None:
+    """The parser gets everything from the first mark on; nothing of it is sent before."""
+    tools = engine.ToolCalls({"begins": ["<c>", "<b"]}, lambda held: ("", [("f", held)]))
+    places = [sum(sizes[:number]) for number in range(len(sizes) + 1)]
+    pieces = [text[begin:end] for begin, end in zip(places, [*places[1:], len(text)], strict=True)]
+    results = [tools.take(piece, number == len(pieces) - 1) for number, piece in enumerate(pieces)]
+    mark = re.search("<c>|<b", text)
+    before, call = (text[: mark.start()], text[mark.start() :]) if mark else (text, None)
+    assert "".join(sent for sent, _ in results) == before
+    assert [each for _, calls in results for each in calls] == ([("f", call)] if call else [])
 
 
 def test_the_stop_word_that_is_complete_first_counts() -> None:
@@ -184,3 +198,20 @@ def test_special_tokens_are_no_text(tokenizer: Any) -> None:
 
 def test_the_module_is_where_the_programs_import_it_from() -> None:
     assert Path(engine.__file__ or "") == ENGINE_PROCESS
+
+
+@pytest.mark.parametrize("marker", ["[THINK]", "<|channel|>"])
+def test_special_tokens_belong_to_the_text_if_they_mark_thoughts(tokenizer: Any, marker: str) -> None:
+    import copy
+
+    thinker = copy.deepcopy(tokenizer)
+    thinker.add_special_tokens({"additional_special_tokens": [marker]})
+    ids = [*thinker(f"{marker}a")["input_ids"], tokenizer.eos_token_id]
+    assert engine.Answer(thinker, {"stop": []}, (tokenizer.eos_token_id,), 100).take(ids) == f"{marker}a"
+    assert engine.Answer(tokenizer, {"stop": []}, (), 100).take([tokenizer.bos_token_id, ord("a")]) == "a"
+
+
+def test_every_special_format_is_recognized_by_a_token() -> None:
+    special = [each for each in thinking().formats if each.special]
+    assert special
+    assert all(any(token in mark for mark in each.opens for token in engine.THOUGHT_TOKENS) for each in special)

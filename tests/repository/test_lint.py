@@ -137,6 +137,7 @@ VLLM = 'name: "NAME"\nbackend: "vllm"\ninstance_group { count: 1 kind: KIND_MODE
         (VLLM, '{"model": "x", "tensor_parallel_size": 4}', set()),
         (VLLM.replace("KIND_MODEL", "KIND_GPU"), '{"model": "x", "tensor_parallel_size": 4}', {"R404"}),
         (VLLM.replace("KIND_MODEL", "KIND_GPU"), '{"model": "x", "pipeline_parallel_size": 2}', {"R404"}),
+        (VLLM.replace("KIND_MODEL", "KIND_GPU"), '{"model": "x", "data_parallel_size": 2}', {"R404"}),
         (VLLM.replace("KIND_MODEL", "KIND_GPU"), '{"model": "x"}', set()),
         (VLLM, '{"model": "x",}', {"R801"}),
         (VLLM, "[]", {"R801"}),

@@ -21,7 +21,18 @@ from wizard.model.facts import Gate
 from wizard.repository.lint import Server, lint
 from wizard.repository.proxy import MODEL as PROXY_MODEL
 from wizard.repository.proxy import Engine, repository
-from wizard.repository.python_models import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, described
+from wizard.repository.python_models import (
+    INPUTS,
+    JSON_SCHEMA,
+    LOGPROBS,
+    MORE_INPUTS,
+    OUTPUTS,
+    TOOL_CALLS,
+    TOOLS,
+    Abilities,
+    abilities,
+    described,
+)
 from wizard.repository.repository import Repository
 from wizard.stacks import vllm
 
@@ -69,8 +80,9 @@ def test_the_linter_finds_nothing_in_it(tmp_path: Path) -> None:
 
 def test_chat_needs_nothing_new() -> None:
     parsed = config()
-    assert [tensor.name for tensor in parsed.input] == [tensor.name for tensor in (*INPUTS, *MORE_INPUTS)]
-    assert [tensor.name for tensor in parsed.output] == [tensor.name for tensor in (*OUTPUTS, LOGPROBS)]
+    own = (*INPUTS, *MORE_INPUTS, JSON_SCHEMA, TOOLS)
+    assert [tensor.name for tensor in parsed.input] == [tensor.name for tensor in own]
+    assert [tensor.name for tensor in parsed.output] == [tensor.name for tensor in (*OUTPUTS, LOGPROBS, TOOL_CALLS)]
     assert parsed.model_transaction_policy.decoupled
     parameters = {key: item.string_value for key, item in parsed.parameters.items()}
     assert parameters["chat_template"] == CHAT.template
@@ -87,7 +99,7 @@ def test_the_inputs_are_those_that_are_documented() -> None:
     }
     assert [name for name, tensor in declared.items() if not tensor.optional] == ["text_input"]
     assert {name: list(tensor.dims) for name, tensor in declared.items() if tensor.dims != [1]} == {"stop_words": [-1]}
-    assert not any(tensor.optional for tensor in (*OUTPUTS, LOGPROBS))
+    assert not any(tensor.optional for tensor in (*OUTPUTS, LOGPROBS, TOOL_CALLS))
 
 
 def test_the_temperature_is_that_of_a_talk_or_that_at_which_a_gate_judges() -> None:
@@ -118,8 +130,22 @@ def test_an_engine_takes_the_common_settings_unless_it_says_otherwise() -> None:
 
 def test_an_engine_that_takes_less_declares_less() -> None:
     parsed = text_format.Parse(made(every_setting=False).files[0].text, pb.ModelConfig())
-    assert [tensor.name for tensor in parsed.input] == [tensor.name for tensor in INPUTS]
-    assert [tensor.name for tensor in parsed.output] == [tensor.name for tensor in OUTPUTS]
+    assert [tensor.name for tensor in parsed.input] == [tensor.name for tensor in (*INPUTS, JSON_SCHEMA, TOOLS)]
+    assert [tensor.name for tensor in parsed.output] == [tensor.name for tensor in (*OUTPUTS, TOOL_CALLS)]
+
+
+def test_a_model_is_guided_and_read_as_far_as_its_stack_and_its_template_go() -> None:
+    """Named by the facts of the stack; a gate judges free answers only."""
+    hermes = replace(FACTS, chat=replace(CHAT, template="{{ tools }}<tool_call>{{ messages }}"))
+    vllm, sglang = (abilities(hermes, replace(CHOICE, stack=name)) for name in ("vllm", "sglang"))
+    assert (vllm.inputs, vllm.outputs) == ((JSON_SCHEMA, TOOLS), (TOOL_CALLS,))
+    assert json.loads(vllm.parameters["tool_calls"]) == {"parser": "hermes", "begins": ["<tool_call>"]}
+    assert sglang.inputs == (TOOLS,)
+    assert json.loads(sglang.parameters["tool_calls"])["parser"] == "qwen25"
+    assert abilities(FACTS, replace(CHOICE, stack="vllm")) == Abilities((JSON_SCHEMA,))
+    assert abilities(hermes, replace(CHOICE, stack="trtllm-llmapi")) == Abilities((JSON_SCHEMA,))
+    for facts, stack in ((replace(hermes, gate=Gate(0.9, "No.")), "vllm"), (hermes, "transformers")):
+        assert abilities(facts, replace(CHOICE, stack=stack)) == Abilities()
 
 
 def test_the_command_and_its_environment_come_through_byte_for_byte() -> None:

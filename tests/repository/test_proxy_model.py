@@ -87,8 +87,8 @@ def test_errors_have_the_code_of_who_made_them(loaded: Callable[..., Any]) -> No
     requests = [request(text) for text in ("", "client", "engine")]
     served.execute(requests)
     assert [each.sender.reply() for each in requests] == [
-        (("text_input must be a text, not empty", FakeError.INVALID_ARG), True),
-        (("refused", FakeError.INVALID_ARG), True),
+        (("request refused: text_input must be a text, not empty", FakeError.INVALID_ARG), True),
+        (("request refused: refused", FakeError.INVALID_ARG), True),
         (("refused", FakeError.INTERNAL), True),
     ]
 

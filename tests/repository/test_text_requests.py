@@ -85,7 +85,7 @@ def number(value: float, kind: type = np.float32) -> Any:
 def test_an_impossible_request_is_refused_in_words(shared: ModuleType, inputs: dict[str, Any], message: str) -> None:
     with pytest.raises(shared.Refused) as caught:
         shared.Questions(GIVEN).read(asked(**inputs))
-    assert str(caught.value) == message
+    assert str(caught.value) == f"request refused: {message}"
 
 
 @pytest.mark.parametrize(

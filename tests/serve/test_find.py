@@ -128,8 +128,8 @@ def test_a_note_with_a_field_that_does_not_fit_is_no_note(workspace: Workspace, 
     server = workspace.server("demo")
     server.root.mkdir(parents=True)
     server.endpoint.write_text(json.dumps({**json.loads(to_json(ENDPOINT)), name: value}))
-    kinds = {"pid": (), "ports": (), "remove": (), "gateway_pid": ()}
-    kinds |= dict.fromkeys(("folder", "url", "openai"), (str, type(None)))
+    kinds = {"pid": (), "ports": (), "remove": ()}
+    kinds |= dict.fromkeys(("folder", "url", "openai", "openai_key"), (str, type(None)))
     fits = isinstance(value, kinds.get(name, (str,)))
     assert (find.note(server) is not None) == fits
 

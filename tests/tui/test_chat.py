@@ -187,6 +187,7 @@ async def test_every_setting_can_be_set_and_one_that_the_model_does_not_take_sta
         form = await screen(pilot, FormScreen)
         texts = [str(widget.render()) for widget in form.query(".text")]
         assert [text for text in texts if "not supported here" in text] == [
+            "Thinking · not supported here",
             "Min-p · not supported here",
             "Presence penalty · not supported here",
         ]

@@ -6,12 +6,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from tests.tui.walking import screen, wait_for
-from wizard.plan.questions import ACCEPT, CHAT, CONSTRAINTS, GOAL, SEED, SPECULATIVE, SYSTEM, TEMPERATURE, TP, Question
+from wizard.kernel.language import speaking
+from wizard.plan.questions import (
+    ACCEPT,
+    CHAT,
+    CONSTRAINTS,
+    GOAL,
+    QUESTIONS,
+    SEED,
+    SPECULATIVE,
+    SYSTEM,
+    TEMPERATURE,
+    TP,
+    Question,
+)
 from wizard.tui.app import WizardApp
 from wizard.tui.screens.form import NO_EFFECT, FormScreen
 from wizard.tui.widgets.chrome import KeyBar
@@ -196,3 +210,13 @@ async def test_in_40_by_15_the_longest_refusal_can_be_read() -> None:
         assert "also the model's name in Triton." in " ".join(about(form).split())
         assert help_text.get_content_height(help_text.size, form.size, help_text.size.width) <= help_text.size.height
         assert form.query_one(".form").region.contains_region(field.region)
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+async def test_what_an_empty_field_stands_for_is_not_cut_at_80_columns(language: str) -> None:
+    with speaking(language):
+        app = FormApp([question for question in QUESTIONS if question.kind not in ("choice", "confirm")], {})
+        async with app.run_test(size=(80, 24)) as pilot:
+            fields = (await screen(pilot, FormScreen)).query(Input).results()
+            cut = {str(field.placeholder) for field in fields if cell_len(str(field.placeholder)) > field.size.width}
+    assert cut == set()

@@ -31,6 +31,8 @@ class Constraints:
     """Whether ``ttft`` and ``tpot`` hold for the slow end of the estimate instead of its middle."""
     replicas: int | None = None
     """Copies of the model, each on its own GPUs."""
+    dp: int | None = None
+    """Data parallel size: ranks of a replica with their own users, which share the experts."""
     expert_parallel: bool = False
     """Whether ranks have to hold whole experts; otherwise they do only where experts cannot be split."""
     max_gpus: int | None = None
@@ -69,7 +71,9 @@ NO_TEMPLATE = Note("no-template")
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The memory breakdown of a choice, per GPU, or for the host if the CPU serves. In bytes, except for the tokens."""
+    """The memory breakdown of a choice, per GPU, or for the host if the CPU serves. In bytes, except for the tokens,
+    which are those of a replica, or of each of its data-parallel ranks.
+    """
 
     weights_bytes: int
     kv_bytes_per_token: int
@@ -218,7 +222,7 @@ class Choice:
     tp: int
     pp: int
     max_batch_size: int
-    """Requests that a replica processes at the same time."""
+    """Requests that a replica, or each of its data-parallel ranks, processes at the same time."""
     max_seq_len: int
     """Tokens of prompt plus answer for each request."""
     release: str
@@ -231,7 +235,9 @@ class Choice:
     slices: tuple[str, ...] = ()
     """UUIDs of the MIG slices on these GPUs, one for each replica; empty for whole GPUs."""
     replicas: int = 1
-    """Copies of the model that are started, each on its own ``tp`` × ``pp`` GPUs; they share the requests."""
+    """Copies of the model that are started, each on its own ``tp`` × ``pp`` × ``dp`` GPUs; they share the requests."""
+    dp: int = 1
+    """Data-parallel ranks of a replica, each with the whole attention, its own requests, and a part of the experts."""
     expert_parallel: bool = False
     """Whether each rank holds whole experts instead of a part of every expert."""
     speculative: str = ""
@@ -273,12 +279,17 @@ class Choice:
     @property
     def gpus(self) -> int:
         """GPUs of one replica."""
-        return self.tp * self.pp
+        return self.tp * self.pp * self.dp
+
+    @property
+    def shares(self) -> int:
+        """Parts into which the users are divided: one for each data-parallel rank of each replica."""
+        return self.replicas * self.dp
 
     @property
     def users(self) -> int:
         """Requests that all replicas process at the same time."""
-        return self.max_batch_size * self.replicas
+        return self.max_batch_size * self.shares
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:

@@ -2,6 +2,10 @@
 
 A model is first judged by whether its weights fit and it answers at reading pace, then by size and age together; the
 full recommendation (`wizard.advise.ranking`) takes fifty times as long, so it only judges what is shown.
+
+Weights that do not fit as published count as those of a GGUF file, on any machine: of two models in the same memory,
+the larger one in 4 bits is the better one (Dettmers and Zettlemoyer, "The case for 4-bit precision", PMLR 202, 2023),
+and public guides offer 27 to 32 B in Q4_K_M for 24 GB.
 """
 
 from __future__ import annotations
@@ -75,10 +79,10 @@ class Estimate:
 
     Attributes:
         name: Its name in the catalog.
-        fits: Whether its weights fit as published; if `as_files` as the smallest GGUF file that is known, in the memory
-            of the GPUs and of the host together.
+        fits: Whether its weights fit as published, or else as a GGUF file in the memory of the GPUs and of the host.
         keeps_pace: Whether it begins within `PATIENCE_MS` and writes at least as fast as people read; GPUs that hold
             a model are not judged here.
+        split: Whether GPUs hold a part of it only.
         score: Doublings of its parameters, and of the density of its time.
         bytes: Size of those weights.
     """
@@ -86,6 +90,7 @@ class Estimate:
     name: str
     fits: bool
     keeps_pace: bool
+    split: bool
     score: float
     bytes: int
 
@@ -94,32 +99,24 @@ def estimates(host: Host, models: Mapping[str, CuratedModel], past: Calibration 
     """The ``models`` that ``host`` can serve in principle, the most suitable first."""
     engine = on_cpu(stacks.cpu_stacks()[0]).speed
     free = room(host)
-    files = as_files(free, models)
     ranked = [
-        Estimate(name, *_fits(host, free, model, past, engine, files), score(model), weight_bytes(free, model, files))
+        Estimate(name, *_fits(host, free, model, past, engine), score(model), weight_bytes(free, model))
         for name, model in models.items()
         if host.gpus or model.gguf
     ]
-    return sorted(ranked, key=lambda each: (not each.fits, not each.keeps_pace, -each.score, each.name))
-
-
-def as_files(free: Room, models: Mapping[str, CuratedModel]) -> bool:
-    """Whether GGUF files are offered: without GPUs, and if whole ones hold only small models as published."""
-    return not any(model.size != "small" and not free.wants_file(published(model), ROOM) for model in models.values())
+    return sorted(ranked, key=lambda each: (not each.fits, not each.keeps_pace, each.split, -each.score, each.name))
 
 
 def _fits(
-    host: Host, free: Room, model: CuratedModel, past: Calibration, engine: CpuSpeed | None, files: bool
-) -> tuple[bool, bool]:
-    """Whether its weights fit, and whether it keeps the pace."""
-    total, on_gpus = weight_bytes(free, model, files), ROOM * free.bytes
-    if free.on_gpus and (total <= on_gpus or not (files and model.gguf)):
-        return total <= on_gpus, True
+    host: Host, free: Room, model: CuratedModel, past: Calibration, engine: CpuSpeed | None
+) -> tuple[bool, bool, bool]:
+    """Whether its weights fit, whether it keeps the pace, and whether it is split between GPUs and host."""
+    total, on_gpus = weight_bytes(free, model), ROOM * free.bytes
+    if free.on_gpus and (total <= on_gpus or not _as_file(free, model)):
+        return total <= on_gpus, True, False
     rest = total - on_gpus if free.on_gpus else total
-    share = rest / total
-    return rest <= ROOM * (host.memory_available_bytes or 0), engine is None or _keeps_pace(
-        host, free, model, past, engine, share
-    )
+    fits = rest <= ROOM * (host.memory_available_bytes or 0)
+    return fits, engine is None or _keeps_pace(host, free, model, past, engine, rest / total), free.on_gpus
 
 
 def score(model: CuratedModel) -> float:
@@ -127,12 +124,21 @@ def score(model: CuratedModel) -> float:
     return log2(model.parameters) + model.day.toordinal() / DOUBLING_DAYS
 
 
-def bits(free: Room, model: CuratedModel, files: bool) -> float:
-    """Bits per parameter as it is loaded: as published, or the known GGUF file with the fewest bits."""
-    if not (files and model.gguf and free.wants_file(published(model), ROOM)):
+def bits(free: Room, model: CuratedModel) -> float:
+    """Bits per parameter as it is loaded: as published, or of the known GGUF files the most precise one that the GPUs
+    hold, else the smallest.
+    """
+    if not _as_file(free, model):
         return model.bits
     known = gguf_types.bits()
-    return min((known[kind] for file in model.files if (kind := type_of(file)) in known), default=model.bits)
+    types = [known[kind] for file in model.files if (kind := type_of(file)) in known]
+    held = [each for each in types if free.on_gpus and model.parameters * each / 8 <= ROOM * free.bytes]
+    return max(held, default=min(types, default=model.bits))
+
+
+def _as_file(free: Room, model: CuratedModel) -> bool:
+    """Whether it is loaded from a GGUF file."""
+    return model.gguf is not None and free.wants_file(published(model), ROOM)
 
 
 def published(model: CuratedModel) -> int:
@@ -140,9 +146,9 @@ def published(model: CuratedModel) -> int:
     return round(model.parameters * model.bits / 8)
 
 
-def weight_bytes(free: Room, model: CuratedModel, files: bool) -> int:
-    """Size of the weights with these bits; ``files``: whether GGUF files are offered (`as_files`)."""
-    return round(model.parameters * bits(free, model, files) / 8)
+def weight_bytes(free: Room, model: CuratedModel) -> int:
+    """Size of the weights with these bits."""
+    return round(model.parameters * bits(free, model) / 8)
 
 
 def _keeps_pace(host: Host, free: Room, model: CuratedModel, past: Calibration, engine: CpuSpeed, share: float) -> bool:
@@ -152,7 +158,7 @@ def _keeps_pace(host: Host, free: Room, model: CuratedModel, past: Calibration, 
     rates = past.rates_of(host)
     used = (model.active or model.parameters) * share
     cores = rates.computing if rates else host.cpu.cores
-    reading = used * bits(free, model, files=True) / 8 / (rates.bandwidth if rates else ASSUMED_BANDWIDTH)
+    reading = used * bits(free, model) / 8 / (rates.bandwidth if rates else ASSUMED_BANDWIDTH)
     token = reading + used / (engine.decode_weights * cores)
     prompt = goal("chat").isl * used / (engine.prefill_weights * cores)
     return token * 1e3 <= READING_MS and (free.on_gpus or prompt * 1e3 <= PATIENCE_MS)

@@ -171,9 +171,7 @@ def _overhead(measurement: Measurement) -> int | None:
         return None
     ours = 0
     if known:
-        ours += known.memory.context_bytes + (
-            known.memory.link_bytes if measurement.choice.tp * measurement.choice.pp > 1 else 0
-        )
+        ours += known.memory.context_bytes + (known.memory.link_bytes if measurement.choice.gpus > 1 else 0)
         ours += triton(measurement.choice.stack, measurement.choice.runtime)
     return measured.runtime_bytes + (measured.graphs_bytes or 0) + ours
 

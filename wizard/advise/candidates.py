@@ -7,6 +7,8 @@ from dataclasses import replace
 from wizard.advise import gpu, not_chat, offload, untried
 from wizard.advise.advice import Choice, Constraints, Rejection
 from wizard.advise.calibration import Calibration
+from wizard.advise.comparison import doubtful
+from wizard.advise.fit import cramped
 from wizard.advise.reasons import because, do
 from wizard.catalog import gguf_types, stacks
 from wizard.catalog.goals import DEFAULT_USERS
@@ -24,9 +26,14 @@ def candidates(
     """All choices with every stack, unranked, and why others were rejected.
 
     If there are none, those that put layers of a known GGUF file of the model on GPUs that cannot hold it in its own
-    format, not even for fewer users.
+    format, not even for fewer users. If all that were tested are cramped, those with all layers there and more room
+    come too: llama.cpp needs less memory beside the weights.
     """
     choices, rejections = _of_named(host, facts, constraints, past)
+    if choices and all(doubtful(choice) or cramped(choice, facts, constraints) for choice in choices):
+        more, _ = _as_file(host, facts, constraints, past)
+        roomy = [each for each in more if not cramped(each, facts, constraints)]
+        return [*choices, *(each for each in roomy if each.offload and each.offload.whole)], rejections
     if choices or (host.gpus and any(rejection.code in LOAD for rejection in rejections)):
         return choices, rejections
     choices, refused = _as_file(host, facts, constraints, past)

@@ -368,6 +368,7 @@ def constraints(request: dict[str, Any]) -> Constraints:
         tpot=limit("tpot"),
         p99=bool(request.get("p99")),
         replicas=number("replicas"),
+        dp=number("dp"),
         expert_parallel=bool(request.get("expert_parallel")),
         speculative=text("speculative"),
         max_gpus=number("max_gpus"),

@@ -24,6 +24,8 @@ METHODS = {
     "int8_sq": "compressed-tensors",
 }
 """``quant_method`` of a repository in a format if it has another name and the table of checkpoints does not tell."""
+INSTEAD = {"int4_awq": "int4_gptq", "fp8": "fp8_block"}
+"""Format that ready-made repositories usually have → the one that a publisher may have instead."""
 ANY_FORMAT = "compressed-tensors"
 """``quant_method`` that a repository in any format may have: llm-compressor writes it whatever the algorithm."""
 
@@ -41,23 +43,25 @@ def checkpoint(
     """
     name = format_name or NONE
     own = Checkpoint(facts.location, disk_bytes(facts))
+    sixteen = replace(own, bytes=own.bytes or _bytes(facts, NONE))
     if facts.quantization is not None or name == NONE or (known := _formats(stack)) is None:
         return own
     if stacks.facts(stack).builds_engine:
-        return replace(own, how="building")
+        return replace(sixteen, how="building")
     if (other := ready(facts, known, name, capability)) is not None:
         return other
     if described(facts):
         return Checkpoint(facts.location, _bytes(facts, name), "assumed")
     if known.online and name in known.online.formats:
-        return replace(own, how="loading")
+        return replace(sixteen, how="loading")
     return None
 
 
 def tried(facts: ModelFacts, formats: tuple[str, ...]) -> tuple[str, ...]:
-    """``formats``, and GPTQ if that is the only 4-bit format in which ``facts`` is known to be published."""
+    """``formats``, and those in which ``facts`` is known to be published `INSTEAD`."""
     known = {row.format for row in checkpoints.ready(facts.location)}
-    return (*formats, "int4_gptq") if "int4_gptq" in known and "int4_awq" not in known else formats
+    others = (other for usual, other in INSTEAD.items() if other in known and usual not in known)
+    return (*formats, *others)
 
 
 def described(facts: ModelFacts) -> bool:

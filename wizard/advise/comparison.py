@@ -49,6 +49,11 @@ def uncertain(choice: Choice) -> bool:
     return any(isinstance(why, Reason) and why.code == UNMEASURED for why in whys)
 
 
+def doubtful(choice: Choice) -> bool:
+    """Whether its engine never ran on a GPU with the wizard, or its speed is unknown."""
+    return untested(choice) or uncertain(choice) or facts_of(choice.stack).never_ran
+
+
 def limit(choice: Choice, facts: ModelFacts) -> Note:
     """The binding constraint of ``choice``."""
     memory, users = choice.memory, choice.max_batch_size  # of one replica
@@ -100,6 +105,19 @@ def _slower(choice: Choice, first: Choice) -> Reason:
     return because("slower", **_paces(choice, first))
 
 
+def _fewer_tokens(choice: Choice, first: Choice) -> Reason:
+    if facts_of(choice.stack).never_ran and _throughput(choice) >= _throughput(first):
+        return because("not-tested")
+    return because("fewer-tokens", mine=_tokens(choice), theirs=_tokens(first))
+
+
+def _more_bytes(choice: Choice, first: Choice) -> Reason:
+    mine, theirs = _stored(choice), _stored(first)
+    if facts_of(choice.stack).never_ran and mine <= theirs:
+        return because("not-tested")
+    return because("more-bytes", mine_bytes=mine, theirs_bytes=theirs)
+
+
 WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
     "idle": lambda *_: because("gpu-idle"),
     "offload": lambda *_: because("more-on-host"),
@@ -110,11 +128,12 @@ WHY: dict[str, Callable[[Choice, Choice], Reason]] = {
     "plain": lambda *_: because("slower-plain"),
     "simplicity": lambda _, first: because("less-simple", stack=first.stack),
     "precision": _precision,
+    "download": lambda choice, _: because("quantized-while-loading", stack=choice.stack),
     "gpus": lambda choice, first: because("more-gpus", mine=_used(choice, first), theirs=_used(first, first)),
     "replicas": lambda choice, first: because("replica-count", mine=choice.replicas, theirs=first.replicas),
     "links": lambda _choice, _first: because("over-pcie"),
-    "tokens": lambda choice, first: because("fewer-tokens", mine=_tokens(choice), theirs=_tokens(first)),
-    "size": lambda choice, first: because("more-bytes", mine_bytes=_stored(choice), theirs_bytes=_stored(first)),
+    "tokens": _fewer_tokens,
+    "size": _more_bytes,
 }
 """Why a choice comes after the first, by criterion."""
 
@@ -141,7 +160,7 @@ def _used(choice: Choice, first: Choice) -> int:
 def _stored(choice: Choice) -> int:
     """Bytes of weights on all GPUs of one replica, and on the host."""
     if choice.offload is None:
-        return choice.memory.weights_bytes * choice.tp * choice.pp
+        return choice.memory.weights_bytes * choice.gpus
     on_gpus = [share.memory for share in choice.offload.shares] or [choice.memory]
     return sum(bill.weights_bytes for bill in (*on_gpus, choice.offload.host))
 
@@ -162,6 +181,10 @@ def _paces(choice: Choice, first: Choice) -> dict[str, Param]:
         "mine_load": _load(choice),
         "theirs_load": _load(first),
     }
+
+
+def _throughput(choice: Choice) -> float:
+    return choice.speed.throughput_tokens_per_s or 0.0 if choice.speed else 0.0
 
 
 def _tokens(choice: Choice) -> Reason:

@@ -206,7 +206,8 @@ def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str
     if constraints.release:
         why = because("cpu-release", stack=stack, release=constraints.release)
         conflicts.append(Obstacle("release", why, (without("release"),)))
-    for name, value in (("tp", constraints.tp), ("pp", constraints.pp), ("replicas", constraints.replicas)):
+    for name in ("tp", "pp", "dp", "replicas"):
+        value = getattr(constraints, name)
         if value not in (None, 1):
             why = because("cpu-split", stack=stack, option=name, value=value)
             conflicts.append(Obstacle(name, why, (without(name),)))

@@ -12,13 +12,11 @@ from wizard.advise.advice import Choice, Constraints
 from wizard.advise.calibration import Calibration
 from wizard.advise.candidates import candidates
 from wizard.advise.comparison import idle_gpu, on_host, uncertain, untested
-from wizard.advise.fit import FEW, LONGEST
+from wizard.advise.fit import LONGEST, cramped
 from wizard.catalog import stacks
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
-CRAMPED = 2048
-"""Tokens of prompt and answer below which a chat soon drops messages."""
 NOTICED = 1.25
 """Ratio of two paces from which on they differ: more than the range of a good estimate (profiles/speed.toml)."""
 HEAVY = 2_000_000_000
@@ -37,7 +35,7 @@ Key = Callable[[Choice], tuple[Any, ...]]
 
 READING = (
     *("idle", "measured", "offload", "room", "links", "pace", "pace", "simplicity", "precision"),
-    *("room", "links", "pace", "gpus", "replicas", "speed"),
+    *("download", "room", "links", "pace", "gpus", "replicas", "speed"),
 )
 CRITERIA = {
     **dict.fromkeys(("chat", "documents", "code"), READING),
@@ -46,7 +44,7 @@ CRITERIA = {
         *("idle", "measured", "offload", "room", "precision", "links", "pace", "simplicity"),
         *("room", "links", "pace", "gpus", "replicas", "speed"),
     ),
-    "smallest": ("idle", "measured", "offload", "gpus", "links", "size", "simplicity", "speed"),
+    "smallest": ("idle", "measured", "offload", "gpus", "links", "room", "size", "simplicity", "speed"),
 }
 """The criteria that `key_of` compares, by goal."""
 
@@ -62,7 +60,7 @@ def order(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibra
 
 
 def _shape(choice: Choice) -> tuple[object, ...]:
-    split = (choice.tp, choice.pp, choice.replicas, choice.expert_parallel)
+    split = (choice.tp, choice.pp, choice.dp, choice.replicas, choice.expert_parallel)
     return (choice.stack, choice.runtime, choice.quantization, choice.kv_cache_dtype, *split)
 
 
@@ -71,15 +69,10 @@ def key_of(facts: ModelFacts, constraints: Constraints) -> Key:
     large = (facts.parameters or 0) >= LARGE
 
     tpot = _tpot
-    want = service.wanted(constraints)
     most = min(facts.max_context or LONGEST, constraints.max_len or LONGEST)
 
-    def cramped(choice: Choice) -> int:
-        """Doublings of the context that are missing; at least 1 if it is short, or if there are too few users."""
-        tokens = constraints.max_len or min(max(CRAMPED, want.isl + want.osl), facts.max_context or CRAMPED)
-        if choice.max_seq_len < tokens:
-            return max(1, tokens.bit_length() - choice.max_seq_len.bit_length())
-        return int(choice.users < (constraints.users or FEW))
+    def short(choice: Choice) -> int:
+        return cramped(choice, facts, constraints)
 
     def room(choice: Choice) -> int:
         return -(min(choice.max_seq_len, most).bit_length())
@@ -91,20 +84,20 @@ def key_of(facts: ModelFacts, constraints: Constraints) -> Key:
         slow = service.misses(choice, constraints)
         fewest = _read_slowly(facts, choice) or (large and _native(choice))
         format_rank = -quality(choice) if fewest else quality(choice)
-        need = (cramped(choice), gpu.wide(choice), slow, _pace(choice) if slow else 0, _steps(choice), format_rank)
-        return (*need, *last(choice))
+        need = (short(choice), gpu.wide(choice), slow, _pace(choice) if slow else 0, _steps(choice), format_rank)
+        return (*need, _while_loading(choice), *last(choice))
 
     def throughput(choice: Choice) -> tuple[Any, ...]:
         tokens = choice.speed.throughput_tokens_per_s or 0 if choice.speed else 0
-        return (cramped(choice), gpu.wide(choice), -round(tokens), _steps(choice), gpus(choice))
+        return (short(choice), gpu.wide(choice), -round(tokens / _margin(choice)), _steps(choice), gpus(choice))
 
     def best(choice: Choice) -> tuple[Any, ...]:
         slow = service.misses(choice, constraints)
-        return (cramped(choice), quality(choice), gpu.wide(choice), slow, _steps(choice), *last(choice))
+        return (short(choice), quality(choice), gpu.wide(choice), slow, _steps(choice), *last(choice))
 
     def smallest(choice: Choice) -> tuple[Any, ...]:
-        used = choice.memory.weights_bytes * choice.tp * choice.pp
-        return (gpus(choice), gpu.wide(choice), used, _steps(choice), tpot(choice))
+        used = choice.memory.weights_bytes * choice.gpus * _margin(choice)
+        return (gpus(choice), gpu.wide(choice), short(choice), used, _steps(choice), tpot(choice))
 
     by_goal = {"throughput": throughput, "quality": best, "smallest": smallest}.get(constraints.goal, chat)
     precise = constraints.goal == "quality"
@@ -140,6 +133,16 @@ def gpus(choice: Choice) -> int:
 
 def _steps(choice: Choice) -> int:
     return stacks.facts(choice.stack).simplicity.steps
+
+
+def _while_loading(choice: Choice) -> bool:
+    """Whether 16-bit weights are downloaded, although a repository in the format may be known."""
+    return choice.checkpoint is not None and choice.checkpoint.how == "loading"
+
+
+def _margin(choice: Choice) -> float:
+    """The ratio by which it must be better than a setup that ran: an estimate is no closer, and it may not start."""
+    return NOTICED if stacks.facts(choice.stack).never_ran else 1.0
 
 
 def _read_slowly(facts: ModelFacts, choice: Choice) -> bool:

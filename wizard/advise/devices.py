@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from wizard.advise.reasons import Reason, because
-from wizard.catalog.gpus import MOST, GpuProfile, match
+from wizard.catalog.gpus import MOST, GpuProfile, MemoryKind, match
 from wizard.kernel.language import tr
 from wizard.probe.host import Gpu, GpuLink, Host, MigSlice
 from wizard.probe.shorthand import RESERVED_BYTES
@@ -32,6 +32,8 @@ OPERATIONS = {
 """Dense 16-bit tensor-core operations per CUDA core and clock, by compute capability: rates of NVIDIA's datasheets
 divided by cores × boost clock (T4, V100, A10, A30, A40, A100, L4, L40S, H100 SXM within 1.3 %).
 """
+STACK_BITS = 1024
+"""Width of the bus of a stack of HBM (JEDEC JESD235); GPUs with other memory have at most 512 bits."""
 BUSY = 0.1
 """A GPU with more than this share of its memory in use is not grouped with idle ones."""
 
@@ -46,12 +48,14 @@ class Rates:
         fp4: 4-bit floating point (NVFP4, MXFP4).
         int8: 8-bit integers.
         bandwidth: Memory bandwidth in bytes per second.
+        memory: Kind of the memory.
         source: The source of the figures; for a derived rate what it was derived from.
         known: True if they come from a table with sources, False if they were derived from NVML's clocks.
     """
 
     fp16: float
     bandwidth: float
+    memory: MemoryKind
     source: str
     fp8: float | None = None
     fp4: float | None = None
@@ -147,7 +151,8 @@ def rates(gpu: Gpu, profile: GpuProfile | None) -> Rates | None:
         tensor = profile.tensor
         fp8, fp4, int8 = (None if tera is None else tera * 1e12 for tera in (tensor.fp8, tensor.fp4, tensor.int8))
         source = tr("bandwidth: {source}", source=profile.bandwidth.source) + f"; {tensor.source}"
-        return Rates(tensor.fp16 * 1e12, profile.bandwidth.bytes_per_second, source, fp8, fp4, int8)
+        bandwidth = profile.bandwidth.bytes_per_second
+        return Rates(tensor.fp16 * 1e12, bandwidth, profile.memory.kind, source, fp8, fp4, int8)
     capability = gpu.compute_capability
     if not (capability and gpu.memory_bus_bits and gpu.memory_clock_mhz and gpu.cuda_cores and gpu.sm_clock_mhz):
         return None
@@ -158,6 +163,7 @@ def rates(gpu: Gpu, profile: GpuProfile | None) -> Rates | None:
     return Rates(
         fp16,
         gpu.memory_clock_mhz * 1e6 * 2 * gpu.memory_bus_bits / 8,
+        "hbm" if gpu.memory_bus_bits >= STACK_BITS else "lpddr" if gpu.memory_is_shared_with_host else "gddr",
         tr(
             "derived from NVML: {bits} bit x {memory_clock} MHz x 2 / 8 bytes/s, {cores} cores x {clock} MHz x "
             "{operations:g} operations/s",
@@ -287,11 +293,10 @@ def _slices(members: list[tuple[Gpu, MigSlice]], host: Host) -> Device | None:
 def _share(whole: Rates, compute: float, bandwidth: float) -> Rates:
     """The rates of a part of a GPU."""
     fp8, fp4, int8 = (None if rate is None else rate * compute for rate in (whole.fp8, whole.fp4, whole.int8))
+    fp16, memory = whole.fp16 * compute, whole.bandwidth * bandwidth
     text = tr(
         "{compute:.0%} of the GPU's compute rate and {bandwidth:.0%} of its bandwidth",
         compute=compute,
         bandwidth=bandwidth,
     )
-    return Rates(
-        whole.fp16 * compute, whole.bandwidth * bandwidth, f"{text}; {whole.source}", fp8, fp4, int8, known=False
-    )
+    return Rates(fp16, memory, whole.memory, f"{text}; {whole.source}", fp8, fp4, int8, known=False)

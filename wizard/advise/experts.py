@@ -18,11 +18,12 @@ from wizard.model.facts import ModelFacts
 def divided(
     facts: ModelFacts, device: Device, setup: Setup, constraints: Constraints, release: Resolved | Obstacle
 ) -> Setup:
-    """``setup`` with whole experts on each rank if the user asks for it, or if experts cannot be split otherwise.
+    """``setup`` with whole experts on each rank if the user asks for it or ``dp`` spreads them, or if experts cannot be
+    split otherwise.
 
     No estimate was fitted to it, so it is the last resort (`as_needed`).
     """
-    if constraints.expert_parallel:
+    if constraints.expert_parallel or setup.dp > 1:
         return replace(setup, expert_parallel=True)
     if isinstance(release, Resolved) and _needed(facts, device, setup, release.engine_version):
         return replace(setup, expert_parallel=True)
@@ -48,11 +49,12 @@ def too_old(setup: Setup, engine: str) -> Obstacle | None:
 
 def as_needed(choices: list[Choice], constraints: Constraints) -> list[Choice]:
     """``choices`` without those with whole experts, unless nothing else fits or the user's own split needs them."""
-    parts = [choice for choice in choices if not choice.expert_parallel]
-    return parts if parts and constraints.tp is None else choices
+    if constraints.tp is not None or all(choice.expert_parallel for choice in choices):
+        return choices
+    return [choice for choice in choices if not choice.expert_parallel or choice.dp > 1]
 
 
 def note(experts: int, setup: Setup, constraints: Constraints) -> Note:
     """How ``experts`` routed experts of a layer are distributed, and whether the user asked for it."""
-    held = {"experts": -(-experts // setup.tp), "of": experts, "tp": setup.tp}
-    return Note("experts" if constraints.expert_parallel else "experts-needed", held)
+    held = {"experts": -(-experts // (setup.tp * setup.dp)), "of": experts, "tp": setup.tp}
+    return Note("experts" if constraints.expert_parallel or setup.dp > 1 else "experts-needed", held)

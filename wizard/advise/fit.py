@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from wizard.advise import memory
-from wizard.advise.advice import Constraints, Memory
+from wizard.advise import memory, service
+from wizard.advise.advice import Choice, Constraints, Memory
 from wizard.advise.devices import Device
 from wizard.advise.reasons import Obstacle, Remedy, because, change, do
 from wizard.advise.rules import uneven
@@ -17,6 +17,7 @@ from wizard.catalog.stacks import on_gpu
 from wizard.kernel.units import GIB, MIB
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
+from wizard.model.quantization import NONE
 
 UTILIZATION = 0.92
 """Default share of a GPU's total memory (vLLM's default since 0.20)."""
@@ -26,6 +27,8 @@ SPARE = 256 * MIB
 """Bytes left free on a GPU that other processes use as well."""
 LEAST = 2048
 """Tokens of prompt and answer below which a chat is not usable."""
+COMFORTABLE = 4096
+"""Tokens of prompt and answer for a comfortable chat: a long conversation (llama.cpp's own default here)."""
 FEW = 2
 """Minimum number of concurrent users for a full solution if no number was given."""
 LONGEST = 32_768
@@ -55,12 +58,28 @@ class Fit:
     cut: bool = False
 
 
+def cramped(choice: Choice, facts: ModelFacts, constraints: Constraints) -> int:
+    """Doublings of the context that ``choice`` lacks, at least 1 if it is short, and one more if users are too few.
+
+    `LEAST` tokens are enough for the published precision; another one is worth it for a `COMFORTABLE` chat.
+    """
+    given = service.request_tokens(constraints) or service.wanted(constraints).tpot_ms is None
+    published = choice.quantization in (None, NONE) or facts.quantization is not None
+    least = max(LEAST if published or given else COMFORTABLE, goal_tokens(constraints))
+    tokens = constraints.max_len or min(least, facts.max_context or least)
+    few = int(choice.users < (constraints.users or FEW))
+    if choice.max_seq_len < tokens:
+        return max(1, tokens.bit_length() - choice.max_seq_len.bit_length()) + few
+    return few
+
+
 def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, constraints: Constraints) -> Fit | Obstacle:
-    """The longest context for a replica's users, or why not even the minimum fits, with the smallest remedy.
+    """The longest context for the users of a replica or data-parallel rank, or why not even the minimum fits, with the
+    smallest remedy.
 
     Explicit values are kept or rejected; other values are reduced, first the context, then the users.
     """
-    users = default_users(constraints, setup.replicas)
+    users = default_users(constraints, setup.shares)
     if constraints.users:
         constraints = replace(constraints, users=users)
     asked = users
@@ -166,7 +185,7 @@ def _too_large(
         return Obstacle("context", why, (change(max_len=max(fits)),))
     if constraints.users and memory.sequence_bytes(anatomy, setup, length, step) <= room:
         most = room // memory.sequence_bytes(anatomy, setup, length, step)
-        return Obstacle("users", why, (change(users=most * setup.replicas),))
+        return Obstacle("users", why, (change(users=most * setup.shares),))
     return Obstacle("memory", why, _more(facts, anatomy, device, setup, constraints, fixed + cache, length))
 
 
@@ -184,7 +203,7 @@ def _more(
         return (large,)
     for tp in (2, 4, 8):
         here = tp <= len(device.indices)
-        if tp <= setup.gpus or (here and not constraints.tp):
+        if tp <= setup.gpus or setup.dp > 1 or (here and not constraints.tp):
             continue
         wide = replace(setup, tp=tp, pp=1)
         if any(uneven(facts, anatomy, device, wide)):

@@ -10,6 +10,7 @@ from wizard.advise import (
     calibration,
     checkpoint,
     cost,
+    data_parallel,
     encoders,
     engine_python,
     experts,
@@ -80,12 +81,13 @@ def candidates(
             divided = experts.divided(facts, device, setup, constraints, releases[kind])
             made, why = _replicated(facts, device, divided, constraints, past, releases[kind])
             choices += [replace(choice, reasons=(*choice.reasons, *unused)) for choice in made]
-            if why and not made:
+            if why and not made and (setup.dp == 1 or constraints.dp):
                 key = (setup.stack, setup.quantization, why.code)
                 rejection = Rejection(*key[:2], setup.tp, setup.pp, why.code, why.reason, why.remedies)
                 if key not in larger and (key not in rejected or _nearer(why, rejected[key])):
                     rejected[key] = rejection
-    return experts.as_needed(worthwhile(choices, constraints), constraints), _final(rejected)
+    able = experts.as_needed(worthwhile(choices, constraints), constraints)
+    return data_parallel.as_needed(able, constraints), _final(rejected)
 
 
 def _final(rejected: dict[tuple[str, str, str], Rejection]) -> list[Rejection]:
@@ -222,7 +224,9 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
     there = most if constraints.max_gpus is None else min(constraints.max_gpus, most)
     copies = constraints.replicas if constraints.replicas and constraints.replicas <= there else 1
     tps = (constraints.tp,) if constraints.tp else tuple(split for split in SPLITS if split <= max(1, there // copies))
-    if constraints.expert_parallel and not constraints.tp:
+    if constraints.dp and not constraints.tp:  # only as many GPUs as there are, or a single one for the reason
+        tps = tuple(split for split in tps if split * constraints.dp <= there // copies) or tps[:1]
+    elif constraints.expert_parallel and not constraints.tp:
         tps = tps[1:] or tps  # experts are distributed over ranks
     names: tuple[str, ...]
     if stored is not None:
@@ -237,9 +241,11 @@ def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks:
         kv = constraints.kv_dtype or _cache_dtype(facts, device, known.cache)
         for name in names if not known.formats.sixteen_only or constraints.quantization or stored else ("none",):
             for tp in tps if known.splits.ranks or constraints.tp else (1,):
-                for pp in (constraints.pp,) if constraints.pp else _stages(facts, device, stack, tp, there):
-                    setup = Setup(stack, _dtype(facts, device, name), name, kv, tp, pp, speculative=method)
-                    yield speculation.prepared(facts, setup)
+                for dp in data_parallel.sizes(facts.anatomy, device, stack, tp, there // copies, constraints):
+                    stages = _stages(facts, device, stack, tp, there) if dp == 1 else (1,)
+                    for pp in (constraints.pp,) if constraints.pp else stages:
+                        setup = Setup(stack, _dtype(facts, device, name), name, kv, tp, pp, dp, speculative=method)
+                        yield speculation.prepared(facts, setup)
 
 
 def _cache_dtype(facts: ModelFacts, device: Device, cache: Cache) -> str:
@@ -295,7 +301,8 @@ def _choice(
     setup = plain = replace(setup, triton_bytes=memory.triton(setup.stack, release.runtime))
     if measured:
         setup = replace(setup, correction_bytes=calibration.difference(measured))
-    unable = slices.obstacle(device, setup, release) or experts.too_old(setup, release.engine_version)
+    old = data_parallel.too_old(setup, release.engine_version) or experts.too_old(setup, release.engine_version)
+    unable = slices.obstacle(device, setup, release) or old
     best = (
         unable
         or speculation.obstacle(facts, setup, constraints, release.engine_version)
@@ -310,7 +317,7 @@ def _choice(
     load = service.load_of(constraints, best.users, best.length)
     tokens = best.memory.kv_capacity_tokens
     speed = estimate(facts, device, setup, load, tokens, release.engine_version)
-    speed = service.together(speed, constraints, setup.replicas)
+    speed = service.together(speed, constraints, setup.shares)
     if isinstance(fetched, Obstacle):
         return fetched
     if why := service.too_slow(speed, constraints):
@@ -333,6 +340,7 @@ def _choice(
         devices=tuple(gpu for gpu, _ in parts) or device.indices[: setup.gpus * setup.replicas],
         slices=tuple(part.uuid for _, part in parts),
         replicas=setup.replicas,
+        dp=setup.dp,
         expert_parallel=setup.expert_parallel,
         speculative=setup.speculative,
         proposed_tokens=setup.lookahead,
@@ -389,7 +397,7 @@ def _against_constraints(facts: ModelFacts, setup: Setup, constraints: Constrain
         auto, fp8 = change(kv_dtype="auto"), Remedy("fp8-cache", {"kv_dtype": "fp8"})
         return Obstacle("kv-dtype", because("no-cache", dtype=constraints.kv_dtype), (auto, fp8))
     if constraints.max_gpus is not None and setup.gpus > constraints.max_gpus:
-        why = because("over-max-gpus", tp=setup.tp, pp=setup.pp, gpus=setup.gpus, most=constraints.max_gpus)
+        why = because("over-max-gpus", **rules.split_of(setup), most=constraints.max_gpus)
         return Obstacle("max-gpus", why, (change(max_gpus=setup.gpus),))
     return None
 
@@ -471,9 +479,11 @@ def _reasons(
     yield _weights_note(anatomy, setup, bill, fetched)
     if setup.replicas > 1:
         code = "replicas-on-slices" if device.mig else "replicas"
-        yield Note(code, {"replicas": setup.replicas, "gpus": setup.gpus, "users": best.users})
+        yield Note(code, {"replicas": setup.replicas, "gpus": setup.gpus, "users": best.users * setup.dp})
     if setup.gpus > 1:
-        yield Note("split", {"tp": setup.tp, "pp": setup.pp, "gpus": setup.gpus, "link": device.link})
+        yield Note("split", {**rules.split_of(setup), "link": device.link})
+    if setup.dp > 1:
+        yield data_parallel.note(setup, best.users)
     if setup.expert_parallel:
         yield experts.note(anatomy.experts, setup, constraints)
     if setup.speculative:

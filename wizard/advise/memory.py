@@ -58,19 +58,21 @@ def per_stage(layers: int, pp: int) -> float:
 
 
 @lru_cache(maxsize=4096)
-def rank_weights(parts: Parts, anatomy: Anatomy, tp: int, pp: int, whole_experts: bool = False) -> int:
+def rank_weights(parts: Parts, anatomy: Anatomy, tp: int, pp: int, whole_experts: bool = False, dp: int = 1) -> int:
     """Bytes of weights on the fullest rank, of ``parts`` bytes in total.
 
     Split over ``tp``: query, output, feed-forward and experts evenly; key and value by heads, repeated if there are
     more ranks than heads (vLLM ``QKVParallelLinear``); the vocabulary in pieces of a multiple of 64. Whole on every
     rank: MLA's down-projections, routers, norms, and parts outside the language model. Over ``pp`` the layers are
     split; the first stage has the embedding and the last the head, a tied one is in both. With ``whole_experts`` a rank
-    has whole experts, rounded up (``determine_expert_map`` in vLLM's fused_moe).
+    has whole experts, rounded up (``determine_expert_map`` in vLLM's fused_moe). ``dp`` data-parallel ranks divide only
+    the experts; with ``tp``, shared experts are whole on every GPU then (``use_sequence_parallel_moe`` in vLLM's
+    config/parallel.py).
     """
     kv_heads = anatomy.kv_heads or 1
-    kv_share = max(1 / tp, 1 / kv_heads)
-    expert_share = -(-anatomy.experts // tp) / anatomy.experts if whole_experts and anatomy.experts else 1 / tp
-    layers = (parts.attention + parts.mlp + parts.shared) / tp + parts.experts * expert_share
+    kv_share, ranks = max(1 / tp, 1 / kv_heads), tp * dp
+    expert_share = -(-anatomy.experts // ranks) / anatomy.experts if whole_experts and anatomy.experts else 1 / ranks
+    layers = (parts.attention + parts.mlp) / tp + parts.shared / (tp if dp == 1 else 1) + parts.experts * expert_share
     layers += parts.key_value * kv_share + parts.latent + parts.router + parts.norms
     padded = -(-anatomy.vocabulary // VOCABULARY_PAD) * VOCABULARY_PAD / max(1, anatomy.vocabulary)
     first = parts.embedding + parts.layer_embedding
@@ -86,7 +88,8 @@ def weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> int:
     too low for Qwen2.5 7B, within 0.2 % for Llama 2 7B, 3.1 8B and 3.2 3B, Mistral 7B and Qwen2.5 14B.
     """
     parts = weight_bytes(facts, anatomy, setup.quantization)
-    total = rank_weights(parts, anatomy, setup.tp, setup.pp, setup.expert_parallel) * setup.element_bytes // SIXTEEN
+    total = rank_weights(parts, anatomy, setup.tp, setup.pp, setup.expert_parallel, setup.dp)
+    total = total * setup.element_bytes // SIXTEEN
     if setup.draft:
         total += draft_weights(setup, setup.draft)
     engine = on_gpu(setup.stack).memory
@@ -101,7 +104,7 @@ def weights(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> int:
 
 def draft_weights(setup: Setup, draft: Draft) -> int:
     """Bytes of the weights of ``draft`` on the fullest rank (not measured)."""
-    return rank_weights(draft.stored, draft.anatomy, setup.tp, 1, setup.expert_parallel)
+    return rank_weights(draft.stored, draft.anatomy, setup.tp, 1, setup.expert_parallel, setup.dp)
 
 
 def cached(anatomy: Anatomy, setup: Setup) -> tuple[Attention, ...]:
@@ -216,13 +219,15 @@ def activations(anatomy: Anatomy, setup: Setup, users: int, step: int) -> int:
     Feed-forward of a full step: 2 bytes (float32: 4) × tokens × (two halves of the gated layer ÷ tp + 7 × hidden
     size); or the output projection, twice its size plus two rows of the residual stream. Measured with vLLM 0.26.0 on
     an H200 and predicted within 3 % of the larger; logs of vLLM 0.6 to 0.8 with 20,000 and 29,000 tokens within 4 %.
-    Whole experts are not divided by tp: vLLM's buffers are for the full width (``fused_moe.py``; not measured).
+    Whole experts are not divided by tp: vLLM's buffers are for the full width (``fused_moe.py``; not measured). Data
+    parallel ranks gather the tokens of all of them before the experts (``allgather_reducescatter``, the default of
+    ``all2all_backend`` in vLLM's config/parallel.py; not measured).
     """
     hidden, vocabulary, element = anatomy.hidden, anatomy.vocabulary, setup.element_bytes
     wide = max(anatomy.intermediate, (anatomy.expert_intermediate * anatomy.experts_per_token), 1)
     if on_gpu(setup.stack).memory.activations == "logits":
-        return element * step * (2 * wide + 7 * hidden) + 4 * users * vocabulary * 2
-    layer = element * step * (2 * wide // (1 if setup.expert_parallel else setup.tp) + 7 * hidden)
+        return element * step * setup.dp * (2 * wide + 7 * hidden) + 4 * users * vocabulary * 2
+    layer = element * step * setup.dp * (2 * wide // (1 if setup.expert_parallel else setup.tp) + 7 * hidden)
     head = element * (vocabulary * hidden // setup.tp + 2 * step * hidden)
     # Verifying proposed tokens: logits and probabilities of each in float32 (vLLM's rejection sampler; not measured).
     verified = 8 * users * (1 + setup.lookahead) * vocabulary + element * 2 * step * hidden if setup.lookahead else 0

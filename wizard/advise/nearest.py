@@ -31,7 +31,8 @@ def nearest(
         other = family(model.title) != family(facts.name)
         return other, abs(model.parameters - size), -model.day.toordinal(), model.repo
 
-    suitable = [models[each.name] for each in best.estimates(host, models) if each.fits and each.keeps_pace]
+    known = best.estimates(host, models)
+    suitable = [models[each.name] for each in known if each.fits and each.keeps_pace and not each.split]
     free = best.room(host)
     on_gpus = best.ROOM * free.bytes if free.on_gpus else 0
     tried = (model for model in suitable if best.published(model) <= on_gpus or gguf_files.of_catalog(model.repo))

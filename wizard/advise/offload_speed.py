@@ -21,9 +21,6 @@ PROVIDER = "gpu-bandwidth"
 USERS = 1
 """Concurrent users that the estimate is for."""
 
-HBM = ((7, 0), (8, 0), (9, 0), (10, 0), (10, 3))
-"""Compute capabilities of GPUs with HBM, of which the engine reaches a smaller share."""
-
 
 def gpu_seconds(read_bytes: float, layers: float, bandwidth: float, engine: OffloadSpeed) -> float:
     """Seconds per token of ``layers`` that read ``read_bytes`` of GPU memory, of whose bandwidth the engine reaches
@@ -32,9 +29,9 @@ def gpu_seconds(read_bytes: float, layers: float, bandwidth: float, engine: Offl
     return read_bytes / bandwidth + layers * engine.layer_us * 1e-6
 
 
-def _reached(device: Device, rates: Rates, engine: OffloadSpeed) -> float:
-    """Bytes per second of the GPU's memory that the engine reaches."""
-    return rates.bandwidth * (engine.hbm_share if device.compute_capability in HBM else engine.share)
+def _reached(rates: Rates, engine: OffloadSpeed) -> float:
+    """Bytes per second of the GPU's memory that the engine reaches: of HBM a smaller share."""
+    return rates.bandwidth * (engine.hbm_share if rates.memory == "hbm" else engine.share)
 
 
 def estimate(
@@ -76,7 +73,7 @@ def estimate(
     reads = todo.dense_bytes + context * cache_bytes
     known = engine.offload.speed
     seconds = sum(
-        gpu_seconds(layers / todo.layers * reads, layers, _reached(device, device.rates, known), known)
+        gpu_seconds(layers / todo.layers * reads, layers, _reached(device.rates, known), known)
         for device, layers in placed
         if device.rates
     )

@@ -111,6 +111,7 @@ def constrained(constraints: Constraints, point: Point) -> Constraints:
         quantization=choice.quantization,
         tp=choice.tp,
         pp=choice.pp,
+        dp=choice.dp,
         kv_dtype=choice.kv_cache_dtype,
         replicas=choice.replicas,
         max_gpus=constraints.max_gpus if choice.devices else 0,

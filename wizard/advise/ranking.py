@@ -40,7 +40,7 @@ def advise(host: Host, facts: ModelFacts, constraints: Constraints, past: Calibr
         for choice in sorted(choices, key=key)
     ]
     explained = _explained(ranked, facts, constraints, key)
-    return Advice(True, tuple(explained), tuple(remedies.with_similar(rejections, ranked)))
+    return Advice(True, tuple(explained), tuple(remedies.with_similar(rejections, ranked, constraints)))
 
 
 def recommended(advice: Advice) -> Choice:

@@ -17,7 +17,7 @@ from wizard.probe.host import Host
 
 RELAX_ORDER = (
     *("release", "runtime", "engine_python", "max_len", "isl", "osl", "p99", "ttft", "tpot", "users", "replicas"),
-    *("draft", "speculative", "expert_parallel", "tp", "pp", "quantization", "kv_dtype"),
+    *("draft", "speculative", "dp", "expert_parallel", "tp", "pp", "quantization", "kv_dtype"),
     *("gpu_memory_utilization", "max_gpus", "as_published", "stack"),
 )
 """Constraints in the order of what costs the user least to give up."""
@@ -32,6 +32,7 @@ CAUSES = {
     "ttft": ("ttft",),
     "tpot": ("tpot",),
     "replicas": ("replicas",),
+    "dp": ("data-parallel", "gpus", "max-gpus", "memory"),
     "expert_parallel": ("experts",),
     "speculative": ("speculative",),
     "draft": ("draft",),
@@ -119,7 +120,7 @@ def with_file(
     return rejections
 
 
-def with_similar(rejections: list[Rejection], ranked: list[Choice]) -> list[Rejection]:
+def with_similar(rejections: list[Rejection], ranked: list[Choice], constraints: Constraints) -> list[Rejection]:
     """Make a similar setup that works the first remedy: a wider split, another format, another stack."""
 
     def near(rejection: Rejection) -> Choice | None:
@@ -135,6 +136,7 @@ def with_similar(rejections: list[Rejection], ranked: list[Choice]) -> list[Reje
         made |= {} if other.quantization == rejection.quantization else {"quantization": other.quantization}
         made |= {} if (other.tp, other.pp) == (rejection.tp, rejection.pp) else {"tp": other.tp}
         made |= {} if other.pp == rejection.pp else {"pp": other.pp}
+        made |= {} if other.dp in (1, constraints.dp) else {"dp": other.dp}
         if not made:
             return rejection
         # A change that it already contains (a wider split here, another stack) is not offered again.
@@ -219,7 +221,7 @@ def _cause(name: str, remedy: Remedy, setup: Choice, rejections: list[Rejection]
 def _like(name: str, constraints: Constraints, others: Constraints, facts: ModelFacts, choices: list[Choice]) -> Choice:
     """The setup, possible without the constraint ``name``, that is nearest to the requested value."""
     key = key_of(facts, others)
-    if name in ("tp", "pp", "replicas"):
+    if name in ("tp", "pp", "dp", "replicas"):
         value: int = getattr(constraints, name)
         return min(choices, key=lambda choice: (abs(getattr(choice, name) - value), key(choice)))
     if name == "max_gpus":
@@ -232,14 +234,15 @@ def _like(name: str, constraints: Constraints, others: Constraints, facts: Model
 def _instead(name: str, constraints: Constraints, setup: Choice, rejections: list[Rejection]) -> Remedy:
     """The value of the constraint ``name`` that ``setup`` has."""
     # A stack that serves from host memory has one process, and one type of KV cache.
-    fixed = name in ("kv_dtype", "tp", "pp", "replicas") and setup.stack in stacks.cpu_stacks()
+    fixed = name in ("kv_dtype", "tp", "pp", "dp", "replicas") and setup.stack in stacks.cpu_stacks()
     if name in ("max_len", "users", "replicas") and not fixed:
         own = setup.max_seq_len if name == "max_len" else getattr(setup, name)
         # The requested value may be far beyond what is offered by default: the rejections contain the maximum.
         return change(**{name: max([own, *_alone(name, rejections)])})
     if name == "release":
         return without(name) if setup.runtime == "native" else change(release=setup.release.partition("-")[0])
-    if fixed or name in ("engine_python", "isl", "osl", "p99", "expert_parallel", "speculative", "draft"):
+    single = name == "dp" and setup.dp == 1
+    if fixed or single or name in ("engine_python", "isl", "osl", "p99", "expert_parallel", "speculative", "draft"):
         return without(name, *(("draft",) if name == "speculative" and constraints.draft else ()))
     if name in ("ttft", "tpot"):
         met = service.limit_met(name, setup, constraints)

@@ -76,15 +76,21 @@ def _machine(facts: ModelFacts, device: Device, setup: Setup) -> Iterator[Obstac
         yield Obstacle("mig", because("mig"), (change(tp=1, pp=1),))
     elif setup.gpus > len(device.indices):
         there = len(device.indices)
-        split = {"tp": setup.tp, "pp": setup.pp, "gpus": setup.gpus}
-        why = because("few-gpus", **split, there=there, gpu=device.name, one_machine=bool(device.named))
-        most = there // setup.pp
-        yield Obstacle("gpus", why, (change(tp=1 << most.bit_length() - 1) if most else change(pp=there),))
+        why = because("few-gpus", **split_of(setup), there=there, gpu=device.name, one_machine=bool(device.named))
+        most = there // setup.pp // setup.dp
+        fewer = change(dp=there // setup.tp or None) if setup.dp > 1 else change(pp=there)
+        yield Obstacle("gpus", why, (change(tp=1 << most.bit_length() - 1) if most else fewer,))
     if setup.dtype == "bfloat16" and have < BF16:
         why = because("no-bfloat16", wanted=BF16, gpu=device.name, capability=have)
         yield Obstacle("dtype", why, (do("float16"),))
     if setup.dtype == "float32":
         yield from _float32(facts, device, setup)
+
+
+def split_of(setup: Setup) -> dict[str, Param]:
+    """The values of messages about the split of ``setup``."""
+    ranks: dict[str, Param] = {"dp": setup.dp} if setup.dp > 1 else {}
+    return {"tp": setup.tp, "pp": setup.pp, **ranks, "gpus": setup.gpus}
 
 
 def _float32(facts: ModelFacts, device: Device, setup: Setup) -> Iterator[Obstacle]:
@@ -211,13 +217,14 @@ def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) ->
     """Heads, kv heads, widths, groups and blocks must divide evenly among the ranks."""
     if setup.pp > anatomy.layers:
         yield Obstacle("split", because("stages", layers=anatomy.layers, stages=setup.pp), (change(pp=1),))
+    yield from _ranks(facts, anatomy, setup)
     splits = on_gpu(setup.stack).splits
     if not splits.ranks and setup.gpus > 1:
         yield Obstacle("split", because("one-gpu"), (change(tp=1, pp=1),))
     if splits.stages == "even" and anatomy.layers % setup.pp:
         why = because("like-stages", layers=anatomy.layers, pp=setup.pp)
         yield Obstacle("split", why, (change(pp=_divisor(anatomy.layers, setup.pp)),))
-    if setup.expert_parallel:
+    if setup.expert_parallel and (setup.dp == 1 or anatomy.experts):
         yield from whole_experts(anatomy, device, setup)
     for code, why in uneven(facts, anatomy, device, setup):
         smaller = (split for split in (8, 4, 2) if split < setup.tp)
@@ -228,9 +235,28 @@ def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) ->
         yield Obstacle(code, why, (change(tp=even), *((other,) if other else ())))
 
 
+def _ranks(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> Iterator[Obstacle]:
+    """What prevents data-parallel ranks: the model, then the stack, then the split."""
+    if setup.dp == 1:
+        return
+    known, off = on_gpu(setup.stack).splits.data, without("dp")
+    if not anatomy.experts:
+        yield Obstacle("data-parallel", because("dp-dense"), (off,))
+    elif known is None:
+        yield Obstacle("data-parallel", because("dp-stack", stack=setup.stack), (*instead(setup.stack), off))
+    elif known.models and facts.architecture not in known.models:
+        why = because("dp-model", stack=setup.stack, model=facts.name)
+        yield Obstacle("data-parallel", why, (*instead(setup.stack), off))
+    elif setup.pp > 1:
+        yield Obstacle("data-parallel", because("dp-stages"), (change(pp=1), off))
+    elif setup.tp > 1 and not known.tensor:
+        yield Obstacle("data-parallel", because("dp-tp", stack=setup.stack), (change(tp=1), off))
+
+
 def whole_experts(anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Obstacle]:
     """What prevents whole experts on each rank: the model, then the stack, then the GPUs."""
-    known, parts = on_gpu(setup.stack).splits.experts, without("expert_parallel")
+    known, ranks = on_gpu(setup.stack).splits.experts, setup.tp * setup.dp
+    parts = without("dp" if setup.dp > 1 else "expert_parallel")
     several = len(device.indices) > 1 and not device.mig
     if not anatomy.experts:
         yield Obstacle("experts", because("no-experts"), (parts,))
@@ -240,11 +266,11 @@ def whole_experts(anatomy: Anatomy, device: Device, setup: Setup) -> Iterator[Ob
     elif setup.quantization in known.without:
         why = because("experts-format", stack=setup.stack, format=setup.quantization)
         yield Obstacle("experts", why, (parts,))
-    elif setup.tp == 1:
+    elif ranks == 1:
         more = (change(tp=2),) if several else ()
         yield Obstacle("experts", because("experts-alone"), (*more, parts))
-    elif known.even and anatomy.experts % setup.tp:
-        why = because("experts-uneven", stack=setup.stack, experts=anatomy.experts, tp=setup.tp)
+    elif known.even and anatomy.experts % ranks:
+        why = because("experts-uneven", stack=setup.stack, experts=anatomy.experts, tp=ranks)
         fewer = _divisor(anatomy.experts, setup.tp)
         yield Obstacle("experts", why, (*((change(tp=fewer),) if fewer > 1 else ()), parts))
 

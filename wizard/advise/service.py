@@ -83,12 +83,12 @@ def beyond_training(most: int, tokens: int) -> Reason:
 def too_long(facts: ModelFacts, constraints: Constraints) -> Obstacle | None:
     """The obstacle if the model was not trained for such requests, or if they do not fit into the context asked for."""
     need, most, asked = request_tokens(constraints) or 0, facts.max_context, constraints.max_len
+    if most and need > most:  # before the context asked for, which would have to be as long, and is refused then
+        return Obstacle("trained-context", beyond_training(most, need), (do("shorter-requests"),))
     if asked and most and asked > most:
         return Obstacle("trained-context", beyond_training(most, asked), (change(max_len=most),))
     if asked and need > asked:
         return Obstacle("context", because("short-context", asked=asked, need=need), (change(max_len=need),))
-    if most and need > most:
-        return Obstacle("trained-context", beyond_training(most, need), (do("shorter-requests"),))
     return None
 
 
@@ -112,7 +112,7 @@ def shortened(facts: ModelFacts, constraints: Constraints, choice: Choice) -> No
     elif fits:
         why = because("shorter-trained", tokens=facts.max_context)
     else:
-        fitting = choice.memory.kv_capacity_tokens // need * choice.replicas
+        fitting = choice.memory.kv_capacity_tokens // need * choice.shares
         why = because("shorter-memory", tokens=length, users=choice.users, fitting=fitting)
     lengths = {"isl": load.isl, "osl": load.osl, "goal_isl": want.isl, "goal_osl": want.osl}
     return Note("shorter-requests", {"goal": constraints.goal, "why": why, **lengths})
@@ -237,7 +237,7 @@ def too_many(constraints: Constraints, device: Device, setup: Setup, release: Re
 
 def enough(choice: Choice, constraints: Constraints, length: int) -> bool:
     """Whether a further replica would give its users nothing: no longer conversations, and no pace that is felt."""
-    if choice.max_seq_len < length or choice.max_batch_size < default_users(constraints, choice.replicas):
+    if choice.max_seq_len < length or choice.max_batch_size < default_users(constraints, choice.shares):
         return False
     tpot = choice.speed.tpot_ms if choice.speed else None
     return tpot is None or (tpot <= FELT_MS and not misses(choice, constraints))

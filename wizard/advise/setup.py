@@ -38,6 +38,8 @@ class Setup:
         kv_cache_dtype: ``auto`` (as ``dtype``) or ``fp8``.
         tp: Tensor parallel size.
         pp: Pipeline parallel size.
+        dp: Data parallel size: ranks of ``tp`` GPUs, each with the whole attention and the cache of its users, that
+            share the experts.
         expert_parallel: Whether each rank holds whole experts instead of a part of every expert.
         speculative: Method of speculative decoding, as vLLM names it; empty: none.
         draft: The model that proposes tokens (`speculation.prepared`); None: the method has none.
@@ -52,6 +54,7 @@ class Setup:
     kv_cache_dtype: str = "auto"
     tp: int = 1
     pp: int = 1
+    dp: int = 1
     expert_parallel: bool = False
     speculative: str = ""
     draft: Draft | None = None
@@ -62,7 +65,12 @@ class Setup:
     @property
     def gpus(self) -> int:
         """GPUs of one replica."""
-        return self.tp * self.pp
+        return self.tp * self.pp * self.dp
+
+    @property
+    def shares(self) -> int:
+        """Parts into which the users are divided: one for each data-parallel rank of each replica."""
+        return self.replicas * self.dp
 
     @property
     def lookahead(self) -> int:
@@ -75,7 +83,9 @@ class Setup:
         """What prevents an estimate of its speed, because no such server was measured; empty if nothing does."""
         if self.dtype == "float32":
             return "float32"
-        return "speculative" if self.speculative else "experts" if self.expert_parallel else ""
+        if self.speculative:
+            return "speculative"
+        return "experts" if self.expert_parallel and self.dp == 1 else ""
 
     @property
     def kv_bytes(self) -> int:

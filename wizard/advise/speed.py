@@ -21,6 +21,7 @@ from wizard.advise.setup import Setup
 from wizard.catalog.releases import version
 from wizard.catalog.speed import Coefficients, Fit, fit
 from wizard.catalog.stacks import facts as stack_facts
+from wizard.catalog.stacks import on_gpu
 from wizard.model import formats
 from wizard.model.anatomy import Anatomy, Attention
 from wizard.model.facts import ModelFacts
@@ -35,8 +36,6 @@ FITTED_FORMATS = ("none", "fp8", "fp8_block", "nvfp4")
 """Formats of the dense rows in the fit; for others (AWQ: 16 to 21% off on an H200) the range is wider."""
 OLDER = (8, 6)
 """GPUs below this compute capability (A100, V100, T4) have efficiency terms."""
-GDDR = ((8, 6), (8, 9), (12, 0))
-"""Compute capabilities of GPUs with GDDR memory from Ampere on, which have an efficiency term too."""
 GOOD, FAIR = 0.25, 0.45
 """Relative errors up to which the confidence is good, and fair."""
 PROVIDER = "roofline"
@@ -77,6 +76,7 @@ class Work:
         eight_bit_cache: Whether the KV cache has 8 bits.
         row_bytes: One token's row of the residual stream.
         gain: Nominal speedup of the format's multiplication over 16 bits.
+        dp: Data-parallel ranks, whose tokens come together before the experts.
     """
 
     dense_bytes: float
@@ -97,6 +97,7 @@ class Work:
     eight_bit_cache: bool
     row_bytes: float
     gain: float
+    dp: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +210,18 @@ def likeness(known: Fit, anatomy: Anatomy, device: Device, setup: Setup) -> Lite
     """How like the measured servers this one is, which decides its error."""
     if any(group.state or group.shares or group.index_bytes or group.tokens_per_row for group in anatomy.attention):
         return "far"  # too few such models were measured
-    linked = device.link == "nvlink" or setup.tp == 1
-    if device.rates is None or not device.rates.known or setup.pp > 1 or not linked or not known.fitted:
+    linked = device.link == "nvlink" or setup.tp * setup.dp == 1
+    unlike = setup.pp > 1 or (setup.dp > 1 and not _measured_ranks(setup))
+    if device.rates is None or not device.rates.known or unlike or not linked or not known.fitted:
         return "far"
     generation = f"{device.compute_capability[0]}.{device.compute_capability[1]}"
     dense = not anatomy.experts and setup.quantization in FITTED_FORMATS
     return "like" if generation in known.fitted and dense else "near"
+
+
+def _measured_ranks(setup: Setup) -> bool:
+    data = on_gpu(setup.stack).splits.data
+    return data is not None and data.measured
 
 
 def work(facts: ModelFacts, anatomy: Anatomy, rates: Rates, setup: Setup) -> Work:
@@ -224,17 +231,17 @@ def work(facts: ModelFacts, anatomy: Anatomy, rates: Rates, setup: Setup) -> Wor
     tp, pp = setup.tp, setup.pp
     repeats = max(1.0, tp / max(1, anatomy.kv_heads))  # kv heads are repeated if there are more ranks than heads
     whole = stored.latent + stored.router + stored.norms
-    split = stored.attention + stored.key_value * repeats + stored.mlp + stored.shared
+    split = stored.attention + stored.key_value * repeats + stored.mlp + stored.shared * (1 if setup.dp == 1 else tp)
     share = anatomy.experts_per_token / anatomy.experts if anatomy.experts else 0.0
     linears = parts.attention + parts.key_value * repeats + parts.mlp + parts.shared
     rate = getattr(rates, format_.compute)
     four_bit = format_.bits == 4
     return Work(
         dense_bytes=((split + (stored.head or stored.embedding)) / tp + whole) / pp,
-        expert_bytes=stored.experts / tp / pp,
+        expert_bytes=stored.experts / tp / pp / setup.dp,
         expert_share=share,
         token_ops=2 * (linears / tp + parts.latent + parts.router) / pp,
-        expert_ops=2 * parts.experts * share / tp / pp,
+        expert_ops=2 * parts.experts * share / tp / pp / setup.dp,
         head_ops=2 * (parts.head or parts.embedding) / tp / pp,
         attention_ops=sum(2 * attention.layers * anatomy.heads * _head(attention) for attention in anatomy.attention)
         / tp
@@ -250,6 +257,7 @@ def work(facts: ModelFacts, anatomy: Anatomy, rates: Rates, setup: Setup) -> Wor
         eight_bit_cache=setup.kv_bytes == 1,
         row_bytes=2.0 * anatomy.hidden,
         gain=rate / rates.fp16 if rate else 1.0,  # without such tensor cores weights are widened first
+        dp=setup.dp,
     )
 
 
@@ -303,6 +311,7 @@ def step(
     context: float,
     prompt: float = 0.0,
     before: float = 0.0,
+    others: float = 0.0,
 ) -> Step:
     """A step of one stage.
 
@@ -312,15 +321,18 @@ def step(
         device: The GPUs whose links are used.
         rates: The GPU's rates.
         ranks: Tensor-parallel ranks.
-        users: Sequences that get a token.
+        users: Sequences of a rank that get a token.
         context: Tokens before each of them.
         prompt: Prompt tokens in the step.
         before: Average number of tokens before each prompt token.
+        others: Prompt tokens of the other data-parallel ranks.
     """
     tokens = users + prompt
-    touched = 1 - (1 - todo.expert_share) ** (tokens**k.skew) if todo.expert_share else 0.0
+    gathered = todo.dp * users + prompt + others  # what the experts get
+    touched = 1 - (1 - todo.expert_share) ** (gathered**k.skew) if todo.expert_share else 0.0
     native = todo.four_bit_experts and todo.gain > 1
-    bandwidth, fp16 = rates.bandwidth * efficiency(k, device), rates.fp16 * efficiency(k, device)
+    reached = efficiency(k, device, rates)
+    bandwidth, fp16 = rates.bandwidth * reached, rates.fp16 * reached
     reading = bandwidth * (k.experts4 if todo.four_bit_experts else k.experts)
     if todo.four_bit_experts and not native:
         reading = min(reading, k.widened_gb * 1e9)
@@ -333,7 +345,7 @@ def step(
     cached = cache / bandwidth / (k.cache8 if narrow else k.cache)
     peak = fp16 * todo.gain**k.narrow
     linear = (todo.token_ops * tokens + todo.head_ops * users) / (peak * k.compute)
-    linear += todo.expert_ops * tokens / (peak * k.expert_compute)
+    linear += todo.expert_ops * gathered / (peak * k.expert_compute)
     attention = todo.attention_ops * prompt * before / (fp16 * k.attention)
     moe = k.moe_us + (0.0 if native else k.unfused_us)
     layer = (
@@ -341,19 +353,22 @@ def step(
     )
     layers = todo.layers * layer + todo.moe_layers * moe + todo.latent_layers * k.latent_us
     launch = (layers + k.step_us + k.request_us * users) * 1e-6
-    added = all_reduce(tokens * todo.row_bytes, ranks, device, latency=k.link_us * 1e-6, share=k.link)
-    reduce = 2 * todo.layers * added
+    link = {"latency": k.link_us * 1e-6, "share": k.link}
+    reduce = 2 * todo.layers * all_reduce(tokens * todo.row_bytes, ranks, device, **link)
+    if todo.dp > 1:  # an all-gather and a reduce-scatter move as much as an all-reduce
+        reduce *= 1 - todo.moe_layers / todo.layers / 2
+        reduce += todo.moe_layers * all_reduce(gathered * todo.row_bytes, ranks * todo.dp, device, **link)
     seconds = max(weights, linear) + cached + attention + launch + reduce
     python = k.eager_us and k.eager_us + (k.packed_us if todo.packed else 0.0)
     eager = todo.layers * python * 1e-6
     return Step(weights + cached, linear + attention, max(launch, eager), reduce, max(seconds, eager))
 
 
-def efficiency(k: Coefficients, device: Device) -> float:
-    """Share of the other GPUs' efficiency that this one reaches."""
-    if device.compute_capability in GDDR:
-        return k.gddr
-    return k.older if device.compute_capability < OLDER else 1.0
+def efficiency(k: Coefficients, device: Device, rates: Rates) -> float:
+    """Share of the efficiency of newer GPUs with HBM that this one reaches."""
+    if device.compute_capability < OLDER:
+        return k.older
+    return k.gddr if rates.memory == "gddr" else 1.0
 
 
 def decode(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Setup, load: Load) -> tuple[float, Step]:
@@ -364,12 +379,14 @@ def decode(todo: Work, k: Coefficients, device: Device, rates: Rates, setup: Set
     users = load.users / setup.pp
     context = load.isl + load.osl / 2
     plain = step(todo, k, device, rates, setup.tp, users=users, context=context)
-    begin = (load.users - 1) / setup.pp / load.osl  # other users' prompts that begin in an average step
+    begin = (setup.dp * load.users - 1) / setup.pp / load.osl  # others' prompts that begin in an average step
     share = min(1.0, max(begin, begin * load.isl / memory.step_tokens(device)))
     if not share:
         return setup.pp * plain.seconds, plain
-    prompt = begin * load.isl / share
-    mixed = step(todo, k, device, rates, setup.tp, users=users, context=context, prompt=prompt, before=load.isl / 2)
+    total = begin * load.isl / share
+    prompt = max(total / setup.dp, min(total, load.isl))  # the slowest data-parallel rank's; the others wait for it
+    read = {"prompt": prompt, "before": load.isl / 2, "others": total - prompt}
+    mixed = step(todo, k, device, rates, setup.tp, users=users, context=context, **read)
     seconds = plain.seconds + k.interrupt * share * (mixed.seconds - plain.seconds)
     return setup.pp * seconds, mixed if share * mixed.seconds > seconds / 2 else plain
 
@@ -385,14 +402,16 @@ def first_token(
     give more than the steps of all prompts take, the third case has it too: prompts that come at once end no sooner.
     """
 
-    def read(tokens: int) -> float:
-        """Seconds of the steps with ``tokens`` of prompts."""
+    def read(tokens: int, others: int = 0) -> float:
+        """Seconds of the steps with ``tokens`` of prompts, and as many on ``others`` data-parallel ranks."""
         pieces = max(1.0, tokens / memory.step_tokens(device))
         users, context = (load.users - 1) / setup.pp, load.isl + load.osl / 2
         prompt, before = tokens / pieces, load.isl / 2
-        piece = step(todo, k, device, rates, setup.tp, users=users, context=context, prompt=prompt, before=before)
+        reading = {"prompt": prompt, "before": before, "others": others * prompt}
+        piece = step(todo, k, device, rates, setup.tp, users=users, context=context, **reading)
         return setup.pp * pieces * piece.seconds * (k.first_experts if todo.moe_layers else k.first)
 
     start, alone = k.first_us * 1e-6, read(load.isl)
-    steady = start * load.users**k.arrival + alone * load.users**k.queue
-    return start + alone, steady, max(steady, start + read(load.isl * load.users))
+    users = setup.dp * load.users  # ranks wait for the prompts of one another
+    steady = start * users**k.arrival + alone * users**k.queue
+    return start + alone, steady, max(steady, start + read(load.isl * load.users, setup.dp - 1))

@@ -8,14 +8,13 @@ from typing import Literal
 from wizard.advise.advice import Advice, Choice, Rejection
 from wizard.advise.best import room
 from wizard.advise.comparison import on_host
+from wizard.advise.fit import COMFORTABLE
 from wizard.advise.offload import FEW_USERS
 from wizard.advise.reasons import Reason, because, load
 from wizard.catalog.goals import DEFAULT_USERS
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host
 
-COMFORTABLE = 4096
-"""Tokens of prompt and answer per user for a comfortable chat: a long conversation (llama.cpp's own default here)."""
 _MEMORY_CODES = ("memory", "context", "users")
 """Codes of rejections for lack of memory."""
 

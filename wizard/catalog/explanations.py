@@ -1,7 +1,7 @@
 """Step explanations: what a stage or a step does, and the equivalent commands of the tutorials.
 
-Each serving stack has a file in ``profiles/explanations`` with a table per step of its plans; ``stages.toml`` has a table
-per stage. The reason for a step is in the plan (`wizard.plan.plan.Step.why`), which knows the machine and the model.
+Each serving stack has a file in ``profiles/explanations`` with a table per step of its plans, and ``stages.toml`` has
+one per stage. Why a step is done is in the plan (`wizard.plan.plan.Step.why`), which knows the machine and the model.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 from wizard.catalog.profiles import files, folders, load
 from wizard.kernel.values import STRICT
@@ -16,11 +16,16 @@ MOST = 8
 """Default maximum number of GPUs in a machine: that of NVIDIA's HGX boards and certified PCIe servers."""
 
 
+MemoryKind: TypeAlias = Literal["hbm", "gddr", "lpddr"]
+"""Stacked beside the chip, graphics memory, or shared with a processor: engines reach different shares of each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """``bytes`` is the total that NVML reports; for a unified-memory device, the host's MemTotal."""
 
     bytes: int
+    kind: MemoryKind
     source: str
     shared_with_host: bool = False
 

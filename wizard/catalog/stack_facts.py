@@ -176,6 +176,24 @@ class WholeExperts:
 
 
 @dataclass(frozen=True, slots=True)
+class DataParallel:
+    """Data-parallel ranks with the whole attention, which share whole experts (`WholeExperts`).
+
+    Attributes:
+        since: First version of the engine that has it, or the oldest whose source was read.
+        tensor: Whether the attention of a rank can be split over several GPUs in addition.
+        models: Architectures whose code has it; empty: any with experts.
+        measured: Whether estimates of its speed were compared with measured servers.
+    """
+
+    since: str
+    source: str
+    tensor: bool = False
+    models: tuple[str, ...] = ()
+    measured: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Splits:
     """How a replica of a model is split over GPUs.
 
@@ -183,6 +201,7 @@ class Splits:
         ranks: Tensor parallel.
         stages: Pipeline parallel: none, ``any`` split of the layers, or only into equal stages (``even``).
         experts: Whole experts on each rank; None: the wizard never sets that up.
+        data: Data-parallel ranks; None: the wizard never sets that up.
         replicas: Runtimes in which the wizard starts several replicas behind one address.
         replicas_since: First version of the engine in an image that the engine program of the stack supports.
     """
@@ -191,6 +210,7 @@ class Splits:
     ranks: bool = False
     stages: Literal["none", "any", "even"] = "none"
     experts: WholeExperts | None = None
+    data: DataParallel | None = None
     replicas: tuple[str, ...] = ()
     replicas_since: str = "0"
 
@@ -451,6 +471,21 @@ class OnCpu:
 
 
 @dataclass(frozen=True, slots=True)
+class Answers:
+    """How the wizard's own program of an engine can guide and read answers.
+
+    Attributes:
+        json_schema: Whether an answer can be made to match a JSON schema.
+        tool_calls: Who reads the calls of functions in an answer: no one, the engine for every model (``engine``), or
+            its parsers in a column of ``profiles/tool_calls.toml``.
+    """
+
+    source: str
+    json_schema: bool = False
+    tool_calls: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StackFacts:
     """A serving stack; it serves on GPUs or on the CPU.
 
@@ -460,6 +495,7 @@ class StackFacts:
         engine: The engine if its title differs; empty: `title`.
         pytorch_backend: Whether the engine is TensorRT-LLM's PyTorch backend, the second of two.
         builds_engine: Whether an engine is built first, with tools that images had until some release.
+        never_ran: Whether it never ran on a GPU with the wizard, in an image or an environment.
         instead: Alternatives if this stack cannot serve, the one with the most models first.
         first: First versions of its engine; None: nothing is known, or they are in `floors`.
         floors: Its column of ``profiles/releases/architectures.toml``; empty: it has none.
@@ -468,6 +504,7 @@ class StackFacts:
         simplicity: Used for ranking.
         image: None: no image has it.
         native: None: it is served from images only.
+        answers: None: they are neither guided nor read.
         gpu: None: it does not serve on GPUs.
         cpu: None: it does not serve on the CPU.
     """
@@ -478,6 +515,7 @@ class StackFacts:
     engine: str = ""
     pytorch_backend: bool = False
     builds_engine: bool = False
+    never_ran: bool = False
     instead: tuple[str, ...] = ()
     first: First | None = None
     floors: str = ""
@@ -485,5 +523,6 @@ class StackFacts:
     aiconfigurator: str = ""
     image: Image | None = None
     native: Native | None = None
+    answers: Answers | None = None
     gpu: OnGpu | None = None
     cpu: OnCpu | None = None

@@ -30,6 +30,11 @@ class Ask:
         messages: The conversation, for a server that renders it itself.
         top_k: This and the following as in `wizard.chat.conversation.Sampling`; None uses the server's default.
             logprobs: Number of alternatives to report with each token's log probability; None: no log probabilities.
+        json_schema: A JSON schema that the answer must match, as text.
+        tools: The functions that the model may call, as text: ``{"tools": [...], "messages": [...]}`` in OpenAI's
+            format.
+        thinking: As in `Sampling`, for a server that renders the conversation itself.
+        special: Whether the answer's text needs its special tokens: they are the markers of the model's thoughts.
     """
 
     model: str
@@ -47,6 +52,23 @@ class Ask:
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
     logprobs: int | None = None
+    json_schema: str | None = None
+    tools: str | None = None
+    thinking: str | None = None
+    special: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A function that the model calls.
+
+    Attributes:
+        name: Its name.
+        arguments: A JSON object, as the model wrote it.
+    """
+
+    name: str
+    arguments: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +82,8 @@ class Piece:
             reason.
         logprobs: Of the tokens in this response, if requested.
         prompt_tokens: Tokens of the prompt, counted by the server, or sent as IDs; None if neither.
+        calls: Functions that the model calls; only in the last response.
+        thought: What to append to the thought, if the server itself separates it from the answer.
     """
 
     text: str
@@ -67,12 +91,16 @@ class Piece:
     finish: str
     logprobs: tuple[TokenLogprob, ...] = ()
     prompt_tokens: int | None = None
+    calls: tuple[ToolCall, ...] = ()
+    thought: str = ""
 
 
 class PromptTooLong(Exception):  # noqa: N818 - caught where the oldest turn can be left out; never shown
     """The prompt has more tokens than the server accepts; the text has the numbers."""
 
 
+REFUSED = "request refused: "
+"""Before the text of an error of the wizard's own models that the request causes (``repository/text_requests.py``)."""
 _ERRNO = re.compile(r"\[Errno -?\d+\] ")
 _TOO_LONG = re.compile(
     r"prompt too long: (?P<tokens>\d+) tokens, and a request may have (?P<most>\d+)"
@@ -100,6 +128,12 @@ def server_error(text: str, model: str) -> WizardError | PromptTooLong:
         return no_model(model, text)
     if "Stub process" in text or "engine process has ended" in text:  # the second in front of an isolated engine
         return engine_restarting(model) if "started again, so" in text else model_ended(model)
+    if (refused := text.find(REFUSED)) >= 0:
+        return UsageError(
+            "TW-C08",
+            tr("the model refuses the request: {text}", text=plain(text[refused + len(REFUSED) :])),
+            tr("Change this setting."),
+        )
     return ServerError(
         "TW-C04",
         tr("the server could not answer: {text}", text=plain(text)),

@@ -14,6 +14,8 @@ class Chunk:
 
     Attributes:
         text: What to append to the answer; whole characters.
+        thought: What to append to the thought, which comes before the answer.
+        recast: Whether all text so far was taken for the answer, but is the thought; apply this first.
         stats: Only in the last one.
         note: A remark for the user about this answer (not part of it): a turn was dropped.
         tokens: Tokens generated so far, counted by the server; None if it does not report them.
@@ -30,3 +32,30 @@ class Chunk:
     logprobs: tuple[TokenLogprob, ...] = ()
     request: Request | None = None
     ttft_s: float | None = None
+    thought: str = ""
+    recast: bool = False
+
+
+class Text:
+    """The thought and the answer that chunks make up."""
+
+    def __init__(self) -> None:
+        self._thought: list[str] = []
+        self._answer: list[str] = []
+
+    def add(self, chunk: Chunk) -> None:
+        """Append the texts of ``chunk``."""
+        if chunk.recast:
+            self._thought, self._answer = [*self._thought, *self._answer], []
+        self._thought.append(chunk.thought)
+        self._answer.append(chunk.text)
+
+    @property
+    def thought(self) -> str:
+        """What the model thought before the answer."""
+        return "".join(self._thought).strip()
+
+    @property
+    def answer(self) -> str:
+        """The answer."""
+        return "".join(self._answer)

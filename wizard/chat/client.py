@@ -109,6 +109,8 @@ def ask_of(
         presence_penalty=sampling.presence_penalty,
         frequency_penalty=sampling.frequency_penalty,
         logprobs=sampling.logprobs,
+        thinking=sampling.thinking,
+        special=any(each.special for each in served.formats),
     )
 
 

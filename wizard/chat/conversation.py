@@ -32,12 +32,19 @@ class Stats:
         total_s: Seconds from sending to the end.
         finish: ``stop``, ``length``, ``gate`` (a confidence gate answered), ``cancelled``; ``end`` if the server does
             not report the reason.
+        thought_tokens: Those of ``tokens`` that are not the answer's: of the thought and its markers; None if there is
+            no thought, or the server does not count.
+        thought_s: Seconds from the first token to the end of the thought; None if there is none.
+        answer_s: Seconds from sending to the first text of the answer; None if none arrived.
     """
 
     tokens: int | None
     ttft_s: float | None
     total_s: float
     finish: str
+    thought_tokens: int | None = None
+    thought_s: float | None = None
+    answer_s: float | None = None
 
     @property
     def tokens_per_s(self) -> float | None:
@@ -62,12 +69,14 @@ class Version:
         answer: Empty if none arrived.
         stats: Of the answer; None if it was stopped or imported.
         at: When it ended, in seconds since 1970 (UTC); 0 if unknown.
+        thought: What the model thought before it.
     """
 
     question: str
     answer: str
     stats: Stats | None = None
     at: float = 0.0
+    thought: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +89,7 @@ class Message:
         stats: Of an answer; None if it was stopped or imported.
         at: When it was sent, or ended, in seconds since 1970 (UTC); 0 if unknown.
         versions: Of a question: other versions of this turn (regenerated, edited), in any order.
+        thought: Of an answer: what the model thought before it. It is not sent again.
     """
 
     role: Role
@@ -87,6 +97,11 @@ class Message:
     stats: Stats | None = None
     at: float = 0.0
     versions: tuple[Version, ...] = ()
+    thought: str = ""
+
+    def version(self, question: str) -> Version:
+        """This answer to ``question``, as a version of the turn."""
+        return Version(question, self.content, self.stats, self.at, self.thought)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +120,7 @@ class Sampling:
         frequency_penalty: The same for each repetition.
         stop: Stop strings in addition to the model's own.
         logprobs: Report each token's log probability, and this number of alternatives; None reports nothing.
+        thinking: ``off``, ``on``, a level (`LEVELS`) or a number of tokens, if the model's chat template can be told.
     """
 
     temperature: float | None = None
@@ -118,6 +134,7 @@ class Sampling:
     frequency_penalty: float | None = None
     stop: tuple[str, ...] = ()
     logprobs: int | None = None
+    thinking: str | None = None
 
     def check(self) -> None:
         """Check that every value is in the range that servers accept.
@@ -133,6 +150,23 @@ class Sampling:
                     tr("{name} {value} is out of range", name=name, value=value),
                     tr("Valid values for {name}: {range}.", name=name, range=tr(range_text)),
                 )
+        if self.thinking is not None and (wrong := thinking_problem(self.thinking)):
+            raise UsageError(
+                "TW-C08", tr("{name} {value} is out of range", name="thinking", value=self.thinking), wrong
+            )
+
+
+LEVELS = ("minimal", "low", "medium", "high", "max")
+"""How much a model thinks, from the least on."""
+LONGEST_BUDGET = 7
+"""Digits of a number of tokens to think."""
+
+
+def thinking_problem(value: str) -> str:
+    """What is wrong with a value of `Sampling.thinking`; empty if it is valid."""
+    if value in ("off", "on", *LEVELS) or (value.isascii() and value.isdecimal() and len(value) <= LONGEST_BUDGET):
+        return ""
+    return tr("Use off, on, {levels}, or a number of tokens.", levels=", ".join(LEVELS))
 
 
 _LEAST = 5e-324
@@ -160,9 +194,25 @@ class Conversation:
     messages: tuple[Message, ...] = ()
     sampling: Sampling = field(default_factory=Sampling)
 
-    def with_message(self, role: Role, content: str, *, stats: Stats | None = None, at: float = 0.0) -> Conversation:
+    def with_message(
+        self, role: Role, content: str, *, stats: Stats | None = None, at: float = 0.0, thought: str = ""
+    ) -> Conversation:
         """The conversation with one more message; see `Message`."""
-        return replace(self, messages=(*self.messages, Message(role, content, stats, at)))
+        return replace(self, messages=(*self.messages, Message(role, content, stats, at, thought=thought)))
+
+    def to_send(self) -> Conversation:
+        """The conversation as a model gets it: without turns in which it only thought, and without thoughts.
+
+        Most chat templates drop the thoughts of earlier turns, or keep them only after tool calls, and a chat has none.
+        Those of Kimi K3, MiniMax M3, Seed-OSS and a few others would keep them, if they got them.
+        """
+        blank = {
+            place
+            for place, each in enumerate(self.messages)
+            if each.role == "assistant" and each.thought and not each.content.strip()
+        }
+        kept = (each for place, each in enumerate(self.messages) if not {place, place + 1} & blank)
+        return replace(self, messages=tuple(replace(each, thought="") for each in kept))
 
     @property
     def system(self) -> str:
@@ -192,7 +242,7 @@ class Conversation:
         last, answer = self.messages[place], self.messages[place + 1 : place + 2]
         versions = last.versions
         if answer:
-            versions = (*versions, Version(last.content, answer[0].content, answer[0].stats, answer[0].at))
+            versions = (*versions, answer[0].version(last.content))
         again = replace(last, content=last.content if question is None else question, versions=versions)
         return replace(self, messages=(*self.messages[:place], again))
 
@@ -204,7 +254,7 @@ class Conversation:
         """
         place = self._last_question()
         last, answer = self.messages[place], self.messages[place + 1 : place + 2]
-        now = Version(last.content, *((answer[0].content, answer[0].stats, answer[0].at) if answer else ("",)))
+        now = answer[0].version(last.content) if answer else Version(last.content, "")
         if not answer:
             return (*sorted(last.versions, key=lambda version: version.at), now), len(last.versions)
         versions = sorted((*last.versions, now), key=lambda version: version.at)
@@ -224,11 +274,16 @@ class Conversation:
                 tr("Enter a number from 1 to {count}.", count=len(versions)),
             )
         version = versions[index]
-        others = tuple(each for place, each in enumerate(versions) if place != index and (each.answer or place != now))
+        others = tuple(
+            each
+            for place, each in enumerate(versions)
+            if place != index and (each.answer or each.thought or place != now)
+        )
         place = self._last_question()
         question = replace(self.messages[place], content=version.question, versions=others)
-        answer = (Message("assistant", version.answer, version.stats, version.at),) if version.answer else ()
-        return replace(self, messages=(*self.messages[:place], question, *answer))
+        answer = Message("assistant", version.answer, version.stats, version.at, thought=version.thought)
+        there = (answer,) if answer.content or answer.thought else ()
+        return replace(self, messages=(*self.messages[:place], question, *there))
 
     def _last_question(self) -> int:
         for place in reversed(range(len(self.messages))):
@@ -256,8 +311,17 @@ class Conversation:
         return None
 
     def to_markdown(self) -> str:
-        """The messages under headings."""
-        return "\n".join(f"## {message.role.title()}\n\n{message.content.strip()}\n" for message in self.messages)
+        """The messages under headings; thoughts are folded."""
+        return "\n".join(
+            f"## {message.role.title()}\n\n{_folded(message.thought)}{message.content.strip()}\n"
+            for message in self.messages
+        )
+
+
+def _folded(thought: str) -> str:
+    if not thought:
+        return ""
+    return f"<details>\n<summary>{tr('Thinking')}</summary>\n\n{thought.strip()}\n\n</details>\n\n"
 
 
 def conversation(answers: Mapping[str, object]) -> Conversation:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from wizard.chat.ask import Ask, Piece
+from wizard.chat.ask import Ask, Piece, ToolCall
 from wizard.chat.conversation import TokenLogprob
 from wizard.chat.text_filters import DeltaFilter, EchoFilter, StopFilter
 from wizard.chat.tokens import Detokenizer, Tokenizer
@@ -69,7 +71,8 @@ class Exchange:
                 logprobs = self.wire.format.read_logprobs(_text(outputs[self.wire.format.logprobs]))
         text = self._stop.feed(self._prompt.feed(new))
         if reason or self._stop.reached:
-            return self._last(text, "stop" if self._stop.reached else reason, logprobs)
+            calls = _calls(outputs.get(self.wire.format.calls) or ())
+            return self._last(text, "stop" if self._stop.reached else reason, logprobs, calls)
         if not (text or logprobs or self.wire.format is WIZARD):
             return None
         return Piece(text, self._tokens, "", logprobs, self._prompt_tokens)
@@ -94,21 +97,23 @@ class Exchange:
             return "" if reason in NO_REASON else reason
         return ""
 
-    def _last(self, text: str, reason: str, logprobs: tuple[TokenLogprob, ...] = ()) -> Piece:
+    def _last(
+        self, text: str, reason: str, logprobs: tuple[TokenLogprob, ...] = (), calls: tuple[ToolCall, ...] = ()
+    ) -> Piece:
         self.over = True
         self.cut = self.wire.format.cancels and (self._stop.reached or bool(self._ids and self._ids.ended != self._end))
         if not self._stop.reached:
             held = self._ids.text.rest() if self._ids else self._pieces.rest()
             text += self._stop.feed(self._prompt.feed(held) + self._prompt.rest()) + self._stop.rest()
         reason = "stop" if self._stop.reached else reason
-        return Piece(text, self._tokens, reason, logprobs, self._prompt_tokens)
+        return Piece(text, self._tokens, reason, logprobs, self._prompt_tokens, calls)
 
 
 class _Ids:
     """Decodes token IDs: removes the prompt and earlier tokens, and detects the end."""
 
     def __init__(self, ask: Ask, echoes: bool, tokenizer: Tokenizer) -> None:
-        self.text = Detokenizer(tokenizer.decode)
+        self.text = Detokenizer(partial(tokenizer.decode, special=ask.special))
         self.count = 0
         self._new: list[int] = []  # of the last response
         self._decode = tokenizer.decode
@@ -142,6 +147,11 @@ class _Ids:
         return tuple(
             TokenLogprob(self._decode([token]), float(value)) for token, value in zip(self._new, last, strict=False)
         )
+
+
+def _calls(values: Sequence[Any]) -> tuple[ToolCall, ...]:
+    """The output ``tool_calls`` of the wizard's own models: JSON, ``[[name, arguments], ...]``."""
+    return tuple(ToolCall(str(name), str(arguments)) for name, arguments in json.loads(_text(values) or "[]"))
 
 
 def _text(values: Sequence[Any]) -> str:

@@ -92,14 +92,18 @@ def meter(served: ServedModel) -> Meter:
 
 def bytes_per_token(conversation: Conversation) -> float:
     """The average of the answers that the server has counted, if there are enough."""
-    counted = [each for each in conversation.messages if each.stats and each.stats.tokens]
-    tokens = sum(each.stats.tokens or 0 for each in counted if each.stats)
+    counted = [each for each in conversation.messages if _counted(each)]
+    tokens = sum(map(_counted, counted))
     if tokens < ENOUGH_TOKENS:
         return BYTES_PER_TOKEN
     return sum(len(each.content.encode(errors="replace")) for each in counted) / tokens or BYTES_PER_TOKEN
 
 
 def _estimate(message: Message, size: float) -> int:
-    if message.stats and message.stats.tokens:
-        return message.stats.tokens
-    return round(len(message.content.encode(errors="replace")) / size)
+    return _counted(message) or round(len(message.content.encode(errors="replace")) / size)
+
+
+def _counted(message: Message) -> int:
+    """Tokens of an answer as the server counted them, without its thought, which is not sent again; 0 if unknown."""
+    stats = message.stats
+    return max((stats.tokens or 0) - (stats.thought_tokens or 0), 0) if stats else 0

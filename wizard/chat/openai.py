@@ -140,9 +140,24 @@ def _body(ask: Ask) -> dict[str, Any]:
         body["stop"] = list(ask.stop)
     if ask.logprobs is not None:
         body |= {"logprobs": True, "top_logprobs": ask.logprobs}
-    return body
+    return body | _thinking(ask.thinking)
 
 
+def _thinking(mode: str | None) -> dict[str, Any]:
+    """The parameters that switch thinking; levels are OpenAI's own, the rest is for servers that render templates."""
+    if mode is None:
+        return {}
+    if mode.isdecimal():
+        return {"chat_template_kwargs": {"thinking_budget": int(mode)}}
+    if mode not in ("off", "on"):
+        return {"reasoning_effort": mode}
+    return {"chat_template_kwargs": dict.fromkeys(("enable_thinking", "thinking"), mode == "on")}
+
+
+THOUGHTS = ("reasoning_content", "reasoning")
+"""Fields of a delta with a thought: the first of DeepSeek's API, SGLang (0.5.15) and llama.cpp, the second of vLLM
+(0.20) and Ollama.
+"""
 LARGEST_SEED = 2**63 - 1
 """Maximum seed: seeds are signed there (vLLM's ``SamplingParams``)."""
 PARAMETERS = ("temperature", "presence_penalty", "frequency_penalty", *NOT_OPENAIS)
@@ -180,10 +195,13 @@ class _Events:
             choice = event["choices"][0]
             self._finish = str(choice.get("finish_reason") or self._finish)
             text = choice["delta"].get("content")
+            thought = next((given for name in THOUGHTS if (given := choice["delta"].get(name))), "")
             logprobs = logprobs_of((choice.get("logprobs") or {}).get("content") or ())
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
             raise not_openai(self._base, f"{error!r} in {data[:80]!r}") from error
-        return Piece(str(text or ""), self._tokens, "", logprobs) if text or logprobs else None
+        if not (text or thought or logprobs):
+            return None
+        return Piece(str(text or ""), self._tokens, "", logprobs, thought=str(thought))
 
     def last(self) -> Piece:
         """The last piece.

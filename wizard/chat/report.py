@@ -16,6 +16,12 @@ ENDS = {
     "gate": mark("the model was not confident, so it answered that it does not know"),
 }
 """Finish reasons that are shown (`Stats.finish`)."""
+UNANSWERED = {
+    "length": mark("max_tokens reached before the answer: raise it, or turn thinking off"),
+    "cancelled": mark("stopped before the answer"),
+}
+NO_ANSWER = mark("no answer")
+"""Why only a thought is there, by finish reason, and otherwise."""
 
 
 def figures(stats: Stats | None) -> str:
@@ -30,12 +36,31 @@ def figures(stats: Stats | None) -> str:
         parts.append(tr("{rate:.1f} tokens/s", rate=stats.tokens_per_s))
     if stats.ttft_s is not None:
         parts.append(tr("TTFT {time}", time=short(stats.ttft_s)))
+    if stats.thought_s is not None and stats.answer_s is not None:
+        parts.append(tr("answer after {time}", time=short(stats.answer_s)))
     if stats.tokens is not None:
         parts.append(ntr("{count:,} token", "{count:,} tokens", stats.tokens, count=stats.tokens))
     elif not parts:
         parts.append(tr("{time} in total", time=duration(stats.total_s)))
     if stats.finish in ENDS:
         parts.append(tr(ENDS[stats.finish]))
+    return " · ".join(parts)
+
+
+def thought_line(stats: Stats | None, *, answered: bool) -> str:
+    """``Thought for 3.2 s · 214 tokens``: the line that stands for a thought, and why no answer follows it.
+
+    Args:
+        stats: Of the answer; None if it was stopped.
+        answered: Whether there is an answer.
+    """
+    parts = [tr("Thinking")]
+    if stats is not None and stats.thought_s is not None:
+        parts = [tr("Thought for {time}", time=short(stats.thought_s))]
+        if stats.thought_tokens:
+            parts.append(ntr("{count:,} token", "{count:,} tokens", stats.thought_tokens, count=stats.thought_tokens))
+    if not answered:
+        parts.append(tr(UNANSWERED.get(stats.finish if stats else "cancelled", NO_ANSWER)))
     return " · ".join(parts)
 
 

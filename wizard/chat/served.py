@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from wizard.catalog.thinking import Format
 from wizard.chat import ask
+from wizard.chat.thinking import formats_of
 from wizard.chat.wire import OPENAI, OWN, Wire, engine_of, wire_of
 from wizard.kernel import http
 from wizard.kernel.language import tr
@@ -50,6 +52,13 @@ class ServedModel:
     def takes_turns(self) -> bool:
         """Whether it distinguishes a conversation from a text."""
         return self.chat is not None or self.wire.format is OPENAI
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """How it marks its thoughts; none if its template has no thoughts."""
+        if self.wire.format is OPENAI:
+            return formats_of(None)
+        return formats_of(self.chat.template) if self.chat else ()
 
     @property
     def logprobs(self) -> int | None:

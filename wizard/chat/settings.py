@@ -10,9 +10,11 @@ from typing import Any
 from wizard.catalog.presets import Preset
 from wizard.catalog.presets import preset as find
 from wizard.chat.ask import Ask
-from wizard.chat.conversation import Conversation, Sampling
+from wizard.chat.conversation import Conversation, Sampling, thinking_problem
 from wizard.chat.history import History, Kept
 from wizard.chat.served import ServedModel
+from wizard.chat.thinking_modes import modes
+from wizard.chat.wire import OPENAI
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, mark, tr
 from wizard.kernel.text import plain
@@ -67,6 +69,17 @@ MORE = (
         "frequency_penalty",
         mark("Frequency penalty"),
         mark("Like the presence penalty, but applied for each occurrence of the token."),
+    ),
+    Question(
+        "thinking",
+        "text",
+        mark("Thinking"),
+        "/set thinking",
+        otherwise=mark("the model's default"),
+        validate=thinking_problem,
+        help=mark(
+            "off, on, a level such as low or high, or a number of tokens, if the model's chat template allows it."
+        ),
     ),
     Question(
         "stop",
@@ -124,7 +137,12 @@ def unsupported(served: ServedModel) -> list[str]:
         presence_penalty=0.0,
         frequency_penalty=0.0,
     )
-    return served.wire.lacks(request)
+    return [*served.wire.lacks(request), *([] if thinks_on_demand(served) else ["thinking"])]
+
+
+def thinks_on_demand(served: ServedModel) -> bool:
+    """Whether its thinking may be switched: its chat template has modes, or another server renders it."""
+    return served.wire.format is OPENAI or bool(served.chat and modes(served.chat).names)
 
 
 def answers_of(conversation: Conversation) -> dict[str, Any]:

@@ -12,10 +12,7 @@ from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
 
 from wizard.chat.ask import API_KEY
-from wizard.chat.openai_programs import programs
 from wizard.chat.wire import Tensor
-from wizard.kernel.language import tr
-from wizard.kernel.text import plain, table
 from wizard.serve.endpoint import Endpoint
 
 Kind: TypeAlias = Literal["curl", "python", "urllib"]
@@ -23,9 +20,12 @@ KINDS: tuple[Kind, ...] = ("curl", "python", "urllib")
 """``python`` uses the server's usual client (tritonclient, openai), ``urllib`` only the standard library."""
 
 NOT_OPENAIS = ("top_k", "min_p", "repetition_penalty")
-"""Parameters that OpenAI's own client accepts only as extra ones."""
+EXTRA = (*NOT_OPENAIS, "chat_template_kwargs")
+"""Parameters that OpenAI's own client accepts only as extra ones: settings, and all of these."""
 END = "END_OF_REQUEST"
 """Ends the request in a shell command; JSON has no such line."""
+SHORT = 120
+"""Characters of a body that is an argument of the shell command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,37 +61,13 @@ def snippet(request: Request, kind: Kind = "curl") -> str:
     return {"curl": _curl, "python": _client, "urllib": _urllib}[kind](request)
 
 
-def elsewhere(endpoint: Endpoint, chat: str, request: Request | None = None) -> str:
-    """Ways to use the server without the wizard's screens, as lines to copy.
-
-    Args:
-        endpoint: The server.
-        chat: The command for a chat with it.
-        request: The last one, shown for every client.
-    """
-    parts = [snippet(request)] if request else []
-    if endpoint.protocol == "openai":
-        parts.append(f"HTTP     {endpoint.http}")
-    else:
-        addresses = (
-            ("HTTP", endpoint.http),
-            ("gRPC", endpoint.grpc),
-            (tr("Metrics"), f"http://{endpoint.host}:{endpoint.ports.metrics}/metrics"),
-            (tr("Log"), endpoint.log),
-        )
-        parts += [chat, table(addresses)]
-        if endpoint.openai:
-            parts.append(tr("OpenAI-compatible: {url}", url=endpoint.openai))
-            parts += [f"# {name}\n{lines}" for name, lines in programs(endpoint.openai, endpoint.model)]
-    if request:
-        parts += [f"# {kind}\n{snippet(request, kind)}" for kind in KINDS if kind != "curl"]
-    return plain("\n\n".join(parts))
-
-
 def _curl(request: Request) -> str:
     lines = [f"curl -sSN {shlex.quote(request.url)}", "-H 'Content-Type: application/json'"]
     if request.key:
         lines.append(f'-H "Authorization: Bearer ${API_KEY}"')
+    short = json.dumps(request.body, ensure_ascii=False)
+    if len(short) <= SHORT and short.isprintable():
+        return " \\\n  ".join((*lines, f"-d {shlex.quote(short)}"))
     lines.append(f"--data-binary @- <<'{END}'")
     return " \\\n  ".join(lines) + f"\n{_json(request.body)}\n{END}"
 
@@ -137,17 +113,16 @@ print()
 
 
 def _openai(request: Request) -> str:
-    own = {name: value for name, value in request.body.items() if name not in NOT_OPENAIS}
-    more = {name: value for name, value in request.body.items() if name in NOT_OPENAIS}
+    own = {name: value for name, value in request.body.items() if name not in EXTRA}
+    more = {name: value for name, value in request.body.items() if name in EXTRA}
     extra = f", extra_body={_literal(more)}" if more else ""
+    key = f'os.environ["{API_KEY}"]' if request.key else '"none"'
     return f"""# pip install openai
-import os
-
-from openai import OpenAI
+{"import os" + chr(10) * 2 if request.key else ""}from openai import OpenAI
 
 REQUEST = {_literal(own)}
 
-client = OpenAI(base_url={request.url.removesuffix("/chat/completions")!r}, api_key=os.environ.get("{API_KEY}", "none"))
+client = OpenAI(base_url={request.url.removesuffix("/chat/completions")!r}, api_key={key})
 for chunk in client.chat.completions.create(**REQUEST{extra}):
     for choice in chunk.choices:
         print(choice.delta.content or "", end="", flush=True)

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 
 from wizard.chat.ask import Ask, Piece, PromptTooLong, too_long
 from wizard.chat.chunk import Chunk
@@ -16,6 +17,8 @@ from wizard.chat.meter import Meter
 from wizard.chat.rendering import render
 from wizard.chat.served import ServedModel
 from wizard.chat.snippet import Request, triton_request
+from wizard.chat.thinking import Split, Splitter
+from wizard.chat.thinking_modes import variables
 from wizard.chat.tokens import Tokenizer
 from wizard.chat.wire import OPENAI
 from wizard.kernel.errors import UsageError
@@ -50,12 +53,15 @@ async def answer(
         raise UsageError("TW-C10", tr("no question to answer"), tr("Enter a message first."))
     client = await asyncio.to_thread(client_of, endpoint, served)
     served, tokenizer = client.served, client.tokenizer
+    conversation = conversation.to_send()
     kept = _shortened(conversation, served)
     while True:
         ask = await asyncio.to_thread(_ask, kept, served, tokenizer)
         clock, exchange = _Clock(), exchange_of(ask, served, tokenizer)
         answers = pieces(client, ask, exchange, protocol=protocol, sent=clock.start)
-        chunks = _measured(answers, clock, _note(conversation, kept, served, ask), _request(ask, endpoint, exchange))
+        note = _note(conversation, kept, served, ask)
+        splitter = Splitter(served.formats, None if served.wire.format is OPENAI else ask.prompt)
+        chunks = _measured(answers, clock, note, _request(ask, endpoint, exchange), splitter)
         try:
             async with aclosing(chunks):
                 async for chunk in chunks:
@@ -76,7 +82,7 @@ def request(endpoint: Endpoint, conversation: Conversation, served: ServedModel)
         ModelError: TW-C06 the chat template rejects the messages.
     """
     tokenizer = tokenizer_of(served)
-    ask = _ask(_shortened(conversation, served), served, tokenizer)
+    ask = _ask(_shortened(conversation.to_send(), served), served, tokenizer)
     return _request(ask, endpoint, exchange_of(ask, served, tokenizer))
 
 
@@ -109,7 +115,7 @@ def _note(conversation: Conversation, kept: Conversation, served: ServedModel, a
         )
     elif dropped := len(conversation.messages) - len(kept.messages):
         notes.append(_left_out(dropped, served.max_seq_len))
-    if lacks := served.wire.lacks(ask):
+    if lacks := [*served.wire.lacks(ask), *_lacking_mode(served, ask)]:
         notes.append(
             ntr(
                 "This model does not support {names}; the answer is generated without it.",
@@ -119,6 +125,14 @@ def _note(conversation: Conversation, kept: Conversation, served: ServedModel, a
             )
         )
     return "\n".join(notes) or None
+
+
+def _lacking_mode(served: ServedModel, ask: Ask) -> list[str]:
+    """The setting of thinking, if the model's template has no such mode; a server that renders it reports nothing."""
+    known = served.wire.format is OPENAI or ask.thinking is None
+    if known or (served.chat and variables(served.chat, ask.thinking)):
+        return []
+    return [f"thinking {ask.thinking}"]
 
 
 def _left_out(count: int, context: int | None) -> str:
@@ -159,17 +173,58 @@ class _Clock:
 
 
 async def _measured(
-    pieces: AsyncGenerator[Piece, None], clock: _Clock, note: str | None, sent: Request | None
+    pieces: AsyncGenerator[Piece, None], clock: _Clock, note: str | None, sent: Request | None, splitter: Splitter
 ) -> AsyncGenerator[Chunk, None]:
-    first: float | None = None
+    times = _Times()
     async with aclosing(pieces):
         async for piece in pieces:
             elapsed = clock.elapsed()
             if note:
                 yield Chunk("", note=note)
                 note = None
-            if piece.text and first is None:
-                first = elapsed
-            stats = Stats(piece.tokens, first, elapsed, piece.finish) if piece.finish else None
-            yield Chunk(piece.text, stats, tokens=piece.tokens, logprobs=piece.logprobs, request=sent, ttft_s=first)
+            new = Split(piece.thought) + splitter.feed(piece.text)
+            if piece.finish:
+                new += splitter.end()
+            times.take(piece, new, elapsed)
+            yield Chunk(
+                new.answer,
+                times.stats(piece, elapsed) if piece.finish else None,
+                tokens=piece.tokens,
+                logprobs=piece.logprobs,
+                request=sent,
+                ttft_s=times.first,
+                thought=new.thought,
+                recast=new.recast,
+            )
             sent = None
+
+
+class _Times:
+    """When thought and answer arrived; seconds since the request was sent."""
+
+    def __init__(self) -> None:
+        self.first: float | None = None
+        self.thought: float | None = None  # the last text of the thought
+        self.thought_tokens: int | None = None  # before the first text of the answer
+        self.answer: float | None = None
+
+    def take(self, piece: Piece, new: Split, elapsed: float) -> None:
+        """Note what ``piece`` brings, which arrived at ``elapsed``."""
+        if (piece.text or piece.thought) and self.first is None:
+            self.first = elapsed
+        if new.recast:
+            self.answer, self.thought = None, elapsed
+        if new.thought:
+            self.thought = elapsed
+        if new.answer and self.answer is None:
+            self.answer = elapsed
+        if self.answer is None:
+            self.thought_tokens = piece.tokens
+
+    def stats(self, piece: Piece, elapsed: float) -> Stats:
+        """The measurements at the end."""
+        plain = Stats(piece.tokens, self.first, elapsed, piece.finish, answer_s=self.answer)
+        if self.thought is None:
+            return plain
+        thought_s = self.thought - (self.first or 0.0)
+        return replace(plain, thought_tokens=self.thought_tokens, thought_s=thought_s)

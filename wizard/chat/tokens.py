@@ -55,9 +55,9 @@ class Tokenizer:
         ids: list[int] = self._library.encode(text, add_special_tokens=begin).ids
         return ids
 
-    def decode(self, ids: Iterable[int]) -> str:
-        """The text of ``ids`` without special tokens."""
-        return str(self._library.decode(list(ids), skip_special_tokens=True))
+    def decode(self, ids: Iterable[int], *, special: bool = False) -> str:
+        """The text of ``ids``; ``special`` tokens are left out unless wanted."""
+        return str(self._library.decode(list(ids), skip_special_tokens=not special))
 
     def token(self, text: str | None) -> int | None:
         """The ID of the token with exactly this text, if there is one."""

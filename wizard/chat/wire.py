@@ -55,6 +55,7 @@ class Format:
         prompt: The output with the number of tokens of the prompt; empty if there is none.
         finish: The output with the finish reason; empty if there is none.
         logprobs: The output with the tokens' log probabilities; empty if there is none (the LLM API returns their sum).
+        calls: The output with the functions that the model calls; empty if there is none.
         sums: Whether ``tokens`` counts those of each response, not all so far.
         greedy: Whether temperature 0 is sent as top-k 1, because the engine divides by it.
         cancels: Whether closing the stream stops the engine.
@@ -76,6 +77,7 @@ class Format:
     prompt: str = ""
     finish: str = ""
     logprobs: str = ""
+    calls: str = ""
     sums: bool = False
     greedy: bool = True
     cancels: bool = True
@@ -106,11 +108,14 @@ WIZARD = Format(
         ("presence_penalty", "presence_penalty"),
         ("frequency_penalty", "frequency_penalty"),
         ("logprobs", "logprobs"),
+        ("json_schema", "json_schema"),
+        ("tools", "tools"),
     ),
     tokens="completion_tokens",
     prompt="prompt_tokens",
     finish="finish_reason",
     logprobs="logprobs",
+    calls="tool_calls",
     greedy=False,
 )
 
@@ -180,7 +185,7 @@ class Wire:
     def outputs(self) -> frozenset[str]:
         """Names of the outputs to read; a response may have many more."""
         form = self.format
-        own = (form.tokens, form.prompt, form.finish, form.logprobs)
+        own = (form.tokens, form.prompt, form.finish, form.logprobs, form.calls)
         return frozenset({"text_output", "output_ids", "sequence_length", *own})
 
     @property
@@ -201,7 +206,7 @@ class Wire:
         """Settings of ``ask`` that this model does not support."""
         if self.format is OPENAI:
             return []
-        there = self._taken() | (set(SETTINGS) if self.format.pack else set())
+        there = self._taken() | (set(SAMPLING) if self.format.pack else set())
         greedy = self.format.greedy and ask.temperature == 0
         lacking = [
             name
@@ -218,10 +223,11 @@ class Wire:
         return {key for name, key in self.format.inputs if name in names}
 
 
-SETTINGS = (
+SAMPLING = (
     *("temperature", "seed", "top_p", "top_k", "min_p"),
     *("repetition_penalty", "presence_penalty", "frequency_penalty"),
 )
+SETTINGS = (*SAMPLING, "json_schema", "tools")
 """Fields of `Ask` that a model may not support."""
 
 OWN_KINDS = {
@@ -238,6 +244,8 @@ OWN_KINDS = {
     "presence_penalty": "FP32",
     "frequency_penalty": "FP32",
     "logprobs": "INT32",
+    "json_schema": "BYTES",
+    "tools": "BYTES",
 }
 """Inputs of the wizard's own models."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from wizard import __version__
 from wizard.cli.argparse_text import translate_argparse
+from wizard.cli.exposure import add_exposure
 from wizard.cli.number_types import port, whole
 from wizard.cli.usage_errors import Parser
 from wizard.kernel.errors import EXIT_CODES
@@ -139,8 +140,7 @@ def _add_flag(group: Any, question: Question, default: Any = argparse.SUPPRESS, 
     unless = lower or (tr(question.otherwise) if question.default is None else str(question.default))
 
     def answer(text: str) -> Value | None:
-        given = _not_empty(text)
-        return question.parse(given.lower() if question is QUANTIZATION else given, question.flag)
+        return question.parse(_not_empty(text), question.flag)
 
     group.add_argument(
         question.flag,
@@ -276,6 +276,7 @@ def _add_run(commands: Commands) -> None:
     )
     run.add_argument("--skip", action="append", metavar="STEP", help=tr("skip this step; repeatable"))
     run.add_argument("--yes", action="store_true", help=tr("has no effect: a saved plan runs without confirmation"))
+    add_exposure(run)
     examples = "up demo --yes\nup ./model.gguf --name mine --yes --json"
     up = _command(commands, "up", tr("set up and serve a model"), examples)
     up.add_argument("ref", nargs="?", type=_not_empty, metavar="MODEL", help=tr(BEST))
@@ -283,6 +284,7 @@ def _add_run(commands: Commands) -> None:
     up.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
     _explain(up)
     _add_plan(up)
+    add_exposure(up)
     _add_constraints(up, argparse.SUPPRESS)
     demo = _command(commands, "demo", tr("serve the offline demo, send it one question, and stop it"), "demo")
     demo.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
@@ -326,6 +328,10 @@ def _add_server(commands: Commands) -> None:
     chat.add_argument("--system", metavar="TEXT", help=tr("system prompt"))
     for question in (TEMPERATURE, TOP_P, MAX_TOKENS, SEED):
         _add_flag(chat, question)
+    chat.add_argument("--thinking", metavar="MODE", help=tr("how much a thinking model thinks: off, on, low, high …"))
+    chat.add_argument(
+        "--no-thinking", dest="thinking", action="store_const", const="off", help=tr("the same as --thinking off")
+    )
     chat.add_argument(
         "--preset",
         metavar="NAME",

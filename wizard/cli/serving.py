@@ -11,9 +11,10 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wizard.cli.command_lines import command_line, fit, typed_command
+from wizard.cli.exposure import exposure_of, from_elsewhere
 from wizard.cli.stages import host_of, print_json, workspace_of
 from wizard.cli.walk import constraints_given, make_plan
 from wizard.cli.workshop import explanations_of, pinned_answers, workshop_options
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from wizard.plan.plan import Plan
     from wizard.run.events import Event
     from wizard.serve.endpoint import Endpoint
+    from wizard.serve.exposure import Exposure
 
 KINDS = {
     "server": mark("server"),
@@ -83,9 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     plan = from_json(Plan, text, where=arguments.plan)
     if workspace_of(arguments) != Workspace.at(plan.workspace):
         arguments.workspace = plan.workspace  # answers refer to the plan
-    carry_out(plan, arguments)
-    _tell_next(plan, arguments)
-    return 0
+    return _serve(plan, arguments, exposure_of(arguments, workspace_of(arguments)))
 
 
 def up(arguments: argparse.Namespace) -> int:
@@ -95,16 +95,20 @@ def up(arguments: argparse.Namespace) -> int:
         _ask_to_go(plan, arguments)
     elif not arguments.json:
         _announce(plan)
-    carry_out(plan, arguments)
-    _tell_next(plan, arguments)
+    return _serve(plan, arguments, exposure_of(arguments, workspace_of(arguments)))
+
+
+def _serve(plan: Plan, arguments: argparse.Namespace, exposure: Exposure | None) -> int:
+    carry_out(plan, arguments, exposure)
+    _tell_next(plan, arguments, exposure)
     return 0
 
 
-def _tell_next(plan: Plan, arguments: argparse.Namespace) -> None:
+def _tell_next(plan: Plan, arguments: argparse.Namespace, exposure: Exposure | None) -> None:
     """Show the measured and predicted memory, and how to chat with the server and stop it."""
     from wizard import journey
     from wizard.advise.calibration import text
-    from wizard.chat.openai_programs import curl
+    from wizard.chat.elsewhere import question
     from wizard.kernel.text import table
 
     if arguments.json:
@@ -118,7 +122,9 @@ def _tell_next(plan: Plan, arguments: argparse.Namespace) -> None:
     print(f"\n{table(commands)}", file=sys.stderr)
     endpoint = journey.endpoint(workspace_of(arguments), plan.name)
     if endpoint.openai:
-        print(f"\n{tr('From other programs, for example:')}\n{curl(endpoint.openai, endpoint.model)}", file=sys.stderr)
+        print(f"\n{tr('From other programs, for example:')}\n{question(endpoint)}", file=sys.stderr)
+        if url := from_elsewhere(exposure, endpoint.openai):
+            print(tr("From other machines: {url}", url=url), file=sys.stderr)
 
 
 def _announce(plan: Plan) -> None:
@@ -150,7 +156,7 @@ def _ask_to_go(plan: Plan, arguments: argparse.Namespace) -> None:
         )
 
 
-def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
+def carry_out(plan: Plan, arguments: argparse.Namespace, exposure: Exposure | None = None) -> None:
     """Run a plan and show its events; Ctrl-C or SIGTERM stops the running step with all its processes."""
     from wizard import journey
     from wizard.prompts.event_printer import EventPrinter
@@ -168,8 +174,9 @@ def carry_out(plan: Plan, arguments: argparse.Namespace) -> None:
         else:
             print_json(event_data(event))
 
-    overrides = {name: frozenset(getattr(arguments, name, None) or ()) for name in ("redo", "skip")}
-    if not until_stopped(_events(journey.run(plan, **overrides), show), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
+    overrides: dict[str, Any] = {name: frozenset(getattr(arguments, name, None) or ()) for name in ("redo", "skip")}
+    events = journey.run(plan, exposure=exposure, **overrides)
+    if not until_stopped(_events(events, show), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
         if printer:
             printer.end()
         raise CancelledError(

@@ -23,6 +23,7 @@ def answers(plan: Plan) -> str:
         "quantization": choice.quantization,
         "tp": choice.tp,
         "pp": choice.pp,
+        "dp": choice.dp if plan.facts.experts else None,
         "expert_parallel": choice.expert_parallel or None,
         "speculative": choice.speculative or None,
         "draft": choice.draft.ref if choice.draft else None,

@@ -1,1 +1,1 @@
-"""The OpenAI-compatible address in front of a served model: a process beside Triton, for this machine only."""
+"""The OpenAI-compatible address in front of all served models: a process beside Triton."""

@@ -1,4 +1,6 @@
-"""Run the gateway of a server: ``python -m wizard.gateway SERVER_FOLDER LISTENING_SOCKET``; `wizard.serve` does."""
+"""Run the gateway of a workspace: ``python -m wizard.gateway WORKSPACE LISTENING_SOCKET EXPOSURE``, as `wizard.serve`
+does.
+"""
 
 from wizard.gateway.server import main
 

@@ -1,4 +1,4 @@
-"""The application: routes, the guard against web pages of strangers, and how a request is read and answered."""
+"""The application: routes, and how a request is read and answered."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 from starlette.applications import Starlette
@@ -20,18 +19,20 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from wizard.chat import triton_grpc
 from wizard.chat.ask import Ask, Piece, PromptTooLong
-from wizard.chat.client import Client, ask_of, client_of, exchange_of, pieces
-from wizard.chat.conversation import Conversation, Sampling
-from wizard.chat.rendering import render
-from wizard.chat.wire import WIZARD
-from wizard.gateway import bodies
-from wizard.gateway.answers import Answer, event
-from wizard.gateway.faults import Fault, fault, unsupported
+from wizard.chat.client import Client, exchange_of, pieces
+from wizard.gateway import bodies, messages, requests
+from wizard.gateway.answers import Answer, Writer
+from wizard.gateway.choices import merged
+from wizard.gateway.faults import Fault, fault
+from wizard.gateway.guard import guarded, shaped
+from wizard.gateway.metrics import SERVER, Metrics
+from wizard.gateway.reasoning import split, splitter_of
+from wizard.gateway.servers import Server, Servers, listed
+from wizard.gateway.tools import called
 from wizard.kernel.errors import WizardError
 from wizard.serve import health
-from wizard.serve.endpoint import Endpoint
+from wizard.serve.exposure import Exposure
 
 LOG = logging.getLogger("wizard.gateway")
 LARGEST_BODY = 16 * 2**20
@@ -44,58 +45,51 @@ BODY_S = 30.0
 """Seconds for a client to send its body."""
 STALLED_S = 60.0
 """Seconds for a client to take a piece of the answer once its buffers are full."""
+LOOPBACK = Exposure()
 Result = TypeVar("Result")
-LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass(slots=True)
 class Gateway:
-    """The model that the application serves.
+    """The servers that the application is in front of.
 
     Attributes:
-        endpoint: Where Triton serves it.
+        servers: They.
+        metrics: Of their answers.
         created: Start of this process, in seconds since 1970.
     """
 
-    endpoint: Endpoint
+    servers: Servers
+    metrics: Metrics = field(default_factory=Metrics)
     created: int = field(default_factory=lambda: int(time.time()))
-    _client: Client | None = None
-    _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _channel: Any = None
     _reading: int = 0  # bytes of bodies
 
-    async def client(self) -> Client:
-        """What all requests share, found by the first one that can.
-
-        Raises:
-            WizardError: See `wizard.chat.client.client_of`.
-        """
-        async with self._finding:
-            if self._client is None:
-                self._client = await asyncio.to_thread(client_of, self.endpoint)
-                self._channel = triton_grpc.channel(self.endpoint.grpc)
-            return self._client
-
-    async def close(self) -> None:
-        """Close the connection to Triton."""
-        if self._channel is not None:
-            await self._channel.close()
-
     async def health(self, _: Request) -> Response:
-        """``GET /health``: whether the model answers."""
-        if await asyncio.to_thread(health.is_ready, self.endpoint):
+        """``GET /health``: whether a model answers."""
+        checks = (asyncio.to_thread(health.is_ready, server.endpoint) for server in self.servers.living())
+        if any(await asyncio.gather(*checks)):
             return JSONResponse({"status": "ok"})
-        return _failed(Fault("TW-G10", 503, "the model is not ready"))
+        raise Fault("TW-G10", 503, "no model is ready")
 
-    async def models(self, request: Request) -> Response:
-        """``GET /v1/models`` and ``/v1/models/NAME``."""
-        client = await self.client()
-        model = {"id": self.endpoint.model, "object": "model", "created": self.created, "owned_by": "triton-wizard"}
-        model["max_model_len"] = client.served.max_seq_len
-        if name := request.path_params.get("name"):
-            self._check_model(name)
-            return JSONResponse(model)
-        return JSONResponse({"object": "list", "data": [model]})
+    async def models(self, _: Request) -> Response:
+        """``GET /v1/models``: those that answer."""
+        names = listed(await self.servers.ready())
+        return JSONResponse({"object": "list", "data": [await self._model(*each) for each in names.items()]})
+
+    async def model(self, request: Request) -> Response:
+        """``GET /v1/models/NAME``."""
+        name = request.path_params["name"]
+        server, _ = await self.servers.serving(name)
+        return JSONResponse(await self._model(name, server))
+
+    async def _model(self, name: str, server: Server) -> dict[str, Any]:
+        length = (await server.client()).served.max_seq_len
+        model = {"id": name, "object": "model", "created": self.created, "owned_by": "triton-wizard"}
+        return {**model, "max_model_len": length}
+
+    async def figures(self, _: Request) -> Response:
+        """``GET /metrics``, for Prometheus."""
+        return Response(self.metrics.text(self.servers.living()), media_type="text/plain; version=0.0.4")
 
     async def chat(self, request: Request) -> Response:
         """``POST /v1/chat/completions``."""
@@ -105,20 +99,37 @@ class Gateway:
         """``POST /v1/completions``."""
         return await self._answer(request, bodies.completion)
 
-    async def _answer(self, request: Request, read: Callable[[bytes], bodies.Wanted]) -> Response:
+    async def message(self, request: Request) -> Response:
+        """``POST /v1/messages``."""
+        return await self._answer(request, messages.read, lambda wanted, _: messages.Answer(wanted.model))
+
+    async def embeddings(self, _: Request) -> Response:
+        """``POST /v1/embeddings``: refused, because no stack serves a model that makes them."""
+        why = "the models here generate text and have no embeddings; vLLM (--runner pooling) serves models that have"
+        raise Fault("TW-G12", 404, why, "model", "model_not_found")
+
+    async def _answer(
+        self,
+        request: Request,
+        read: Callable[[bytes], bodies.Wanted],
+        writer: Callable[[bodies.Wanted, int], Writer] = lambda wanted, prompts: Answer(
+            wanted.kind, wanted.model, wanted.usage, wanted.n, prompts
+        ),
+    ) -> Response:
         raw = await self._body(request)
         wanted = await _aside(len(raw), read, raw)
-        self._check_model(wanted.model)
-        client = await self.client()
-        ask = await _aside(len(raw), _ask, wanted, client)
-        exchange = exchange_of(ask, client.served, client.tokenizer)
-        stream = pieces(client, ask, exchange, channel=self._channel)
-        return Reply(stream, Answer(wanted.kind, wanted.model, wanted.usage), stream=wanted.stream)
+        server, client = await self.servers.serving(wanted.model)
+        request.scope[SERVER] = server.endpoint.name
+        asks = await _aside(len(raw), requests.asks, wanted, client)
+        streams = [self._pieces(ask, wanted, server, client) for ask in asks]
+        return Reply(merged(streams), writer(wanted, len(asks) // wanted.n), stream=wanted.stream)
 
-    def _check_model(self, name: str) -> None:
-        if name != self.endpoint.model:
-            known = f"no model {name[:100]!r}; this server has {self.endpoint.model!r}"
-            raise Fault("TW-G05", 404, known, "model", "model_not_found")
+    def _pieces(self, ask: Ask, wanted: bodies.Wanted, server: Server, client: Client) -> AsyncGenerator[Piece, None]:
+        exchange = exchange_of(ask, client.served, client.tokenizer)
+        answer = self.metrics.measured(server, pieces(client, ask, exchange, channel=server.channel))
+        if wanted.kind == "chat" and (splitter := splitter_of(ask, client.served)):
+            answer = split(answer, splitter)
+        return called(answer, wanted.tools) if wanted.tools else answer
 
     async def _body(self, request: Request) -> bytes:
         """The body, of a bounded size and in a bounded time.
@@ -157,45 +168,16 @@ def _too_large() -> Fault:
     return Fault("TW-G01", 413, f"the body has more than {LARGEST_BODY:,} bytes")
 
 
-def _ask(wanted: bodies.Wanted, client: Client) -> Ask:
-    """The request to the model.
-
-    Raises:
-        Fault: TW-G04 the model lacks a setting that the client gave.
-        ModelError: TW-C06 the chat template rejects the messages.
-    """
-    served, sampling = client.served, wanted.sampling
-    prompt = render(Conversation(wanted.messages, sampling), served) if wanted.kind == "chat" else wanted.prompt
-    if sampling.logprobs is not None and sampling.logprobs > (-1 if served.logprobs is None else served.logprobs):
-        raise unsupported("logprobs", f"this model reports at most {served.logprobs or 'no'} alternatives per token")
-    rendered = wanted.kind == "chat" and served.chat is not None
-    ask = ask_of(served, client.tokenizer, prompt, sampling, wanted.messages, rendered=rendered)
-    if lacking := sorted(wanted.given & {*served.wire.lacks(ask)}):
-        raise unsupported(lacking[0], f"this model does not support {', '.join(lacking)}")
-    limit = wanted.max_tokens or _room(client, ask)
-    return replace(ask, max_tokens=min(limit, served.max_seq_len or limit))
-
-
-def _room(client: Client, ask: Ask) -> int:
-    """Tokens of an answer without a limit, as OpenAI's: all that the context has left, where that is known."""
-    length = client.served.max_seq_len
-    if length is not None and client.served.wire.format is WIZARD:
-        return length  # the model itself ends an answer at the end of its context
-    if length is not None and ask.ids:
-        return max(1, length - len(ask.ids))
-    return Sampling().max_tokens
-
-
 class Reply(Response):
     """Sends an answer while the client is there; a client that hangs up, or takes nothing, ends the request."""
 
-    def __init__(self, pieces: AsyncGenerator[Piece, None], answer: Answer, *, stream: bool) -> None:
+    def __init__(self, pieces: AsyncGenerator[tuple[int, Piece], None], answer: Writer, *, stream: bool) -> None:
         """Prepare it: nothing is asked before it is called."""
         self._pieces, self._answer, self._stream = pieces, answer, stream
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
-        work = asyncio.create_task(self._send(_impatient(send)))
+        work = asyncio.create_task(self._send(_impatient(send), scope["path"]))
         gone = asyncio.create_task(_hung_up(receive))
         try:
             await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -206,7 +188,7 @@ class Reply(Response):
         if isinstance(error, Exception):
             raise error
 
-    async def _send(self, send: Send) -> None:
+    async def _send(self, send: Send, path: str) -> None:
         begun = False
         async with aclosing(self._pieces) as pieces:
             try:
@@ -214,20 +196,20 @@ class Reply(Response):
                     whole = self._answer.whole([piece async for piece in pieces])
                     await _send_json(send, 200, whole)
                     return
-                async for piece in pieces:
+                async for index, piece in pieces:
                     if not begun:  # an error before the first piece still has a status of its own
                         begun = True
                         await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
                         await send(_part(self._answer.begin()))
-                    if data := self._answer.take(piece):
+                    if data := self._answer.take(index, piece):
                         await send(_part(data))
                 await send(_part(self._answer.end(), more=False))
             except Exception as error:
                 failed = _logged(error)
                 if begun:
-                    await send(_part(event(failed.body()), more=False))
+                    await send(_part(self._answer.failed(failed), more=False))
                 else:
-                    await _send_json(send, failed.status, failed.body())
+                    await _send_json(send, failed.status, shaped(failed, path))
 
 
 EVENT_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
@@ -270,53 +252,28 @@ def _logged(error: BaseException) -> Fault:
     return failed
 
 
-def _failed(failed: Fault) -> Response:
-    return JSONResponse(failed.body(), failed.status)
-
-
-async def _on_error(_: Request, error: Exception) -> Response:
+async def _on_error(request: Request, error: Exception) -> Response:
     if isinstance(error, ClientDisconnect):
         return Response(status_code=499)  # nobody reads it
     if isinstance(error, HTTPException):
-        return _failed(Fault("TW-G07", error.status_code, "no such address: the API is under /v1"))
-    return _failed(_logged(error))
+        error = Fault("TW-G07", error.status_code, "no such address: the API is under /v1")
+    failed = _logged(error)
+    return JSONResponse(shaped(failed, request.url.path), failed.status)
 
 
-def _guarded(app: ASGIApp) -> ASGIApp:
-    """Only for programs of this machine: a web page reaches 127.0.0.1 by a name of its own (DNS rebinding), or from
-    another origin; a browser tells either.
-    """
-
-    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            headers = dict(scope["headers"])
-            host, origin = (headers.get(name, b"").decode("latin-1") for name in (b"host", b"origin"))
-            if not (_is_local(f"//{host}") and (not origin or _is_local(origin))):
-                refused = Fault("TW-G06", 403, f"only for programs on this machine, not for {(origin or host)[:100]!r}")
-                await _failed(refused)(scope, receive, send)
-                return
-        await app(scope, receive, send)
-
-    return guarded
-
-
-def _is_local(url: str) -> bool:
-    try:
-        return urlsplit(url).hostname in LOCAL
-    except ValueError:
-        return False
-
-
-def application(gateway: Gateway) -> ASGIApp:
-    """The application for ``gateway``."""
+def application(gateway: Gateway, exposure: Exposure = LOOPBACK, key: str = "") -> ASGIApp:
+    """The application for ``gateway``, guarded as ``exposure`` says, with the ``key`` if it needs one."""
     handlers: tuple[tuple[str, Callable[[Request], Coroutine[Any, Any, Response]], str], ...] = (
         ("/health", gateway.health, "GET"),
+        ("/metrics", gateway.figures, "GET"),
         ("/v1/models", gateway.models, "GET"),
-        ("/v1/models/{name:path}", gateway.models, "GET"),
+        ("/v1/models/{name:path}", gateway.model, "GET"),
         ("/v1/chat/completions", gateway.chat, "POST"),
         ("/v1/completions", gateway.completion, "POST"),
+        ("/v1/embeddings", gateway.embeddings, "POST"),
+        (messages.PATH, gateway.message, "POST"),
     )
     kinds = (HTTPException, Fault, ValidationError, WizardError, PromptTooLong, ClientDisconnect, Exception)
     errors: dict[Any, Any] = dict.fromkeys(kinds, _on_error)
     routes = [Route(path, handler, methods=[method]) for path, handler, method in handlers]
-    return _guarded(Starlette(routes=routes, exception_handlers=errors))
+    return gateway.metrics.counting(guarded(Starlette(routes=routes, exception_handlers=errors), exposure, key))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from wizard.chat.conversation import Message, Role, Sampling
+from wizard.chat.conversation import Sampling
+from wizard.gateway.checked import Checked
 from wizard.gateway.faults import Fault, unsupported
+from wizard.gateway.guided import ResponseFormat, schema_of
+from wizard.gateway.tools import Call, Choice, GivenTools, Tools, tools_of, turn_call
 from wizard.kernel.errors import UsageError
 
 MOST_STOPS = 32
@@ -26,34 +29,34 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "min_p": (0,),
 }
 """Parameter → values that change nothing, which many programs always send: dropped, as a model may lack the setting."""
-ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+MOST_CHOICES = 128
+"""OpenAI's limit for ``n``; here also for all prompts of a completion together."""
+ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
 
 _Stop = Annotated[str, Field(max_length=LONGEST_STOP)]
 
 
-class _Checked(BaseModel):
-    """Strict types; unknown parameters are ignored, as new ones appear every month."""
-
-    model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False)
-
-
-class _StreamOptions(_Checked):
+class _StreamOptions(Checked):
     include_usage: bool | None = None
 
 
-class _Part(_Checked):
+class Part(Checked):
+    """A part of a message; only texts are supported."""
+
     type: str
     text: str | None = None
 
 
-class _Message(_Checked):
+class _Message(Checked):
     role: str
-    content: str | list[_Part] | None = None
-    tool_calls: Any = None
+    content: str | list[Part] | None = None
+    name: str | None = None
+    tool_calls: list[Call] | None = None
+    tool_call_id: str | None = None
 
 
-class Body(_Checked):
+class Body(Checked):
     """What chat completions and completions share; ``top_k`` and the two after it are vLLM's additions."""
 
     model: str
@@ -69,7 +72,7 @@ class Body(_Checked):
     min_p: float | None = None
     repetition_penalty: float | None = None
     stop: _Stop | Annotated[list[_Stop], Field(max_length=MOST_STOPS)] | None = None
-    n: int | None = None
+    n: Annotated[int, Field(ge=1, le=MOST_CHOICES)] | None = None
     logit_bias: Any = None
 
 
@@ -80,10 +83,11 @@ class ChatBody(Body):
     max_completion_tokens: int | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
-    tools: Any = None
-    tool_choice: Any = None
+    tools: GivenTools = None
+    tool_choice: Choice = None
+    parallel_tool_calls: bool | None = None
     functions: Any = None
-    response_format: Any = None
+    response_format: ResponseFormat | None = None
     modalities: Any = None
     audio: Any = None
 
@@ -91,7 +95,8 @@ class ChatBody(Body):
 class CompletionBody(Body):
     """A request for a completion of a text."""
 
-    prompt: str | list[str] | list[int] | list[list[int]]
+    prompt: str | Annotated[list[str], Field(min_length=1)] | list[int] | list[list[int]]
+    response_format: ResponseFormat | None = None
     logprobs: int | None = None
     echo: bool | None = None
     suffix: str | None = None
@@ -105,24 +110,30 @@ class Wanted:
     Attributes:
         kind: Which of the two APIs.
         model: As the client names it.
-        messages: Of a chat.
-        prompt: Of a completion.
+        turns: The messages of a chat, as templates read them.
+        prompts: Of a completion.
         sampling: The settings; ``max_tokens`` is in the next one.
         max_tokens: None: the client gave none.
         given: Names of the settings that the client gave.
         stream: Whether to answer with events.
         usage: Whether the last event has the usage.
+        n: Answers to each prompt.
+        schema: The JSON schema that the answer must match, as text.
+        tools: The functions that the model may call.
     """
 
     kind: Literal["chat", "completion"]
     model: str
-    messages: tuple[Message, ...]
-    prompt: str
+    turns: tuple[dict[str, Any], ...]
+    prompts: tuple[str, ...]
     sampling: Sampling
     max_tokens: int | None
     given: frozenset[str]
     stream: bool
     usage: bool
+    n: int = 1
+    schema: str | None = None
+    tools: Tools | None = None
 
 
 def chat(raw: bytes) -> Wanted:
@@ -133,13 +144,10 @@ def chat(raw: bytes) -> Wanted:
         pydantic.ValidationError: It is not JSON, or has wrong types.
     """
     body = ChatBody.model_validate_json(raw)
-    for name in ("tools", "functions", "audio"):
-        if getattr(body, name):
-            raise unsupported(name, f"{name} are not supported by this server")
-    if body.tool_choice not in (None, "none", "auto"):
-        raise unsupported("tool_choice", "tools are not supported by this server")
-    if body.response_format not in (None, {"type": "text"}):
-        raise unsupported("response_format", "answers in a given format are not supported by this server")
+    if body.functions:
+        raise unsupported("functions", "functions are not supported by this server: use tools")
+    if body.audio:
+        raise unsupported("audio", "audio is not supported by this server")
     if body.modalities not in (None, [], ["text"]):
         raise unsupported("modalities", "this model generates text only")
     if body.top_logprobs is not None and not body.logprobs:
@@ -148,32 +156,48 @@ def chat(raw: bytes) -> Wanted:
     if None not in (body.max_tokens, body.max_completion_tokens) and body.max_tokens != body.max_completion_tokens:
         raise Fault("TW-G03", 400, "max_tokens and max_completion_tokens contradict each other", "max_tokens")
     logprobs = (body.top_logprobs or 0) if body.logprobs else None
-    return _wanted(body, "chat", limit, logprobs, tuple(map(_message, body.messages)), "")
+    functions = tools_of(body.tools, body.tool_choice, body.parallel_tool_calls)
+    schema = schema_of(body.response_format)
+    if functions and schema:
+        raise unsupported("response_format", "a response_format together with tools is not supported by this server")
+    wanted = _wanted(body, "chat", limit, logprobs, turns=tuple(map(_turn, body.messages)))
+    return replace(wanted, schema=functions.schema if functions else schema, tools=functions)
 
 
 def completion(raw: bytes) -> Wanted:
     """Read the body of a completion; the errors are those of `chat`."""
     body = CompletionBody.model_validate_json(raw)
-    prompt = body.prompt[0] if isinstance(body.prompt, list) and len(body.prompt) == 1 else body.prompt
-    if not isinstance(prompt, str):
-        raise unsupported("prompt", "a request must have one prompt, a text")
-    if not prompt:
+    given = (body.prompt,) if isinstance(body.prompt, str) else body.prompt
+    prompts = tuple(prompt for prompt in given if isinstance(prompt, str))
+    if len(prompts) < len(given):
+        raise unsupported("prompt", "prompts must be texts: token IDs are not supported by this server")
+    if not prompts or not all(prompts):
         raise Fault("TW-G03", 400, "prompt is empty", "prompt")
+    if len(prompts) * (body.n or 1) > MOST_CHOICES:
+        raise Fault("TW-G03", 400, f"a request may have {MOST_CHOICES} answers, over all its prompts", "prompt")
     if body.echo or body.suffix or (body.best_of or 1) != 1:
         name = "echo" if body.echo else "suffix" if body.suffix else "best_of"
         raise unsupported(name, f"{name} is not supported by this server")
     limit = COMPLETION_TOKENS if body.max_tokens is None else body.max_tokens
-    return _wanted(body, "completion", limit, body.logprobs, (), prompt)
+    wanted = _wanted(body, "completion", limit, body.logprobs, prompts=prompts)
+    return replace(wanted, schema=schema_of(body.response_format))
 
 
-def _message(message: _Message) -> Message:
-    if message.role not in ROLES or message.tool_calls:
+def _turn(message: _Message) -> dict[str, Any]:
+    if message.role not in ROLES:
         raise unsupported("messages", f"messages of the role {message.role[:40]!r} are not supported by this server")
     if isinstance(message.content, list):
         if any(part.type != "text" or part.text is None for part in message.content):
             raise unsupported("messages", "this model reads text only: every part of a message must be a text")
-        return Message(ROLES[message.role], "".join(part.text or "" for part in message.content))
-    return Message(ROLES[message.role], message.content or "")
+        content = "".join(part.text or "" for part in message.content)
+    else:
+        content = message.content or ""
+    turn: dict[str, Any] = {"role": ROLES[message.role], "content": content}
+    if message.tool_calls:
+        turn["tool_calls"] = [*map(turn_call, message.tool_calls)]
+    if message.role == "tool":
+        turn |= {name: value for name in ("name", "tool_call_id") if (value := getattr(message, name)) is not None}
+    return turn
 
 
 def _wanted(
@@ -181,11 +205,9 @@ def _wanted(
     kind: Literal["chat", "completion"],
     max_tokens: int | None,
     logprobs: int | None,
-    messages: tuple[Message, ...],
-    prompt: str,
+    turns: tuple[dict[str, Any], ...] = (),
+    prompts: tuple[str, ...] = (),
 ) -> Wanted:
-    if body.n not in (None, 1):
-        raise unsupported("n", "n is not supported by this server: send the request again for another answer")
     if body.logit_bias:
         raise unsupported("logit_bias", "logit_bias is not supported by this server")
     if body.stream_options and not body.stream:
@@ -210,6 +232,6 @@ def _wanted(
     sampling = Sampling(**settings, stop=tuple(each for each in stop if each))
     options = body.stream_options
     usage = bool(options and options.include_usage)
-    return Wanted(
-        kind, body.model, messages, prompt, sampling, max_tokens, frozenset(settings), bool(body.stream), usage
-    )
+    given = frozenset(settings)
+    stream, n = bool(body.stream), body.n or 1
+    return Wanted(kind, body.model, turns, prompts, sampling, max_tokens, given, stream, usage, n)

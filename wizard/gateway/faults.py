@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,6 +14,10 @@ STATUS = {"TW-C01": 503, "TW-C02": 404, "TW-C03": 503, "TW-C11": 503}
 """Code of an error of the chat → HTTP status; others: 400 for what the request causes, 500 for the rest."""
 CODES = {"TW-C02": "model_not_found", "TW-C05": "context_length_exceeded"}
 """Code of ours → OpenAI's, which programs look for."""
+
+
+_FIELD = re.compile(r"(?!(?:str|int)$)[a-z_]+")
+"""A parameter's name; pydantic reports the types of a union in between."""
 
 
 class Fault(Exception):  # noqa: N818 - an answer to the client, not a defect
@@ -56,13 +61,15 @@ def fault(error: BaseException) -> Fault:
             mine = isinstance(error, UsageError | ModelError)
             status = STATUS.get(error.code, 400 if mine else 500)
             return Fault(error.code, status, f"{error.what}. {error.todo}", known=CODES.get(error.code))
-    return Fault("TW-G09", 500, "the request failed for an unexpected reason; the server's logs/gateway.log has it")
+    return Fault("TW-G09", 500, "the request failed for an unexpected reason; see gateway/gateway.log in the workspace")
 
 
 def _invalid(error: ValidationError) -> Fault:
     """The first thing that a body has wrong; the value itself is not repeated."""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    errors = error.errors(include_url=False, include_input=False, include_context=False)
+    # Of a parameter with several types, the one that the client meant says more than "not a text".
+    first = next((each for each in errors if not each["type"].endswith("_type")), errors[0])
     if first["type"] == "json_invalid":
         return Fault("TW-G02", 400, f"the body is not valid JSON: {first['msg']}")
-    place = [str(each) for each in first["loc"]]
+    place = [str(each) for each in first["loc"] if isinstance(each, int) or _FIELD.fullmatch(each)]
     return Fault("TW-G03", 400, f"{'.'.join(place) or 'the body'}: {first['msg']}", place[0] if place else None)

@@ -1,9 +1,9 @@
-"""The process: serves the application on a socket that it inherits, as long as the server's Triton lives."""
+"""The process: serves the application on a socket that it inherits, as long as a server of the workspace lives."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import json
 import logging
 import os
 import socket
@@ -16,13 +16,17 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from wizard.gateway.app import Gateway, application
-from wizard.kernel.errors import WizardError
-from wizard.kernel.paths import ServerFolder
-from wizard.serve import find
-from wizard.serve.endpoint import Endpoint
+from wizard.gateway.faults import Fault
+from wizard.gateway.servers import Servers
+from wizard.kernel.errors import ServerError
+from wizard.kernel.paths import Workspace
+from wizard.kernel.values import from_json
+from wizard.serve import gateway
+from wizard.serve.exposure import Exposure
+from wizard.serve.exposure import key as read_key
 
 LOOK_S = 1.0
-"""Seconds between two looks at Triton's process."""
+"""Seconds between two looks at the servers."""
 HEADERS_S = 10.0
 """Seconds for a client to send the headers of a request, once it has connected or begun."""
 IDLE_S = 60
@@ -56,6 +60,15 @@ class Protocol(H11Protocol):
         self._stop()
         super().connection_lost(exc)
 
+    def send_400_response(self, msg: str) -> None:
+        """A request that is not HTTP, or has a header that none may have, such as a key with a line break."""
+        body = json.dumps(Fault("TW-G02", 400, msg).body()).encode()
+        headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+        self.transport.write(self.conn.send(h11.Response(status_code=400, headers=headers)) or b"")
+        self.transport.write(self.conn.send(h11.Data(data=body)) or b"")
+        self.transport.write(self.conn.send(h11.EndOfMessage()) or b"")
+        self.transport.close()
+
     def _wait(self) -> None:
         self._late = self.loop.call_later(HEADERS_S, self.transport.close)
 
@@ -66,20 +79,18 @@ class Protocol(H11Protocol):
 
 
 def main() -> None:
-    """Serve until Triton's process has ended, or SIGTERM."""
+    """Serve until no server is left, or SIGTERM."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
-    folder, number = ServerFolder(Path(sys.argv[1])), int(sys.argv[2])
-    endpoint = find.running(folder)
-    if endpoint is None:
-        sys.exit(f"no server is running in {folder.root}")
-    with socket.socket(fileno=number) as listener:
-        asyncio.run(serve(endpoint, listener))
+    workspace, exposure = Workspace(Path(sys.argv[1])), from_json(Exposure, sys.argv[3], where="exposure")
+    with socket.socket(fileno=int(sys.argv[2])) as listener:
+        asyncio.run(serve(workspace, exposure, listener))
 
 
-async def serve(endpoint: Endpoint, listener: socket.socket) -> None:
-    """Serve the model of ``endpoint`` on ``listener``, as long as its process lives."""
-    gateway = Gateway(endpoint)
+async def serve(workspace: Workspace, exposure: Exposure, listener: socket.socket) -> None:
+    """Serve the models of ``workspace`` on ``listener``, as long as there are any."""
+    servers = Servers(workspace)
+    key = read_key(workspace.gateway)[0] if exposure.beyond else ""
     settings: dict[str, Any] = {"http": Protocol, "ws": "none", "lifespan": "off", "server_header": False}
     limits: dict[str, Any] = {
         "limit_concurrency": CONNECTIONS,
@@ -87,19 +98,30 @@ async def serve(endpoint: Endpoint, listener: socket.socket) -> None:
         "timeout_graceful_shutdown": LEAVE_S,
         "h11_max_incomplete_event_size": 64 * 1024,
     }
-    log: dict[str, Any] = {"log_config": None, "access_log": False}
-    server = uvicorn.Server(uvicorn.Config(application(gateway), **settings, **limits, **log))
+    others: dict[str, Any] = {"log_config": None, "access_log": False, "ssl_certfile": exposure.tls_cert}
+    app = application(Gateway(servers), exposure, key)
+    server = uvicorn.Server(uvicorn.Config(app, **settings, **limits, **others, ssl_keyfile=exposure.tls_key))
 
     async def watch() -> None:
-        with contextlib.suppress(WizardError):  # the first request finds it, or says why not
-            await gateway.client()
-        while find.alive(endpoint):  # noqa: ASYNC110 -- a process of somebody else tells nobody
+        """End when no server is left; the lock is kept until the port is free, so that a start waits for it."""
+        while True:
             await asyncio.sleep(LOOK_S)
-        server.should_exit = True
+            if servers.living():
+                continue
+            try:
+                with gateway.locked(workspace, 0):
+                    if not gateway.any_server(workspace):
+                        workspace.gateway.address.unlink(missing_ok=True)
+                        server.should_exit = True
+                        await asyncio.Event().wait()
+            except ServerError:  # `up` is starting one
+                continue
+            except OSError:  # the workspace is gone
+                server.should_exit = True
 
     watching = asyncio.create_task(watch())
     try:
         await server.serve(sockets=[listener])
     finally:
         watching.cancel()
-        await gateway.close()
+        await servers.close()

@@ -48,15 +48,18 @@ class Reply(NamedTuple):
     body: bytes
 
 
-def get(url: str, *, timeout_s: float, headers: Mapping[str, str] | None = None) -> Reply:
-    """GET ``url``; connecting, writing and each read may take ``timeout_s`` seconds.
+def get(
+    url: str, *, timeout_s: float, headers: Mapping[str, str] | None = None, trusted: ssl.SSLContext | None = None
+) -> Reply:
+    """GET ``url``; connecting, writing and each read may take ``timeout_s`` seconds. ``trusted``: instead of the
+    system's certificates.
 
     Raises:
         NoConnectionError, LostConnectionError, NotHttpError: See their docstrings.
     """
     import httpx2
 
-    with _errors(), _client(httpx2.Client, url, httpx2.Timeout(timeout_s)) as client:
+    with _errors(), _client(httpx2.Client, url, httpx2.Timeout(timeout_s), trusted) as client:
         response = client.get(url, headers=headers)
         return Reply(response.status_code, response.content)
 
@@ -108,13 +111,15 @@ def local(host: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
-def _client(kind: Callable[..., Client], url: str, timeout: httpx2.Timeout) -> Client:
+def _client(
+    kind: Callable[..., Client], url: str, timeout: httpx2.Timeout, trusted: ssl.SSLContext | None = None
+) -> Client:
     """An httpx2 client for a request to ``url``."""
     import httpx2
 
     direct = local(urlsplit(url).hostname or "")
     try:
-        return kind(timeout=timeout, follow_redirects=True, verify=_certificates(), trust_env=not direct)
+        return kind(timeout=timeout, follow_redirects=True, verify=trusted or _certificates(), trust_env=not direct)
     except (ImportError, ValueError, httpx2.InvalidURL) as error:  # ImportError: SOCKS requires an additional package
         raise NoConnectionError(tr("cannot use the proxy from the environment: {error}", error=error)) from error
 

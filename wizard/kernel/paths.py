@@ -12,6 +12,8 @@
       models/REPO/FILE              downloaded weights, shared by all servers
       servers/NAME/                 one served model
         plan.json  endpoint.json  logs/STEP.log  logs/triton.log  repository/
+      gateway/                      the OpenAI-compatible address of all servers
+        gateway.json  gateway.log  key  lock
 """
 
 from __future__ import annotations
@@ -150,6 +152,11 @@ class Workspace:
         """One folder for each served model."""
         return self.root / "servers"
 
+    @property
+    def gateway(self) -> GatewayFolder:
+        """The folder of the OpenAI-compatible address."""
+        return GatewayFolder(self.root / "gateway")
+
     def server(self, name: str) -> ServerFolder:
         """The folder of the server ``name``."""
         return ServerFolder(self.servers / server_name(name))
@@ -211,3 +218,30 @@ class ServerFolder:
     def repository(self) -> Path:
         """The Triton model repository."""
         return self.root / "repository"
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayFolder:
+    """Paths of the process with the OpenAI-compatible address of a workspace's servers."""
+
+    root: Path
+
+    @property
+    def address(self) -> Path:
+        """Where it listens, and its process."""
+        return self.root / "gateway.json"
+
+    @property
+    def log(self) -> Path:
+        """Its log."""
+        return self.root / "gateway.log"
+
+    @property
+    def key(self) -> Path:
+        """The API key that it requires beyond this machine; only its owner may read it."""
+        return self.root / "key"
+
+    @property
+    def lock(self) -> Path:
+        """Locked while it is started or ends."""
+        return self.root / "lock"

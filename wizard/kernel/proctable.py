@@ -14,6 +14,8 @@ STEP_MARK = "TRITON_WIZARD_STEP"
 """Identifies the workspace in the environment of every child of a running step."""
 SERVER_MARK = "TRITON_WIZARD_SERVER"
 """Identifies the server's folder in the environment of a server and all its children."""
+GATEWAY_MARK = "TRITON_WIZARD_GATEWAY"
+"""Identifies the workspace in the environment of the process with its OpenAI-compatible address."""
 
 
 @dataclass(frozen=True, slots=True)

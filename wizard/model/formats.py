@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Literal
 
+from wizard.catalog import gguf_types
+from wizard.catalog.gguf_types import format_of
 from wizard.kernel.language import mark, tr
 from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.facts import ModelFacts
@@ -69,6 +72,32 @@ FORMATS = {
 }
 """Bits and scales: FP8 blocks have one float32 (DeepSeek-V3's config); AWQ and GPTQ a float16 scale and a 4-bit zero
 point; ModelOpt's AWQ no zero point; NVFP4 an FP8 scale for 16; MXFP4 an 8-bit exponent for 32 (OCP MX 1.0, §5.2)."""
+
+
+_SIXTEEN = ("16", "16bit", "16_bit", "16bits", "f16", "fp16", "float16", "bf16", "bfloat16", "half")
+_SHORT = {"awq": "int4_awq", "gptq": "int4_gptq", **dict.fromkeys(_SIXTEEN, NONE)}
+"""Other names of formats: engines' ``--quantization awq`` has 16-bit activations."""
+
+
+def meanings(text: str) -> tuple[str, ...]:
+    """Names of the formats that ``text`` can mean, in any case: itself, or what it is short for (``q4``, ``awq``,
+    ``bf16``); several if it only states the bits (``int4``), none if it is unknown.
+    """
+    plain = text.strip().lower().replace("-", "_")
+    files = {format_of(kind): kind for kind in gguf_types.bits()}
+    if plain in FORMATS or plain.startswith("gguf_"):
+        return (plain,)
+    if plain in _SHORT:
+        return (_SHORT[plain],)
+    if re.fullmatch(r"i?q\d_\w+", plain):
+        return (format_of(plain),)
+    if re.fullmatch(r"q\d|gguf", plain):
+        return tuple(name for name, kind in files.items() if plain == "gguf" or kind.lower().startswith(plain))
+    if not (stated := re.fullmatch(r"(?P<kind>int|fp|)(?P<bits>[48])_?(?:bits?)?", plain)):
+        return ()
+    kind, bits = stated["kind"], stated["bits"]
+    known = [item.name for item in FORMATS.values() if item.bits == int(bits) and kind in item.name]
+    return (*known, *(name for name, each in files.items() if kind != "fp" and each[1] == bits))
 
 
 def of(facts: ModelFacts, name: str) -> Format:

@@ -9,13 +9,14 @@ from pathlib import Path
 from wizard.catalog import profiles
 from wizard.catalog.recipes import recipes
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import join, tr
+from wizard.kernel.language import join, mark, tr
 from wizard.model import gguf_files, local, names
 from wizard.model.facts import ModelFacts
 from wizard.model.hub import lookup, search
 from wizard.model.refs import FORMS, parse_ref
 
 _MAX_LENGTH = 1024
+LISTED = mark("`triton-wizard advise` lists well-known models; others are found by their ID on the Hugging Face Hub.")
 
 
 def find(ref: str, *, offline: bool = False) -> ModelFacts:
@@ -37,7 +38,7 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
         shown = f"{ref[:40]!r}" + (" …" if len(ref) > 40 else "")
         text = tr("{ref} ({length} characters) is not a model name", ref=shown, length=len(ref))
         raise UsageError("TW-M01", text, tr(FORMS))
-    asked, ref = ref, names.reference(ref)
+    ref = names.reference(ref)
     for known in recipes():
         if known.name == ref:
             if not known.model_in_profiles:
@@ -46,11 +47,11 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
     try:
         return _outside(ref if _as_path(ref) is not None else names.named(ref) or ref, offline)
     except UsageError as error:
-        near = names.similar(asked, [known.name for known in recipes()])
-        if error.code != "TW-M01" or not near:
+        near = names.similar(ref, [known.name for known in recipes()])
+        if error.code != "TW-M01" or not (near or "/" not in ref):
             raise
         # It is never taken for the nearest name: a command without a terminal must not serve another model.
-        meant = tr("Did you mean {name}?", name=", ".join(near))
+        meant = tr("Did you mean {name}?", name=", ".join(near)) if near else tr(LISTED)
         raise UsageError(error.code, error.what, join(" ", meant, error.todo)) from error
 
 

@@ -15,7 +15,7 @@ from wizard.advise.comparison import BEHIND, LIMIT
 from wizard.advise.pareto import Front
 from wizard.advise.reasons import Note
 from wizard.chat.conversation import Stats
-from wizard.chat.report import figures
+from wizard.chat.report import figures, thought_line
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
@@ -219,8 +219,12 @@ def status_html(status: Status) -> str:
     return f"<div><b>{text(heading)}</b><br>{text(status.detail)}</div>"
 
 
-def answer_html(answer: str) -> str:
-    """An answer: its text unchanged, fenced code as code. No HTML or Markdown in it is interpreted."""
+def answer_html(answer: str, thought: str = "", stats: Stats | None = None) -> str:
+    """An answer: its text unchanged, fenced code as code. No HTML or Markdown in it is interpreted.
+
+    Its thought is folded, ``stats`` in its summary.
+    """
+    folded = _thought_html(answer, thought, stats) if thought else ""
     pieces = answer.split("```")
     shown = []
     for index, piece in enumerate(pieces):
@@ -229,7 +233,12 @@ def answer_html(answer: str) -> str:
             shown.append(f'<pre style="{PRE}">{text(code if newline else language)}</pre>')
         elif piece:
             shown.append(f'<div style="white-space:pre-wrap">{text(piece.strip(chr(10)))}</div>')
-    return f"<div>{''.join(shown)}</div>"
+    return f"<div>{folded}{''.join(shown)}</div>"
+
+
+def _thought_html(answer: str, thought: str, stats: Stats | None) -> str:
+    summary = thought_line(stats, answered=bool(answer)) if stats else tr("Thinking")
+    return _folded(summary, f'<div style="white-space:pre-wrap;{MUTED}">{text(thought)}</div>')
 
 
 def stats_html(stats: Stats | None) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from wizard.advise import calibration
 from wizard.advise.calibration import Measurement
+from wizard.chat.chunk import Chunk, Text
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
@@ -119,19 +120,19 @@ class LiveAnswer:
 
     def __init__(self) -> None:
         self._display = _Display() if in_notebook() else None
-        self._text = ""
+        self._text = Text()
 
-    def add(self, piece: str) -> None:
-        """Show another piece."""
-        self._text += piece
+    def add(self, chunk: Chunk) -> None:
+        """Show another piece; outside a notebook, of the answer only."""
+        self._text.add(chunk)
         if self._display:
-            self._display.show(answer_html(self._text), now=False)
+            self._display.show(answer_html(self._text.answer, self._text.thought), now=False)
         else:
-            print(plain(piece), end="", flush=True)
+            print(plain(chunk.text), end="", flush=True)
 
     def end(self) -> None:
         """Show the complete answer."""
         if self._display:
-            self._display.show(answer_html(self._text), now=True)
+            self._display.show(answer_html(self._text.answer, self._text.thought), now=True)
         else:
             print(flush=True)

@@ -15,6 +15,7 @@ from contextlib import aclosing, closing
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from wizard.chat.chunk import Text
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.notebook import live
@@ -98,25 +99,26 @@ class Journey(Walk):
 
         Args:
             question: The question.
-            **settings: ``temperature``, ``top_p``, ``max_tokens``, ``seed``; for this answer only.
+            **settings: ``temperature``, ``top_p``, ``max_tokens``, ``seed``, ``thinking`` and the other fields of
+                `wizard.chat.conversation.Sampling`; for this answer only.
 
         Raises:
             UsageError: TW-U36 for an unknown setting.
         """
         conversation = self._asked(question, settings)
         endpoint, show = self.endpoint(), live.LiveAnswer()
-        texts: list[str] = []
+        text = Text()
         stats: Stats | None = None
         try:
             with closing(self._background.iterate(lambda: self._answer(endpoint, conversation))) as chunks:
                 for chunk in chunks:
-                    texts.append(chunk.text)
-                    show.add(chunk.text)
+                    text.add(chunk)
+                    show.add(chunk)
                     stats = chunk.stats or stats
         finally:
             show.end()
-            self._remember(question, "".join(texts))
-        return Answer("".join(texts), stats, cell())
+            self._remember(question, text)
+        return Answer(text.answer, stats, cell(), text.thought)
 
     async def ask_async(self, question: str, **settings: Any) -> Answer:
         """The same for asynchronous code; nothing is shown. Cancelling it stops the answer in the server."""
@@ -124,16 +126,16 @@ class Journey(Walk):
 
         conversation = self._asked(question, settings)
         endpoint = await asyncio.to_thread(self.endpoint)
-        texts: list[str] = []
+        text = Text()
         stats: Stats | None = None
         try:
             async with aclosing(self._answer(endpoint, conversation)) as chunks:
                 async for chunk in chunks:
-                    texts.append(chunk.text)
+                    text.add(chunk)
                     stats = chunk.stats or stats
         finally:
-            self._remember(question, "".join(texts))
-        return Answer("".join(texts), stats)
+            self._remember(question, text)
+        return Answer(text.answer, stats, thought=text.thought)
 
     def _answer(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]:
         return self._journey.chat(endpoint, conversation)
@@ -143,9 +145,10 @@ class Journey(Walk):
         sampling = replace(self.conversation.sampling, **settings)
         return replace(self.conversation, sampling=sampling).with_message("user", question)
 
-    def _remember(self, question: str, answer: str) -> None:
-        if answer:
-            self.conversation = self.conversation.with_message("user", question).with_message("assistant", answer)
+    def _remember(self, question: str, text: Text) -> None:
+        if text.answer or text.thought:
+            asked = self.conversation.with_message("user", question)
+            self.conversation = asked.with_message("assistant", text.answer, thought=text.thought)
 
     def forget(self) -> None:
         """Begin a new conversation; the settings stay."""
@@ -158,6 +161,14 @@ class Journey(Walk):
         statuses = self._background.call(lambda: self._journey.statuses(self.workspace))
         mine = (status for status in statuses if status.name == self.name)
         return next(mine, Status(self.name, "stopped", None, tr("it was never started; run up() to start it")))
+
+    def elsewhere(self) -> Log:
+        """The server's addresses, and lines to paste for curl, Python and other programs."""
+        from wizard.chat.elsewhere import elsewhere
+        from wizard.kernel.program import command
+
+        endpoint = self.endpoint()
+        return Log(elsewhere(endpoint, command("chat", endpoint.name, workspace=self.workspace)))
 
     def logs(self, lines: int = 50) -> Log:
         """The last lines of the server's log."""

@@ -29,6 +29,8 @@ class Answer:
     stats: Stats | None
     """None if it was stopped."""
     shown_in: int | None = field(default=None, repr=False, compare=False)
+    thought: str = field(default="", repr=False)
+    """What the model thought before it."""
 
     @property
     def tokens_per_s(self) -> float | None:
@@ -45,11 +47,11 @@ class Answer:
 
     def _repr_html_(self) -> str:
         shown = self.shown_in is not None and self.shown_in == cell()
-        return ("" if shown else answer_html(self.text)) + stats_html(self.stats)
+        return ("" if shown else answer_html(self.text, self.thought, self.stats)) + stats_html(self.stats)
 
 
 class Log(str):
-    """Lines of a log."""
+    """Lines of a log, or to copy."""
 
     __slots__ = ()
 

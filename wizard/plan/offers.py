@@ -277,7 +277,8 @@ def with_verdict(
     facts: ModelFacts = find(suggestion.ref, offline=offline)
     advice = advise(host, facts, Constraints(), past or NOTHING)
     checkpoint = advice.choices[0].checkpoint if advice.feasible else None
-    chosen = checkpoint.bytes if checkpoint and checkpoint.file else None  # of several files, the plan fetches one
+    other = checkpoint is not None and (checkpoint.file or checkpoint.ref != facts.location)
+    chosen = checkpoint.bytes if checkpoint and other else None  # the plan fetches it instead
     return replace(
         suggestion,
         licence=suggestion.licence

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from wizard.catalog import goals, stacks
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, mark, tr
-from wizard.plan.validation import between, known_format, known_release, python_path, reference, samples, server, share
+from wizard.plan.validation import (
+    between,
+    full_format,
+    known_format,
+    known_release,
+    python_path,
+    reference,
+    samples,
+    server,
+    share,
+)
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Constraints
@@ -61,6 +71,7 @@ class Question:
         choices: The options, for the kind ``choice``; a function if profiles define them: see `options`.
         when: Whether it applies, given the answers so far.
         validate: Returns the error in an answer of the right type; empty if it is valid.
+        full: Returns the answer that a typed text is another form of.
         help: A sentence for learners.
     """
 
@@ -74,6 +85,7 @@ class Question:
     choices: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
     when: Callable[[Mapping[str, object]], bool] = _always
     validate: Callable[[Any], str] = _anything
+    full: Callable[[str], str] = str
     help: str = ""
 
     @property
@@ -138,7 +150,7 @@ class Question:
         text = text.strip()
         if not text:
             return self.check("", name) if self.required else self.default
-        value: object = text
+        value: object = self.full(text)
         try:
             if self.kind == "int":
                 value = int(text)
@@ -217,7 +229,7 @@ TTFT = Question(
     "float",
     mark("Maximum time to first token (ms)"),
     "--ttft",
-    otherwise=mark("typical for the goal, not a limit"),
+    otherwise=mark("typical, but not a limit"),
     validate=between(1, 86_400_000),
     help=mark("Setups with a slower estimate are rejected."),
 )
@@ -226,7 +238,7 @@ TPOT = Question(
     "float",
     mark("Maximum time between tokens (ms)"),
     "--tpot",
-    otherwise=mark("typical for the goal, not a limit"),
+    otherwise=mark("typical, but not a limit"),
     validate=between(0.1, 60_000),
     help=mark("50 ms is 20 tokens/s. Setups with a slower estimate are rejected."),
 )
@@ -254,6 +266,7 @@ QUANTIZATION = Question(
     "--quantization",
     otherwise=CHOSEN,
     validate=known_format,
+    full=full_format,
     help=mark(
         "none (16 bits), fp8, int4_awq, int4_gptq, nvfp4 …: fewer bits make the model smaller and faster, but "
         "less precise."
@@ -276,6 +289,18 @@ PP = Question(
     otherwise=CHOSEN,
     validate=between(1, 1024),
     help=mark("Number of GPU groups that process the layers in turn."),
+)
+DP = Question(
+    "dp",
+    "int",
+    mark("Data parallel size"),
+    "--dp",
+    otherwise=CHOSEN,
+    validate=between(1, 1024),
+    help=mark(
+        "For models with experts: number of ranks that each hold the whole attention and the KV cache of their "
+        "users, while the experts are spread over all GPUs."
+    ),
 )
 EXPERT_PARALLEL = Question(
     "expert_parallel",
@@ -355,7 +380,7 @@ RELEASE = Question(
     "text",
     mark("Release of the Triton image"),
     "--release",
-    otherwise=mark("the newest that this machine can run"),
+    otherwise=mark("the newest that can run here"),
     validate=known_release,
     help=mark("A tag (24.09), or the engine version in it (0.13.0)."),
 )
@@ -373,7 +398,7 @@ ENGINE_PYTHON = Question(
     "text",
     mark("Engine's Python interpreter"),
     "--engine-python",
-    otherwise=mark("a new environment, or the image"),
+    otherwise=mark("a new environment or the image"),
     validate=python_path,
     help=mark(
         "An interpreter with vLLM or transformers (/opt/venv/bin/python), or none to have the wizard "
@@ -458,7 +483,7 @@ SEED = Question(
     "int",
     mark("Seed"),
     "--seed",
-    otherwise=mark("random, so the answer differs each time"),
+    otherwise=mark("random: answers differ"),
     when=samples,
     validate=between(0, 2**63 - 1),
     help=mark("The same seed and question give the same answer."),
@@ -467,7 +492,7 @@ SEED = Question(
 CONSTRAINTS = (GOAL, USERS, MAX_LEN)
 """Constraints for all users."""
 SETUP = (
-    *(QUANTIZATION, TP, PP, EXPERT_PARALLEL, SPECULATIVE, DRAFT, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION),
+    *(QUANTIZATION, TP, PP, DP, EXPERT_PARALLEL, SPECULATIVE, DRAFT, KV_DTYPE, STACK, MAX_GPUS, GPU_MEMORY_UTILIZATION),
     *(AS_PUBLISHED, RELEASE, RUNTIME, ENGINE_PYTHON, REPLICAS, ISL, OSL, TTFT, TPOT, P99, COST_PER_HOUR),
 )
 """Constraints for experts. A given value is never changed, only rejected."""

@@ -22,12 +22,22 @@ def between(low: float, high: float) -> Callable[[Any], str]:
 
 def known_format(value: str) -> str:
     """Formats of GGUF files are many, and named by the files."""
-    from wizard.model.formats import FORMATS
+    from wizard.model.formats import FORMATS, meanings
 
-    if value in FORMATS or value.startswith("gguf_"):
+    meant = meanings(value)
+    if meant == (value,):
         return ""
+    if meant:
+        return tr("it can be {choices}", choices=", ".join(meant))
     near = difflib.get_close_matches(value, FORMATS, 2, 0.4)
     return tr("unknown format; did you mean {near}?", near=", ".join(near)) if near else tr("unknown format")
+
+
+def full_format(value: str) -> str:
+    """The format that ``value`` is short for, if it is one only."""
+    from wizard.model.formats import meanings
+
+    return meant[0] if len(meant := meanings(value)) == 1 else value
 
 
 def known_release(value: str) -> str:

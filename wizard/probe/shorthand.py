@@ -18,7 +18,19 @@ RESERVED_BYTES = 615 * MIB
 """Memory that the driver reserves on an idle GPU (measured with NVML on an H200, driver 580.159.04)."""
 HOST_BYTES = 2 * GIB
 """Approximate memory of an idle server without a desktop."""
-_COUNTED = re.compile(r"\s*(?:(\d+)\s*[x×*]\s*)?(.*?)\s*", re.IGNORECASE)
+_COUNT_FIRST = re.compile(r"(?P<count>\d+)(?:\s*[x×*]\s*|(?<!\d\d\d)\s+)(?P<name>.+)", re.IGNORECASE)
+"""``4xA6000`` or ``4 A6000``, but not ``4070 laptop``."""
+_COUNT_LAST = re.compile(r"(?P<name>.+?)\s*[x×*]\s*(?P<count>\d+)", re.IGNORECASE)
+_SIZED = re.compile(r"(?P<name>.+?)\s*(?P<size>\d+)\s*gi?b", re.IGNORECASE)
+_SHARE = (0.9, 1.02)
+"""NVML reports between these shares of the size that a GPU is sold with (A10: 92.5%), and GiB."""
+_OTHERS = {
+    "AMD": re.compile(r"amd|instinct|radeon|rx ?\d{4}|mi ?\d{2,3}[ax]?\b|\d{4} ?xtx?", re.IGNORECASE),
+    "Apple": re.compile(r"apple|mac|m[1-9]( ?(pro|max|ultra))?$", re.IGNORECASE),
+    "Intel": re.compile(r"intel|arc|gaudi", re.IGNORECASE),
+}
+"""How the names of other vendors' GPUs begin."""
+_WITHOUT = ("cpu", "cpuonly", "nogpu")
 
 
 def host(text: str) -> Host:
@@ -27,7 +39,7 @@ def host(text: str) -> Host:
     Raises:
         UsageError: TW-P05 if no profile has that name, TW-P10 if the number of GPUs is impossible.
     """
-    if plain_name(text) == "cpu":
+    if plain_name(text) in _WITHOUT:
         return _around((), (), cores=8, memory=32 * GIB, architecture="x86_64", source=text)
     count, profile = _parse(text)
     if not 1 <= count <= MOST_GPUS:
@@ -41,24 +53,55 @@ def host(text: str) -> Host:
 
 
 def _parse(text: str) -> tuple[int, GpuProfile]:
-    match = _COUNTED.fullmatch(text)
-    count, name = (match.group(1), match.group(2)) if match else (None, text)
-    by_name = {plain_name(each): profile for profile in gpus().values() for each in (*profile.names, *profile.aliases)}
-    profile = by_name.get(plain_name(name))
-    if profile is not None:
-        return int((count or "1")[:9]), profile
-    shown = {plain_name(alias): alias for each in gpus().values() for alias in each.aliases}
-    near = [shown[key] for key in difflib.get_close_matches(plain_name(name), shown, n=4, cutoff=0.4)]
+    text = text.strip()
+    first, last = _COUNT_FIRST.fullmatch(text), _COUNT_LAST.fullmatch(text)
+    if (profile := _profile(text)) is not None:
+        return 1, profile
+    for match in filter(None, (first, last)):
+        if (profile := _profile(match["name"])) is not None:
+            return int(match["count"][:9]), profile
     if re.search(r"[,+]", text):
         raise UsageError(
             "TW-P05",
             tr("{text!r} names GPUs of several kinds; a short name is for one kind", text=text[:60]),
             tr("Use the path of a recorded host: `triton-wizard probe --save host.json` on that machine writes it."),
         )
-    todo = tr("Use a count and a GPU name (4xA6000), `cpu`, or the path of a recorded host (host.json).")
-    if near:
-        todo = join(" ", tr("Did you mean {names}?", names=", ".join(near)), todo)
-    raise UsageError("TW-P05", tr("unknown GPU: {name!r}", name=name[:60]), todo)
+    raise _unknown(first["name"] if first else text)
+
+
+def _profile(name: str) -> GpuProfile | None:
+    """The profile with the name or alias ``name``, which may end with its memory: ``RTX 3060 12GB``."""
+    by_name = {_plain(each): profile for profile in gpus().values() for each in (*profile.names, *profile.aliases)}
+    if (exact := by_name.get(_plain(name))) is not None or (sized := _SIZED.fullmatch(name)) is None:
+        return exact
+    profile = by_name.get(_plain(sized["name"]))
+    low, high = (share * int(sized["size"][:9]) * GIB for share in _SHARE)
+    return profile if profile and low <= profile.memory.bytes <= high else None
+
+
+def _plain(name: str) -> str:
+    """``name`` as `plain_name` has it, with the words for laptops as in NVML's names, and without ``GPU``."""
+    return re.sub(r"mobile$", "laptop", plain_name(re.sub(r"\bGPU\b", "", name, flags=re.IGNORECASE)))
+
+
+def _unknown(name: str) -> UsageError:
+    """The error about a GPU without a profile."""
+    if vendor := next((vendor for vendor, begin in _OTHERS.items() if begin.match(name)), None):
+        return UsageError(
+            "TW-P05",
+            tr("{name!r} is a GPU of {vendor}; the servers run on NVIDIA GPUs only", name=name[:60], vendor=vendor),
+            tr("Use `cpu` for a machine without an NVIDIA GPU, or the path of a recorded host (host.json)."),
+        )
+    sized = _SIZED.fullmatch(name)
+    shown = {_plain(alias): alias for each in gpus().values() for alias in each.aliases}
+    alike = difflib.get_close_matches(_plain(sized["name"] if sized else name), shown, n=4, cutoff=0.4)
+    todo = tr(
+        "Use a count and a GPU name (4xA6000), `cpu`, or the path of a recorded host, which `triton-wizard probe "
+        "--save host.json` writes on that machine."
+    )
+    if alike:
+        todo = join(" ", tr("Did you mean {names}?", names=", ".join(shown[each] for each in alike)), todo)
+    return UsageError("TW-P05", tr("unknown GPU: {name!r}", name=name[:60]), todo)
 
 
 def _gpu(index: int, profile: GpuProfile) -> Gpu:

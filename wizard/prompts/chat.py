@@ -9,10 +9,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-from wizard.chat.chunk import Chunk
+from wizard.chat.chunk import Chunk, Text
 from wizard.chat.conversation import Conversation, Stats
 from wizard.chat.history import History, Kept
-from wizard.chat.report import faster, figures
+from wizard.chat.report import faster, figures, thought_line
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
@@ -41,6 +41,7 @@ class Reply:
 
     text: str
     stats: Stats | None
+    thought: str = ""
     chunks: list[Chunk] = field(default_factory=list)
     """Chunks with more than text: the request, log probabilities."""
 
@@ -256,8 +257,10 @@ class _Asker:
             print(to_json(reply_data(question, reply, talk.endpoint.model)), flush=True)
         else:
             shown.end_line()
+            if reply.thought and not reply.text:
+                _tell(thought_line(reply.stats, answered=False))
             _tell(figures(reply.stats))
-        if reply.text or reply.stats:
+        if reply.text or reply.thought or reply.stats:
             try:
                 talk.keep()
             except WorkspaceError as error:  # the answer is complete; nothing more is saved
@@ -267,8 +270,10 @@ class _Asker:
 
 def _take(talk: ChatSession, reply: Reply, conversation: Conversation) -> None:
     """Add the answer to the session."""
-    if reply.text or reply.stats:
-        talk.conversation = conversation.with_message("assistant", reply.text, stats=reply.stats, at=time.time())
+    if reply.text or reply.thought or reply.stats:
+        talk.conversation = conversation.with_message(
+            "assistant", reply.text, stats=reply.stats, at=time.time(), thought=reply.thought
+        )
     elif conversation.messages[-1].versions:
         talk.conversation = conversation.without_open_question()
     talk.request = next((chunk.request for chunk in reply.chunks if chunk.request), None)
@@ -276,32 +281,55 @@ def _take(talk: ChatSession, reply: Reply, conversation: Conversation) -> None:
 
 
 class _Shown:
-    """Writes an answer to standard output, sanitized, and remembers whether its last line is complete."""
+    """Writes an answer to standard output, sanitized, and remembers whether its last line is complete.
+
+    A thought goes to standard error, under a heading, if that is a terminal.
+    """
 
     def __init__(self) -> None:
-        self._open = False
+        self._open = self._thinks = False
 
-    def __call__(self, text: str) -> None:
-        text = plain(text)
-        sys.stdout.write(text)
-        sys.stdout.flush()
-        self._open = self._open or bool(text)
+    def __call__(self, chunk: Chunk) -> None:
+        if chunk.recast:
+            self.end_line()
+            self._open = False
+            _tell(tr("(The text above is what the model thought; the answer follows.)"))
+        if chunk.thought and is_terminal(sys.stderr):
+            if not self._thinks:
+                tell(tr("Thinking:"))
+            sys.stderr.write(plain(chunk.thought))
+            sys.stderr.flush()
+            self._thinks = True
+        text = plain(chunk.text)
+        if text:
+            if self._thinks:
+                self._end_thought()
+                tell(tr("Answer:"))
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            self._open = True
 
     def end_line(self) -> None:
         """End an incomplete last line of the answer."""
+        self._end_thought()
         if self._open:
             sys.stdout.write("\n")
             sys.stdout.flush()
 
+    def _end_thought(self) -> None:
+        if self._thinks:
+            tell("\n")  # of its last line, and an empty one
+            self._thinks = False
 
-def stream(answer: Callable[[], Any], show: Callable[[str], None]) -> Reply:
+
+def stream(answer: Callable[[], Any], show: Callable[[Chunk], None]) -> Reply:
     """Drive an answer to its end, or until Ctrl-C, which cancels it in the server.
 
     Args:
         answer: Creates the asynchronous generator of chunks.
-        show: Gets each piece of text.
+        show: Gets each piece of the thought and the answer.
     """
-    texts: list[str] = []
+    text = Text()
     last: list[Stats] = []
     more: list[Chunk] = []
 
@@ -310,16 +338,16 @@ def stream(answer: Callable[[], Any], show: Callable[[str], None]) -> Reply:
             async for chunk in chunks:
                 if chunk.note:
                     tell(plain(chunk.note))
-                if chunk.text:
-                    texts.append(chunk.text)
-                    show(chunk.text)
+                text.add(chunk)
+                if chunk.text or chunk.thought or chunk.recast:
+                    show(chunk)
                 if chunk.stats is not None:
                     last.append(chunk.stats)
                 if chunk.request or chunk.logprobs:
                     more.append(chunk)
 
     until_stopped(drive())
-    return Reply("".join(texts), last[-1] if last else None, more)
+    return Reply(text.answer, last[-1] if last else None, text.thought, more)
 
 
 def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
@@ -329,8 +357,12 @@ def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
     return {
         "question": question,
         "answer": reply.text,
+        "thought": reply.thought,
         "tokens": stats.tokens if stats else None,
+        "thought_tokens": stats.thought_tokens if stats else None,
         "ttft_s": stats.ttft_s if stats else None,
+        "thought_s": stats.thought_s if stats else None,
+        "answer_s": stats.answer_s if stats else None,
         "tokens_per_s": stats.tokens_per_s if stats else None,
         "total_s": stats.total_s if stats else None,
         "finish": stats.finish if stats else "cancelled",

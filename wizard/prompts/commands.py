@@ -150,6 +150,11 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
         mark("compare with a second server: NAME, or URL and MODEL; without arguments, stop comparing"),
     ),
     "/context": ("/context", inspect_commands.context, mark("show how much of the model's context is used")),
+    "/think": (
+        "/think [MODE]",
+        inspect_commands.think,
+        mark("show the last thought; set how much the model thinks: off, on, low, high …"),
+    ),
     "/logprobs": (
         "/logprobs [N]",
         inspect_commands.logprobs,
@@ -161,9 +166,9 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
         mark("show the last request as a curl command or Python code: curl, python or urllib"),
     ),
     "/copy": (
-        "/copy [code]",
+        "/copy [code|thought]",
         inspect_commands.copy,
-        mark("copy the last answer, or its last code block, to the clipboard"),
+        mark("copy the last answer, its last code block or the last thought to the clipboard"),
     ),
     "/save": ("/save FILE", _save, mark("save the conversation to FILE.md or FILE.json")),
     "/load": ("/load FILE", _load, mark("continue a conversation saved to FILE.json")),

@@ -11,6 +11,7 @@ from wizard.catalog import presets
 from wizard.chat import snippet as snippets
 from wizard.chat.meter import meter
 from wizard.chat.settings import preset_of, with_answers, with_preset
+from wizard.chat.thinking_modes import modes, variables
 from wizard.kernel import clipboard
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
@@ -105,11 +106,35 @@ def snippet(talk: ChatSession, argument: str) -> Outcome:
     return Outcome(data=snippets.snippet(talk.request, kind))
 
 
+def think(talk: ChatSession, argument: str) -> Outcome:
+    """Set how much the model thinks, or show its last thought."""
+    if not argument:
+        return Outcome(plain(_last_thought(talk)))
+    served = talk.served()
+    if served.chat and not variables(served.chat, argument):
+        names = modes(served.chat).names
+        todo = tr("This model's modes: {modes}.", modes=names) if names else tr("Its chat template has no modes.")
+        raise UsageError("TW-U24", tr("this model has no thinking mode {mode}", mode=plain(argument)[:20]), todo)
+    talk.conversation = with_answers(talk.conversation, {"thinking": argument})
+    return Outcome(tr("Thinking: {mode}, starting with the next answer.", mode=argument))
+
+
+def _last_thought(talk: ChatSession) -> str:
+    thoughts = [each.thought for each in talk.conversation.messages if each.thought]
+    if not thoughts:
+        raise UsageError("TW-U24", tr("no thought yet"), tr("Only thinking models have thoughts: ask one a question."))
+    return thoughts[-1]
+
+
 def copy(talk: ChatSession, argument: str) -> Outcome:
     """Copy the last answer, or its last code block, to the terminal's clipboard (xterm's control sequence OSC 52)."""
-    if argument not in ("", "code"):
-        raise UsageError("TW-U24", tr("cannot copy {text}", text=plain(argument)[:20]), tr("Type /copy or /copy code."))
-    answers = [each.content for each in talk.conversation.messages if each.role == "assistant"]
+    if argument not in ("", "code", "thought"):
+        todo = tr("Type /copy, /copy code or /copy thought.")
+        raise UsageError("TW-U24", tr("cannot copy {text}", text=plain(argument)[:20]), todo)
+    if argument == "thought":
+        answers = [_last_thought(talk)]
+    else:
+        answers = [each.content for each in talk.conversation.messages if each.role == "assistant"]
     blocks = _FENCE.findall(answers[-1]) if answers else []
     if argument == "code" and not blocks:
         raise UsageError("TW-U24", tr("the last answer has no code block"), tr("/copy copies the whole answer."))

@@ -50,7 +50,7 @@ class Proxy:
         """Send the results of a step: per request its ID, new text, tokens so far, and at the end the finish reason.
 
         An optional fifth item has the new tokens' log probabilities: (token, logprob, [(token, logprob), ...]) for
-        each.
+        each. A sixth has, at the end, the functions that the model calls: (name, arguments) for each.
         """
         self._send({"deltas": deltas})
 
@@ -215,20 +215,81 @@ class StopWords:
             self._held = ""
             _end, start = min(hits)  # the one that is complete first, regardless of the pieces
             return text[:start], True
-        held = max((size for word in self._words for size in range(len(word)) if text.endswith(word[:size])), default=0)
-        self._held = text[len(text) - held :]
-        return text[: len(text) - held], False
+        sure = len(text) - _begun(text, self._words)
+        self._held = text[sure:]
+        return text[:sure], False
 
     def rest(self) -> str:
         """The text that was held back, at the end of an answer."""
         return self._held
 
 
+def _begun(text: str, words: Sequence[str]) -> int:
+    """Characters at the end of ``text`` that may be the beginning of a word."""
+    return max((size for word in words for size in range(len(word)) if text.endswith(word[:size])), default=0)
+
+
+class ToolCalls:
+    """Holds back the functions that a model calls until the answer's end, when the engine's own parser reads them."""
+
+    def __init__(self, given: dict[str, Any], parse: Callable[[str], tuple[str, list[Any]]]) -> None:
+        """Start.
+
+        Args:
+            given: ``tools`` of a request: ``begins`` are texts with which calls begin.
+            parse: Text → the part that is no call, and name and arguments (JSON text) of each call.
+        """
+        self._begins, self._parse = given["begins"], parse
+        self._held = ""
+        self._inside = False
+
+    def take(self, text: str, over: bool) -> tuple[str, list[Any]]:
+        """The text that is certainly no call, and, if the answer is ``over``, the calls."""
+        text = self._held + text
+        sure = 0
+        if not self._inside:
+            hits = [text.index(begin) for begin in self._begins if begin in text]
+            self._inside = bool(hits)
+            sure = min(hits) if hits else len(text) if over else len(text) - _begun(text, self._begins)
+        self._held = text[sure:]
+        if not (over and self._inside):
+            return text[:sure], []
+        rest, calls = self._parse(self._held)
+        return text[:sure] + rest, calls
+
+
+THOUGHT_TOKENS = (
+    "[THINK]",
+    "<|channel|>",
+    "<|channel>",
+    "<|START_THINKING|>",
+    "<|inner_prefix|>",
+    "<|think|>",
+    "<|sep|>",
+)
+"""Special tokens with which models mark their thoughts: the wizard's ``profiles/thinking.toml``."""
+
+
+def shows_special(tokenizer: Any) -> bool:
+    """Whether special tokens belong to the text: the model marks its thoughts with them, and clients look for the
+    markers. The tokens that end an answer are never part of it.
+    """
+    added = getattr(tokenizer, "added_tokens_decoder", {}).values()
+    return any(token.special and token.content in THOUGHT_TOKENS for token in added)
+
+
+def keeps_special(tokenizer: Any, ask: dict[str, Any]) -> bool:
+    """As `shows_special`, for one request: calls of functions may begin with a special token, too."""
+    begins = ask.get("tools", {}).get("begins", ())
+    return shows_special(tokenizer) or any(begin in tokenizer.all_special_tokens for begin in begins)
+
+
 class Detokenizer:
     """Tokens to text, piece by piece; never returns a partial character."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, keep_special: bool = False) -> None:
         self._tokenizer = tokenizer.backend_tokenizer
+        self._skip = not keep_special
         self._stream = self._new()
 
     def take(self, token: int) -> str:
@@ -239,11 +300,10 @@ class Detokenizer:
             self._stream = self._new()
             return self._stream.step(self._tokenizer, token) or ""
 
-    @staticmethod
-    def _new() -> Any:
+    def _new(self) -> Any:
         from tokenizers.decoders import DecodeStream
 
-        return DecodeStream(skip_special_tokens=True)
+        return DecodeStream(skip_special_tokens=self._skip)
 
 
 class Answer:
@@ -253,7 +313,7 @@ class Answer:
         """Start it; ``ends`` are the tokens that end any answer of this model."""
         self._ends = {*ends, *stop_ids(tokenizer, ask["stop"])}
         self._stop = StopWords(ask["stop"])
-        self._text = Detokenizer(tokenizer)
+        self._text = Detokenizer(tokenizer, keeps_special(tokenizer, ask))
         self._max_tokens = max_tokens
         self.tokens = 0
         self.finish = ""

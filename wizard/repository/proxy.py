@@ -11,7 +11,7 @@ from typing import Any
 from wizard.advise.advice import Choice
 from wizard.model.facts import ModelFacts
 from wizard.repository.config_pbtxt import config_pbtxt
-from wizard.repository.python_models import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, described, programs
+from wizard.repository.python_models import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, abilities, described, programs
 from wizard.repository.repository import Repository, RepositoryFile
 
 MODEL = Path(__file__).with_name("proxy_model.py")
@@ -68,16 +68,18 @@ def repository(
         choice: The choice: context of each request.
         replicas: For each engine that is started, what else is different in its environment: its GPUs.
     """
+    more = abilities(facts, choice)
     parameters = {
         "engine_argv": json.dumps(engine.argv(python, settings), ensure_ascii=False),
         "engine_env": json.dumps(dict(env), ensure_ascii=False),
         **({"engine_replicas": json.dumps([dict(own) for own in replicas])} if len(replicas) > 1 else {}),
         **described(facts, choice),
+        **more.parameters,
     }
     config = config_pbtxt(
         model_name,
-        inputs=(*INPUTS, *(MORE_INPUTS if engine.every_setting else ())),
-        outputs=(*OUTPUTS, *((LOGPROBS,) if engine.every_setting else ())),
+        inputs=(*INPUTS, *(MORE_INPUTS if engine.every_setting else ()), *more.inputs),
+        outputs=(*OUTPUTS, *((LOGPROBS,) if engine.every_setting else ()), *more.outputs),
         parameters=parameters,
         decoupled=True,
     )

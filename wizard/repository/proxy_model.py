@@ -12,7 +12,7 @@ The engine's standard input is one end of a Unix socket pair, so each notices wh
 length (4 bytes, big-endian) and JSON. To the engine: ``{"ask": {...}}`` and ``{"cancel": ID}``. From it:
 ``{"ready": true}`` once, then ``{"prompts": [[ID, TOKENS], ...]}`` with the lengths of prompts,
 ``{"deltas": [[ID, TEXT, TOKENS, FINISH], ...]}`` with the results of an engine step for all requests (a fifth item has
-the new tokens' log probabilities, if requested), and
+the new tokens' log probabilities, if requested, and a sixth the functions that the model calls, at the end), and
 ``{"errors": [[ID, TEXT, WHOSE], ...]}`` where WHOSE is ``client`` or ``engine``.
 """
 
@@ -47,6 +47,7 @@ class Answer:
         self.stream = False
         self.pieces: list[str] = []
         self.logprobs: list[Any] | None = None  # not sent yet; None if not requested
+        self.calls: list[Any] = []
         self.tokens = 0
         self.prompt: int | None = None
         self.finish = ""
@@ -97,6 +98,7 @@ class Delivery:
                 answer.pieces.append(text)
                 if more and answer.logprobs is not None:
                     answer.logprobs += more[0]
+                answer.calls += more[1] if len(more) > 1 else ()
                 answer.tokens, answer.finish = tokens, finish
                 if (answer.stream and text) or finish:
                     self._due[number] = answer
@@ -151,7 +153,7 @@ class Delivery:
         if error:
             reply = pb_utils.InferenceResponse(error=pb_utils.TritonError(*error))
         else:
-            reply = response(text, finish, tokens, logprobs, answer.prompt)
+            reply = response(text, finish, tokens, logprobs, answer.prompt, answer.calls)
         last = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL if finish or error else 0
         try:
             answer.sender.send(reply, flags=last)
@@ -256,7 +258,7 @@ class TritonPythonModel:
                 self._delivery.count(message.get("prompts", ()))
                 self._delivery.add(message.get("deltas", ()))
                 for number, text, who in message.get("errors", ()):
-                    self._delivery.fail(number, text, status[who])
+                    self._delivery.fail(number, str(Refused(text)) if who == "client" else text, status[who])
             self._delivery.fail_all(replica.exited(), engine)
             if not replica.restart():
                 return

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from wizard.advise.advice import Choice
+from wizard.catalog import tool_calls
+from wizard.catalog.stacks import facts as stack
 from wizard.model.facts import ModelFacts
 from wizard.model.special_tokens import pattern
 from wizard.repository.config_pbtxt import Tensor
@@ -41,6 +44,11 @@ MORE_INPUTS = (
 LOGPROBS = Tensor("logprobs", "STRING")
 """Only in answers to a request for it."""
 
+JSON_SCHEMA = Tensor("json_schema", "STRING", optional=True)
+TOOLS = Tensor("tools", "STRING", optional=True)
+TOOL_CALLS = Tensor("tool_calls", "STRING")
+"""Only in the last response to a request with ``tools``."""
+
 REQUESTS = "text_requests.py"
 """The module that all of the wizard's own models import."""
 
@@ -65,6 +73,33 @@ def programs(
     sources = (("model.py", model), *beside)
     files = (*sources, *((f"engines/{path.name}", path) for path in engines))
     return tuple(RepositoryFile(f"{model_name}/1/{name}", path.read_text(encoding="utf-8")) for name, path in files)
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a model declares because its stack can guide or read answers (`wizard.catalog.stack_facts.Answers`).
+
+    Attributes:
+        inputs: Further inputs.
+        outputs: Further outputs.
+        parameters: Further parameters: ``tool_calls`` is JSON, ``parser`` and ``begins`` (`engine_process.ToolCalls`).
+    """
+
+    inputs: tuple[Tensor, ...] = ()
+    outputs: tuple[Tensor, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+def abilities(facts: ModelFacts, choice: Choice) -> Abilities:
+    """The abilities of ``facts``, served as ``choice``; none with a confidence gate, which judges free answers only."""
+    answers = stack(choice.stack).answers
+    if answers is None or facts.gate:
+        return Abilities()
+    guided = (JSON_SCHEMA,) if answers.json_schema else ()
+    parser = tool_calls.parser(facts.chat.template, answers.tool_calls) if facts.chat else None
+    if parser is None:
+        return Abilities(guided)
+    return Abilities((*guided, TOOLS), (TOOL_CALLS,), {"tool_calls": json.dumps(parser, ensure_ascii=False)})
 
 
 def described(facts: ModelFacts, choice: Choice) -> dict[str, str]:

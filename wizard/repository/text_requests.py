@@ -28,12 +28,17 @@ repetition_penalty    FP32    Divides the scores of repeated tokens, 1 for none 
 presence_penalty      FP32    Subtracted from the scores of repeated tokens, -2 to 2 (0).
 frequency_penalty     FP32    The same for each repetition, -2 to 2 (0).
 logprobs              INT32   Return the output ``logprobs`` with this number of alternatives per token, 0 to 20.
+json_schema           STRING  A JSON schema, as text: the answer is JSON that matches it.
+tools                 STRING  The functions that the model may call, JSON in OpenAI's format: ``{"tools": [...],
+                              "messages": [...]}``. ``text_input`` is the prompt that names them; an engine that
+                              renders it itself uses the messages instead.
 ===================== ======= ================================================================================
 
 Outputs: ``text_output`` (never a partial character), ``finish_reason`` (empty until the last response: ``stop`` or
 ``length``), ``completion_tokens`` (so far, counted by the engine), ``prompt_tokens`` (the same; in responses from the
 first whose engine has counted them). If requested, ``logprobs``: JSON,
-``[[token, logprob, [[token, logprob], ...]], ...]`` for the tokens since the last response, natural logarithms.
+``[[token, logprob, [[token, logprob], ...]], ...]`` for the tokens since the last response, natural logarithms. If
+functions are called, in the last response ``tool_calls``: JSON, ``[[name, arguments], ...]``, arguments as JSON text.
 """
 
 from __future__ import annotations
@@ -58,7 +63,12 @@ MORE = {
 
 
 class Refused(Exception):  # noqa: N818 - an answer to the client, not a defect
-    """The request cannot be served; the text is for the client."""
+    """The request cannot be served; the text is for the client, who knows by its beginning whose fault it is: Triton's
+    streams have no status.
+    """
+
+    def __str__(self) -> str:
+        return f"request refused: {super().__str__()}"
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,9 @@ class Question:
     seed: int | None
     stop: list[str]
     options: dict[str, Any]
-    """``max_tokens``, ``temperature``, ``top_p``, ``top_k``, and the given ones of `MORE`."""
+    """``max_tokens``, ``temperature``, ``top_p``, ``top_k``, and the given ones of `MORE`, ``json_schema`` (parsed) and
+    ``tools`` (parsed, with the engine's parser for them).
+    """
 
 
 def parameters(model_config: str) -> dict[str, str]:
@@ -88,6 +100,7 @@ class Questions:
         self._has_template = "chat_template" in given
         self._special_tokens = re.compile(given["special_tokens"])
         self._stop = json.loads(given.get("stop", "[]"))
+        self._tool_calls = json.loads(given.get("tool_calls", "{}"))
 
     def read(self, request: Any) -> Question:
         """Validate a request.
@@ -121,12 +134,18 @@ class Questions:
         _require(0 <= temperature < math.inf, "temperature", "0 or more", temperature)
         _require(0 < top_p <= 1, "top_p", "over 0 and at most 1", top_p)
         _require(top_k >= 0, "top_k", "0 (all tokens) or more", top_k)
-        options = {"max_tokens": tokens, "temperature": temperature, "top_p": top_p, "top_k": top_k}
+        options: dict[str, Any] = {"max_tokens": tokens, "temperature": temperature, "top_p": top_p, "top_k": top_k}
         for name, (low, high) in MORE.items():
             value = _input(request, name, None)
             if value is not None:
                 options[name] = value
                 _require(low <= value <= high, name, f"from {low} to {high}", value)
+        for name in ("json_schema", "tools"):
+            text = _input(request, name, None)
+            if text is not None:
+                options[name] = _object(text, name)
+        if "tools" in options:
+            options["tools"].update(self._tool_calls)
         return options
 
 
@@ -140,6 +159,16 @@ def _require(good: bool, name: str, rule: str, value: Any) -> None:
         raise Refused(f"{name} must be {rule}, not {value}")
 
 
+def _object(value: Any, name: str) -> dict[str, Any]:
+    try:
+        read = json.loads(_text(value, name))
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"{name} is not JSON: {error}") from error
+    if not isinstance(read, dict):
+        raise Refused(f"{name} must be a JSON object")
+    return read
+
+
 def _text(value: Any, name: str) -> str:
     try:
         return value.decode() if isinstance(value, bytes) else str(value)
@@ -147,7 +176,14 @@ def _text(value: Any, name: str) -> str:
         raise Refused(f"{name} is not UTF-8 (byte {error.start})") from error
 
 
-def response(text: str, reason: str, tokens: int, logprobs: list[Any] | None, prompt: int | None = None) -> Any:
+def response(
+    text: str,
+    reason: str,
+    tokens: int,
+    logprobs: list[Any] | None,
+    prompt: int | None = None,
+    calls: list[Any] | None = None,
+) -> Any:
     """A response of the model.
 
     Args:
@@ -156,11 +192,14 @@ def response(text: str, reason: str, tokens: int, logprobs: list[Any] | None, pr
         tokens: Number of tokens so far.
         logprobs: Of the tokens since the last response; None if not requested.
         prompt: Number of tokens of the prompt; None if not known yet.
+        calls: Name and arguments of the functions that the model calls.
     """
     counts = {"completion_tokens": tokens} if prompt is None else {"completion_tokens": tokens, "prompt_tokens": prompt}
     texts = {"text_output": text, "finish_reason": reason}
     if logprobs is not None:
         texts["logprobs"] = json.dumps(logprobs, ensure_ascii=False)
+    if calls:
+        texts["tool_calls"] = json.dumps(calls, ensure_ascii=False)
     return pb_utils.InferenceResponse(
         [
             *(pb_utils.Tensor(name, np.array([text.encode()], np.object_)) for name, text in texts.items()),

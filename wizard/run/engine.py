@@ -31,6 +31,7 @@ from wizard.run.overrides import check
 from wizard.run.progress import Meter
 from wizard.serve import calibration, find, gateway, launch, measured, ready
 from wizard.serve.endpoint import Endpoint
+from wizard.serve.exposure import Exposure
 from wizard.serve.status import status as look
 from wizard.serve.stop import stop
 
@@ -38,7 +39,9 @@ KEPT_LINES = 200
 """Lines of a failed command to search for its cause."""
 
 
-async def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()) -> AsyncGenerator[Event, None]:
+async def run(
+    plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset(), exposure: Exposure | None = None
+) -> AsyncGenerator[Event, None]:
     """Run every step that is not completed and yield its events; the last event is `Ready`.
 
     Closing the iterator, or cancelling the task that drives it, stops the running step with its whole process group;
@@ -50,6 +53,7 @@ async def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = froz
             was recreated because it was missing or had changed. The journal records it: a later run reruns the
             remaining ones if this one is stopped.
         skip: IDs of steps to skip this time, with precedence over ``redo``; the next run includes them.
+        exposure: Who can reach the OpenAI-compatible address, checked; None: unchanged, or this machine only.
 
     Raises:
         UsageError: TW-R02 if the plan was made for another machine, TW-R07 if a step is unknown, TW-R08 if a step
@@ -71,7 +75,7 @@ async def run(plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = froz
         server = workspace.server(plan.name)
         await _end_strays(workspace)
         marks, again = fingerprints(plan.steps), set(dependants(plan.steps, redo))
-        carried = _Run(plan, workspace, server, Journal(workspace.journal), marks, again, skip)
+        carried = _Run(plan, workspace, server, Journal(workspace.journal), marks, again, skip, exposure)
         async with aclosing(carried.events()) as events:
             async for event in events:
                 yield event
@@ -94,6 +98,7 @@ class _Run:
     redo: set[str]
     """IDs of steps that run regardless of the journal; extended by what this run recreates."""
     skip: Set[str]
+    exposure: Exposure | None
     started: Endpoint | None = None
     """The server, if this run started it; its process may have exited since."""
 
@@ -121,7 +126,7 @@ class _Run:
                     yield event
         endpoint = find.endpoint(self.workspace, self.plan.name)
         try:
-            endpoint = await asyncio.to_thread(gateway.ensure, self.server, endpoint)
+            endpoint = await asyncio.to_thread(gateway.ensure, self.workspace, endpoint, self.exposure)
         except WizardError as error:  # the model is served all the same
             yield Output(self.plan.steps[-1].id, (redact(error.what), redact(error.todo)), time.time())
         last = Ready(endpoint, time.time())
@@ -252,8 +257,11 @@ class _Run:
         if await stop(self.server):
             yield Output(step.id, (tr("Stopped the server that was running with older settings."),), time.time())
         await _clean_up(start.command())
-        self.started, changes = launch.launch(start, self.server)
+        facts = self.plan.facts
+        self.started, changes = launch.launch(start, self.server, facts.ref if facts.source == "hub" else facts.name)
         endpoint = self.started
+        with contextlib.suppress(WizardError):  # while the model loads; if it fails, it is tried again, and reported
+            await asyncio.to_thread(gateway.start, self.workspace, self.exposure)
         message = tr(
             "tritonserver is running as process {pid}; HTTP {http}, gRPC {grpc}",
             pid=endpoint.pid,

@@ -31,11 +31,14 @@ class Endpoint:
     remove: tuple[str, ...] = ()
     """Program and arguments that remove its container, if it has one; ``pid`` is the container's client then."""
 
+    ref: str = ""
+    """The model's ID on the Hub, otherwise its display name: several servers may serve the same model."""
     openai: str | None = None
-    """Base URL of the OpenAI-compatible address in front of it, ``http://127.0.0.1:PORT/v1``; None if there is none."""
-    gateway_pid: int = 0
-    """The process of that address (`wizard.serve.gateway`) and its start time; 0 and empty if there is none."""
-    gateway_started: str = ""
+    """Base URL of the OpenAI-compatible address of the workspace, ``http://127.0.0.1:PORT/v1``; None if none runs.
+    Never in the server's own file: see `wizard.serve.gateway`.
+    """
+    openai_key: str | None = None
+    """The file with the API key that this address requires; None if it requires none."""
 
     @property
     def http(self) -> str:

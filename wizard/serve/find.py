@@ -35,10 +35,12 @@ def _endpoint(data: Any) -> Endpoint:
         TypeError, KeyError: If ``data`` is no endpoint.
     """
     endpoint = Endpoint(**{**data, "ports": Ports(**data["ports"]), "remove": tuple(data["remove"])})
-    numbers = (endpoint.pid, endpoint.gateway_pid, *astuple(endpoint.ports))
+    numbers = (endpoint.pid, *astuple(endpoint.ports))
     texts = (endpoint.name, endpoint.model, endpoint.host, endpoint.started, endpoint.log, endpoint.protocol)
-    others = (endpoint.gateway_started, *endpoint.remove)
-    optional = (text for text in (endpoint.folder, endpoint.url, endpoint.openai) if text is not None)
+    others = (endpoint.ref, *endpoint.remove)
+    optional = (
+        text for text in (endpoint.folder, endpoint.url, endpoint.openai, endpoint.openai_key) if text is not None
+    )
     kinds = [{*map(type, values)} for values in (numbers, (*texts, *optional, *others), [data["remove"]])]
     if kinds != [{int}, {str}, {list}]:
         raise TypeError

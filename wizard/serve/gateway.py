@@ -1,100 +1,217 @@
-"""The OpenAI-compatible address of a ready server: start its process beside Triton's, and find it again.
+"""The OpenAI-compatible address of a workspace: one process for all its servers, started and found again here.
 
-It has the server's mark, so that `down` stops it, and it ends by itself when Triton has ended. It runs in the wizard's
-own environment and listens on 127.0.0.1 only.
+The process finds the servers itself, as they come and go, and ends when the last one has ended. `up` starts it, and
+restarts it if it died, on the same port and with the same options. A lock lets only one start or end at a time.
 """
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
+import json
+import signal
 import socket
 import subprocess
 import sys
-from dataclasses import astuple, replace
-from pathlib import Path
-from urllib.parse import urlsplit
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, dataclass, replace
+from urllib.parse import quote, urlsplit
 
 from wizard.kernel import http, proctable
 from wizard.kernel.errors import ServerError
 from wizard.kernel.language import tr
-from wizard.kernel.paths import ServerFolder
+from wizard.kernel.paths import Workspace
+from wizard.kernel.process import stop_group
 from wizard.kernel.secrets import environment_for
 from wizard.kernel.text import plain
+from wizard.kernel.values import to_json
 from wizard.probe.ports import choose
-from wizard.serve import find
+from wizard.serve import exposure, find
 from wizard.serve.endpoint import Endpoint
+from wizard.serve.exposure import Exposure
 
-HOST = "127.0.0.1"
 FIRST_PORT = 9000
-"""Of the addresses; Triton's own ports are below."""
+"""Of the address; Triton's own ports are below."""
 START_S = 60.0
 """Seconds until it must answer; it takes about one."""
+LOCK_S = 10.0
+"""Seconds to wait while another process starts it, or it ends."""
+END = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
+"""It gives running answers three seconds."""
 
 
-def alive(endpoint: Endpoint) -> bool:
-    """Whether the exact process of the endpoint's address is alive."""
-    row = proctable.read(endpoint.gateway_pid) if endpoint.openai else None
-    return row is not None and row.started == endpoint.gateway_started
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The process of a workspace's address.
+
+    Attributes:
+        url: Its base URL for this machine, ``http://127.0.0.1:PORT/v1``.
+        pid: The process.
+        started: Its start time as the kernel counts it.
+        exposure: Where it listens, and for whom.
+    """
+
+    url: str
+    pid: int
+    started: str
+    exposure: Exposure
 
 
-def ensure(server: ServerFolder, endpoint: Endpoint) -> Endpoint:
-    """The endpoint with an OpenAI-compatible address that answers; blocks for about a second if it must be started.
+def note(workspace: Workspace) -> Address | None:
+    """The last start, running or not; None if it has ended because no server was left."""
+    try:
+        data = json.loads(workspace.gateway.address.read_bytes())
+        options = data["exposure"]
+        where = Exposure(**{**options, "cors_origins": tuple(options["cors_origins"])})
+        address = Address(str(data["url"]), int(data["pid"]), str(data["started"]), where)
+        _ = address.exposure.beyond, urlsplit(address.url).port
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None  # a damaged file counts as missing; the process, if any, is found by its mark
+    return address
 
-    A restarted one gets its old port if that is still free.
+
+def running(workspace: Workspace) -> Address | None:
+    """The living process."""
+    address = note(workspace)
+    row = proctable.read(address.pid) if address else None
+    return address if row and address and row.started == address.started else None
+
+
+def with_address(workspace: Workspace, endpoint: Endpoint) -> Endpoint:
+    """``endpoint`` with the OpenAI-compatible address, if there is one."""
+    return _reachable(workspace, endpoint, running(workspace))
+
+
+def _reachable(workspace: Workspace, endpoint: Endpoint, address: Address | None) -> Endpoint:
+    key = str(workspace.gateway.key) if address and address.exposure.beyond else None
+    return replace(endpoint, openai=address.url if address else None, openai_key=key)
+
+
+def start(workspace: Workspace, wanted: Exposure | None = None) -> Address:
+    """Start the process unless it runs; it answers about a second later. Blocks only if it must be restarted.
+
+    Args:
+        workspace: Of the servers; at least one must have been started, or the process ends.
+        wanted: A process with other options is restarted. None: the options of the last start.
+
+    Raises:
+        ServerError: TW-S12 if it cannot be started.
+        UsageError: TW-S16 if its key is not usable.
+        HostError: TW-P09 if no port is free.
+    """
+    folder = workspace.gateway
+    try:
+        folder.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with locked(workspace):
+            before, lives = note(workspace), running(workspace)
+            options = wanted or (before.exposure if before else Exposure())
+            if lives and lives.exposure == options:
+                return lives
+            _end(workspace)
+            if options.beyond:
+                exposure.key(folder)
+            return _started(workspace, options, urlsplit(before.url).port if before else None)
+    except OSError as error:
+        raise _silent(workspace, str(error)) from error
+
+
+def ensure(workspace: Workspace, endpoint: Endpoint, wanted: Exposure | None = None) -> Endpoint:
+    """``endpoint`` with an OpenAI-compatible address that answers for its server; see `start`.
+
+    Blocks for about a second if the process must be started.
 
     Raises:
         ServerError: TW-S12 if it does not answer.
-        HostError: TW-P09 if no port is free.
+        UsageError, HostError: See `start`.
     """
-    if alive(endpoint):
-        return endpoint
-    log = server.logs / "gateway.log"
+    address = start(workspace, wanted)
     try:
-        made, process = _started(server, endpoint, log)
-        why = _problem(made.openai or "")
-        if why:
-            process.kill()
-            process.wait()
-            find.write(server, endpoint)
-    except OSError as error:
-        why = str(error)
-    if why:
-        raise ServerError(
-            "TW-S12",
-            tr("the OpenAI-compatible address does not respond: {why}", why=plain(why)),
-            tr("The model itself is served. Check {log}, then run `up` again.", log=log),
-        )
-    return made
+        reply = _asked(workspace, address, endpoint.name)
+    except (OSError, http.NotHttpError) as error:
+        _end(workspace)  # so that the next `up` starts another one
+        raise _silent(workspace, str(error)) from error
+    if reply.status != 200:
+        raise _silent(workspace, reply.body.decode(errors="replace")[:500])
+    return _reachable(workspace, endpoint, address)
 
 
-def _started(server: ServerFolder, endpoint: Endpoint, log: Path) -> tuple[Endpoint, subprocess.Popen[bytes]]:
+def stop_unused(workspace: Workspace) -> None:
+    """Stop the process if no server is left; it would end by itself a second later. Blocks until it has ended.
+
+    Raises:
+        ServerError: TW-S12 if another process starts it for too long.
+    """
+    if running(workspace) and not any_server(workspace):
+        with locked(workspace):
+            if not any_server(workspace):
+                _end(workspace)
+                workspace.gateway.address.unlink(missing_ok=True)
+
+
+def any_server(workspace: Workspace) -> bool:
+    """Whether a server of the workspace is running."""
+    return any(find.running(workspace.server(name)) for name in workspace.names())
+
+
+@contextmanager
+def locked(workspace: Workspace, seconds: float = LOCK_S) -> Iterator[None]:
+    """Alone start or end the process.
+
+    Raises:
+        ServerError: TW-S12 if another process does so for longer than ``seconds``.
+        OSError: The lock's file is not writable.
+    """
+    until = time.monotonic() + seconds
+    with workspace.gateway.lock.open("a") as handle:
+        while True:
+            with suppress(BlockingIOError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            if time.monotonic() >= until:
+                raise _silent(workspace, tr("another process is starting or stopping it"))
+            time.sleep(0.02)
+        yield
+
+
+def _end(workspace: Workspace) -> None:
+    """End every such process of the workspace, also one whose note was lost."""
+    for row in proctable.marked(proctable.GATEWAY_MARK, str(workspace.root)):
+        asyncio.run(stop_group(row.group, END))
+
+
+def _started(workspace: Workspace, options: Exposure, port: int | None) -> Address:
     """The process, noted before it answers, so that a wizard that is killed meanwhile leaves no second one."""
-    with _listener(endpoint) as listener:
-        url = f"http://{HOST}:{listener.getsockname()[1]}/v1"
-        process = _start(server, listener, log)
+    with _listener(workspace, options, port) as listener:
+        url = options.url(listener.getsockname()[1])
+        process = _process(workspace, options, listener)
     row = proctable.read(process.pid)
-    made = replace(endpoint, openai=url, gateway_pid=process.pid, gateway_started=row.started if row else "")
-    find.write(server, made)
-    return made, process
+    address = Address(url, process.pid, row.started if row else "", options)
+    temporary = workspace.gateway.address.with_suffix(".new")
+    temporary.write_text(to_json(address, indent=2) + "\n", encoding="utf-8")
+    temporary.replace(workspace.gateway.address)
+    return address
 
 
-def _listener(endpoint: Endpoint) -> socket.socket:
+def _listener(workspace: Workspace, options: Exposure, old: int | None) -> socket.socket:
     """A socket on the old port, or on the first free one; the process inherits it, so that nobody takes it between."""
-    old = urlsplit(endpoint.openai or "").port
-    taken = set(astuple(endpoint.ports))
+    notes = (find.note(workspace.server(name)) for name in workspace.names())
+    taken = {port for each in notes if each for port in astuple(each.ports)}
     while True:
-        port = choose(old or FIRST_PORT, HOST, taken)
+        port = choose(old or FIRST_PORT, options.host, taken)
         try:
-            return socket.create_server((HOST, port))
+            return exposure.listener(options, port)
         except OSError:  # taken since
             taken.add(port)
 
 
-def _start(server: ServerFolder, listener: socket.socket, log: Path) -> subprocess.Popen[bytes]:
-    environment = environment_for() | {proctable.SERVER_MARK: str(server.root)}
+def _process(workspace: Workspace, options: Exposure, listener: socket.socket) -> subprocess.Popen[bytes]:
+    environment = environment_for() | {proctable.GATEWAY_MARK: str(workspace.root)}
     environment.pop(proctable.STEP_MARK, None)
-    with log.open("wb") as output:
+    with workspace.gateway.log.open("wb") as output:
         return subprocess.Popen(
-            [sys.executable, "-m", "wizard.gateway", str(server.root), str(listener.fileno())],
+            [sys.executable, "-m", "wizard.gateway", str(workspace.root), str(listener.fileno()), to_json(options)],
             pass_fds=(listener.fileno(),),
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -104,10 +221,22 @@ def _start(server: ServerFolder, listener: socket.socket, log: Path) -> subproce
         )
 
 
-def _problem(url: str) -> str:
-    """Why it does not answer; empty if it does. Its socket listens already, so this waits until it can."""
-    try:
-        reply = http.get(f"{url}/models", timeout_s=START_S)
-    except (OSError, http.NotHttpError) as error:
-        return str(error)
-    return "" if reply.status == 200 else reply.body.decode(errors="replace")[:500]
+def _asked(workspace: Workspace, address: Address, name: str) -> http.Reply:
+    """What it replies about the server ``name``. Its socket listens from the beginning, so this waits until it can.
+
+    Raises:
+        OSError, http.NotHttpError: See `http.get`.
+    """
+    options, headers = address.exposure, dict[str, str]()
+    if options.beyond:
+        headers["Authorization"] = f"Bearer {exposure.key(workspace.gateway)[0]}"
+    url = f"{address.url}/models/{quote(name)}"
+    return http.get(url, timeout_s=START_S, headers=headers, trusted=options.trusted())
+
+
+def _silent(workspace: Workspace, why: str) -> ServerError:
+    return ServerError(
+        "TW-S12",
+        tr("the OpenAI-compatible address does not respond: {why}", why=plain(why)),
+        tr("The model itself is served. Check {log}, then run `up` again.", log=workspace.gateway.log),
+    )

@@ -15,8 +15,8 @@ from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
 
 
-def launch(start: Start, server: ServerFolder) -> tuple[Endpoint, list[str]]:
-    """Start the server, whose log folder exists; return its endpoint and remarks for the user.
+def launch(start: Start, server: ServerFolder, ref: str = "") -> tuple[Endpoint, list[str]]:
+    """Start the server of the model ``ref``, whose log folder exists; return its endpoint and remarks for the user.
 
     Raises:
         ServerError: TW-S03 if the program cannot be executed.
@@ -53,6 +53,7 @@ def launch(start: Start, server: ServerFolder) -> tuple[Endpoint, list[str]]:
         started=row.started if row else "",
         log=str(log),
         remove=command.cleanup.remove if command.cleanup else (),
+        ref=ref,
     )
     find.write(server, endpoint)
     return endpoint, changes

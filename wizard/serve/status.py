@@ -74,10 +74,10 @@ def _serving(server: ServerFolder, endpoint: Endpoint) -> Status:
     if best < 1:
         return Status(server.name, "starting", endpoint, lacking, lacking)
     where = tr("{http} (gRPC {grpc}), process {pid}", http=endpoint.http, grpc=endpoint.grpc, pid=endpoint.pid)
-    if gateway.alive(endpoint):
+    endpoint = gateway.with_address(_workspace(server), endpoint)
+    if endpoint.openai:
         openai = tr("OpenAI-compatible: {url}", url=endpoint.openai)
     else:
-        endpoint = replace(endpoint, openai=None)
         openai = tr("no OpenAI-compatible address; start it: {command}", command=_up(server))
     return Status(server.name, "ready", endpoint, join("; ", where, lacking, openai), lacking)
 
@@ -90,7 +90,11 @@ def _dead(server: ServerFolder, endpoint: Endpoint, why: str) -> Status:
 
 
 def _up(server: ServerFolder) -> str:
-    return command("up", server.name, workspace=Workspace.at(server.root.parent.parent))
+    return command("up", server.name, workspace=_workspace(server))
+
+
+def _workspace(server: ServerFolder) -> Workspace:
+    return Workspace.at(server.root.parent.parent)
 
 
 def statuses(workspace: Workspace) -> list[Status]:

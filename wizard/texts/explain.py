@@ -72,6 +72,7 @@ def figures(host: Host, facts: ModelFacts, choice: Choice) -> tuple[Figure, ...]
         choice.kv_cache_dtype,
         choice.tp,
         choice.pp,
+        choice.dp,
         choice.expert_parallel,
         choice.speculative,
     )
@@ -137,13 +138,14 @@ def _rank(facts: ModelFacts, anatomy: Anatomy, setup: Setup, parts: Parts) -> st
     tp, vocabulary = setup.tp, max(1, anatomy.vocabulary)
     padded = -(-vocabulary // memory.VOCABULARY_PAD) * memory.VOCABULARY_PAD
     pad = f" × {padded:,} ÷ {vocabulary:,}" if padded != anatomy.vocabulary else ""
-    split = parts.attention + parts.mlp + parts.shared + (0 if setup.expert_parallel else parts.experts)
+    split = parts.attention + parts.mlp + (0 if setup.expert_parallel else parts.experts)
+    split += parts.shared if setup.dp == 1 else 0
     both = tr("{amount} key and value", amount=f"{parts.key_value:,}{_over(min(tp, anatomy.kv_heads or 1))}")
     layers = " + ".join((tr("{amount} split", amount=f"{split:,}{_over(tp)}"), both))
     if setup.expert_parallel:
-        held = f"{parts.experts:,} × ⌈{anatomy.experts} ÷ {tp}⌉ ÷ {anatomy.experts}"
+        held = f"{parts.experts:,} × ⌈{anatomy.experts} ÷ {tp * setup.dp}⌉ ÷ {anatomy.experts}"
         layers += " + " + tr("{amount} split", amount=held)
-    if whole := parts.latent + parts.router + parts.norms:
+    if whole := parts.latent + parts.router + parts.norms + (0 if setup.dp == 1 else parts.shared):
         layers += " + " + tr("{amount} replicated", amount=f"{whole:,}")
     ends = tr("{amount} embedding", amount=f"{parts.embedding + parts.layer_embedding:,}{pad}{_over(tp)}")
     head = tr("{amount} LM head", amount=f"{parts.head or parts.embedding:,}{pad}{_over(tp)}")
@@ -325,7 +327,7 @@ def _peak(anatomy: Anatomy, device: Device, setup: Setup, users: int) -> str:
     """`memory.activations`, written out."""
     step, hidden, vocabulary, tp = memory.step_tokens(device), anatomy.hidden, anatomy.vocabulary, setup.tp
     wide = max(anatomy.intermediate, anatomy.expert_intermediate * anatomy.experts_per_token, 1)
-    half = tr("{bytes} bytes × {tokens:,} tokens per step", bytes=setup.element_bytes, tokens=step)
+    half = tr("{bytes} bytes × {tokens:,} tokens per step", bytes=setup.element_bytes, tokens=step * setup.dp)
     if on_gpu(setup.stack).memory.activations == "logits":
         return f"{half} × (2 × {wide:,} + 7 × {hidden:,}) + 4 × {users:,} × {vocabulary:,} × 2"
     layer = f"{half} × (⌊2 × {wide:,} ÷ {1 if setup.expert_parallel else tp}⌋ + 7 × {hidden:,})"

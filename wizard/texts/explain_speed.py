@@ -30,15 +30,17 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
     k, todo = known.coefficients, speed.work(facts, anatomy, rates, setup)
     if not (estimate.users and estimate.isl and estimate.osl):
         return
-    load = speed.Load(-(-estimate.users // choice.replicas), estimate.isl, estimate.osl)  # of one replica
-    users = -(-(estimate.served or estimate.users) // choice.replicas)
+    load = speed.Load(-(-estimate.users // choice.shares), estimate.isl, estimate.osl)  # of one replica or rank
+    users = -(-(estimate.served or estimate.users) // choice.shares)
     fitted = tr("coefficients from profiles/speed.toml: {source}", source=known.source)
 
     def step(context: float) -> speed.Step:
         return speed.step(todo, k, device, rates, setup.tp, users=users / setup.pp, context=context)
 
     empty, plain = step(0.0), step(load.isl + load.osl / 2)
-    share = (k.packed if todo.packed else k.weights4 if todo.four_bit else k.weights) * speed.efficiency(k, device)
+    share = (k.packed if todo.packed else k.weights4 if todo.four_bit else k.weights) * speed.efficiency(
+        k, device, rates
+    )
     dense = todo.dense_bytes / share / rates.bandwidth
     formula = f"{todo.dense_bytes / 1e9:.4f} GB ÷ ({share:g} × {rates.bandwidth / 1e9:,.1f} GB/s) × 1,000"
     if todo.expert_bytes:
@@ -65,8 +67,11 @@ def figures(facts: ModelFacts, device: Device, setup: Setup, choice: Choice) -> 
         formula = f"{start:.3f} ms + " + tr("{ms:.3f} ms to read the prompt", ms=work)
         source = tr("a {tokens:,}-token prompt", tokens=load.isl)
         yield Figure(tr("TTFT, one user"), estimate.ttft_alone_ms, "ms", formula, f"{source}; {fitted}")
-        formula = f"{start:.3f} ms × {users**k.arrival:.4f} + {work:.3f} ms × {users**k.queue:.4f}"
-        powers = tr("{users} to the power of {arrival:g} and {queue:g}", users=users, arrival=k.arrival, queue=k.queue)
+        waiting = users * setup.dp  # data-parallel ranks wait for one another
+        formula = f"{start:.3f} ms × {waiting**k.arrival:.4f} + {work:.3f} ms × {waiting**k.queue:.4f}"
+        powers = tr(
+            "{users} to the power of {arrival:g} and {queue:g}", users=waiting, arrival=k.arrival, queue=k.queue
+        )
         title = tr("TTFT, next prompt after each answer")
         yield Figure(title, estimate.ttft_ms, "ms", formula, f"{powers}; {fitted}")
         source = f"{powers}; {fitted}; " + tr("no less than with the next prompt after each answer")

@@ -293,8 +293,15 @@ NOTES: dict[str, Text] = {
     "memory": _memory,
     "split": lambda params, fields: (
         tr(
-            "tp {tp} × pp {pp}: {gpus} GPUs, connected by {link}, share the weights.",
-            **{**fields, "link": tr(LINKS[str(params["link"])])},
+            "{split}: {gpus} GPUs, connected by {link}, share the weights.",
+            **{**fields, "split": units.split(params), "link": tr(LINKS[str(params["link"])])},
+        ),
+    ),
+    "data-parallel": lambda params, fields: (
+        tr(
+            "Data parallelism: each of {dp} ranks has the whole attention and the KV cache of its users, with room "
+            "for {people}; the experts are spread over all GPUs.",
+            **{**fields, "people": users(params["users"])},
         ),
     ),
     "experts": mark(
@@ -614,6 +621,7 @@ REASONS: dict[str, Text] = {
     "slower-plain": mark("It is slower without speculative decoding; with it, speeds are unknown"),
     "less-simple": mark("It is harder to set up than {stack}"),
     "less-precise": mark("It is less precise than {format}"),
+    "quantized-while-loading": mark("It downloads 16-bit weights, and {stack} quantizes them while loading"),
     "larger": mark("Its weights take {mine} instead of {theirs} for little more precision than {format}"),
     "more-gpus": lambda params, _: (
         tr("It uses {mine} instead of {theirs}", mine=gpus(params["mine"]), theirs=gpus(params["theirs"])),

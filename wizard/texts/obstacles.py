@@ -13,7 +13,8 @@ from wizard.texts.table import Fields, Text
 
 def _stage(params: Mapping[str, Param], fields: Fields) -> str:
     where = tr("{gpu} in one machine", gpu=params["gpu"]) if params["one_machine"] else params["gpu"]
-    return tr("tp {tp} × pp {pp} needs {gpus} identical GPUs; found {there} × {where}.", **fields, where=where)
+    text = mark("{split} needs {gpus} identical GPUs; found {there} × {where}.")
+    return tr(text, **{**fields, "split": units.split(params), "where": where})
 
 
 def _replicas(params: Mapping[str, Param], fields: Fields) -> str:
@@ -268,7 +269,9 @@ TEXTS: dict[str, Text] = {
     "no-slice": mark("{stack} {version} is not known to start on a MIG slice by its UUID."),
     "mig": mark("MIG slices have neither NVLink nor peer-to-peer access, so a model cannot be split across them."),
     "few-gpus": lambda params, fields: (_stage(params, fields),),
-    "over-max-gpus": mark("GPUs for tp {tp} × pp {pp}: {gpus}, but --max-gpus is {most}."),
+    "over-max-gpus": lambda params, fields: (
+        tr("GPUs for {split}: {gpus}, but --max-gpus is {most}.", **{**fields, "split": units.split(params)}),
+    ),
     "few-for-replicas": lambda params, fields: (_replicas(params, fields),),
     "few-slices": mark("{asked} replicas need {asked} MIG slices of the same size; found {there} × {gpu}."),
     "replicas-over-max-gpus": mark("GPUs for {asked} replicas: {need}, but --max-gpus is {most}."),
@@ -281,6 +284,12 @@ TEXTS: dict[str, Text] = {
         "{stack} gives each GPU of tp the same number of whole experts: {experts} cannot be divided by {tp}."
     ),
     "experts-release": mark("Expert parallelism needs {stack} {since} or later; found {engine}."),
+    "dp-dense": mark("The model has no experts, so data-parallel ranks would be replicas of it (--replicas)."),
+    "dp-stack": mark("The wizard does not set up data parallelism with {stack}."),
+    "dp-model": mark("The wizard does not set up data parallelism with {stack} for {model}."),
+    "dp-stages": mark("Data parallelism is set up without pipeline stages only."),
+    "dp-tp": mark("{stack} does not split the attention of a data-parallel rank, so it needs tp 1."),
+    "dp-release": mark("Data parallelism needs {stack} {since} or later; found {engine}."),
     "speculative-stages": mark("Speculative decoding is set up without pipeline stages only."),
     "speculative-layers": mark(
         "{model} has no layers for multi-token prediction (MTP), or the wizard does not know their shape."

@@ -50,8 +50,9 @@ def weights(choice: Choice) -> str:
 
 def choice_title(choice: Choice) -> str:
     """A setup, for lists."""
-    gpus = choice.tp * choice.pp
+    gpus = choice.gpus
     split = f"tp {choice.tp} × pp {choice.pp}" if choice.pp > 1 else gpus_words(gpus) if gpus > 1 else ""
+    split = f"tp {choice.tp} × dp {choice.dp}" if choice.dp > 1 else split
     copies = tr("{count} replicas", count=choice.replicas) if choice.replicas > 1 else ""
     cache = tr("FP8 KV cache") if choice.kv_cache_dtype == "fp8" else ""
     split = " × ".join(filter(None, (copies, split)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import floor, log10
 
 from wizard.advise.reasons import Param
@@ -27,6 +28,12 @@ def load(users_count: Param, isl: Param, osl: Param) -> str:
 def gpus(count: Param) -> str:
     """``2 GPUs``."""
     return ntr("{count} GPU", "{count} GPUs", count if isinstance(count, int) else 0, count=count)
+
+
+def split(params: Mapping[str, Param]) -> str:
+    """``tp 2 × pp 1``, or with data-parallel ranks ``tp 1 × dp 4``."""
+    first = "tp {tp} × dp {dp}" if "dp" in params else "tp {tp} × pp {pp}"
+    return first.format_map(params)
 
 
 def users(count: Param) -> str:

@@ -149,7 +149,7 @@ def test_the_gate(served: Served) -> None:
 @pytest.mark.parametrize("stream", [True, False])
 def test_errors_are_reported(served: Served, body: dict[str, Any], message: str, stream: bool) -> None:
     (reply,) = post(served, "short", **{"text_input": "x", "stream": stream, **body})
-    assert reply["error"] == message
+    assert reply["error"] == f"request refused: {message}"
     assert post(served, "short", text_input="still there?", max_tokens=1)[0]["text_output"] == "H"
 
 

@@ -39,7 +39,8 @@ def steps(facts: ModelFacts = FACTS, **changes: Any) -> tuple[Step, ...]:
 
 def full() -> dict[str, Any]:
     """The settings of a plan that uses every one."""
-    changes: dict[str, Any] = {"tp": 2, "pp": 2, "expert_parallel": True, "devices": (0, 1, 2, 3)}
+    changes: dict[str, Any] = {"tp": 2, "pp": 2, "dp": 2, "expert_parallel": True}
+    changes |= {"devices": tuple(range(8))}
     changes |= {"kv_cache_dtype": "fp8", "quantization": "fp8", "step_tokens": 9}
     made: dict[str, Any] = {}
     for method in ("", "ngram", "mtp"):

@@ -53,6 +53,14 @@ def test_the_engine_gets_the_values_of_the_choice() -> None:
 def test_whole_experts_on_each_rank_are_an_argument() -> None:
     _, settings, _ = engine(steps(tp=2, expert_parallel=True, devices=(0, 1)))
     assert settings["moe_expert_parallel_size"] == 2
+    assert "enable_attention_dp" not in settings
+
+
+def test_data_parallel_attention_has_a_rank_on_each_gpu_with_the_limits_of_a_rank() -> None:
+    _, settings, _ = engine(steps(dp=2, expert_parallel=True, devices=(0, 1)))
+    assert settings["enable_attention_dp"] is True
+    assert (settings["tensor_parallel_size"], settings["moe_expert_parallel_size"]) == (2, 2)
+    assert settings["max_batch_size"] == 8
 
 
 def test_unknown_versions_of_the_environment_are_omitted() -> None:
@@ -69,7 +77,7 @@ def test_triton_is_started_as_for_the_other_engines_behind_the_proxy() -> None:
 @pytest.mark.parametrize("release", ["1.0.0", "1.2.1"])
 def test_the_arguments_are_compared_with_those_that_the_engine_knows(release: str) -> None:
     """With the stand-in's arguments, which are the release's own."""
-    *_, command = commands(named(steps(tp=2, devices=(0, 1), expert_parallel=True), "check"))
+    *_, command = commands(named(steps(dp=2, devices=(0, 1), expert_parallel=True), "check"))
 
     def asked(arguments: str) -> subprocess.CompletedProcess[str]:
         env = {**os.environ, "PYTHONPATH": str(FAKE), "FAKE_TENSORRT_LLM": release}

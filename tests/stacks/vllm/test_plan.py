@@ -107,7 +107,7 @@ def test_natively_the_step_and_the_caching_are_explicit() -> None:
 @pytest.mark.parametrize("version", CONTRACT)
 def test_every_version_knows_every_argument(version: str) -> None:
     changes: dict[str, Any] = {"tp": 2, "pp": 2, "devices": (0, 1, 2, 3), "kv_cache_dtype": "fp8"}
-    changes |= {"quantization": "fp8", "expert_parallel": True, "speculative": "ngram"}
+    changes |= {"quantization": "fp8", "expert_parallel": True, "speculative": "ngram", "dp": 2}
     _, settings, _ = engine(planned(replace(VLLM, **changes, step_tokens=2048)))
     assert settings.keys() <= set(CONTRACT[version])
 
@@ -270,7 +270,10 @@ def test_adapters_of_one_name_are_tw_l34(names: tuple[str, str]) -> None:
     assert caught.value.code == "TW-L34"
 
 
-@pytest.mark.parametrize("choice", [VLLM, replace(IN_IMAGE, replicas=2, devices=(0, 1))])
+@pytest.mark.parametrize(
+    "choice",
+    [VLLM, replace(IN_IMAGE, replicas=2, devices=(0, 1)), replace(IN_IMAGE, dp=2, devices=(0, 1))],
+)
 def test_adapters_need_tritons_backend(choice: Choice) -> None:
     with pytest.raises(InfeasibleError, match="Triton's own vLLM backend") as caught:
         planned(choice, options=Options(lora={"theirs": "owner/name"}))

@@ -7,7 +7,7 @@ from pathlib import Path
 from wizard.advise.advice import Choice
 from wizard.model.facts import ModelFacts
 from wizard.repository.config_pbtxt import config_pbtxt
-from wizard.repository.python_models import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, described, programs
+from wizard.repository.python_models import INPUTS, LOGPROBS, MORE_INPUTS, OUTPUTS, abilities, described, programs
 from wizard.repository.repository import Repository, RepositoryFile
 
 MODEL = Path(__file__).parent / "engine" / "llamacpp_model.py"
@@ -27,11 +27,12 @@ def repository(model_name: str, *, gguf_path: str, facts: ModelFacts, choice: Ch
             (``max_batch_size``) and layers on GPUs (``offload``).
         threads: CPU threads of the engine.
     """
+    more = abilities(facts, choice)
     config = config_pbtxt(
         model_name,
-        inputs=(*INPUTS, *MORE_INPUTS),
-        outputs=(*OUTPUTS, LOGPROBS),
-        parameters=_parameters(gguf_path, facts, choice, threads),
+        inputs=(*INPUTS, *MORE_INPUTS, *more.inputs),
+        outputs=(*OUTPUTS, LOGPROBS, *more.outputs),
+        parameters={**_parameters(gguf_path, facts, choice, threads), **more.parameters},
         decoupled=True,
     )
     return Repository((RepositoryFile(f"{model_name}/config.pbtxt", config), *programs(model_name, MODEL)))

@@ -66,7 +66,7 @@ def arguments(model: str, facts: ModelFacts, choice: Choice, draft: str | None =
         "model_path": model,
         "dtype": choice.dtype if choice.dtype in ("bfloat16", "float16", "float32") else "auto",
         "context_length": choice.max_seq_len,
-        "max_running_requests": choice.max_batch_size,
+        "max_running_requests": choice.max_batch_size * choice.dp,
         # The program uses tokens: text and stop words are handled as for the other engines.
         "skip_tokenizer_init": True,
         # Engine's own default is "error"; its memory is logged at "info".
@@ -75,15 +75,17 @@ def arguments(model: str, facts: ModelFacts, choice: Choice, draft: str | None =
     if choice.memory.kv_capacity_tokens:
         settings["max_total_tokens"] = choice.memory.kv_capacity_tokens
     if choice.step_tokens:
-        settings["chunked_prefill_size"] = choice.step_tokens
+        settings["chunked_prefill_size"] = choice.step_tokens * choice.dp  # SGLang divides both by dp_size
         # Cached prefixes of recurrent models take states beside those of the running requests, which are counted.
         settings["disable_radix_cache"] = recurrent(facts.anatomy)
-    if choice.tp > 1:
-        settings["tp_size"] = choice.tp
+    if choice.tp * choice.dp > 1:
+        settings["tp_size"] = choice.tp * choice.dp
     if choice.pp > 1:
         settings["pp_size"] = choice.pp
+    if choice.dp > 1:
+        settings |= {"dp_size": choice.dp, "enable_dp_attention": True}
     if choice.expert_parallel:
-        settings["ep_size"] = choice.tp
+        settings["ep_size"] = choice.tp * choice.dp
     settings |= _speculation(choice, draft or model)  # its own layers are in the model's folder
     if choice.kv_cache_dtype.startswith("fp8"):
         settings["kv_cache_dtype"] = "fp8_e4m3"

@@ -67,11 +67,13 @@ def llm_args(
     """
     arguments: dict[str, Value] = {
         "model": model,
-        "tensor_parallel_size": choice.tp,
+        "tensor_parallel_size": choice.tp * choice.dp,
         "pipeline_parallel_size": choice.pp,
     }
-    if choice.expert_parallel:  # the rest of tp, here 1, splits each expert
-        arguments["moe_expert_parallel_size"] = choice.tp
+    if choice.dp > 1:  # as many ranks as GPUs, each with limits of its own
+        arguments["enable_attention_dp"] = True
+    if choice.expert_parallel:  # the rest of the GPUs, here 1, splits each expert
+        arguments["moe_expert_parallel_size"] = choice.tp * choice.dp
     if choice.speculative:
         arguments["speculative_config"] = _speculation(choice, draft)
     if limits:

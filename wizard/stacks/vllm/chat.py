@@ -25,6 +25,8 @@ def parameters(ask: Ask) -> str:
         values["seed"] = ask.seed & LARGEST_SEED
     if ask.stop:
         values["stop"] = list(ask.stop)
+    if ask.special:
+        values["skip_special_tokens"] = False
     return json.dumps(values)
 
 

@@ -87,15 +87,15 @@ def _arguments(model: Model, version: int) -> list[Finding]:
 def _several_gpus(model: Model, engine: dict[str, Any]) -> list[Finding]:
     """vLLM over several GPUs must select them itself."""
     world = 1
-    for key in ("tensor_parallel_size", "pipeline_parallel_size"):
+    for key in ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"):
         value = engine.get(key, 1)
         world *= value if isinstance(value, int) and value > 0 else 1
     # Triton's default with GPUs is KIND_GPU, but the backend's own default is set before.
     if world == 1 or not any(group.kind == GPU for group in model.config.instance_group):
         return []
     message = tr(
-        "vLLM runs on {world} GPUs (tensor × pipeline parallel), but the instance group is KIND_GPU, which gives "
-        "each instance one GPU",
+        "vLLM runs on {world} GPUs (tensor × pipeline × data parallel), but the instance group is KIND_GPU, which "
+        "gives each instance one GPU",
         world=world,
     )
     at = "KIND_GPU" if re.search("KIND_GPU", model.text or "") else None

@@ -69,14 +69,15 @@ def steps(
 ) -> tuple[Step, ...]:
     """All steps from nothing to a first answer; see `wizard.plan.stack.Steps`.
 
-    Of the options, ``lora`` and ``max_num_seqs`` are used. Natively, and with several replicas, our proxy starts vLLM.
+    Of the options, ``lora`` and ``max_num_seqs`` are used. Natively, and with several replicas or data-parallel ranks,
+    our proxy starts vLLM.
 
     Raises:
         InfeasibleError: TW-L30 to TW-L33 for a checkpoint that is not supported, TW-L34 for an adapter.
     """
     checkpoint.check(choice, facts)
     native = choice.runtime == "native"
-    behind_proxy = native or choice.replicas > 1
+    behind_proxy = native or choice.shares > 1
     adapters = _adapters(choice, runtime, options)
     get = fetch_models(facts, choice.draft, runtime.workspace)
     served = replace(choice, max_batch_size=options.max_num_seqs or choice.max_batch_size)
@@ -189,7 +190,7 @@ def _adapters(choice: Choice, runtime: Runtime, options: Options) -> _Adapters:
     """
     if not options.lora:
         return _Adapters()
-    if choice.runtime == "native" or choice.replicas > 1:
+    if choice.runtime == "native" or choice.shares > 1:
         raise InfeasibleError(
             "TW-L34",
             tr("LoRA adapters are served by Triton's own vLLM backend, which runs one replica in NVIDIA's image"),

@@ -81,6 +81,8 @@ def engine_args(model: str, facts: ModelFacts, choice: Choice, draft: str | None
         args["tensor_parallel_size"] = choice.tp
     if choice.pp > 1:
         args["pipeline_parallel_size"] = choice.pp
+    if choice.dp > 1:
+        args["data_parallel_size"] = choice.dp
     if choice.expert_parallel:
         args["enable_expert_parallel"] = True
     if choice.speculative:

@@ -13,9 +13,9 @@ from textual.content import Content
 from textual.widgets import Static
 
 from wizard.chat.conversation import Conversation
+from wizard.chat.elsewhere import elsewhere
 from wizard.chat.saving import file_name
 from wizard.chat.settings import with_preset
-from wizard.chat.snippet import elsewhere
 from wizard.kernel.errors import ServerError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
@@ -117,6 +117,7 @@ class ChatScreen(StageScreen[ChatEnd]):
             "save": lambda: idle and here.texts("user"),
             "copy": lambda: here.texts("assistant"),
             "copy_code": lambda: any("```" in text for text in here.texts("assistant")),
+            **dict.fromkeys(("unfold", "copy_thought"), lambda: self.talks.here.transcript.thoughts),
             "restart": lambda: idle and isinstance(view.error, ServerError),
             **dict.fromkeys(("find", "step"), lambda: begun),
             "version": lambda: idle and begun and not self.talks.second and len(view.conversation.versions()[0]) > 1,
@@ -226,6 +227,15 @@ class ChatScreen(StageScreen[ChatEnd]):
             self._copy(turn.text, tr("Copied the turn to the clipboard"))
         else:
             self._copy(self.talks.here.view.texts("assistant")[-1], tr("Copied the last answer to the clipboard"))
+
+    def action_unfold(self) -> None:
+        """Open or fold the thoughts of the selected turn, or the last ones."""
+        self.talks.here.transcript.unfold()
+
+    def action_copy_thought(self) -> None:
+        """Copy the thoughts of the selected turn, or the last ones."""
+        here = self.talks.here.transcript
+        self._copy(here.thoughts[-1].thought.text.strip(), tr("Copied the thoughts to the clipboard"))
 
     def action_copy_code(self) -> None:
         """Copy a block of code: the last one, pressed again the one before; of the selected turn, if any."""

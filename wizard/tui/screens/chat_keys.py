@@ -24,6 +24,8 @@ KEYS: list[BindingType] = [
     Binding("ctrl+f", "find", mark("Find"), priority=True, show=False, id="chat.find"),
     Binding("ctrl+s", "save", mark("Save"), priority=True, show=False, id="chat.save"),
     Binding("ctrl+o", "elsewhere", mark("Show as code"), priority=True, show=False, id="chat.elsewhere"),
+    Binding("f12", "unfold", mark("Thinking"), priority=True, id="chat.unfold"),
+    Binding("shift+f12", "copy_thought", mark("Copy thinking"), priority=True, show=False, id="chat.copy_thought"),
     Binding("f7", "log", mark("Server log"), priority=True, show=False, id="chat.log"),
     Binding("f8", "logprobs", mark("Probabilities"), priority=True, show=False, id="chat.logprobs"),
     Binding("ctrl+g", "private", mark("Private"), priority=True, show=False, id="chat.private"),

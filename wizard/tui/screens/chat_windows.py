@@ -14,6 +14,7 @@ from wizard.catalog.presets import save as keep_preset
 from wizard.chat.conversation import Conversation
 from wizard.chat.saving import FILE, save, target
 from wizard.chat.settings import SETTINGS, answers_of, preset_of, unsupported, with_answers
+from wizard.chat.thinking_modes import modes
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
 from wizard.plan.questions import Question
@@ -41,6 +42,7 @@ ALTERNATIVES = 5
 """Number of alternatives per token to request."""
 GROUPS = (
     (mark("Role"), ("system",)),
+    (mark("Thinking"), ("thinking",)),
     (mark("Token sampling"), ("temperature", "top_p", "top_k", "min_p", "seed")),
     (mark("Repetition"), ("repetition_penalty", "presence_penalty", "frequency_penalty")),
     (mark("Stop conditions"), ("max_tokens", "stop")),
@@ -58,6 +60,9 @@ async def ask_settings(app: App[Any], view: ChatView, pinned: Mapping[str, objec
     if view.served and view.served.default_temperature is not None:
         own = tr("{value:g}, the model's default", value=view.served.default_temperature)
         known["temperature"] = replace(known["temperature"], otherwise=own)
+    if view.served and view.served.chat and (names := modes(view.served.chat).names):
+        about = tr("This model's modes: {modes}.", modes=names)
+        known["thinking"] = replace(known["thinking"], help=about)
     form = FormScreen(
         tr("Answer settings"),
         [known[name] for _heading, names in GROUPS for name in names],

@@ -74,8 +74,8 @@ class ChatView:
     """Whether the offered questions are shown."""
 
     def texts(self, role: Literal["user", "assistant"]) -> list[str]:
-        """All texts of ``role``."""
-        return [message.content for message in self.conversation.messages if message.role == role]
+        """All texts of ``role``; an answer has none if the model only thought."""
+        return [each.content for each in self.conversation.messages if each.role == role and each.content]
 
     @property
     def tokens(self) -> int:

@@ -86,7 +86,7 @@ def nearest(choices: Sequence[Choice], to: Choice | None) -> int:
             choice.stack == to.stack,
             choice.quantization == to.quantization,
             choice.tp == to.tp,
-            choice.pp == to.pp,
+            (choice.pp, choice.dp) == (to.pp, to.dp),
         )
         return (*same, choice.kv_cache_dtype == to.kv_cache_dtype)
 

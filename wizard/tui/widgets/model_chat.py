@@ -86,10 +86,9 @@ class ModelChat(DropsWork, Vertical):
     @property
     def so_far(self) -> Conversation:
         """The conversation including the received part of a streamed answer."""
-        text = plain(self.transcript.turns[-1].text) if self.view.busy == "answering" else ""
-        return (
-            self.view.conversation.with_message("assistant", text, at=time.time()) if text else self.view.conversation
-        )
+        if self.view.busy != "answering":
+            return self.view.conversation
+        return _answered(self.view.conversation, self.transcript.turns[-1], None)
 
     def on_mount(self) -> None:
         """Show the earlier messages."""
@@ -174,12 +173,13 @@ class ModelChat(DropsWork, Vertical):
 
     def _take(self, chunk: Chunk, turn: Turn, live: Live) -> Live:
         """Show a piece with the next frame."""
-        if chunk.text:
-            turn.add(chunk.text)
+        arrived = bool(chunk.text or chunk.thought)
+        if arrived or chunk.recast:
+            turn.add(chunk.text, chunk.thought, recast=chunk.recast)
             self.transcript.grown()
         self.logprobs += chunk.logprobs
         self.request = chunk.request or self.request
-        first = self._clock() if live.first is None and chunk.text else live.first
+        first = self._clock() if live.first is None and arrived else live.first
         return replace(live, first=first, tokens=chunk.tokens or live.tokens, ttft_s=chunk.ttft_s)
 
     def _look(self, live: Live) -> None:
@@ -188,18 +188,13 @@ class ModelChat(DropsWork, Vertical):
     def _answered(self, turn: Turn, stats: Stats | None, error: WizardError | None) -> None:
         if self._looks is not None:
             self._looks.stop()
-        text = plain(turn.text)
-        turn.finish()
-        if text:
-            self.transcript.complete()
-        else:
-            self.transcript.drop(turn)
+        turn.finish(stats)
         view = self.view
-        conversation = (
-            view.conversation.with_message("assistant", text, stats=stats, at=time.time())
-            if text
-            else view.conversation
-        )
+        conversation = _answered(view.conversation, turn, stats)
+        if conversation is view.conversation:
+            self.transcript.drop(turn)
+        else:
+            self.transcript.complete()
         self.view = replace(
             view,
             conversation=conversation,
@@ -223,3 +218,11 @@ class ModelChat(DropsWork, Vertical):
     def _show(self) -> None:
         self.query_one(Figures).show(figures(self.view, beside=self.id == "second"))
         self.query_one(ErrorPanel).show(self.view.error)
+
+
+def _answered(conversation: Conversation, turn: Turn, stats: Stats | None) -> Conversation:
+    """``conversation`` with the answer in ``turn``, if it has text or a thought."""
+    text, thought = plain(turn.text), plain(turn.thought.text).strip()
+    if not (text or thought):
+        return conversation
+    return conversation.with_message("assistant", text, stats=stats, at=time.time(), thought=thought)

@@ -22,6 +22,7 @@ from textual.style import Style
 
 from wizard.chat.conversation import Message
 from wizard.tui import textual_private
+from wizard.tui.widgets.thought import Thought
 from wizard.tui.widgets.turn import BAR, Turn
 
 FRAME_S = 1 / 15
@@ -59,7 +60,9 @@ class Transcript(ScrollView, can_focus=False):
 
     def show(self, messages: Iterable[Message]) -> None:
         """Show these messages instead, from their end."""
-        self.turns = [Turn(message.role, message.content) for message in messages]
+        self.turns = [
+            Turn(each.role, each.content, thought=Thought(each.thought, each.stats, complete=True)) for each in messages
+        ]
         self._follows = True
         self._measure()
 
@@ -81,9 +84,9 @@ class Transcript(ScrollView, can_focus=False):
         self._measure()
 
     def relay(self) -> None:
-        """Lay out the questions again: the labels next to them have changed. The visible lines do not move."""
+        """Lay out the labels again, which have changed. The visible lines do not move."""
         for turn in self.turns:
-            if turn.role != "assistant":
+            if turn.role != "assistant" or turn.thought.text:
                 turn.changed()
         self._measure()
 
@@ -141,6 +144,20 @@ class Transcript(ScrollView, can_focus=False):
             self._follows = True
         self._measure()
 
+    @property
+    def thoughts(self) -> list[Turn]:
+        """Turns with thoughts: the one that the user went to, else all."""
+        return [each for each in ([self.current] if self.current else self.turns) if each.thought.text]
+
+    def unfold(self) -> None:
+        """Open or fold the thoughts of the turn that the user went to, else the last ones; show where they begin."""
+        turn = self.thoughts[-1]
+        turn.thought.opened = not turn.thought.opened
+        turn.refold()
+        self._measure()
+        if turn.thought.opened and turn.thought.complete:
+            self.go_to(turn)
+
     def next_code(self) -> tuple[str, int, int] | None:
         """Mark a block of code and scroll to it: the last one, then each time the one before the marked one.
 
@@ -197,7 +214,7 @@ class Transcript(ScrollView, can_focus=False):
 
     def _lines_with(self, turn: Turn) -> list[int]:
         """Lines of ``turn`` with matches, one per match; the first line if a match wraps."""
-        lines = enumerate(turn.lines(self._width))
+        lines = list(enumerate(turn.lines(self._width)))[turn.head(self._width) :]
         return [number for number, line in lines for _ in range(line.plain.lower().count(self._sought))] or [1]
 
     @property

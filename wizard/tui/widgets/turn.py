@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from wizard.chat.conversation import Role
+from wizard.chat.conversation import Role, Stats
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.tui.widgets.markdown_lines import Block, blocks, growing
+from wizard.tui.widgets.thought import Thought
 
 BAR = 2
 """Cells before each line: a bar in the color of the role."""
@@ -24,12 +25,14 @@ class Turn:
     Attributes:
         role: The author's role.
         text: The complete text, as received.
+        thought: What the model thought before it, folded unless `opened`.
         marked: Number of the marked block of code; None if none is.
         current: Whether the keys for copying apply to it.
     """
 
-    def __init__(self, role: Role, text: str = "", *, grows: bool = False) -> None:
+    def __init__(self, role: Role, text: str = "", *, grows: bool = False, thought: Thought | None = None) -> None:
         self.role = role
+        self.thought = thought or Thought()
         self.marked: int | None = None
         self.current = False
         self._pieces = [text]
@@ -46,24 +49,35 @@ class Turn:
     @property
     def text(self) -> str:
         """The complete text."""
-        if len(self._pieces) > 1:
+        if len(self._pieces) != 1:
             self._pieces = ["".join(self._pieces)]
         return self._pieces[0]
 
-    def add(self, piece: str) -> None:
-        """Append text; the cached layout is discarded."""
+    def add(self, piece: str, thought: str = "", *, recast: bool = False) -> None:
+        """Append text, as in `wizard.chat.chunk.Chunk`; the cached layout is discarded."""
+        if recast:
+            self.thought.add(self.text)
+            self._pieces, self._open, self._done = [], "", []
+        if recast or thought or not self.text:  # the lines before the text change
+            self._closed = []
         self._pieces.append(piece)
         self._open += plain(piece)
+        self.thought.add(thought)
         self._lines = None
 
-    def finish(self) -> None:
+    def finish(self, stats: Stats | None = None) -> None:
         """The text is complete: lay all of it out again."""
+        self.thought.stats, self.thought.complete = stats, True
         self._grows, self._open, self._done, self._closed = False, "", [], []
         self.changed()
 
     def changed(self) -> None:
         """Lay it out again when it is visible."""
         self._lines = self._blocks = None
+
+    def refold(self) -> None:
+        """The thought was opened or folded."""
+        self._closed, self._lines = [], None
 
     @property
     def known(self) -> bool:
@@ -95,7 +109,7 @@ class Turn:
 
     def code_line(self, number: int, width: int) -> int:
         """The first line of code block ``number`` in ``width`` cells."""
-        line = seen = 0
+        line, seen = self.head(width) - 1, 0
         for block in self._read():
             line += block.gap
             if block.kind == "code":
@@ -119,12 +133,25 @@ class Turn:
         return Content.assemble((tr("System: "), "bold"), text) if self.role == "system" else Content(text)
 
     def _laid_out(self, width: int) -> list[Content]:
-        return [Content(""), *self._with_bar(self._read(), width, 0)]
+        return [*self._head(width), *self._with_bar(self._read(), width, 0)]
+
+    def head(self, width: int) -> int:
+        """Number of its lines before the text."""
+        return len(self._head(width))
+
+    def _head(self, width: int) -> list[Content]:
+        """The lines before the text: an empty one, and the thought."""
+        bar = Content.styled(self._mark, BARS[self.role])
+        return [Content(""), *(bar + line for line in self.thought.lines(width - BAR, answered=bool(self.text)))]
+
+    @property
+    def _mark(self) -> str:
+        return "┃ " if self.current else "▌ "
 
     def _grown(self, width: int) -> list[Content]:
         done, offset, rest = growing(self._open)
         if not self._closed:
-            self._closed = [Content(""), *self._with_bar(self._done, width, 0)]
+            self._closed = [*self._head(width), *self._with_bar(self._done, width, 0)]
         if done:
             self._closed += self._with_bar(done, width, len(self._done))
             self._done += done
@@ -133,7 +160,7 @@ class Turn:
 
     def _with_bar(self, some: list[Block], width: int, before: int) -> list[Content]:
         """Lines of ``some`` blocks, with ``before`` blocks in front of them."""
-        bar = Content.styled("┃ " if self.current else "▌ ", BARS[self.role])
+        bar = Content.styled(self._mark, BARS[self.role])
         lines: list[Content] = []
         code = 0
         for at, block in enumerate(some, before):

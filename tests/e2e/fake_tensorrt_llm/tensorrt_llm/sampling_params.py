@@ -42,6 +42,17 @@ else:
 
 
 @dataclass(kw_only=True)
+class GuidedDecodingParams:
+    """Those of both releases (docs, features/guided-decoding)."""
+
+    json: Any = None
+    regex: str | None = None
+    grammar: str | None = None
+    json_object: bool = False
+    structural_tag: str | None = None
+
+
+@dataclass(kw_only=True)
 class SamplingParams(Fields):  # type: ignore[misc]  # the fields depend on the release
     """All fields of the release."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import Any
 
 
 class RequestOutputKind(enum.Enum):
@@ -11,6 +12,13 @@ class RequestOutputKind(enum.Enum):
 
     CUMULATIVE = 0
     DELTA = 1
+
+
+@dataclass
+class StructuredOutputsParams:
+    """What an answer must match."""
+
+    json: str | dict[str, Any] | None = None
 
 
 @dataclass
@@ -30,6 +38,8 @@ class SamplingParams:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     logprobs: int | None = None
+    skip_special_tokens: bool = True
+    structured_outputs: StructuredOutputsParams | None = None
 
     def __post_init__(self) -> None:
         if self.temperature > 2:

@@ -47,6 +47,17 @@ DEVICES = 128
 """Length of llama.cpp's ``tensor_split``."""
 BY_LAYER = 1
 """llama.cpp's ``LLAMA_SPLIT_MODE_LAYER``: each of several GPUs has whole layers."""
+BEGINS = {"object": "{", "array": "[", "string": '"', "number": "-0123456789", "boolean": "tf", "null": "n"}
+"""Type in JSON schemas → characters with which its values begin."""
+THOUGHT_TOKENS = [
+    *("[THINK]", "[/THINK]", "<|channel>", "<channel|>", "<|channel|>", "<|start|>", "<|message|>"),
+    *("<|START_THINKING|>", "<|END_THINKING|>", "<|START_TEXT|>", "<|START_RESPONSE|>", "<|inner_prefix|>"),
+    *("<|inner_suffix|>", "<|think|>", "<|begin|>", "<|content|>", "<|open|>", "<|close|>", "<|sep|>"),
+]
+"""Special tokens with which models mark their thoughts (the wizard's ``profiles/thinking.toml``): they belong to the
+text. llama.cpp ignores those that the model does not have (``preserved_tokens``, tools/server/server-schema.cpp). None
+of them ends an answer: it would be part of it.
+"""
 LARGEST_SEED = 2**32 - 2
 """llama.cpp's seeds have 32 bits, and the largest means "random"."""
 
@@ -112,9 +123,9 @@ class Answer:
         else:
             self._pieces.append(text)
 
-    def finish(self, reason: str, tokens: int, text: str = "") -> None:
+    def finish(self, reason: str, tokens: int, text: str = "", calls: list[Any] | None = None) -> None:
         """Send the last response."""
-        self._end(response("".join((*self._pieces, text)), reason, tokens, self._new_logprobs(), self.prompt))
+        self._end(response("".join((*self._pieces, text)), reason, tokens, self._new_logprobs(), self.prompt, calls))
 
     def fail(self, message: str, code: int) -> None:
         """Send an error as the last response."""
@@ -143,14 +154,20 @@ class Pass:
     """A run of the engine over a prompt; the object is the callback that llama.cpp calls for every token."""
 
     def __init__(
-        self, check: Callable[[str], None], say: Callable[[str, int, Sequence[Any]], None], floor: float = 0.0
+        self,
+        check: Callable[[str], None],
+        say: Callable[[str, int, Sequence[Any]], None],
+        floor: float = 0.0,
+        begins: str = "",
     ) -> None:
         self._check = check
         self._say = say
         self._floor = floor
+        self._begins = begins  # characters with which the answer can begin; empty: any
         self.tokens = 0  # so far, including the end token
         self.prompt: int | None = None  # tokens of the prompt
         self.finish = ""  # "stop" or "length" at the end
+        self.calls: dict[int, list[str]] = {}  # name and arguments of functions
         self.unsure = False  # a token was less probable than the floor
         self.failure: Exception | None = None  # an exception in the callback would be lost in the engine
 
@@ -175,7 +192,16 @@ class Pass:
             entries = (choice.get("logprobs") or {}).get("content") or ()
             self.unsure = self.unsure or any(math.exp(entry["logprob"]) < self._floor for entry in entries)
             self.finish = choice.get("finish_reason") or self.finish
-            text = choice.get("text") or (choice.get("delta") or {}).get("content")
+            delta = choice.get("delta") or {}
+            for call in delta.get("tool_calls") or ():
+                read = self.calls.setdefault(call["index"], ["", ""])
+                read[0] += call["function"].get("name") or ""
+                read[1] += call["function"].get("arguments") or ""
+            text = choice.get("text") or delta.get("content")
+            if self._begins and text and (first := text.lstrip()[:1]):
+                if first not in self._begins:
+                    raise Refused("llama.cpp does not accept this json_schema")  # it only logs why, and goes on without
+                self._begins = ""
             if text or entries:
                 self._say(text or "", self.tokens, entries)
 
@@ -260,7 +286,11 @@ class Engine:
         """
         # Progress events make cancellation work while a long prompt is processed, too.
         body = {**_llama_options(question), "stream": True, "timings_per_token": True, "return_progress": True, **extra}
-        if question.chat:
+        body["preserved_tokens"] = THOUGHT_TOKENS
+        if "tools" in question.options:
+            body.update(body.pop("tools"), reasoning_format="none")
+            self._server.handle_chat_completions(body, events)
+        elif question.chat:
             body["messages"] = [{"role": "user", "content": question.text}]
             body["reasoning_format"] = "none"
             self._server.handle_chat_completions(body, events)
@@ -313,7 +343,8 @@ def _probabilities(question: Question, alternatives: int | None) -> dict[str, An
     if alternatives is None:
         return {}
     count = max(1, alternatives)
-    return {"logprobs": True, "top_logprobs": count} if question.chat else {"n_probs": count}
+    chat = question.chat or "tools" in question.options
+    return {"logprobs": True, "top_logprobs": count} if chat else {"n_probs": count}
 
 
 class TritonPythonModel:
@@ -390,12 +421,15 @@ class TritonPythonModel:
                 answer.prompt = events.prompt
                 answer.say(text, tokens, entries)
 
-            events = Pass(check, say)
+            schema = question.options.get("json_schema")
+            begins = "" if schema is None else BEGINS.get(str(schema.get("type")), "".join(BEGINS.values()))
+            events = Pass(check, say, begins=begins)
             self._engine.run(question, events, **_probabilities(question, question.options.get("logprobs")))
         finally:
             self._slots.release()
         answer.prompt = events.prompt
-        answer.finish(events.finish or "stop", events.tokens)
+        finish = "stop" if events.calls and events.finish == "tool_calls" else events.finish
+        answer.finish(finish or "stop", events.tokens, calls=list(events.calls.values()))
 
     def _unsure(self, question: Question, check: Callable[[str], None], answer: Answer) -> bool:
         events = Pass(check, lambda *_: None, floor=self._settings.gate_min_probability)

@@ -17,9 +17,10 @@ import asyncio
 import json
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 
-from engine_process import Answer, Refused, Requests, die, end_ids, prompt_ids, stop_ids
+from engine_process import Answer, Refused, Requests, ToolCalls, die, end_ids, prompt_ids, stop_ids
 
 BAD_REQUEST = 400
 """``status_code`` of an abort caused by the request itself."""
@@ -28,6 +29,27 @@ BAD_REQUEST = 400
 def _rid(number: int) -> str:
     """A request ID for SGLang, which aborts all IDs with a given prefix: 1 would match 10 too."""
     return f"{number}."
+
+
+def _parser(given: dict[str, Any]) -> Callable[[str], tuple[str, list[Any]]]:
+    """SGLang's parser for calls of functions (read in the wheel of 0.5.17).
+
+    Raises:
+        Refused: This release lacks it.
+        ValueError: It rejects the functions.
+    """
+    try:
+        from sglang.srt.entrypoints.openai.protocol import Tool
+        from sglang.srt.function_call.function_call_parser import FunctionCallParser
+    except ImportError as error:
+        raise Refused(f"this SGLang cannot read the calls of this model: {error}") from error
+    parser = FunctionCallParser([Tool(**tool) for tool in given["tools"]], given["parser"])
+
+    def parse(text: str) -> tuple[str, list[Any]]:
+        rest, calls = parser.parse_non_stream(text)
+        return rest, [(call.name, call.parameters) for call in calls]
+
+    return parse
 
 
 class Server:
@@ -62,17 +84,18 @@ class Server:
             self._requests.proxy.count(number, len(ids))
             limit = min(ask["max_tokens"], self._context - len(ids))
             answer = Answer(self._tokenizer, ask, self._ends, limit)
+            tools = ToolCalls(ask["tools"], _parser(ask["tools"])) if "tools" in ask else None
             stream = await self._engine.async_generate(
                 input_ids=ids, sampling_params=self._sampling(ask, limit), stream=True, rid=_rid(number)
             )
-            await self._read(stream, number, answer)
+            await self._read(stream, number, answer, tools)
         except (Refused, ValueError) as error:  # SGLang's own validation errors are ValueErrors
             self.proxy.refuse(number, Refused(str(error)))
         except Exception as error:  # if SGLang itself cannot continue, it ends this process
             traceback.print_exc()
             self.proxy.refuse(number, error)
 
-    async def _read(self, stream: Any, number: int, answer: Answer) -> None:
+    async def _read(self, stream: Any, number: int, answer: Answer, tools: ToolCalls | None) -> None:
         seen, over = 0, False
         try:
             async for output in stream:
@@ -86,7 +109,10 @@ class Server:
                 text = answer.take(tokens)
                 if over and not answer.finish:
                     text += answer.end("length" if reason["type"] == "length" else "stop")
-                self._requests.say(number, text, answer.tokens, answer.finish)
+                calls: list[Any] = []
+                if tools:
+                    text, calls = tools.take(text, bool(answer.finish))
+                self._requests.say(number, text, answer.tokens, answer.finish, [], calls)
                 if answer.finish:
                     return
         finally:

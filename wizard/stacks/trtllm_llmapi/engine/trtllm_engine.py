@@ -36,10 +36,12 @@ class Server:
         self._requests = Requests(loop, self._answer)
         self.proxy = self._requests.proxy
 
+    _guided: Any = None
+
     def load(self, settings: dict[str, Any]) -> None:
         """Load the model; takes a minute or more."""
         from tensorrt_llm import LLM, llmapi
-        from tensorrt_llm.llmapi import KvCacheConfig, RequestError, SamplingParams
+        from tensorrt_llm.llmapi import GuidedDecodingParams, KvCacheConfig, RequestError, SamplingParams
         from transformers import AutoTokenizer
 
         self._context = int(settings["max_seq_len"])
@@ -52,6 +54,9 @@ class Server:
             settings = {**settings, "speculative_config": kind(**speculative)}
         self._tokenizer: Any = AutoTokenizer.from_pretrained(settings["model"])
         self._ends = end_ids(self._tokenizer, settings["model"])  # 1.0 checks the tokenizer's only
+        if not settings.get("speculative_config"):  # 1.0 cannot do both
+            settings = {**settings, "guided_decoding_backend": "xgrammar"}
+            self._guided = GuidedDecodingParams
         self._llm = LLM(**settings)
         self._params, self._request_error = SamplingParams, RequestError
 
@@ -94,6 +99,10 @@ class Server:
         if ask["temperature"] > 0:
             how = {"temperature": ask["temperature"], "top_p": ask["top_p"], "seed": ask["seed"]}
             how |= {"top_k": ask["top_k"]} if ask["top_k"] > 0 else {}
+        if "json_schema" in ask:
+            if self._guided is None:
+                raise Refused("this engine decodes speculatively, and cannot guide an answer by a schema then")
+            how["guided_decoding"] = self._guided(json=ask["json_schema"])
         return self._params(
             max_tokens=limit,
             end_id=self._ends[0] if self._ends else -1,

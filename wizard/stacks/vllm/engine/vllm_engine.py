@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from engine_process import Refused, Requests, die, prompt_ids, stop_ids
+from engine_process import Refused, Requests, ToolCalls, die, keeps_special, prompt_ids, stop_ids
 
 MORE = ("min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "logprobs")
 """Set only if a request has them."""
@@ -46,6 +46,42 @@ def _tokens_input() -> Callable[[list[int]], Any]:
     return made
 
 
+def _guided(schema: dict[str, Any]) -> dict[str, Any]:
+    """The sampling parameter for answers that match ``schema``."""
+    from vllm import sampling_params
+
+    if hasattr(sampling_params, "StructuredOutputsParams"):
+        return {"structured_outputs": sampling_params.StructuredOutputsParams(json=schema)}
+    return {"guided_decoding": sampling_params.GuidedDecodingParams(json=schema)}  # before 0.11
+
+
+def _parser(tokenizer: Any, given: dict[str, Any]) -> Callable[[str], tuple[str, list[Any]]]:
+    """vLLM's parser for calls of functions (read in the wheels of 0.26.0 and 0.31.0).
+
+    Raises:
+        Refused: This release lacks it, or rejects the functions.
+    """
+    try:
+        try:
+            from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+            from vllm.tool_parsers import ToolParserManager
+        except ImportError:  # older releases
+            from vllm.entrypoints.openai.protocol import ChatCompletionRequest
+            from vllm.entrypoints.openai.tool_parsers import ToolParserManager
+        made = ToolParserManager.get_tool_parser(given["parser"])
+    except (ImportError, KeyError) as error:
+        raise Refused(f"this vLLM cannot read the calls of this model: {error}") from error
+    request = ChatCompletionRequest(model="", messages=[], tools=given["tools"])
+    tools = (request.tools,) if "tools" in inspect.signature(made).parameters else ()
+    parser = made(tokenizer, *tools)
+
+    def parse(text: str) -> tuple[str, list[Any]]:
+        read = parser.extract_tool_calls(text, request=request)
+        return read.content or "", [(call.function.name, call.function.arguments) for call in read.tool_calls]
+
+    return parse
+
+
 class Server:
     """Runs in a single event loop, which vLLM's frontend shares; vLLM aborts a request whose reader is cancelled."""
 
@@ -69,15 +105,16 @@ class Server:
         try:
             ids = prompt_ids(self._tokenizer, ask, self._context)
             self._requests.proxy.count(number, len(ids))
+            tools = ToolCalls(ask["tools"], _parser(self._tokenizer, ask["tools"])) if "tools" in ask else None
             async for output in self._engine.generate(self._prompt(ids), self._sampling(ask, len(ids)), str(number)):
                 (completion,) = output.outputs
                 tokens += len(completion.token_ids)
-                more = (
-                    [_logprobs(completion.logprobs, ask["logprobs"])]
-                    if completion.logprobs and "logprobs" in ask
-                    else []
-                )
-                self._requests.say(number, completion.text, tokens, completion.finish_reason or "", *more)
+                finish, text, calls = completion.finish_reason or "", completion.text, []
+                if tools:
+                    text, calls = tools.take(text, bool(finish))
+                reported = completion.logprobs and "logprobs" in ask
+                logprobs = _logprobs(completion.logprobs, ask["logprobs"]) if reported else []
+                self._requests.say(number, text, tokens, finish, logprobs, calls)
         except (Refused, ValueError) as error:  # vLLM's own validation errors are ValueErrors
             self.proxy.refuse(number, Refused(str(error)))
         except Exception as error:
@@ -98,7 +135,9 @@ class Server:
             stop=ask["stop"],
             stop_token_ids=stop_ids(self._tokenizer, ask["stop"]),
             output_kind=RequestOutputKind.DELTA,
+            skip_special_tokens=not keeps_special(self._tokenizer, ask),
             **{name: ask[name] for name in MORE if name in ask},
+            **(_guided(ask["json_schema"]) if "json_schema" in ask else {}),
         )
 
 

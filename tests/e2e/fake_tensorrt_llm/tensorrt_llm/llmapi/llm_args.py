@@ -59,9 +59,11 @@ class TorchLlmArgs(BaseModel):
     pipeline_parallel_size: int = 1
     moe_tensor_parallel_size: int | None = None
     moe_expert_parallel_size: int | None = None
+    enable_attention_dp: bool = False
     kv_cache_config: KvCacheConfig = KvCacheConfig()
     speculative_config: DecodingBaseConfig | None = None
     enable_chunked_prefill: bool = False
+    guided_decoding_backend: str | None = None
     max_batch_size: int | None = None
     max_input_len: int | None = None
     max_seq_len: int | None = None

@@ -12,7 +12,9 @@ from vllm.sampling_params import RequestOutputKind, SamplingParams
 
 
 class AsyncLLM:
-    """Says the numbers from 0 on, one a step; ``!`` as the last letter of the prompt kills it after two."""
+    """Says the numbers from 0 on, one a step; ``!`` as the last letter of the prompt kills it after two. A prompt with
+    the function ``weather`` has a call instead of the 5.
+    """
 
     def __init__(self, args: AsyncEngineArgs) -> None:
         self.model_config = SimpleNamespace(max_model_len=args.max_model_len)
@@ -27,6 +29,9 @@ class AsyncLLM:
         from transformers import AutoTokenizer
 
         return AutoTokenizer.from_pretrained(self._args.model)
+
+    def _prompt(self, prompt: dict[str, Any]) -> str:
+        return bytes(each for each in prompt["prompt_token_ids"] if each < 256).decode(errors="replace")
 
     async def generate(
         self, prompt: dict[str, Any], sampling_params: SamplingParams, request_id: str
@@ -44,7 +49,8 @@ class AsyncLLM:
                     raise RuntimeError("EngineDeadError")
                 last = number + 1 == sampling_params.max_tokens
                 finish = "length" if last else None
-                output = SimpleNamespace(text=f"{number} ", token_ids=[number], finish_reason=finish, logprobs=None)
+                text = "<tool_call>" if number == 5 and "weather" in self._prompt(prompt) else f"{number} "
+                output = SimpleNamespace(text=text, token_ids=[number], finish_reason=finish, logprobs=None)
                 if sampling_params.logprobs is not None:
                     others = range(1, 1 + sampling_params.logprobs)
                     place = {number: SimpleNamespace(logprob=-0.5, rank=1, decoded_token=f"{number} ")}

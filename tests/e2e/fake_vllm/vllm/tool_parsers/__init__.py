@@ -1,0 +1,30 @@
+"""One parser, of the numbers that this stand-in says; vLLM 0.31.0: tool_parsers/abstract_tool_parser.py."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+
+
+class Numbers:
+    """What follows the mark of a call is the argument."""
+
+    def __init__(self, tokenizer: Any, tools: list[Any] | None = None) -> None:
+        assert tokenizer.get_vocab()
+        self._name = (tools or [])[0]["function"]["name"]
+
+    def extract_tool_calls(self, model_output: str, request: ChatCompletionRequest) -> Any:
+        assert request.tools
+        _, mark, rest = model_output.partition("<tool_call>")
+        call = SimpleNamespace(function=SimpleNamespace(name=self._name, arguments=f'{{"rest": "{rest.strip()}"}}'))
+        return SimpleNamespace(tools_called=bool(mark), tool_calls=[call] if mark else [], content=None)
+
+
+class ToolParserManager:
+    """Parsers by name."""
+
+    @classmethod
+    def get_tool_parser(cls, name: str) -> type[Numbers]:
+        return {"hermes": Numbers}[name]

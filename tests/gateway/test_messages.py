@@ -1,0 +1,97 @@
+"""Anthropic's Messages API. The shapes are those that the client of PyPI's ``anthropic`` 2.12.0 read without a
+complaint from this server, whole and streamed (2026-11-23).
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any
+
+import pytest
+
+from tests.chain_model import CYCLE, CYCLE_TOKENS
+from tests.gateway.conftest import SECONDS, Address
+from wizard.chat.ask import Piece
+from wizard.gateway import messages
+from wizard.gateway.faults import Fault
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("gateway")]
+BODY: dict[str, Any] = {
+    "model": "chain",
+    "max_tokens": CYCLE_TOKENS,
+    "temperature": 0,
+    "messages": [{"role": "user", "content": [{"type": "text", "text": "What is Triton?"}]}],
+}
+
+
+def post(address: Address, **changes: Any) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=SECONDS)
+    body = json.dumps({**BODY, **changes})
+    connection.request("POST", messages.PATH, body, {"x-api-key": "x", "anthropic-version": "2023-06-01"})
+    answer = connection.getresponse()
+    status, data = answer.status, answer.read()
+    connection.close()
+    return status, data
+
+
+def test_a_whole_message(chain: Address) -> None:
+    status, data = post(chain, system="Be brief.", top_k=1, metadata={"user_id": "me"})
+    message = json.loads(data)
+    assert status == 200
+    assert (message["type"], message["role"], message["model"]) == ("message", "assistant", "chain")
+    assert message["content"] == [{"type": "text", "text": CYCLE}]
+    assert (message["stop_reason"], message["stop_sequence"]) == ("max_tokens", None)
+    assert message["usage"]["output_tokens"] == CYCLE_TOKENS
+    shorter = json.loads(post(chain, top_k=1)[1])
+    assert message["usage"]["input_tokens"] > shorter["usage"]["input_tokens"] > 0
+
+
+def test_a_stream_is_the_same_message_in_events(chain: Address) -> None:
+    _, data = post(chain, stream=True)
+    events = [each.split("\n") for each in data.decode().strip().split("\n\n")]
+    read = [json.loads(line.removeprefix("data: ")) for _, line in events]
+    assert [name.removeprefix("event: ") for name, _ in events] == [each["type"] for each in read]
+    kinds = [each["type"] for each in read]
+    assert kinds[:2] == ["message_start", "content_block_start"]
+    assert kinds[-3:] == ["content_block_stop", "message_delta", "message_stop"]
+    assert set(kinds[2:-3]) == {"content_block_delta"}
+    assert "".join(each["delta"]["text"] for each in read[2:-3]) == CYCLE
+    started, stopped = read[0]["message"], read[-2]
+    assert (started["content"], started["stop_reason"]) == ([], None)
+    assert stopped["delta"]["stop_reason"] == "max_tokens"
+    assert stopped["usage"] == json.loads(post(chain)[1])["usage"]
+
+
+def test_a_stop_sequence_ends_it(chain: Address) -> None:
+    message = json.loads(post(chain, stop_sequences=[CYCLE[3:5]])[1])
+    assert (message["content"][0]["text"], message["stop_reason"]) == (CYCLE[: CYCLE.index(CYCLE[3:5])], "end_turn")
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "kind", "code"),
+    [
+        ({"model": "another"}, 404, "not_found_error", "TW-G05"),
+        ({"max_tokens": 0}, 400, "invalid_request_error", "TW-G03"),
+        ({"max_tokens": None}, 400, "invalid_request_error", "TW-G03"),
+        ({"messages": []}, 400, "invalid_request_error", "TW-G03"),
+        ({"messages": [{"role": "system", "content": "x"}]}, 400, "invalid_request_error", "TW-G03"),
+        ({"messages": [{"role": "user", "content": [{"type": "image"}]}]}, 400, "invalid_request_error", "TW-G04"),
+        ({"tools": [{"name": "f", "input_schema": {}}]}, 400, "invalid_request_error", "TW-G04"),
+        ({"thinking": {"type": "enabled", "budget_tokens": 1024}}, 400, "invalid_request_error", "TW-G04"),
+        ({"messages": [{"role": "user", "content": "x " * 20_000}]}, 400, "invalid_request_error", "TW-C05"),
+    ],
+)
+def test_an_error_has_the_shape_of_this_api(
+    chain: Address, changes: dict[str, Any], status: int, kind: str, code: str
+) -> None:
+    got, data = post(chain, **changes)
+    read = json.loads(data)
+    assert (got, read["type"], read["error"]["type"], read["error"]["wizard_code"]) == (status, "error", kind, code)
+
+
+def test_an_error_within_a_stream_is_an_event() -> None:
+    answer = messages.Answer("m")
+    assert b"message_start" in answer.take(0, Piece("text", None, ""))
+    name, data, *_ = answer.failed(Fault("TW-G09", 500, "it failed")).decode().split("\n")
+    assert (name, json.loads(data.removeprefix("data: "))["error"]["type"]) == ("event: error", "api_error")
