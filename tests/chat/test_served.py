@@ -9,9 +9,12 @@ import pytest
 from tests.chain_model import CHAT
 from tests.chat.conftest import SHORT_CONTEXT, Served
 from tests.chat.fake_server import fake_server, http_answer
+from wizard.chat.client import ask_of
+from wizard.chat.conversation import Sampling
 from wizard.chat.served import ServedModel, served_model
 from wizard.chat.wire import OWN, WIZARD
 from wizard.kernel.errors import ServerError
+from wizard.model.chat_format import ChatFormat
 
 
 @pytest.mark.e2e
@@ -56,3 +59,19 @@ def test_something_else_answers(answer: bytes) -> None:
     with fake_server(answer) as port, pytest.raises(ServerError) as caught:
         served_model(f"http://127.0.0.1:{port}", "m")
     assert caught.value.code == "TW-C07"
+
+
+@pytest.mark.parametrize(
+    ("template", "context", "limit"),
+    [
+        ("{{ messages[0].content }}", 16384, 512),
+        ("{{ messages[0].content }}<think></think>", 16384, 4096),  # a thought often takes more than 512
+        ("{{ messages[0].content }}<think></think>", 2048, 2048),
+        (None, None, 512),
+    ],
+)
+def test_a_model_that_thinks_may_write_longer_answers(template: str | None, context: int | None, limit: int) -> None:
+    model = ServedModel("m", ChatFormat(template) if template else None, (), context, None)
+    assert model.answer_limit == limit
+    assert ask_of(model, None, "x", Sampling(), rendered=True).max_tokens == limit
+    assert ask_of(model, None, "x", Sampling(max_tokens=64), rendered=True).max_tokens == 64

@@ -50,6 +50,9 @@ HISTORY = [
 
 EXPECTED = {
     "only here: .error.wizard_code": "our addition",
+    "only vLLM: .detail": "its web framework's error; ours has OpenAI's shape for all",
+    "only here: .error.message": "the same",
+    "only here: .error.type": "the same",
     ".error.code": "vLLM's is the HTTP status, OpenAI's and ours a text",
     ".error.param": "only one of the two names the parameter",
     "only vLLM: .choices[].stop_reason": "vLLM's addition",
@@ -217,8 +220,9 @@ def bad_chats() -> list[Case]:
         "top_logprobs alone": "as OpenAI's",
     }
     made = [chat(name, meant.get(name, ""), **each) for name, each in wrong.items()]
-    bodies = {"no JSON": b"{", "empty": b"", "not UTF-8": b'{"model": "\xff"}', "a list": b"[]", "deep": b"[" * 50_000}
+    bodies = {"no JSON": b"{", "empty": b"", "not UTF-8": b'{"model": "\xff"}', "deep": b"[" * 50_000}
     made += [Case(f"body: {name}", body) for name, body in bodies.items()]
+    made.append(Case("body: a list", b"[]", why="vLLM 0.26 fails with status 500"))
     why = "at most 32 stop texts: each is searched in every piece"
     made.append(chat("10,000 stop words", why, stop=[f"w{number}" for number in range(10_000)]))
     return made

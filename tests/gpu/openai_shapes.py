@@ -217,7 +217,9 @@ def differences(case: Case, theirs: dict[str, Any], ours: dict[str, Any]) -> lis
     if theirs["status"] != ours["status"]:
         return [f"status {theirs['status']} by vLLM, {ours['status']} here" + (f": {case.why}" if case.why else "")]
     rows = [f"{name} differs" for name in ("kind", "done") if theirs.get(name) != ours.get(name)]
-    if finishes(theirs) != finishes(ours):
+    if len(finishes(theirs)) != len(finishes(ours)):
+        rows.append("number of finish reasons differs")
+    if case.greedy and finishes(theirs) != finishes(ours):
         vllms, here = ({reason for _, reason in finishes(each)} for each in (theirs, ours))
         rows.append(f"finish reasons {sorted(vllms)} by vLLM, {sorted(here)} here")
     both = [{leaf for event in each["events"] for leaf in leaves(event)} for each in (theirs, ours)]

@@ -104,7 +104,6 @@ def test_an_empty_answer_is_the_default_or_leaves_it_to_the_wizard() -> None:
         "p99": False,
         "http_port": 8000,
         "top_p": 0.95,
-        "max_tokens": 512,
     }
     assert [question.name for question in QUESTIONS if question.required] == ["model", "accept"]
 

@@ -98,7 +98,7 @@ def test_what_cannot_be_done_is_refused(talk: ChatSession, line: str, code: str)
         ("/logprobs 100", "invalid value: 100", "Enter a number from 0 to 20."),
         ("/open", "no conversation was given", "Pass a number from /history, for example: /open 1"),
         ("/history x", "invalid value: x", "Enter a number from 1 to 10000."),
-        ("/copy cod", "cannot copy cod", "Type /copy or /copy code."),
+        ("/copy cod", "cannot copy cod", "Type /copy, /copy code or /copy thought."),
         ("/set temperature x", "temperature must be a number", "Use another value."),
     ],
 )

@@ -86,6 +86,7 @@ def ask_of(
     rendered: bool,
 ) -> Ask:
     """The request for an answer to ``prompt``; ``rendered``: the chat template made it, with its begin token."""
+    limit = sampling.max_tokens or served.answer_limit
     prompt = prompt.encode(errors="replace").decode()  # terminal input may contain lone surrogates
     ids: tuple[int, ...] = ()
     if served.wire.format.ids and tokenizer:
@@ -95,7 +96,7 @@ def ask_of(
     return Ask(
         model=served.name,
         prompt=prompt,
-        max_tokens=min(sampling.max_tokens, served.max_seq_len or sampling.max_tokens),
+        max_tokens=min(limit, served.max_seq_len or limit),
         temperature=sampling.temperature,
         top_p=sampling.top_p,
         seed=sampling.seed,

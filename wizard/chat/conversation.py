@@ -111,7 +111,7 @@ class Sampling:
     Attributes:
         temperature: 0 always selects the most likely token.
         top_p: Share of probability to sample from.
-        max_tokens: Maximum number of tokens of the answer.
+        max_tokens: Maximum number of tokens of the thought and the answer; None: `ServedModel.answer_limit`.
         seed: The same seed gives the same answer if the engine supports it.
         top_k: Number of most likely tokens to sample from; 0 means all.
         min_p: Tokens less probable than this share of the highest probability are excluded.
@@ -125,7 +125,7 @@ class Sampling:
 
     temperature: float | None = None
     top_p: float = 0.95
-    max_tokens: int = 512
+    max_tokens: int | None = None
     seed: int | None = None
     top_k: int | None = None
     min_p: float | None = None

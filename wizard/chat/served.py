@@ -22,6 +22,8 @@ from wizard.kernel.language import tr
 from wizard.model.chat_format import ChatFormat, of_folder
 
 TIMEOUT_S = 5.0
+ANSWER, THINKING_ANSWER = 512, 4096
+"""Tokens of an answer, and of a thought with its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,12 @@ class ServedModel:
         if self.wire.format is OPENAI:
             return formats_of(None)
         return formats_of(self.chat.template) if self.chat else ()
+
+    @property
+    def answer_limit(self) -> int:
+        """Tokens of an answer if no other limit is set: more for a model that thinks first."""
+        usual = THINKING_ANSWER if self.chat and self.formats else ANSWER
+        return min(usual, self.max_seq_len or usual)
 
     @property
     def logprobs(self) -> int | None:

@@ -99,7 +99,8 @@ def _shortened(conversation: Conversation, served: ServedModel) -> Conversation:
     kept = conversation
     if served.max_seq_len is None or not served.takes_turns:
         return kept
-    room = served.max_seq_len - min(conversation.sampling.max_tokens, served.max_seq_len // 4)
+    answer = conversation.sampling.max_tokens or served.answer_limit
+    room = served.max_seq_len - min(answer, served.max_seq_len // 4)
     estimate = Meter()
     while estimate.usage(kept).tokens > room and (shorter := kept.without_oldest_turn()):
         kept = shorter

@@ -7,7 +7,6 @@ from typing import Any
 
 from wizard.chat.ask import Ask
 from wizard.chat.client import Client, ask_of
-from wizard.chat.conversation import Sampling
 from wizard.chat.rendering import plain_turns, render_turns
 from wizard.chat.wire import WIZARD
 from wizard.gateway.bodies import Wanted
@@ -88,4 +87,4 @@ def _room(client: Client, ask: Ask) -> int:
         return length  # the model itself ends an answer at the end of its context
     if length is not None and ask.ids:
         return max(1, length - len(ask.ids))
-    return Sampling().max_tokens
+    return client.served.answer_limit

@@ -474,7 +474,7 @@ MAX_TOKENS = Question(
     "int",
     mark("Maximum answer length in tokens"),
     "--max-tokens",
-    default=512,
+    otherwise=mark("512, or 4,096 for a model that thinks"),
     validate=between(1, 1_000_000),
     help=mark("Longer answers are cut off."),
 )

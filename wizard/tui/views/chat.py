@@ -140,8 +140,9 @@ def _settings(sampling: Sampling, served: ServedModel | None) -> str:
     if temperature is None and served is not None:
         temperature = served.default_temperature
     parts = [f"temperature {temperature:g}" if temperature is not None else "", f"top-p {sampling.top_p:g}"]
+    limit = sampling.max_tokens or (served.answer_limit if served else None)
     parts += [
-        tr("≤ {count:,} tokens", count=sampling.max_tokens),
+        tr("≤ {count:,} tokens", count=limit) if limit else "",
         f"seed {sampling.seed}" if sampling.seed is not None else "",
     ]
     return " · ".join(part for part in parts if part)
