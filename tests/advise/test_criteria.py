@@ -11,7 +11,7 @@ from tests.advise.worlds import LLAMA_8B, facts_of
 from tests.plan.stack_values import VLLM
 from wizard.advise import comparison, criteria, fit, rules
 from wizard.advise.advice import Checkpoint, Choice, Constraints, Memory, Offload, Share, Speed
-from wizard.advise.reasons import Note, because
+from wizard.advise.reasons import Note, because, load
 from wizard.model.facts import ModelFacts
 
 FACTS = facts_of(LLAMA_8B)
@@ -244,3 +244,8 @@ def test_the_bytes_of_a_choice_are_those_on_all_gpus_and_the_host() -> None:
 def test_weights_that_are_downloaded_whole_come_after_those_that_are_ready() -> None:
     ready, loading = (choice(checkpoint=Checkpoint("o/r", 1, how)) for how in ("ready", "loading"))
     assert better(ready, loading)
+
+
+def test_a_load_is_known_if_all_of_it_is() -> None:
+    assert load(4, 1024, 256) == because("load", users=4, isl=1024, osl=256)
+    assert [load(None, 1024, 256), load(4, None, 256), load(4, 1024, None)] == [None] * 3

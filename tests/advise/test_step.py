@@ -38,7 +38,7 @@ AMPERE, GEFORCE, BLACKWELL = (
 PCIE = replace(DEVICE, link="pcie")
 
 
-def one(device: Device = DEVICE, ranks: int = 1, k: Coefficients = K, **work: Any) -> Step:
+def toy(device: Device = DEVICE, ranks: int = 1, k: Coefficients = K, **work: Any) -> Step:
     """A step of four users with 1,000 tokens before, a piece of a prompt of 12 with 500, and 8 on other ranks."""
     assert device.rates
     rest = {"users": 4, "context": 1000, "prompt": 12, "before": 500, "others": 8}
@@ -74,7 +74,7 @@ TOUCHED = 1 - 0.5 ** (24**0.5)
     ],
 )
 def test_seconds_of_reading(device: Device, work: dict[str, Any], seconds: float) -> None:
-    made = one(device, **work)
+    made = toy(device, **work)
     assert made.memory == pytest.approx(seconds)
     assert (made.compute, made.interconnect) == (0, 0)
     assert made.seconds == pytest.approx(seconds + made.launch)
@@ -97,7 +97,7 @@ def test_seconds_of_reading(device: Device, work: dict[str, Any], seconds: float
     ],
 )
 def test_seconds_of_multiplying(device: Device, work: dict[str, Any], seconds: float) -> None:
-    made = one(device, **work)
+    made = toy(device, **work)
     assert made.compute == pytest.approx(seconds)
     assert (made.memory, made.interconnect) == (0, 0)
     assert made.seconds == pytest.approx(seconds + made.launch)
@@ -120,7 +120,7 @@ def test_seconds_of_multiplying(device: Device, work: dict[str, Any], seconds: f
     ],
 )
 def test_seconds_of_launching(device: Device, work: dict[str, Any], microseconds: float) -> None:
-    made = one(device, **work)
+    made = toy(device, **work)
     assert made.launch == pytest.approx(FIXED + microseconds * 1e-6)
     assert made.seconds == made.launch
 
@@ -129,9 +129,9 @@ def test_seconds_of_launching(device: Device, work: dict[str, Any], microseconds
     ("packed", "eager_us", "seconds"), [(False, 10, FIXED + 80e-6), (False, 100, 800e-6), (True, 100, 848e-6)]
 )
 def test_kernels_that_are_launched_one_by_one_take_a_least_time(packed: bool, eager_us: float, seconds: float) -> None:
-    made = one(k=replace(K, eager_us=eager_us), layers=8, packed=packed)
+    made = toy(k=replace(K, eager_us=eager_us), layers=8, packed=packed)
     assert (made.launch, made.seconds) == pytest.approx((seconds, seconds))
-    assert one(k=replace(K, eager_us=0), layers=8, packed=True).launch == pytest.approx(FIXED + 8 * 16e-6)
+    assert toy(k=replace(K, eager_us=0), layers=8, packed=True).launch == pytest.approx(FIXED + 8 * 16e-6)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_kernels_that_are_launched_one_by_one_take_a_least_time(packed: bool, ea
     ],
 )
 def test_seconds_of_summing_over_ten_layers(device: Device, ranks: int, work: dict[str, Any], seconds: float) -> None:
-    made = one(device, ranks, layers=10, row_bytes=1000, **work)
+    made = toy(device, ranks, layers=10, row_bytes=1000, **work)
     assert made.interconnect == pytest.approx(seconds)
     assert made.seconds == pytest.approx(seconds + made.launch)
 
@@ -164,8 +164,8 @@ def test_seconds_of_summing_over_ten_layers(device: Device, ranks: int, work: di
 def test_the_longer_of_reading_and_multiplying_hides_the_other_but_not_cache_and_attention() -> None:
     rest = {"state_bytes": 5000.0, "attention_ops": 1e6}
     beside = 4 * 5000 / 0.8e9 + 0.048 + FIXED
-    assert one(dense_bytes=1e9, token_ops=1e9, **rest).seconds == pytest.approx(2.0 + beside)
-    assert one(dense_bytes=1e6, token_ops=1e9, **rest).seconds == pytest.approx(0.032 + beside)
+    assert toy(dense_bytes=1e9, token_ops=1e9, **rest).seconds == pytest.approx(2.0 + beside)
+    assert toy(dense_bytes=1e6, token_ops=1e9, **rest).seconds == pytest.approx(0.032 + beside)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_the_longer_of_reading_and_multiplying_hides_the_other_but_not_cache_and
     ],
 )
 def test_a_step_is_bound_by_what_takes_longest(work: dict[str, Any], bound: str) -> None:
-    assert one(ranks=2, **work).bound == bound
+    assert toy(ranks=2, **work).bound == bound
 
 
 # -- users -------------------------------------------------------------------------------------------------------------
