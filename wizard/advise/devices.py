@@ -22,15 +22,13 @@ OPERATIONS = {
     (7, 0): 16,
     (7, 5): 16,
     (8, 0): 32,
-    (8, 6): 8,
     (8, 7): 16,
-    (8, 9): 8,
     (9, 0): 32,
     (10, 0): 64,
     (10, 3): 64,
 }
-"""Dense 16-bit tensor-core operations per CUDA core and clock, by compute capability: rates of NVIDIA's datasheets
-divided by cores × boost clock (T4, V100, A10, A30, A40, A100, L4, L40S, H100 SXM within 1.3 %).
+"""Dense 16-bit tensor-core operations per CUDA core and clock, by compute capability, where it is not 8: rates of
+NVIDIA's datasheets divided by cores × boost clock (T4, V100, A10, A30, A40, A100, L4, L40S, H100 SXM within 1.3 %).
 """
 STACK_BITS = 1024
 """Width of the bus of a stack of HBM (JEDEC JESD235); GPUs with other memory have at most 512 bits."""
