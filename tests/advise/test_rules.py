@@ -210,6 +210,7 @@ def test_what_works_but_should_be_known() -> None:
     assert notes(replace(llama, dtype="float16"), "1xT4", setup("vllm", dtype=HALF)) == set()
 
 
+WITHOUT = {"expert_parallel": None}
 HOPPER, AMPERE, BLACKWELL = (replace(group("8xH100"), compute_capability=have) for have in ((9, 0), (8, 0), (10, 0)))
 
 
@@ -286,3 +287,66 @@ def test_what_works_with_a_warning(name: str, made: Setup, codes: list[str]) -> 
     reordered = facts_of(LLAMA_8B, quantization_config=GPTQ)
     more = [note.code for note in rules.warnings(reordered, group(name), made)]
     assert ("desc-act" in more) is (made.tp > 1)
+
+
+ONE_GPU, SLICES = replace(HOPPER, indices=(0,)), group("MIG")
+
+
+@pytest.mark.parametrize(
+    ("stack", "device", "experts", "split", "quantization", "code", "remedies"),
+    [
+        ("vllm", HOPPER, 128, {"tp": 4}, "none", None, []),
+        ("vllm", HOPPER, 7, {"tp": 4}, "none", None, []),
+        ("vllm", HOPPER, 0, {"tp": 4}, "none", "no-experts", [WITHOUT]),
+        ("vllm", HOPPER, 128, {}, "none", "experts-alone", [{"tp": 2}, WITHOUT]),
+        ("vllm", ONE_GPU, 128, {}, "none", "experts-alone", [WITHOUT]),
+        ("vllm", SLICES, 128, {}, "none", "experts-alone", [WITHOUT]),
+        ("vllm", HOPPER, 128, {"dp": 2}, "none", None, []),
+        ("sglang", HOPPER, 128, {"tp": 4}, "none", None, []),
+        ("sglang", HOPPER, 6, {"tp": 4}, "none", "experts-uneven", [{"tp": 3}, WITHOUT]),
+        ("sglang", HOPPER, 7, {"tp": 4}, "none", "experts-uneven", [WITHOUT]),
+        ("sglang", HOPPER, 7, {"tp": 8}, "none", "experts-uneven", [{"tp": 7}, WITHOUT]),
+        ("sglang", HOPPER, 6, {"dp": 4}, "none", "experts-uneven", [{"dp": None}]),
+        ("sglang", HOPPER, 6, {"tp": 2, "dp": 2}, "none", "experts-uneven", [{"tp": 2}, {"dp": None}]),
+        ("sglang", HOPPER, 6, {"tp": 4}, "mxfp4", "experts-format", [WITHOUT]),
+        ("transformers", HOPPER, 8, {"tp": 2}, "none", "experts-stack", [{"stack": "vllm"}, WITHOUT]),
+        ("transformers", ONE_GPU, 8, {"tp": 2}, "none", "experts-stack", [WITHOUT]),
+        ("transformers", SLICES, 8, {"tp": 2}, "none", "experts-stack", [WITHOUT]),
+    ],
+)
+def test_what_prevents_whole_experts_on_a_rank(
+    stack: str,
+    device: Device,
+    experts: int,
+    split: dict[str, int],
+    quantization: str,
+    code: str | None,
+    remedies: list[dict[str, object]],
+) -> None:
+    facts = facts_of(MIXTRAL)
+    assert facts.anatomy
+    made = replace(setup(stack, quantization), expert_parallel=True, **split)
+    obstacles = [*rules.whole_experts(replace(facts.anatomy, experts=experts), device, made)]
+    assert [each.reason.code for each in obstacles] == ([code] if code else [])
+    assert [remedy.changes for each in obstacles for remedy in each.remedies] == remedies
+
+
+@pytest.mark.parametrize(
+    ("stack", "model", "split", "code", "remedies"),
+    [
+        ("vllm", MIXTRAL, {"dp": 2}, None, []),
+        ("vllm", MIXTRAL, {"dp": 2, "tp": 2}, None, []),
+        ("vllm", LLAMA_8B, {"dp": 2}, "dp-dense", [{"dp": None}]),
+        ("vllm", MIXTRAL, {"dp": 2, "pp": 2}, "dp-stages", [{"pp": 1}, {"dp": None}]),
+        ("sglang", MIXTRAL, {"dp": 2}, "dp-model", [{"stack": "vllm"}, {"dp": None}]),
+        ("trtllm-engine", MIXTRAL, {"dp": 2}, "dp-stack", [{"stack": "vllm"}, {"dp": None}]),
+        ("trtllm-llmapi", "Qwen/Qwen3-30B-A3B", {"dp": 2}, None, []),
+        ("trtllm-llmapi", "Qwen/Qwen3-30B-A3B", {"dp": 2, "tp": 2}, "dp-tp", [{"tp": 1}, {"dp": None}]),
+    ],
+)
+def test_what_prevents_data_parallel_ranks(
+    stack: str, model: str, split: dict[str, int], code: str | None, remedies: list[dict[str, object]]
+) -> None:
+    obstacles = [each for each in broken(facts_of(model), "8xH100", replace(setup(stack), **split))]
+    assert [each.reason.code for each in obstacles] == ([code] if code else [])
+    assert [remedy.changes for each in obstacles for remedy in each.remedies] == remedies

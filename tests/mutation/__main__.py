@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from typing import Literal
 
 from tests.mutation import mutants
-from tests.mutation.coverage_map import TESTS, CoverageMap, measure
+from tests.mutation.coverage_map import TESTS, CoverageMap, fingerprint, measure
 from tests.mutation.mutants import Mutant
 from wizard.kernel.values import from_json, to_json
 
@@ -83,7 +83,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--workers", type=int, default=1, help="mutants at the same time, each in a copy of the tree")
     made.add_argument("--seconds", type=float, default=60.0, help="of processor time for the tests of one mutant")
     made.add_argument("--least", type=float, default=0.0, help="percent to be noticed in each package")
-    made.add_argument("--map", type=Path, help="keep what the tests execute in this file, and use it if it is there")
+    made.add_argument(
+        "--map", type=Path, help="keep what the tests execute in this file, and use it while they are the same"
+    )
     made.add_argument("--json", type=Path, help="write every result to this file")
     return made
 
@@ -91,7 +93,9 @@ def parser() -> argparse.ArgumentParser:
 def coverage_map(kept: Path | None, copy: Path, packages: Sequence[str]) -> CoverageMap:
     """What the tests of ``packages`` execute, from the file ``kept`` or by running them."""
     if kept and kept.exists():
-        return from_json(CoverageMap, kept.read_text(encoding="utf-8"), where=str(kept))
+        known = from_json(CoverageMap, kept.read_text(encoding="utf-8"), where=str(kept))
+        if known.code == fingerprint(copy, packages):
+            return known
     known = measure(copy, packages)
     if kept:
         kept.write_text(to_json(known), encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import itertools
 import json
 import os
@@ -30,10 +31,12 @@ class CoverageMap:
     Attributes:
         lines: Module → line → tests.
         seconds: Test → seconds of processor time: the same on a machine that does other things as well.
+        code: `fingerprint` of the code and the tests.
     """
 
     lines: dict[str, dict[int, list[str]]]
     seconds: dict[str, float]
+    code: str = ""
 
     def tests(self, module: str, span: range | None, limit: float) -> tuple[list[str], bool]:
         """The tests that execute a line in ``span`` of ``module``, for ``limit`` seconds; and whether these are all.
@@ -65,6 +68,15 @@ def span(tree: ast.Module, line: int) -> range | None:
     statements = (node for function in functions for first in function.body for node in ast.walk(first))
     lines = (range(node.lineno, (node.end_lineno or line) + 1) for node in statements if isinstance(node, ast.stmt))
     return min((each for each in lines if line in each), key=len, default=None)
+
+
+def fingerprint(root: Path, packages: Sequence[str]) -> str:
+    """Of ``packages`` and their tests: in other code, lines are elsewhere, and tests that are gone fail."""
+    folders = [f"wizard/{package}" for package in packages] + [path for package in packages for path in TESTS[package]]
+    digest = hashlib.sha256()
+    for path in sorted(path for folder in folders for path in (root / folder).rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def measure(root: Path, packages: Sequence[str]) -> CoverageMap:
@@ -101,4 +113,5 @@ def measure(root: Path, packages: Sequence[str]) -> CoverageMap:
             }
             for path in measured.measured_files()
         }
-        return CoverageMap(lines, json.loads(durations.read_text(encoding="utf-8")))
+        seconds = json.loads(durations.read_text(encoding="utf-8"))
+        return CoverageMap(lines, seconds, fingerprint(root, packages))

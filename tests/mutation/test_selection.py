@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutation import __main__ as program
 from tests.mutation.__main__ import Outcome, run, tried
-from tests.mutation.coverage_map import CoverageMap, span
+from tests.mutation.coverage_map import CoverageMap, fingerprint, span
 from tests.mutation.mutants import Mutant, Place, annotates, declares
 
 CODE = """LIMIT: int = 3
@@ -79,6 +80,22 @@ def test_a_mutant_that_not_all_tests_saw_is_unjudged(tree: Path, capsys: pytest.
     assert [result.outcome for result in run([returning(3)], [tree], known, 10)] == ["survived"]
     assert [result.outcome for result in run([returning(0)], [tree], known, 1)] == ["killed"]
     assert "unjudged" in capsys.readouterr().out
+
+
+def test_a_map_is_kept_while_code_and_tests_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tests = tmp_path / "tests" / "run"
+    tests.mkdir(parents=True)
+    kept, measured = tmp_path / "map.json", []
+
+    def measure(root: Path, packages: list[str]) -> CoverageMap:
+        measured.append(fingerprint(root, packages))
+        return CoverageMap({}, {}, measured[-1])
+
+    monkeypatch.setattr(program, "measure", measure)
+    for content, times in (("", 1), ("", 1), ("def test_new(): ...", 2), ("def test_new(): ...", 2)):
+        (tests / "test_a.py").write_text(content)
+        assert program.coverage_map(kept, tmp_path, ["run"]).code == measured[-1]
+        assert len(measured) == times
 
 
 def test_what_nothing_executes_is_no_mutant() -> None:
