@@ -543,3 +543,20 @@ def test_less_context_is_offered_only_where_it_then_fits(memory: int, users: int
         assert advise(host, QWEN_14B, replace(asked, **changes)).feasible
     if any(each.code == "fewer-users" for each in refused.remedies):
         assert advise(host, QWEN_14B, replace(asked, users=1)).feasible
+
+
+@pytest.mark.parametrize(
+    ("constraints", "code"),
+    [
+        ({}, None),
+        ({"users": 1}, None),
+        ({"users": 4}, None),
+        ({"tpot": 50.0}, "offload-users-limit"),
+        ({"tpot": 50.0, "users": 1}, None),
+    ],
+)
+def test_users_are_only_said_to_be_cut_if_they_were_not_asked_for(
+    constraints: dict[str, Any], code: str | None
+) -> None:
+    warnings = [note.code for note in first(shorthand("4090"), LLAMA_8B, Constraints(**constraints)).warnings]
+    assert [each for each in warnings if each.startswith("offload-users")] == ([code] if code else [])

@@ -12,6 +12,7 @@ from tests.advise.worlds import machine, sliced
 from tests.plan.stack_values import FACTS, VLLM
 from wizard.advise import service
 from wizard.advise.advice import Choice, Constraints, Speed
+from wizard.advise.candidates import many
 from wizard.advise.devices import Device, devices
 from wizard.advise.reasons import Note, Reason
 from wizard.advise.release import Resolved
@@ -276,3 +277,7 @@ def test_more_replicas_than_there_are_gpus_for(
         assert obstacle.remedies[0].changes == {"replicas": most}
         assert obstacle.reason.params["need"] == setup.gpus * setup.replicas
         assert obstacle.reason.params["asked"] == setup.replicas
+
+
+def test_more_than_the_default_users_are_many() -> None:
+    assert [many(Constraints(users=users)) for users in (None, 1, 4, 5)] == [False, False, False, True]

@@ -125,7 +125,7 @@ def gpu_budget(device: Device, known: OffloadFacts, constraints: Constraints) ->
 
 def _prevented(host: Host, facts: ModelFacts, device: Device, env: Environment, known: OffloadFacts) -> Obstacle | None:
     """What prevents ``device`` from holding layers of ``facts``, or makes it not worthwhile, whatever its memory."""
-    if (facts.weight_bytes or 0) < known.least_bytes:
+    if facts.weight_bytes is None or facts.weight_bytes < known.least_bytes:
         why = because("offload-small", size_bytes=facts.weight_bytes, least_bytes=known.least_bytes)
         return Obstacle("gpus", why, (do("as-reason-says"),))
     for barrier in (*obstacles(host, env), environment_obstacle(host, device.compute_capability, env)):
@@ -289,7 +289,7 @@ def _speed(
         past.rates_of(host),
         constraints,
         service.load_of(constraints, fit.load.users, fit.load.context),
-        cache_bytes=cpu.kv_bytes_per_token(facts, engine.cache) or 0,
+        cache_bytes=fit.load.cache(1, 1),
     )
 
 
