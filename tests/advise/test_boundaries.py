@@ -280,3 +280,7 @@ def test_a_gpu_without_room_for_what_is_not_counted_has_no_share() -> None:
         assert isinstance(busy, Obstacle)
         assert remedy_of(busy).startswith("--gpu-memory-utilization 0.01") is (free > outside)
         assert isinstance(asked(Constraints(), replace(GPU, free_bytes=free)), Obstacle)
+
+
+def test_a_gpu_of_which_the_driver_reserves_all_holds_nothing() -> None:
+    assert isinstance(asked(Constraints(), replace(GPU, total_bytes=0, free_bytes=0)), Obstacle)

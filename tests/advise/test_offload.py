@@ -560,3 +560,12 @@ def test_users_are_only_said_to_be_cut_if_they_were_not_asked_for(
 ) -> None:
     warnings = [note.code for note in first(shorthand("4090"), LLAMA_8B, Constraints(**constraints)).warnings]
     assert [each for each in warnings if each.startswith("offload-users")] == ([code] if code else [])
+
+
+def test_the_output_is_no_layer_that_takes_its_time() -> None:
+    host = shorthand("4090")
+    choice = first(host, LLAMA_8B, Constraints(users=1))
+    assert split(choice) == (33, 0)
+    asked: dict[str, Any] = {"constraints": Constraints(users=1), "load": speed.Load(1, 1024, 256)}
+    placed = [(devices(host)[0], 32)]
+    assert choice.speed == offload_speed.estimate(LLAMA_8B, ENGINE, placed, None, **asked, cache_bytes=131072)
