@@ -14,6 +14,7 @@ from tests.worded import remedy_of, text_of
 from wizard.advise import cpu
 from wizard.advise.advice import Advice, Checkpoint, Constraints
 from wizard.advise.ranking import advise
+from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.facts import ModelFacts, WeightFile
 from wizard.probe.host import Cpu, Gpu, Host, System
 
@@ -262,3 +263,14 @@ def test_the_tokens_of_each_user_and_the_fewest_of_use(
     constraints: Constraints, most: int | None, tokens: int, least: int
 ) -> None:
     assert cpu.contexts(replace(LARGE, max_context=most), constraints) == (tokens, least)
+
+
+@pytest.mark.parametrize(
+    ("width", "experts", "elements"), [(None, None, 0), (9, None, 9), (None, 4, 8), (9, 4, 9), (7, 4, 8)]
+)
+def test_a_token_passes_the_feed_forward_or_the_experts_that_it_is_sent_to(
+    width: int | None, experts: int | None, elements: int
+) -> None:
+    mixed = Anatomy(Parts(), (), 1, 1, 1, 0, 1, experts=8, experts_per_token=2, expert_intermediate=experts or 0)
+    facts = replace(LARGE, intermediate_size=width, anatomy=mixed if experts else None)
+    assert cpu.feed_forward(facts) == elements
