@@ -330,3 +330,14 @@ def test_who_waits_is_counted_from_the_memory_breakdown(facts: ModelFacts) -> No
 )
 def test_the_text_leaves_out_what_is_unknown(speed: Speed, load: Load, lines: list[str]) -> None:
     assert text(speed, load).splitlines() == lines
+
+
+@pytest.mark.parametrize(("isl", "refused"), [(131_072 - 128, False), (131_072 - 127, True)])
+def test_prompt_and_answer_may_be_as_long_as_the_context_together(facts: ModelFacts, isl: int, refused: bool) -> None:
+    assert facts.max_context == 131_072
+    load = replace(LOAD, users=1, isl=isl)
+    if refused:
+        with pytest.raises(InfeasibleError, match="131,072 tokens of context; you requested 131,073"):
+            journey.speed(host("H100"), facts, SETUP, load)
+    else:
+        assert journey.speed(host("H100"), facts, SETUP, load).isl == isl

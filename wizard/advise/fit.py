@@ -55,7 +55,7 @@ class Fit:
     longest: int
     utilization: float
     outside: int
-    cut: bool = False
+    cut: bool
 
 
 def cramped(choice: Choice, facts: ModelFacts, constraints: Constraints) -> int:
