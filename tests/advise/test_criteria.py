@@ -78,6 +78,8 @@ def test_this_alone_makes_a_choice_worse(goal: str, worse: dict[str, Any]) -> No
         ("throughput", {"throughput_tokens_per_s": 101.0, "tp": 8}, {"throughput_tokens_per_s": 100.0, "tp": 1}),
         ("quality", {"tpot_ms": 49.0}, {"tpot_ms": 1.0, "quantization": "fp8"}),
         ("smallest", {"tp": 1, "quantization": "none"}, {"tp": 2, "quantization": "fp8"}),
+        ("smallest", {"speed": None}, {"tpot_ms": 1000.5}),  # an unknown pace counts as a second
+        ("smallest", {"tpot_ms": 999.5}, {"speed": None}),
     ],
 )
 def test_what_goes_before_what(goal: str, better_one: dict[str, Any], other: dict[str, Any]) -> None:
