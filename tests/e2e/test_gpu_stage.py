@@ -15,11 +15,9 @@ from typing import Any
 import pytest
 
 from tests.e2e.test_proxy import Served, engines, serving
+from tests.gateway.conftest import gateway
 from tests.gpu import journey
-from wizard.kernel import proctable
-from wizard.kernel.paths import ServerFolder
 from wizard.kernel.values import to_data
-from wizard.serve import gateway
 from wizard.serve.replicas import replicas, trouble
 
 first_tokens = journey.first_tokens
@@ -88,13 +86,9 @@ def test_the_stage_fails_where_a_gpu_is_idle(stage: FakeJourney, monkeypatch: py
 def test_the_address_is_compared_with_grpc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, less in {"STREAMS": 4, "CLIENTS": 2, "ANSWER": 16, "PAIRS": 1, "LOSS": 1.0}.items():
         monkeypatch.setattr(journey, name, less)
-    server = ServerFolder(tmp_path / "server")
-    server.logs.mkdir(parents=True)
-    with serving(tmp_path, step_s=0.001) as served:
-        row = proctable.read(served.triton.process.pid)
-        assert row is not None
-        endpoint = gateway.ensure(server, replace(served.endpoint, started=row.started))
+    with serving(tmp_path, step_s=0.001) as served, gateway(served.endpoint, tmp_path) as address:
         given = FakeJourney(tmp_path / "out", served)
+        endpoint = replace(served.endpoint, openai=f"http://127.0.0.1:{address.port}/v1")
         rates = given.shared("vllm", to_data(endpoint))
     assert given.wrong == []
     assert all(rates[over][0] > 0 for over in ("client", "openai"))

@@ -96,7 +96,9 @@ async def test_when_ready_enter_goes_to_the_chat() -> None:
         build = await to_build(pilot)
         await wait_for(pilot, lambda: build.view.phase is Phase.READY)
         await pilot.pause()
-        assert ENDPOINT.http in text(build, "#outcome")
+        outcome = text(build, "#outcome")
+        assert ENDPOINT.http in outcome
+        assert f"OpenAI-compatible: {ENDPOINT.openai}" in outcome
         await pilot.press("enter")
         await screen(pilot, ChatScreen)
 

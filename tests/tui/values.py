@@ -245,7 +245,14 @@ INFEASIBLE = Advice(
     ),
 )
 ENDPOINT = Endpoint(
-    "demo", "demo", "127.0.0.1", Ports(8010, 8011, 8012), 4711, "99", f"{HOME}/servers/demo/logs/triton.log"
+    "demo",
+    "demo",
+    "127.0.0.1",
+    Ports(8010, 8011, 8012),
+    4711,
+    "99",
+    f"{HOME}/servers/demo/logs/triton.log",
+    openai="http://127.0.0.1:9000/v1",
 )
 
 

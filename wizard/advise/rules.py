@@ -73,7 +73,7 @@ def _machine(facts: ModelFacts, device: Device, setup: Setup) -> Iterator[Obstac
         why = because("stack-capability", stack=setup.stack, wanted=oldest, gpu=device.name, capability=have)
         yield Obstacle("capability", why, (_newer_gpu(oldest),))
     if setup.gpus > 1 and device.mig:
-        yield Obstacle("mig", because("mig"), (_undivided(setup),))
+        yield Obstacle("mig", because("mig"), (change(tp=1, pp=1, **({"dp": None} if setup.dp > 1 else {})),))
     elif setup.gpus > len(device.indices):
         there = len(device.indices)
         why = because("few-gpus", **split_of(setup), there=there, gpu=device.name, one_machine=bool(device.named))
@@ -91,11 +91,6 @@ def split_of(setup: Setup) -> dict[str, Param]:
     """The values of messages about the split of ``setup``."""
     ranks: dict[str, Param] = {"dp": setup.dp} if setup.dp > 1 else {}
     return {"tp": setup.tp, "pp": setup.pp, **ranks, "gpus": setup.gpus}
-
-
-def _undivided(setup: Setup) -> Remedy:
-    """The remedy that serves the model on one GPU."""
-    return change(tp=1, pp=1, **({"dp": None} if setup.dp > 1 else {}))
 
 
 def _float32(facts: ModelFacts, device: Device, setup: Setup) -> Iterator[Obstacle]:
@@ -225,7 +220,7 @@ def _split(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup) ->
     yield from _ranks(facts, anatomy, setup)
     splits = on_gpu(setup.stack).splits
     if not splits.ranks and setup.gpus > 1:
-        yield Obstacle("split", because("one-gpu"), (_undivided(setup),))
+        yield Obstacle("split", because("one-gpu"), (change(tp=1, pp=1),))
     if splits.stages == "even" and anatomy.layers % setup.pp:
         why = because("like-stages", layers=anatomy.layers, pp=setup.pp)
         yield Obstacle("split", why, (change(pp=_divisor(anatomy.layers, setup.pp)),))

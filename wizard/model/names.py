@@ -66,15 +66,15 @@ def named(name: str) -> str | None:
     if "/" in name or not wanted:
         return None
     models = curated()
-    found = [model for known, model in models.items() if wanted in keys(known, model)]
-    if not found:
+    matches = [model for known, model in models.items() if wanted in keys(known, model)]
+    if not matches:
         sized = {known: _SIZE.fullmatch(known) for known in models}
-        found = [models[known] for known, match in sized.items() if match and key(match["family"]) == wanted]
-    if len(found) != 1:
+        matches = [models[known] for known, match in sized.items() if match and key(match["family"]) == wanted]
+    if len(matches) != 1:
         return None
     if end is None or end["type"] is None:
-        return found[0].repo
-    return f"{found[0].repo}:{end['type'].upper()}" if found[0].gguf else None
+        return matches[0].repo
+    return f"{matches[0].repo}:{end['type'].upper()}" if matches[0].gguf else None
 
 
 def similar(name: str, others: list[str]) -> list[str]:

@@ -361,7 +361,8 @@ def _outcome(view: BuildView, measured: str) -> Content:
         endpoint = view.endpoint
         line = tr("Triton responds at {http} (HTTP) and {grpc} (gRPC)", http=endpoint.http, grpc=endpoint.grpc)
         took = tr("Measured: {measured}.", measured=measured) + "\n" if measured else ""
-        rest = f"\n{took}" + tr("Press Enter to chat with your model.")
+        openai = tr("OpenAI-compatible: {url}", url=endpoint.openai) + "\n" if endpoint.openai else ""
+        rest = f"\n{openai}{took}" + tr("Press Enter to chat with your model.")
         return Content.assemble(("✓ ", "bold $success"), (line, "bold"), rest)
     if view.phase is Phase.CANCELLED:
         line = tr("Completed steps are kept; press r to resume.")
