@@ -18,7 +18,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 from measure_llamacpp import ANSWER, BLOCK, PROMPT, SHAPES  # noqa: E402
 
 from wizard.advise.cpu_speed import Work, prompt_seconds, token_seconds  # noqa: E402
-from wizard.catalog.stack_facts import CpuSpeed  # noqa: E402
+from wizard.catalog.cpu_facts import CpuSpeed  # noqa: E402
 from wizard.catalog.stacks import facts  # noqa: E402
 from wizard.probe.cpu_rates import CpuRates  # noqa: E402
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.advise.offload_speed import gpu_seconds
-from wizard.catalog.stack_facts import OffloadSpeed
+from wizard.catalog.cpu_facts import OffloadSpeed
 from wizard.catalog.stacks import facts
 from wizard.kernel.units import GIB
 

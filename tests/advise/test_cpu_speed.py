@@ -13,7 +13,7 @@ from wizard.advise.advice import Constraints
 from wizard.advise.calibration import Calibration, processor
 from wizard.advise.ranking import advise
 from wizard.advise.speed import Load
-from wizard.catalog.stack_facts import CpuSpeed
+from wizard.catalog.cpu_facts import CpuSpeed
 from wizard.kernel.paths import Workspace
 from wizard.model.anatomy import Anatomy, Attention, Parts, State
 from wizard.model.facts import ModelFacts, WeightFile

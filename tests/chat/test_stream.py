@@ -217,6 +217,15 @@ async def test_hostile_text_reaches_the_model_byte_for_byte(served: Served, prot
 
 @e2e
 @both_protocols
+async def test_no_thinking_is_what_a_model_does_that_never_thinks(served: Served, protocol: str) -> None:
+    for mode, notes in (("off", 0), ("low", 1)):
+        talk = Conversation(sampling=Sampling(thinking=mode, max_tokens=1)).with_message("user", "is it?")
+        chunks = await read(served.endpoint(), talk, protocol)
+        assert len([chunk for chunk in chunks if chunk.note]) == notes
+
+
+@e2e
+@both_protocols
 async def test_half_a_character_from_a_terminal_does_no_harm(served: Served, protocol: str) -> None:
     chunks = await read(served.endpoint("base"), asked("\udcff?"), protocol)
     assert text_of(chunks) == "yes"

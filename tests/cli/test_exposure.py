@@ -30,7 +30,7 @@ def test_a_key_is_shown_once_with_the_warning(tmp_path: Path, capsys: pytest.Cap
     key = (tmp_path / "gateway" / "key").read_text().strip()
     assert output == ""  # standard output is data
     assert key in errors
-    assert "Warning: every machine that can reach 0.0.0.0" in errors
+    assert "Warning: other machines that reach this one" in errors
     assert "not encrypted" in errors
     given("--gateway-host", "0.0.0.0", workspace=tmp_path)
     errors = capsys.readouterr().err

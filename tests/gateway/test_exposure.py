@@ -17,8 +17,9 @@ from starlette.responses import PlainTextResponse
 from tests.chat.conftest import Served
 from tests.gateway.conftest import SECONDS, added
 from tests.gateway.test_owned import gateways, workspace
+from wizard.chat import openai
 from wizard.gateway.guard import guarded
-from wizard.kernel.errors import UsageError
+from wizard.kernel.errors import ServerError, UsageError
 from wizard.kernel.paths import GatewayFolder, Workspace
 from wizard.serve import exposure, gateway
 from wizard.serve.exposure import Exposure
@@ -184,6 +185,8 @@ def test_a_certificate_that_cannot_be_used(certificate: tuple[str, str], tmp_pat
     for pair in ((file, None), (None, key), (file, file), (file, locked), (file, str(tmp_path / "none"))):
         with pytest.raises(UsageError, match="TW-S14"):
             exposure.check(Exposure("127.0.0.1", *pair))
+    with pytest.raises(UsageError, match=r"/none: No such file"):
+        exposure.check(Exposure("127.0.0.1", file, str(tmp_path / "none")))
     exposure.check(Exposure("127.0.0.1", file, key))
 
 
@@ -203,6 +206,9 @@ def test_beyond_this_machine_it_is_encrypted_and_wants_the_key(
         connection.request("GET", "/v1/models", headers={"Authorization": f"Bearer {given}"})
         assert connection.getresponse().status == status
         connection.close()
+    with pytest.raises(ServerError, match=r"TW-C01: the certificate of .* is not trusted") as caught:
+        openai.served_model(endpoint.openai or "", "chain")
+    assert "SSL_CERT_FILE" in caught.value.todo
     (row,) = gateways(workspace)
     for file in (Path(f"/proc/{row.pid}/cmdline"), Path(f"/proc/{row.pid}/environ"), workspace.gateway.log):
         assert key not in file.read_text()

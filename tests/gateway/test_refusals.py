@@ -72,6 +72,8 @@ def post(address: Address, body: bytes, path: str = CHAT, **headers: str) -> tup
         ({"messages": [{"role": "assistant", "tool_calls": [NO_OBJECT]}]}, 400, "TW-G03", "messages"),
         ({"messages": [{"role": "narrator", "content": "x"}]}, 400, "TW-G04", "messages"),
         ({"modalities": ["audio"]}, 400, "TW-G04", "modalities"),
+        ({"reasoning_effort": "low"}, 400, "TW-G04", "reasoning_effort"),  # its template has no modes
+        ({"chat_template_kwargs": {"messages": []}}, 400, "TW-G03", "chat_template_kwargs"),
         ({"logit_bias": {"1": 1}}, 400, "TW-G04", "logit_bias"),
         ({"max_tokens": 3, "max_completion_tokens": 4}, 400, "TW-G03", "max_tokens"),
         ({"max_tokens": 0}, 400, "TW-G03", "max_tokens"),
@@ -189,7 +191,8 @@ def test_no_page_is_allowed_to_read_an_answer(chain: Address) -> None:
 def test_another_path_or_method(chain: Address) -> None:
     status, error = post(chain, b"{}", "/v1/embeddings")
     assert (status, error["wizard_code"], error["code"]) == (404, "TW-G12", "model_not_found")
-    assert post(chain, b"{}", "/v1/models")[0] == 405
+    status, error = post(chain, b"{}", "/v1/models")
+    assert (status, error["message"]) == (405, "/v1/models does not accept POST")
 
 
 def test_a_key_with_a_line_break(chain: Address) -> None:
@@ -300,4 +303,9 @@ async def test_a_model_that_is_gone_is_not_healthy(tmp_path: Path) -> None:
 
 
 def test_another_path_is_said_to_be_none(chain: Address) -> None:
-    assert post(chain, b"{}", "/v2/health/ready")[1]["code"] == "TW-G07"
+    status, error = post(chain, b"{}", "/v1/responses")
+    assert (status, error["code"]) == (404, "TW-G07")
+    assert error["message"] == "no such address: /v1/responses; there are /v1/chat/completions, /v1/completions, " + (
+        "/v1/messages, /v1/models, /health and /metrics"
+    )
+    assert post(chain, b"{}", "/v2/health/ready" * 100)[1]["message"].startswith("no such address: /v2/")

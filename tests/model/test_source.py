@@ -48,6 +48,14 @@ def test_a_mistyped_recipe_gets_a_suggestion() -> None:
     assert caught.value.todo.startswith("Did you mean demo? Use a recipe")
 
 
+@pytest.mark.parametrize("ref", ["http://localhost:11434", "https://gpu.example:8000/v1"])
+def test_the_address_of_a_server_is_for_the_chat(ref: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        find(ref)
+    assert caught.value.code == "TW-M01"
+    assert caught.value.todo.startswith(f"To chat with a server there: `triton-wizard chat --url {ref}`.")
+
+
 @pytest.mark.parametrize("ref", HOSTILE)
 def test_refs_of_no_known_form_are_refused_and_nothing_is_evaluated(ref: str) -> None:
     with pytest.raises(UsageError) as caught:

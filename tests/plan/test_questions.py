@@ -10,7 +10,7 @@ from wizard.advise.advice import Constraints
 from wizard.catalog import stacks
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import to_data
-from wizard.plan import questions
+from wizard.plan.question import Question
 from wizard.plan.questions import (
     ACCEPT,
     BY_NAME,
@@ -87,7 +87,7 @@ def test_every_number_has_bounds() -> None:
 
 
 @pytest.mark.parametrize("question", [TOP_P, GPU_MEMORY_UTILIZATION])
-def test_a_share_is_above_0_and_at_most_1(question: questions.Question) -> None:
+def test_a_share_is_above_0_and_at_most_1(question: Question) -> None:
     assert [question.check(share) for share in (0.001, 0.5, 1)] == [0.001, 0.5, 1.0]
     for wrong in (-0.5, 0, 1.001, 2):
         with pytest.raises(UsageError, match="it must be above 0 and at most 1"):
@@ -127,7 +127,7 @@ def test_every_question_matters_before_any_answer() -> None:
         (MODEL, " demo ", "demo"),
     ],
 )
-def test_typed_answers(question: questions.Question, typed: str, value: object) -> None:
+def test_typed_answers(question: Question, typed: str, value: object) -> None:
     assert question.parse(typed) == value
     assert type(question.parse(typed)) is type(value)
 
@@ -148,7 +148,7 @@ def test_typed_answers(question: questions.Question, typed: str, value: object) 
         (BY_NAME["http_port"], "70000", "TW-U32"),
     ],
 )
-def test_wrong_answers_name_the_question(question: questions.Question, typed: str, expected: str) -> None:
+def test_wrong_answers_name_the_question(question: Question, typed: str, expected: str) -> None:
     with pytest.raises(UsageError) as raised:
         question.parse(typed)
     assert code(raised) == expected

@@ -135,6 +135,15 @@ def test_a_gpu_without_a_profile_is_not_a_similar_one(text: str, near: str) -> N
     assert "probe --save host.json" in caught.value.todo
 
 
+@pytest.mark.parametrize("text", ["24GB", "2x24 GB", "8gib"])
+def test_memory_alone_is_no_gpu(text: str) -> None:
+    """GPUs of one size differ in speed and formats: none is suggested for looking alike (``24GB`` and ``h200``)."""
+    with pytest.raises(UsageError, match="is an amount of memory, not a GPU") as caught:
+        find(text, HERE)
+    assert caught.value.code == "TW-P05"
+    assert "Did you mean" not in caught.value.todo
+
+
 @pytest.mark.parametrize("text", ["2xL4,1xA100", "2xL4+1xA100"])
 def test_several_kinds_of_gpu_need_a_recorded_host(text: str) -> None:
     with pytest.raises(UsageError, match="names GPUs of several kinds") as caught:

@@ -27,7 +27,7 @@ from wizard.texts.data import data
 
 WIZARD = Path(__file__).resolve().parents[2] / "wizard"
 MADE_BY = {
-    "because": {**obstacles.TEXTS, **notes.REASONS},
+    "because": {**obstacles.TEXTS, **reasons.REASONS},
     "do": remedies.REMEDIES,
     "Note": notes.NOTES,
 }

@@ -13,19 +13,8 @@ from textual.widgets import Input, Static
 
 from tests.tui.walking import screen, wait_for
 from wizard.kernel.language import speaking
-from wizard.plan.questions import (
-    ACCEPT,
-    CHAT,
-    CONSTRAINTS,
-    GOAL,
-    QUESTIONS,
-    SEED,
-    SPECULATIVE,
-    SYSTEM,
-    TEMPERATURE,
-    TP,
-    Question,
-)
+from wizard.plan.question import Question
+from wizard.plan.questions import ACCEPT, CHAT, CONSTRAINTS, GOAL, QUESTIONS, SEED, SPECULATIVE, SYSTEM, TEMPERATURE, TP
 from wizard.tui.app import WizardApp
 from wizard.tui.screens.form import NO_EFFECT, FormScreen
 from wizard.tui.widgets.chrome import KeyBar

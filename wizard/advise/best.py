@@ -19,9 +19,9 @@ from wizard.advise.calibration import NOTHING, Calibration
 from wizard.advise.cpu import on_cpu
 from wizard.advise.devices import devices
 from wizard.catalog import gguf_types, stacks
+from wizard.catalog.cpu_facts import CpuSpeed
 from wizard.catalog.goals import goal
 from wizard.catalog.models import CuratedModel
-from wizard.catalog.stack_facts import CpuSpeed
 from wizard.model.gguf_files import type_of
 from wizard.probe.host import Host
 

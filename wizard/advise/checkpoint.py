@@ -9,8 +9,9 @@ from wizard.advise.advice import Checkpoint
 from wizard.advise.reasons import Obstacle, because, change, do
 from wizard.advise.rules import instead
 from wizard.catalog import checkpoints, stacks
+from wizard.catalog.gpu_facts import Capability, Formats
 from wizard.catalog.releases import version
-from wizard.catalog.stack_facts import Capability, Formats, StackFacts
+from wizard.catalog.stack_facts import StackFacts
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
 from wizard.model.formats import disk_bytes, weight_bytes

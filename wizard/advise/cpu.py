@@ -20,9 +20,9 @@ from wizard.advise.advice import (
 from wizard.advise.compatibility import obstacles
 from wizard.advise.reasons import Note, Obstacle, because, change, do, without
 from wizard.catalog import stacks
+from wizard.catalog.cpu_facts import OnCpu
 from wizard.catalog.environments import Environment, environment_of
 from wizard.catalog.goals import DEFAULT_USERS
-from wizard.catalog.stack_facts import OnCpu
 from wizard.model import gguf_files
 from wizard.model.anatomy import Attention
 from wizard.model.facts import ModelFacts

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from wizard.advise.advice import Speed
 from wizard.advise.speed import Load
-from wizard.catalog.stack_facts import CpuSpeed
+from wizard.catalog.cpu_facts import CpuSpeed
 from wizard.model.facts import ModelFacts
 from wizard.probe.cpu_rates import CpuRates
 

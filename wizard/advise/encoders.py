@@ -1,7 +1,7 @@
 """Encoders of images and sounds, which serving text does not need. Pure.
 
 No figure here includes the memory that they work in; what engines that load them do is in ``profiles/stacks``
-(`wizard.catalog.stack_facts.Encoders`).
+(`wizard.catalog.gpu_facts.Encoders`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
@@ -14,24 +13,23 @@ from wizard.advise import (
     encoders,
     engine_python,
     experts,
+    gpu_notes,
+    gpu_setups,
     memory,
-    not_chat,
     rules,
     service,
     slices,
     speculation,
 )
-from wizard.advise.advice import GATED, Checkpoint, Choice, Constraints, Memory, Rejection
+from wizard.advise.advice import Checkpoint, Choice, Constraints, Rejection
 from wizard.advise.devices import Device, devices
 from wizard.advise.fit import LONGEST, Fit, fit
-from wizard.advise.reasons import Note, Obstacle, Param, Remedy, because, change, do
+from wizard.advise.reasons import Note, Obstacle, Remedy, because, change, do
 from wizard.advise.release import Resolved, resolve
 from wizard.advise.setup import Setup
 from wizard.advise.speed import estimate, why_unknown
 from wizard.catalog import gguf_types
-from wizard.catalog.float16 import overflows
 from wizard.catalog.releases import version
-from wizard.catalog.stack_facts import Cache
 from wizard.catalog.stacks import gpu_stacks, on_gpu
 from wizard.model.anatomy import Anatomy
 from wizard.model.facts import ModelFacts
@@ -39,11 +37,6 @@ from wizard.model.formats import FORMATS
 from wizard.probe.engine_python import absolute, known
 from wizard.probe.host import EnginePython, Host
 
-TRIED = ("none", "fp8", "nvfp4", "int4_awq")
-"""Formats to try for an unquantized checkpoint: those that ready-made repositories use."""
-SPLITS = (1, 2, 4, 8, 16)
-STAGES = (1, 2, 4)
-"""Usual numbers of pipeline stages."""
 SIZES = ("memory", "context", "users")
 """Codes of obstacles that fewer bytes for each request can resolve."""
 AFTER = ("checkpoint", "replicas", "ttft", "tpot")
@@ -72,7 +65,7 @@ def candidates(
         unused = () if constraints.max_gpus else tuple(service.unused(host, device, groups))
         releases: dict[tuple[str, str], Resolved | Obstacle] = {}
         larger = {key for key in rejected if key[-1] in SIZES}  # on a group with more memory
-        for setup in _setups(facts, device, constraints, stacks):
+        for setup in gpu_setups.setups(facts, device, constraints, stacks):
             kind = (setup.stack, setup.quantization)
             if kind not in releases:  # the same for every split
                 releases[kind] = _python_conflict(constraints, setup, python) or resolve(
@@ -155,13 +148,13 @@ def worthwhile(choices: list[Choice], constraints: Constraints) -> list[Choice]:
 
     Those are no faster for a single user, serve no more tokens and have no more room than ranks on as many GPUs, or
     than fewer stages of more ranks. `WIDEST` ranks over PCIe are not such an alternative. Other numbers of stages than
-    `STAGES` are only for room that no other setup has.
+    `wizard.advise.gpu_setups.STAGES` are only for room that no other setup has.
     """
 
     def better(other: Choice, choice: Choice) -> bool:
         like = (other.stack, other.quantization) == (choice.stack, choice.quantization)
         room = other.users >= choice.users and other.max_seq_len >= choice.max_seq_len
-        if like and choice.pp not in STAGES and other.pp in STAGES:
+        if like and choice.pp not in gpu_setups.STAGES and other.pp in gpu_setups.STAGES:
             return room
         if not like or other.pp >= choice.pp or other.gpus != choice.gpus or wide(other):
             return False
@@ -215,68 +208,6 @@ def _no_group(host: Host) -> Obstacle:
     if all(each.mig_enabled and not each.mig_slices for each in host.gpus):
         return Obstacle("mig", because("mig-empty", gpu=gpu), (do("make-slices"),))
     return Obstacle("gpu-unknown", because("gpu-unknown", gpu=gpu), (do("update-driver"),))
-
-
-def _setups(facts: ModelFacts, device: Device, constraints: Constraints, stacks: list[str]) -> Iterator[Setup]:
-    """All setups worth considering on ``device``."""
-    stored = facts.quantization
-    most = 1 if device.mig else len(device.indices)
-    there = most if constraints.max_gpus is None else min(constraints.max_gpus, most)
-    copies = constraints.replicas if constraints.replicas and constraints.replicas <= there else 1
-    tps = (constraints.tp,) if constraints.tp else tuple(split for split in SPLITS if split <= max(1, there // copies))
-    if constraints.dp and not constraints.tp:  # only as many GPUs as there are, or a single one for the reason
-        tps = tuple(split for split in tps if split * constraints.dp <= there // copies) or tps[:1]
-    elif constraints.expert_parallel and not constraints.tp:
-        tps = tps[1:] or tps  # experts are distributed over ranks
-    names: tuple[str, ...]
-    if stored is not None:
-        names = (stored.format or "none",)
-    elif constraints.as_published:
-        names = (constraints.quantization if constraints.quantization in FORMATS else "none",)
-    else:
-        names = (constraints.quantization,) if constraints.quantization in FORMATS else checkpoint.tried(facts, TRIED)
-    method = speculation.method(constraints)
-    for stack in stacks:
-        known = on_gpu(stack)
-        kv = constraints.kv_dtype or _cache_dtype(facts, device, known.cache)
-        for name in names if not known.formats.sixteen_only or constraints.quantization or stored else ("none",):
-            for tp in tps if known.splits.ranks or constraints.tp else (1,):
-                for dp in data_parallel.sizes(facts.anatomy, device, stack, tp, there // copies, constraints):
-                    stages = _stages(facts, device, stack, tp, there) if dp == 1 else (1,)
-                    for pp in (constraints.pp,) if constraints.pp else stages:
-                        setup = Setup(stack, _dtype(facts, device, name), name, kv, tp, pp, dp, speculative=method)
-                        yield speculation.prepared(facts, setup)
-
-
-def _cache_dtype(facts: ModelFacts, device: Device, cache: Cache) -> str:
-    """The checkpoint's type of the KV cache, unless the GPU lacks it and the engine can be told to use 16 bits."""
-    stored = (facts.quantization and facts.quantization.kv_dtype) or "auto"
-    lacking = stored == "fp8" and (cache.fp8 is None or device.compute_capability < cache.fp8)
-    return "auto" if lacking and cache.named else stored
-
-
-def _stages(facts: ModelFacts, device: Device, stack: str, tp: int, there: int) -> tuple[int, ...]:
-    """Pipeline stages to try: without NVLink, where they transfer less over the links than ranks do; and as many as use
-    all GPUs if their number is no power of two, because layers can be dealt out unevenly, unlike heads.
-    """
-    layers = facts.layers or 0
-    if device.mig or on_gpu(stack).splits.stages == "none":
-        return (1,)
-    can = [pp for pp in STAGES[1:] if tp * pp <= there and pp <= layers and device.link != "nvlink"]
-    if (rest := there // tp) not in (0, *SPLITS) and rest <= layers:
-        can.append(rest)
-    return (1, *(pp for pp in can if on_gpu(stack).splits.stages != "even" or layers % pp == 0))
-
-
-def _dtype(facts: ModelFacts, device: Device, name: str) -> str:
-    """The dtype of unquantized parts: the checkpoint's; float16 before Ampere and for GPTQ, unless it overflows."""
-    old = device.compute_capability < rules.BF16
-    packed = facts.quantization is not None and facts.quantization.method == "compressed-tensors"  # keeps its dtype
-    if (name == "int4_gptq" and not packed) or old or facts.dtype == "float16":
-        if not overflows(facts.architecture):
-            return "float16"
-        return "float32" if old else "bfloat16"
-    return "bfloat16"
 
 
 def _choice(
@@ -351,11 +282,11 @@ def _choice(
         speed=speed,
         warnings=(
             *unknown,
-            *_warnings(facts, device, setup, best, fetched),
+            *gpu_notes.warnings(facts, device, setup, best, fetched),
             *encoders.notes(whole, setup.stack, release.engine_version),
             *release.warnings,
         ),
-        reasons=(*_reasons(anatomy, device, setup, best, fetched, constraints), *used, release.reason),
+        reasons=(*gpu_notes.reasons(anatomy, device, setup, best, fetched, constraints), *used, release.reason),
         engine_python=constraints.engine_python and absolute(constraints.engine_python),
         environment=release.environment,
         engine_version=release.engine_version,
@@ -415,89 +346,3 @@ def _fetched(
         return fetched
     room = device.free_bytes - on_gpu(setup.stack).memory.context_bytes
     return checkpoint.too_large_to_load(facts, anatomy, setup.quantization, setup.gpus, room) or fetched
-
-
-def _warnings(facts: ModelFacts, device: Device, setup: Setup, best: Fit, fetched: Checkpoint) -> Iterator[Note]:
-    yield from not_chat.notes(facts)
-    yield from rules.warnings(facts, device, setup)
-    if best.cut:
-        yield Note("few-users", {"users": best.users, "tokens": best.length})
-    if device.named:
-        yield Note("one-machine", {"count": device.named, "gpu": device.name, "here": len(device.indices)})
-    if device.holders:
-        yield Note("busy", {"holders": device.holders})
-    if fetched.how != "stored":
-        values: dict[str, Param] = {"format": setup.quantization, "ref": fetched.ref, "size_bytes": fetched.bytes}
-        yield Note(_NOTES[fetched.how], {**values, "stack": setup.stack}, fetched.source)
-    if facts.gated and fetched.how != "ready":  # whether a ready repository is gated is not known
-        yield GATED
-    yield from not_chat.without_template(facts)
-
-
-_NOTES = {
-    "ready": "checkpoint-ready",
-    "loading": "checkpoint-loading",
-    "building": "checkpoint-building",
-    "assumed": "checkpoint-assumed",
-}
-"""Code of the note about a checkpoint that is not served as it is stored."""
-
-
-def _weights_note(anatomy: Anatomy, setup: Setup, bill: Memory, fetched: Checkpoint) -> Note:
-    values: dict[str, Param] = {
-        "format": setup.quantization,
-        "how": fetched.how,
-        "ref": fetched.ref,
-        "size_bytes": bill.weights_bytes,
-        "parameters": anatomy.parts.total,
-    }
-    if setup.dtype == "float32":
-        values["dtype"] = setup.dtype
-    return Note("weights", values)
-
-
-def _memory_note(device: Device, setup: Setup, best: Fit) -> Note:
-    bill = best.memory
-    cache = on_gpu(setup.stack).cache
-    values: dict[str, Param] = {
-        "used_bytes": bill.total_bytes,
-        "budget_bytes": bill.budget_bytes,
-        "total_bytes": device.total_bytes,
-        "counts_of": cache.counts_of,
-    }
-    if cache.counts_of == "total":
-        values |= {"share": best.utilization, "outside_bytes": best.outside}
-    elif cache.counts_of == "free":
-        values |= {"share": memory.kv_fraction(device, setup, bill), "fraction": cache.knob}
-    return Note("memory", values, cache.source if cache.knob else None)
-
-
-def _reasons(
-    anatomy: Anatomy, device: Device, setup: Setup, best: Fit, fetched: Checkpoint, constraints: Constraints
-) -> Iterator[Note]:
-    bill = best.memory
-    yield _weights_note(anatomy, setup, bill, fetched)
-    if setup.replicas > 1:
-        code = "replicas-on-slices" if device.mig else "replicas"
-        yield Note(code, {"replicas": setup.replicas, "gpus": setup.gpus, "users": best.users * setup.dp})
-    if setup.gpus > 1:
-        yield Note("split", {**rules.split_of(setup), "link": device.link})
-    if setup.dp > 1:
-        yield data_parallel.note(setup, best.users)
-    if setup.expert_parallel:
-        yield experts.note(anatomy.experts, setup, constraints)
-    if setup.speculative:
-        yield Note("speculative", {"method": setup.speculative, "tokens": setup.lookahead})
-    if setup.draft:
-        values: dict[str, Param] = {"size_bytes": memory.draft_weights(setup, setup.draft)}
-        yield Note("draft", {**values, "ref": constraints.draft}) if constraints.draft else Note("draft-layers", values)
-    values = {
-        "users": best.users,
-        "length": best.length,
-        "need_bytes": bill.kv_bytes_per_token * best.users * best.length,
-        "cache_bytes": bill.kv_bytes_per_token * bill.kv_capacity_tokens,
-        "tokens": bill.kv_capacity_tokens,
-        "longest": best.longest,
-    }
-    yield Note("context", values)
-    yield _memory_note(device, setup, best)

@@ -18,10 +18,10 @@ from wizard.advise.driver import environment_obstacle
 from wizard.advise.placement import Load, Placement, dealt, on_gpus, on_host, placements
 from wizard.advise.reasons import Note, Obstacle, Param, Reason, because, change, do
 from wizard.catalog import stacks
+from wizard.catalog.cpu_facts import Offload as OffloadFacts
+from wizard.catalog.cpu_facts import OnCpu
 from wizard.catalog.environments import Environment, environment
 from wizard.catalog.goals import DEFAULT_USERS
-from wizard.catalog.stack_facts import Offload as OffloadFacts
-from wizard.catalog.stack_facts import OnCpu
 from wizard.model import gguf_files
 from wizard.model.facts import ModelFacts
 from wizard.model.gguf_layers import Layers

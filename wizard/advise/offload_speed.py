@@ -13,7 +13,7 @@ from wizard.advise.advice import Constraints, Speed
 from wizard.advise.devices import Device, Rates
 from wizard.advise.reasons import Reason, because
 from wizard.advise.speed import Load
-from wizard.catalog.stack_facts import OffloadSpeed, OnCpu
+from wizard.catalog.cpu_facts import OffloadSpeed, OnCpu
 from wizard.model.facts import ModelFacts
 from wizard.probe.cpu_rates import CpuRates
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from wizard.advise import cpu
 from wizard.advise.advice import Memory, Share
-from wizard.catalog.stack_facts import OnCpu
+from wizard.catalog.cpu_facts import OnCpu
 from wizard.model.facts import ModelFacts
 from wizard.model.gguf_layers import Layers
 

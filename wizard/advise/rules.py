@@ -13,7 +13,7 @@ from wizard.advise.devices import Device
 from wizard.advise.reasons import Note, Obstacle, Param, Reason, Remedy, because, change, do, without
 from wizard.advise.setup import Setup
 from wizard.catalog import stacks
-from wizard.catalog.stack_facts import Capability, Checkpoints, Formats, Models
+from wizard.catalog.gpu_facts import Capability, Checkpoints, Formats, Models
 from wizard.catalog.stacks import on_gpu
 from wizard.catalog.trtllm_tools import tools
 from wizard.model.anatomy import Anatomy

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from wizard.catalog import profiles
 
 if TYPE_CHECKING:
-    from wizard.catalog.stack_facts import OnGpu, StackFacts
+    from wizard.catalog.gpu_facts import OnGpu
+    from wizard.catalog.stack_facts import StackFacts
 
 _RANK = re.compile(r"^rank *= *(\d+)", re.MULTILINE)
 

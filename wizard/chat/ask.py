@@ -142,7 +142,13 @@ def server_error(text: str, model: str) -> WizardError | PromptTooLong:
 
 
 def unreachable(where: str, cause: object) -> ServerError:
-    """No server listens at ``where``."""
+    """No server listens at ``where``, or its certificate is not trusted."""
+    if "CERTIFICATE_VERIFY_FAILED" in str(cause):
+        return ServerError(
+            "TW-C01",
+            tr("the certificate of {where} is not trusted: {cause}", where=where, cause=plain(str(cause))),
+            tr("Set SSL_CERT_FILE to the file with the certificate, or with that of its authority (PEM)."),
+        )
     return ServerError(
         "TW-C01",
         tr("no server responds at {where}: {cause}", where=where, cause=_ERRNO.sub("", plain(str(cause)))),

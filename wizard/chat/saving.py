@@ -13,7 +13,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.reasons import unreadable
 from wizard.kernel.values import from_json, to_data, to_json
-from wizard.plan.questions import Question
+from wizard.plan.question import Question
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, mark, tr
 from wizard.kernel.text import plain
 from wizard.kernel.values import from_data, to_data
-from wizard.plan.questions import CHAT, Question
+from wizard.plan.question import Question
+from wizard.plan.questions import CHAT
 
 SEVERAL = "|"
 """Separator between stop strings on a single line."""

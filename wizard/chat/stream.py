@@ -131,7 +131,8 @@ def _note(conversation: Conversation, kept: Conversation, served: ServedModel, a
 def _lacking_mode(served: ServedModel, ask: Ask) -> list[str]:
     """The setting of thinking, if the model's template has no such mode; a server that renders it reports nothing."""
     known = served.wire.format is OPENAI or ask.thinking is None
-    if known or (served.chat and variables(served.chat, ask.thinking)):
+    never = ask.thinking == "off" and not served.formats  # it does not think
+    if known or never or (served.chat and variables(served.chat, ask.thinking)):
         return []
     return [f"thinking {ask.thinking}"]
 

@@ -60,11 +60,10 @@ def exposure_of(arguments: argparse.Namespace, workspace: Workspace) -> Exposure
 
 
 def _warn(exposure: Exposure) -> None:
-    warning = tr(
-        "Warning: every machine that can reach {host} can use all models of this workspace with the API key.",
-        host=exposure.host,
+    print(
+        tr("Warning: other machines that reach this one can use all models of this workspace with the API key."),
+        file=sys.stderr,
     )
-    print(warning, file=sys.stderr)
     if not exposure.tls_cert:
         print(
             tr("The connection is not encrypted: use a trusted network, or pass --tls-cert and --tls-key."),

@@ -15,6 +15,7 @@ from wizard.kernel.errors import EXIT_CODES
 from wizard.kernel.language import LANGUAGES, mark, tr, used
 from wizard.kernel.paths import server_name
 from wizard.kernel.text import width, wrap
+from wizard.plan.question import Question, Value
 from wizard.plan.questions import (
     CONSTRAINTS,
     KV_DTYPE,
@@ -27,8 +28,6 @@ from wizard.plan.questions import (
     TEMPERATURE,
     TOP_P,
     TP,
-    Question,
-    Value,
 )
 
 EXAMPLES = (

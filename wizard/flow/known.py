@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from wizard.advise.advice import Advice
     from wizard.flow.values import Stage, State
     from wizard.plan.engine_offer import Offer
-    from wizard.plan.questions import Answers
+    from wizard.plan.question import Answers
 
 T = TypeVar("T")
 NAMES = ("name", "http_port")

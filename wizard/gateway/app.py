@@ -256,9 +256,17 @@ async def _on_error(request: Request, error: Exception) -> Response:
     if isinstance(error, ClientDisconnect):
         return Response(status_code=499)  # nobody reads it
     if isinstance(error, HTTPException):
-        error = Fault("TW-G07", error.status_code, "no such address: the API is under /v1")
+        error = _nowhere(request, error.status_code)
     failed = _logged(error)
     return JSONResponse(shaped(failed, request.url.path), failed.status)
+
+
+def _nowhere(request: Request, status: int) -> Fault:
+    path = request.url.path[:100]
+    if status == 405:
+        return Fault("TW-G07", status, f"{path} does not accept {request.method}")
+    there = "/v1/chat/completions, /v1/completions, /v1/messages, /v1/models, /health and /metrics"
+    return Fault("TW-G07", status, f"no such address: {path}; there are {there}")
 
 
 def application(gateway: Gateway, exposure: Exposure = LOOPBACK, key: str = "") -> ASGIApp:

@@ -11,6 +11,7 @@ from wizard.chat.conversation import Sampling
 from wizard.gateway.checked import Checked
 from wizard.gateway.faults import Fault, unsupported
 from wizard.gateway.guided import ResponseFormat, schema_of
+from wizard.gateway.reasoning import TemplateVariables, mode_of
 from wizard.gateway.tools import Call, Choice, GivenTools, Tools, tools_of, turn_call
 from wizard.kernel.errors import UsageError
 
@@ -24,7 +25,6 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "presence_penalty": (0,),
     "frequency_penalty": (0,),
     "repetition_penalty": (1,),
-    "top_p": (1,),
     "top_k": (0, -1),
     "min_p": (0,),
 }
@@ -88,6 +88,8 @@ class ChatBody(Body):
     parallel_tool_calls: bool | None = None
     functions: Any = None
     response_format: ResponseFormat | None = None
+    reasoning_effort: str | None = None
+    chat_template_kwargs: TemplateVariables | None = None
     modalities: Any = None
     audio: Any = None
 
@@ -161,7 +163,8 @@ def chat(raw: bytes) -> Wanted:
     if functions and schema:
         raise unsupported("response_format", "a response_format together with tools is not supported by this server")
     wanted = _wanted(body, "chat", limit, logprobs, turns=tuple(map(_turn, body.messages)))
-    return replace(wanted, schema=functions.schema if functions else schema, tools=functions)
+    sampling = replace(wanted.sampling, thinking=mode_of(body.reasoning_effort, body.chat_template_kwargs))
+    return replace(wanted, sampling=sampling, schema=functions.schema if functions else schema, tools=functions)
 
 
 def completion(raw: bytes) -> Wanted:
@@ -214,10 +217,8 @@ def _wanted(
         raise Fault("TW-G03", 400, "stream_options needs stream to be true", "stream_options")
     stop = (body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ())
     names = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "top_k", "min_p", "repetition_penalty")
-    settings = {name: value for name in names if (value := getattr(body, name)) is not None}
-    settings = {
-        name: value for name, value in settings.items() if value not in NEUTRAL.get(name, ()) or name == "top_p"
-    }
+    given = {name: getattr(body, name) for name in names}
+    settings = {name: value for name, value in given.items() if value not in (None, *NEUTRAL.get(name, ()))}
     if body.seed is not None:
         settings["seed"] = body.seed % 2**64  # OpenAI's are signed, Triton's are not
     if logprobs is not None:
@@ -232,6 +233,5 @@ def _wanted(
     sampling = Sampling(**settings, stop=tuple(each for each in stop if each))
     options = body.stream_options
     usage = bool(options and options.include_usage)
-    given = frozenset(settings)
     stream, n = bool(body.stream), body.n or 1
-    return Wanted(kind, body.model, turns, prompts, sampling, max_tokens, given, stream, usage, n)
+    return Wanted(kind, body.model, turns, prompts, sampling, max_tokens, frozenset(settings), stream, usage, n)

@@ -11,6 +11,7 @@ from wizard.chat.rendering import plain_turns, render_turns
 from wizard.chat.wire import WIZARD
 from wizard.gateway.bodies import Wanted
 from wizard.gateway.faults import unsupported
+from wizard.gateway.reasoning import switched
 from wizard.gateway.tools import packed
 from wizard.model.special_tokens import pattern
 
@@ -68,7 +69,7 @@ def _rendered(wanted: Wanted, client: Client) -> str:
         param = "tools" if wanted.tools else "messages"
         raise unsupported(param, "this model's chat template has no functions")
     given = {"tools": plain_turns(wanted.tools.given, pattern(chat))} if wanted.tools else {}
-    return render_turns(wanted.turns, client.served, given)
+    return render_turns(wanted.turns, client.served, given | switched(client.served, wanted.sampling.thinking))
 
 
 def _tools(wanted: Wanted, client: Client) -> str | None:

@@ -48,10 +48,14 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
         return _outside(ref if _as_path(ref) is not None else names.named(ref) or ref, offline)
     except UsageError as error:
         near = names.similar(ref, [known.name for known in recipes()])
-        if error.code != "TW-M01" or not (near or "/" not in ref):
+        server = ref.startswith(("http://", "https://"))
+        if error.code != "TW-M01" or not (server or near or "/" not in ref):
             raise
-        # It is never taken for the nearest name: a command without a terminal must not serve another model.
-        meant = tr("Did you mean {name}?", name=", ".join(near)) if near else tr(LISTED)
+        if server:
+            meant = tr("To chat with a server there: `triton-wizard chat --url {url}`.", url=ref)
+        else:
+            # It is never taken for the nearest name: a command without a terminal must not serve another model.
+            meant = tr("Did you mean {name}?", name=", ".join(near)) if near else tr(LISTED)
         raise UsageError(error.code, error.what, join(" ", meant, error.todo)) from error
 
 

@@ -15,7 +15,8 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.toml import scalar
 from wizard.kernel.values import from_data
 from wizard.plan.options import Options
-from wizard.plan.questions import BY_NAME, QUESTIONS, Answers
+from wizard.plan.question import Answers
+from wizard.plan.questions import BY_NAME, QUESTIONS
 
 
 def read_answers(path: str | os.PathLike[str]) -> Answers:

@@ -12,7 +12,8 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.plan.answers import checked
-from wizard.plan.questions import BY_NAME, CHAT, CONSTRAINTS, HTTP_PORT, MODEL, SERVER, SETUP, Answers, Question
+from wizard.plan.question import Answers, Question
+from wizard.plan.questions import BY_NAME, CHAT, CONSTRAINTS, HTTP_PORT, MODEL, SERVER, SETUP
 
 ASKED: Mapping[str, tuple[Question, ...]] = {
     "model": (MODEL,),

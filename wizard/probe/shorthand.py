@@ -22,6 +22,7 @@ _COUNT_FIRST = re.compile(r"(?P<count>\d+)(?:\s*[x×*]\s*|(?<!\d\d\d)\s+)(?P<nam
 """``4xA6000`` or ``4 A6000``, but not ``4070 laptop``."""
 _COUNT_LAST = re.compile(r"(?P<name>.+?)\s*[x×*]\s*(?P<count>\d+)", re.IGNORECASE)
 _SIZED = re.compile(r"(?P<name>.+?)\s*(?P<size>\d+)\s*gi?b", re.IGNORECASE)
+_MEMORY = re.compile(r"\d+\s*gi?b", re.IGNORECASE)
 _SHARE = (0.9, 1.02)
 """NVML reports between these shares of the size that a GPU is sold with (A10: 92.5%), and GiB."""
 _OTHERS = {
@@ -92,13 +93,15 @@ def _unknown(name: str) -> UsageError:
             tr("{name!r} is a GPU of {vendor}; the servers run on NVIDIA GPUs only", name=name[:60], vendor=vendor),
             tr("Use `cpu` for a machine without an NVIDIA GPU, or the path of a recorded host (host.json)."),
         )
-    sized = _SIZED.fullmatch(name)
-    shown = {_plain(alias): alias for each in gpus().values() for alias in each.aliases}
-    alike = difflib.get_close_matches(_plain(sized["name"] if sized else name), shown, n=4, cutoff=0.4)
     todo = tr(
         "Use a count and a GPU name (4xA6000), `cpu`, or the path of a recorded host, which `triton-wizard probe "
         "--save host.json` writes on that machine."
     )
+    if _MEMORY.fullmatch(name):
+        return UsageError("TW-P05", tr("{name!r} is an amount of memory, not a GPU", name=name[:60]), todo)
+    sized = _SIZED.fullmatch(name)
+    shown = {_plain(alias): alias for each in gpus().values() for alias in each.aliases}
+    alike = difflib.get_close_matches(_plain(sized["name"] if sized else name), shown, n=4, cutoff=0.4)
     if alike:
         todo = join(" ", tr("Did you mean {names}?", names=", ".join(shown[each] for each in alike)), todo)
     return UsageError("TW-P05", tr("unknown GPU: {name!r}", name=name[:60]), todo)

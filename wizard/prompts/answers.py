@@ -9,7 +9,8 @@ from wizard.advise.advice import Constraints
 from wizard.flow.known import known
 from wizard.flow.values import State
 from wizard.kernel.language import tr
-from wizard.plan.questions import CONSTRAINTS, SETUP, Answers, Question, constraints
+from wizard.plan.question import Answers, Question
+from wizard.plan.questions import CONSTRAINTS, SETUP, constraints
 from wizard.prompts.ask import Ask, ask_question
 from wizard.prompts.options import as_value, now
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line, plain, wrap
-from wizard.plan.questions import Question, Value
+from wizard.plan.question import Question, Value
 from wizard.prompts.question_input import unechoed
 from wizard.prompts.speech import columns, fitted, say, spoken
 

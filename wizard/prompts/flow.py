@@ -23,7 +23,8 @@ from wizard.kernel.program import command, pasteable
 from wizard.kernel.text import one_line
 from wizard.plan.answers import answers_file, load_answers, save_answers
 from wizard.plan.explanation import of_stage
-from wizard.plan.questions import CHAT, HF_TOKEN, SERVER, Answers, Question
+from wizard.plan.question import Answers, Question
+from wizard.plan.questions import CHAT, HF_TOKEN, SERVER
 from wizard.plan.workshop import pinned_words
 from wizard.prompts import ask as asking
 from wizard.prompts import value_text

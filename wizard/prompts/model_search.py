@@ -12,7 +12,8 @@ from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.plan.offer_list import meant, shortened, why_first
 from wizard.plan.offers import Suggestion
-from wizard.plan.questions import MODEL, Value
+from wizard.plan.question import Value
+from wizard.plan.questions import MODEL
 from wizard.prompts.ask import Ask, ask_question
 from wizard.prompts.options import suggestion, unavailable
 from wizard.prompts.speech import say

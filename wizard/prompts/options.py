@@ -13,7 +13,7 @@ from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line
 from wizard.plan.offer_list import headers, label
 from wizard.plan.offers import Suggestion, details
-from wizard.plan.questions import Question, Value
+from wizard.plan.question import Question, Value
 from wizard.prompts.value_text import Fit
 from wizard.texts import reasons, remedies, report
 from wizard.texts.advise import verdict

@@ -98,10 +98,13 @@ def _check_certificate(certificate: str | None, key: str | None) -> None:
     try:
         if not (certificate and key):
             raise ValueError(tr("--tls-cert and --tls-key go together"))
+        for file in (certificate, key):
+            Path(file).open("rb").close()  # the next line's error names neither file
         # An encrypted key would be asked for on the terminal, by a process that has none.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: b"")
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        why = f"{error.filename}: {why}" if isinstance(error, OSError) and error.filename else why
         raise UsageError(
             "TW-S14",
             tr("cannot use the TLS certificate: {why}", why=why),

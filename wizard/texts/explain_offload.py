@@ -8,7 +8,7 @@ from wizard.advise import cpu
 from wizard.advise.advice import Choice, Memory, Offload, Share
 from wizard.advise.devices import Device, devices
 from wizard.advise.placement import placements
-from wizard.catalog.stack_facts import Offload as OffloadFacts
+from wizard.catalog.cpu_facts import Offload as OffloadFacts
 from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
 from wizard.probe.host import Host

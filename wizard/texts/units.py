@@ -9,6 +9,11 @@ from wizard.advise.reasons import Param
 from wizard.kernel.language import ntr, tr
 
 
+def whole(value: Param) -> int:
+    """A count; 0 if it is none."""
+    return value if isinstance(value, int) else 0
+
+
 def rate(per_s: float) -> str:
     """Tokens per second."""
     return f"{per_s:,.0f}" if per_s >= 9.95 else f"{per_s:.1f}"
@@ -27,7 +32,7 @@ def load(users_count: Param, isl: Param, osl: Param) -> str:
 
 def gpus(count: Param) -> str:
     """``2 GPUs``."""
-    return ntr("{count} GPU", "{count} GPUs", count if isinstance(count, int) else 0, count=count)
+    return ntr("{count} GPU", "{count} GPUs", whole(count), count=count)
 
 
 def split(params: Mapping[str, Param]) -> str:
@@ -38,7 +43,7 @@ def split(params: Mapping[str, Param]) -> str:
 
 def users(count: Param) -> str:
     """``2 users``."""
-    number = count if isinstance(count, int) else 0
+    number = whole(count)
     return ntr("{count:,} user", "{count:,} users", number, count=number)
 
 
@@ -47,7 +52,7 @@ def room(users: Param, tokens: Param) -> str:
     return ntr(
         "{users:,} user, {tokens:,} tokens",
         "{users:,} users at a time, {tokens:,} tokens each",
-        users if isinstance(users, int) else 0,
+        whole(users),
         users=users,
         tokens=tokens,
     )

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from wizard.catalog.workshops import Workshop
-    from wizard.plan.questions import Answers
+    from wizard.plan.question import Answers
     from wizard.serve.endpoint import Endpoint
     from wizard.tui.run import Run
 

@@ -17,7 +17,7 @@ from wizard.chat.settings import SETTINGS, answers_of, preset_of, unsupported, w
 from wizard.chat.thinking_modes import modes
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
-from wizard.plan.questions import Question
+from wizard.plan.question import Question
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background
 from wizard.tui.chat_port import ChatPort

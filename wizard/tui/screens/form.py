@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
-from wizard.plan.questions import Question
+from wizard.plan.question import Question
 from wizard.tui.widgets.chrome import KeyBar
 from wizard.tui.widgets.options import Options
 

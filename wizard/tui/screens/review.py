@@ -24,7 +24,8 @@ from wizard.kernel.text import one_line, plain
 from wizard.kernel.units import duration
 from wizard.plan.explanation import of_step
 from wizard.plan.plan import Plan, Start, Step
-from wizard.plan.questions import SERVER, Answers, Question
+from wizard.plan.question import Answers, Question
+from wizard.plan.questions import SERVER
 from wizard.plan.summary import cost, sums
 from wizard.tui import background
 from wizard.tui.clipboard import copy

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from wizard.advise.advice import Choice, Constraints
-from wizard.advise.gpu import SPLITS, TRIED
+from wizard.advise.gpu_setups import SPLITS, TRIED
 from wizard.advise.titles import format_title
 from wizard.kernel.language import mark, tr
 from wizard.model.facts import ModelFacts

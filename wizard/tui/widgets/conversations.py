@@ -17,7 +17,7 @@ from wizard.chat.history import Entry
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line
-from wizard.plan.questions import Question
+from wizard.plan.question import Question
 from wizard.tui.autosave import Autosave
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
