@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.advise.worlds import CONFIGS, LLAMA_8B
 from wizard.advise.cases import case
 from wizard.kernel.units import GIB, MIB
 from wizard.model.anatomy import Attention
@@ -165,3 +166,13 @@ def test_a_request_is_of_a_few_who_chat_unless_it_says_otherwise() -> None:
     asked = {"p99": True, "expert_parallel": True, "checkpoint_as_published": True, "max_batch_size": 3, "users": 5}
     request = case(made("request", **asked))[2]
     assert (request.p99, request.expert_parallel, request.as_published, request.users) == (True, True, True, 3)
+
+
+@pytest.mark.parametrize(("size", "bits"), [(10**9, 8e9 / 8_030_261_248), (0, None), (None, None)])
+def test_a_file_has_its_bits_per_parameter_and_its_name(size: int | None, bits: float | None) -> None:
+    stated = {"id": "meta/llama", "config": CONFIGS[LLAMA_8B], "gguf": "Q4_K_M", "weight_bytes": size}
+    facts = case({"model": stated})[1]
+    assert facts.quantization
+    assert (facts.quantization.bits, facts.quantization.format) == (bits, "gguf_q4_k_m")
+    (file,) = facts.weights
+    assert (file.name, file.bytes, file.format, facts.dtype) == ("llama-Q4_K_M.gguf", size or None, "gguf", "Q4_K_M")

@@ -254,7 +254,7 @@ def _best(
         smaller = Load(facts, engine, users, context)
         return any(_fit(smaller, layers, group, env.server_bytes, budget) for group in groups)
 
-    halves = (context >> power for power in range(1, context.bit_length()))
+    halves = (context >> power for power in range(context.bit_length()))  # all of it does not fit, as was tried
     shorter = next((half for half in halves if half >= cpu.LEAST_CONTEXT and fits_as(users, half)), None)
     remedies = [change(max_len=shorter)] if shorter else []
     remedies += [do("fewer-users")] if users > 1 and fits_as(1, context) else []
