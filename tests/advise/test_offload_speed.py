@@ -14,7 +14,7 @@ from wizard.advise.devices import Device
 from wizard.advise.devices import Rates as GpuRates
 from wizard.advise.reasons import Reason
 from wizard.advise.speed import Load
-from wizard.catalog.stack_facts import OffloadSpeed
+from wizard.catalog.cpu_facts import OffloadSpeed
 from wizard.model.anatomy import Parts
 
 OFFLOAD = cpu.on_cpu("llamacpp").offload
