@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wizard.chat.conversation import Conversation
     from wizard.chat.history import History
     from wizard.chat.meter import Meter
+    from wizard.chat.nearby import Nearby
     from wizard.chat.served import ServedModel
     from wizard.chat.snippet import Request
     from wizard.kernel.errors import UsageError
@@ -455,14 +456,33 @@ def request(endpoint: Endpoint, conversation: Conversation, served: ServedModel)
 
 
 def at(url: str, model: str | None = None) -> Endpoint:
-    """The endpoint of a model on an OpenAI-compatible server that runs elsewhere (≤ 5 s); it is not stored.
+    """The endpoint of a model on a server that runs elsewhere, OpenAI-compatible or another Triton (≤ 5 s a request);
+    it is not stored.
 
     Raises:
         UsageError, ServerError: See `wizard.chat.openai.at`.
     """
-    from wizard.chat.openai import at as find
+    from wizard.chat.nearby import at as find
 
     return find(url, model)
+
+
+def models(url: str) -> list[Endpoint]:
+    """All models of the server at ``url`` (≤ 5 s a request).
+
+    Raises:
+        UsageError, ServerError: See `wizard.chat.openai.endpoints`.
+    """
+    from wizard.chat.nearby import endpoints
+
+    return endpoints(url)
+
+
+def nearby(known: Iterable[Endpoint] = ()) -> list[Nearby]:
+    """Servers of other programs on this machine's usual ports, besides the ``known`` ones (≤ 0.5 s)."""
+    from wizard.chat.nearby import nearby as look
+
+    return look(known)
 
 
 def logs(

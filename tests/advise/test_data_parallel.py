@@ -136,7 +136,12 @@ def test_a_size_that_was_asked_for_is_kept(tp: int | None) -> None:
 @pytest.mark.parametrize(
     ("model", "constraints", "text", "remedies"),
     [
-        (LLAMA_8B, {"stack": "vllm"}, "no experts, so data-parallel ranks would be replicas", [{"dp": None}]),
+        (
+            LLAMA_8B,
+            {"stack": "vllm"},
+            "no experts, so data-parallel ranks would be replicas",
+            [{"dp": None, "replicas": 2}, {"dp": None}],
+        ),
         (MOE, {"stack": "transformers"}, "not set up data parallelism with Transformers.", [{"dp": None}]),
         (MOE, {"stack": "vllm", "pp": 2}, "without pipeline stages only", [{"dp": None}]),
         (MOE, {"stack": "trtllm-llmapi", "tp": 2}, "so it needs tp 1", [{"tp": 1}, {"dp": None}]),

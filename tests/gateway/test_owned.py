@@ -79,6 +79,20 @@ def test_it_is_started_once_found_again_and_restarted_on_its_port(workspace: Wor
     assert [each.pid for each in gateways(workspace)] != [row.pid]
 
 
+def test_after_an_upgrade_it_is_restarted(
+    workspace: Workspace, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would answer with the old code for as long as any server runs."""
+    endpoint = added(workspace, served, "chain")
+    before = gateway.start(workspace)
+    assert gateway.start(workspace) == before
+    monkeypatch.setattr(gateway, "__version__", "99.0")
+    after = gateway.start(workspace)
+    assert (after.url, after.version) == (before.url, "99.0")
+    assert [each.pid for each in gateways(workspace)] == [after.pid] != [before.pid]
+    assert gateway.ensure(workspace, endpoint).openai == before.url
+
+
 def _start(root: Path) -> int:
     return gateway.start(Workspace(root)).pid
 

@@ -18,7 +18,7 @@ from wizard.chat.served import ServedModel
 from wizard.gateway.answers import Answer
 from wizard.gateway.faults import Fault
 from wizard.gateway.reasoning import split, splitter_of
-from wizard.gateway.tools import Tool, Tools, called, tools_of
+from wizard.gateway.tools import NamedChoice, Tool, Tools, called, tools_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("gateway")]
 CITY = {"type": "string", "enum": ["Oslo"]}
@@ -193,7 +193,7 @@ async def test_only_one_call_if_the_client_wants_one(parallel: bool, names: list
         yield Piece("Well", 1, "")
         yield Piece("", 2, "stop", calls=(ToolCall("a", "{}"), ToolCall("b", "{}")))
 
-    first, last = [piece async for piece in called(pieces(), Tools((), "auto", parallel, None))]
+    first, last = [piece async for piece in called(pieces(), Tools((), None, parallel, None))]
     assert (first.text, [call.name for call in last.calls], last.finish) == ("Well", names, "tool_calls")
 
 
@@ -202,5 +202,20 @@ async def test_required_calls_that_were_cut_are_a_text() -> None:
         yield Piece('[{"name": "a", ', 1, "")
         yield Piece('"param', 2, "length")
 
-    (last,) = [piece async for piece in called(pieces(), Tools((), "required", True, "{}"))]
+    (last,) = [piece async for piece in called(pieces(), Tools((), None, True, "{}"))]
     assert (last.text, last.calls, last.finish) == ('[{"name": "a", "param', (), "length")
+
+
+@pytest.mark.parametrize("name", ["required", "auto"])
+async def test_a_function_may_have_the_name_of_a_choice(name: str) -> None:
+    tool = Tool.model_validate({"type": "function", "function": {"name": name}})
+    choice = NamedChoice.model_validate({"type": "function", "function": {"name": name}})
+    tools = tools_of([tool], choice, None)
+    assert tools is not None
+
+    async def pieces() -> AsyncGenerator[Piece, None]:
+        yield Piece('{"a": ', 1, "")
+        yield Piece("1}", 2, "stop")
+
+    *_, piece = [piece async for piece in called(pieces(), tools)]
+    assert (piece.calls, piece.finish) == ((ToolCall(name, '{"a": 1}'),), "stop")

@@ -67,6 +67,8 @@ def test_one_question_as_json(journey: FakeJourney, capsys: pytest.CaptureFixtur
         "thought_s": None,
         "answer_s": None,
         "tokens_per_s": pytest.approx(220),
+        "pieces": None,
+        "pieces_per_s": None,
         "total_s": 0.1,
         "finish": "stop",
         "model": "demo",

@@ -29,7 +29,7 @@ def talk() -> ChatSession:
         .with_message("user", "Why?")
         .with_message("assistant", "Because.")
     )
-    return ChatSession(ENDPOINT, conversation, lambda: SERVED, nobody)
+    return ChatSession(ENDPOINT, conversation, lambda: SERVED, list, nobody)
 
 
 def refusal(talk: ChatSession, line: str) -> UsageError:

@@ -37,6 +37,7 @@ from wizard.chat.chunk import Chunk
 from wizard.chat.conversation import Conversation, Stats, TokenLogprob
 from wizard.chat.history import History
 from wizard.chat.meter import Meter
+from wizard.chat.nearby import Nearby
 from wizard.chat.served import ServedModel
 from wizard.chat.wire import OWN, Wire
 from wizard.kernel.errors import ModelError, ServerError, WizardError
@@ -107,7 +108,8 @@ class FakeJourney:
     """Those of them that were started again elsewhere."""
     answer: str = ANSWER
     hold_chat: bool = False
-    """Whether an answer never ends by itself."""
+    """Whether an answer never ends by itself, unless `chat_held` is set."""
+    chat_held: asyncio.Event | None = None
     context: int = 1024
     """Tokens that the served model takes."""
     wire: Wire = OWN
@@ -124,10 +126,14 @@ class FakeJourney:
     """If set, probing and reading a model wait for it."""
     constraints: list[Constraints] = field(default_factory=list)
     asked: list[Conversation] = field(default_factory=list)
+    asked_servers: list[Endpoint] = field(default_factory=list)
+    """The server of each of them."""
     closed: list[str] = field(default_factory=list)
     """Names of the generators that were closed before their end."""
     stopped: list[str | None] = field(default_factory=list)
     elsewhere: Endpoint | WizardError = ELSEWHERE
+    strangers: tuple[Nearby, ...] = ()
+    """Servers of other programs on this machine."""
     own_presets: tuple[Preset, ...] = ()
     token: str | None = None
     """If set, the model is gated, and only this token opens it."""
@@ -280,6 +286,12 @@ class FakeJourney:
     def at(self, url: str, model: str | None = None) -> Endpoint:
         return replace(_or_raise(self.elsewhere), model=model or "far")
 
+    def models(self, url: str) -> list[Endpoint]:
+        return [endpoint for server in self.strangers for endpoint in server.endpoints if endpoint.url == url]
+
+    def nearby(self, known: Iterable[Endpoint] = ()) -> list[Nearby]:
+        return list(_or_raise(self.strangers))
+
     def meter(self, served: ServedModel) -> Meter:
         return Meter(served.max_seq_len)
 
@@ -291,6 +303,7 @@ class FakeJourney:
 
     async def chat(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]:
         self.asked.append(conversation)
+        self.asked_servers.append(endpoint)
         try:
             if self.chat_error is not None:
                 raise self.chat_error
@@ -300,7 +313,8 @@ class FakeJourney:
                 if endpoint.name == self.vanishes and start:
                     raise lost(endpoint.http, "connection reset")
             if self.hold_chat:
-                await asyncio.Event().wait()
+                self.chat_held = asyncio.Event()
+                await self.chat_held.wait()
             yield Chunk("", self.chat_stats.get(endpoint.name, Stats(48, 0.031, 0.531, "stop")))
         except (GeneratorExit, asyncio.CancelledError):
             self.closed.append("chat")

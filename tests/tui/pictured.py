@@ -331,7 +331,7 @@ STATES: dict[str, tuple[Callable[[], FakeJourney], Route]] = {
     "chat_error": (lambda: FakeJourney(chat_error=GONE), to_answer),
     "chat_settings_without_chance": (FakeJourney, then(to_settings, "down", "0")),
     "chat_save": (FakeJourney, then(to_answer, "ctrl+s", to=FormScreen)),
-    "chat_endpoint": (FakeJourney, then(to_empty_chat, "ctrl+o", to=ReaderScreen)),
+    "chat_endpoint": (FakeJourney, then(to_empty_chat, "f10", to=ReaderScreen)),
     "chat_code_and_table": (lambda: FakeJourney(answer=CODE_AND_TABLE), to_answer),
     "chat_streaming": (lambda: FakeJourney(hold_chat=True), to_streaming),
     "chat_conversations": (FakeJourney, to_conversations),

@@ -188,7 +188,7 @@ async def test_the_last_request_is_shown_as_commands() -> None:
         chat.talks.first.request = Request(
             "http://127.0.0.1:8010/v2/models/demo/generate_stream", {"text_input": "Q"}, "demo", "x:1"
         )
-        await pilot.press("ctrl+o")
+        await pilot.press("f10")
         text = (await screen(pilot, ReaderScreen))._text
         for word in ("curl -sSN http://127.0.0.1:8010", '"text_input": "Q"', "tritonclient", "urllib.request"):
             assert word in text

@@ -130,7 +130,7 @@ def test_a_key_that_was_given_up_is_free_and_one_that_was_taken_is_not() -> None
 
 
 async def test_every_key_of_the_settings_works_and_is_shown_everywhere() -> None:
-    settings.change(keys={"machine.look": "l", "stage.help": "f10", "picker.up": "k", "picker.down": "j"})
+    settings.change(keys={"machine.look": "l", "stage.help": "f11", "picker.up": "k", "picker.down": "j"})
     made = FakeJourney()
     async with StillApp(made).run_test(size=(120, 40)) as pilot:
         welcome = await to_welcome(pilot)
@@ -146,7 +146,7 @@ async def test_every_key_of_the_settings_works_and_is_shown_everywhere() -> None
         assert "r" not in {key_row.binding.key for key_row in key_rows(machine)}
         await pilot.press("l")
         await to_machine(pilot)
-        await pilot.press("f10")
+        await pilot.press("f11")
         assert "l Refresh" in " ".join((await screen(pilot, ReaderScreen))._text.split())
 
 

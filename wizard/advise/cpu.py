@@ -205,11 +205,11 @@ def _against_constraints(facts: ModelFacts, constraints: Constraints, stack: str
     if constraints.release:
         why = because("cpu-release", stack=stack, release=constraints.release)
         conflicts.append(Obstacle("release", why, (without("release"),)))
-    for name in ("tp", "pp", "dp", "replicas"):
-        value = getattr(constraints, name)
-        if value not in (None, 1):
-            why = because("cpu-split", stack=stack, option=name, value=value)
-            conflicts.append(Obstacle(name, why, (without(name),)))
+    splits = {name: getattr(constraints, name) for name in ("tp", "pp", "dp", "replicas")}
+    splits = {name: value for name, value in splits.items() if value not in (None, 1)}
+    for name, value in splits.items():
+        why = because("cpu-split", stack=stack, option=name, value=value)
+        conflicts.append(Obstacle(name, why, (without(*splits),)))
     if constraints.expert_parallel:
         why = because("experts-stack", stack=stack) if facts.experts else because("no-experts")
         conflicts.append(Obstacle("experts", why, (without("expert_parallel"),)))

@@ -67,6 +67,13 @@ def _later(name: str, oldest: Capability, device: Device) -> dict[str, str | Cap
     return {"format": name, "wanted": oldest, "gpu": device.name, "capability": device.compute_capability}
 
 
+def _fewer(setup: Setup, there: int) -> Remedy:
+    """The remedy if ``there`` GPUs are too few for the stages and ranks of ``setup``, whatever its tp."""
+    ranks = there // (setup.tp * setup.pp)
+    dp = {} if setup.dp == 1 else {"dp": ranks if ranks > 1 else None}
+    return change(**dp) if ranks else change(pp=there, **dp)
+
+
 def _machine(facts: ModelFacts, device: Device, setup: Setup) -> Iterator[Obstacle]:
     have, oldest = device.compute_capability, on_gpu(setup.stack).oldest.capability
     if have < oldest:
@@ -78,8 +85,7 @@ def _machine(facts: ModelFacts, device: Device, setup: Setup) -> Iterator[Obstac
         there = len(device.indices)
         why = because("few-gpus", **split_of(setup), there=there, gpu=device.name, one_machine=bool(device.named))
         most = there // setup.pp // setup.dp
-        fewer = change(dp=there // setup.tp or None) if setup.dp > 1 else change(pp=there)
-        yield Obstacle("gpus", why, (change(tp=1 << most.bit_length() - 1) if most else fewer,))
+        yield Obstacle("gpus", why, (change(tp=1 << most.bit_length() - 1) if most else _fewer(setup, there),))
     if setup.dtype == "bfloat16" and have < BF16:
         why = because("no-bfloat16", wanted=BF16, gpu=device.name, capability=have)
         yield Obstacle("dtype", why, (do("float16"),))
@@ -241,7 +247,7 @@ def _ranks(facts: ModelFacts, anatomy: Anatomy, setup: Setup) -> Iterator[Obstac
         return
     known, off = on_gpu(setup.stack).splits.data, without("dp")
     if not anatomy.experts:
-        yield Obstacle("data-parallel", because("dp-dense"), (off,))
+        yield Obstacle("data-parallel", because("dp-dense"), (change(dp=None, replicas=setup.dp), off))
     elif known is None:
         yield Obstacle("data-parallel", because("dp-stack", stack=setup.stack), (*instead(setup.stack), off))
     elif known.models and facts.architecture not in known.models:

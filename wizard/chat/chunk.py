@@ -23,6 +23,7 @@ class Chunk:
             a possible beginning of a stop string is held back.
         request: The request that was sent; only in the first chunk that is not a ``note``. See `wizard.chat.snippet`.
         ttft_s: As in `Stats`; None until text arrives.
+        pieces: Pieces with text so far, as in `Stats`.
     """
 
     text: str
@@ -34,6 +35,7 @@ class Chunk:
     ttft_s: float | None = None
     thought: str = ""
     recast: bool = False
+    pieces: int | None = None
 
 
 class Text:

@@ -167,7 +167,7 @@ def _stream(
         from wizard.chat import openai
 
         return openai.stream(ask, endpoint.http, sent)
-    if protocol == "http":
+    if protocol == "http" or endpoint.url is not None:  # whose gRPC port is unknown
         from wizard.chat import triton_http
 
         return triton_http.stream(ask, endpoint.http, sent, exchange)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal, TypeAlias
 
@@ -36,6 +36,8 @@ class Stats:
             no thought, or the server does not count.
         thought_s: Seconds from the first token to the end of the thought; None if there is none.
         answer_s: Seconds from sending to the first text of the answer; None if none arrived.
+        pieces: Pieces in which the text arrived, where the server does not count its tokens; most servers send one
+            for each token.
     """
 
     tokens: int | None
@@ -45,6 +47,7 @@ class Stats:
     thought_tokens: int | None = None
     thought_s: float | None = None
     answer_s: float | None = None
+    pieces: int | None = None
 
     @property
     def tokens_per_s(self) -> float | None:
@@ -53,11 +56,19 @@ class Stats:
         If that time is too short to be meaningful: all tokens divided by the total time, which never overstates the
         rate.
         """
-        if self.ttft_s is None or self.tokens is None or self.tokens < 2 or self.total_s <= 0:
+        return self._rate(self.tokens)
+
+    @property
+    def pieces_per_s(self) -> float | None:
+        """The same for the pieces of the stream."""
+        return self._rate(self.pieces)
+
+    def _rate(self, count: int | None) -> float | None:
+        if self.ttft_s is None or count is None or count < 2 or self.total_s <= 0:
             return None
         if self.total_s - self.ttft_s < SHORTEST_S:
-            return self.tokens / self.total_s
-        return (self.tokens - 1) / (self.total_s - self.ttft_s)
+            return count / self.total_s
+        return (count - 1) / (self.total_s - self.ttft_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,7 @@ class Version:
         stats: Of the answer; None if it was stopped or imported.
         at: When it ended, in seconds since 1970 (UTC); 0 if unknown.
         thought: What the model thought before it.
+        model: As in `Message`.
     """
 
     question: str
@@ -77,6 +89,7 @@ class Version:
     stats: Stats | None = None
     at: float = 0.0
     thought: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +103,7 @@ class Message:
         at: When it was sent, or ended, in seconds since 1970 (UTC); 0 if unknown.
         versions: Of a question: other versions of this turn (regenerated, edited), in any order.
         thought: Of an answer: what the model thought before it. It is not sent again.
+        model: Of an answer: the model that gave it, by the name that the user knows; empty if unknown.
     """
 
     role: Role
@@ -98,10 +112,11 @@ class Message:
     at: float = 0.0
     versions: tuple[Version, ...] = ()
     thought: str = ""
+    model: str = ""
 
     def version(self, question: str) -> Version:
         """This answer to ``question``, as a version of the turn."""
-        return Version(question, self.content, self.stats, self.at, self.thought)
+        return Version(question, self.content, self.stats, self.at, self.thought, self.model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +210,18 @@ class Conversation:
     sampling: Sampling = field(default_factory=Sampling)
 
     def with_message(
-        self, role: Role, content: str, *, stats: Stats | None = None, at: float = 0.0, thought: str = ""
+        self,
+        role: Role,
+        content: str,
+        *,
+        stats: Stats | None = None,
+        at: float = 0.0,
+        thought: str = "",
+        model: str = "",
     ) -> Conversation:
         """The conversation with one more message; see `Message`."""
-        return replace(self, messages=(*self.messages, Message(role, content, stats, at, thought=thought)))
+        message = Message(role, content, stats, at, thought=thought, model=model)
+        return replace(self, messages=(*self.messages, message))
 
     def to_send(self) -> Conversation:
         """The conversation as a model gets it: without turns in which it only thought, and without thoughts.
@@ -281,7 +304,9 @@ class Conversation:
         )
         place = self._last_question()
         question = replace(self.messages[place], content=version.question, versions=others)
-        answer = Message("assistant", version.answer, version.stats, version.at, thought=version.thought)
+        answer = Message(
+            "assistant", version.answer, version.stats, version.at, thought=version.thought, model=version.model
+        )
         there = (answer,) if answer.content or answer.thought else ()
         return replace(self, messages=(*self.messages[:place], question, *there))
 
@@ -311,11 +336,18 @@ class Conversation:
         return None
 
     def to_markdown(self) -> str:
-        """The messages under headings; thoughts are folded."""
+        """The messages under headings, which name the models if there are several; thoughts are folded."""
+        several = len(models(self.messages)) > 1
         return "\n".join(
-            f"## {message.role.title()}\n\n{_folded(message.thought)}{message.content.strip()}\n"
+            f"## {message.role.title()}{f' ({one_line(message.model)})' if several and message.model else ''}\n\n"
+            f"{_folded(message.thought)}{message.content.strip()}\n"
             for message in self.messages
         )
+
+
+def models(messages: Iterable[Message]) -> tuple[str, ...]:
+    """The models that answered, in the order of their first answers."""
+    return tuple(dict.fromkeys(message.model for message in messages if message.model))
 
 
 def _folded(thought: str) -> str:

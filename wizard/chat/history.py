@@ -260,6 +260,7 @@ class _More:
     stats: Stats | None = None
     versions: tuple[Version, ...] = ()
     thought: str = ""
+    model: str = ""
 
 
 def _write_messages(store: sqlite3.Connection, chat: int, messages: tuple[Message, ...]) -> None:
@@ -278,7 +279,7 @@ def _write_messages(store: sqlite3.Connection, chat: int, messages: tuple[Messag
 
 
 def _row(message: Message) -> tuple[str, str, float, str]:
-    more = to_json(_More(message.stats, message.versions, message.thought))
+    more = to_json(_More(message.stats, message.versions, message.thought, message.model))
     return message.role, _utf8(message.content), message.at, _utf8(more)
 
 
@@ -290,7 +291,7 @@ def _utf8(text: str) -> str:
 def _message(row: Any, where: str) -> Message:
     role, content, at, more = row
     known = from_json(_More, more, where=where)
-    return Message(role, content, known.stats, at, known.versions, known.thought)
+    return Message(role, content, known.stats, at, known.versions, known.thought, known.model)
 
 
 def _around(content: str, text: str, *, width: int = 80) -> str:

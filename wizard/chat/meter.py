@@ -55,12 +55,13 @@ class Meter:
     encode: Callable[[str], list[int]] | None = None
     _known: dict[str, int] = field(default_factory=dict)
 
-    def usage(self, conversation: Conversation, draft: str = "") -> Usage:
+    def usage(self, conversation: Conversation, draft: str = "", *, exact: bool = False) -> Usage:
         """The usage of ``conversation`` with ``draft`` as its next question.
 
-        New messages are tokenized: call it in a thread for a long conversation that was just opened.
+        New messages are tokenized: call it in a thread for a long conversation that was just opened, or for an
+        ``exact`` count of a long draft.
         """
-        counted = self.encode is not None and len(draft) <= LONGEST_COUNTED
+        counted = self.encode is not None and (exact or len(draft) <= LONGEST_COUNTED)
         size = bytes_per_token(conversation)
         tokens = sum(self._of(message, size) + TURN_TOKENS for message in conversation.messages)
         if draft:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlsplit
@@ -55,25 +55,47 @@ def at(url: str, model: str | None = None) -> Endpoint:
         UsageError: TW-C15 if it is not an HTTP URL, TW-C16 if the server has several models and none is named.
         ServerError: TW-C01, TW-C02, TW-C12, TW-C14, TW-C17, see `wizard.chat.ask`.
     """
-    base, host, port = _checked(url)
-    names = [str(each["id"]) for each in _models(base)]
-    if model is None:
-        if len(names) != 1:
-            raise UsageError(
-                "TW-C16",
-                tr(
-                    "the server at {base} has {count} models: {names}",
-                    base=base,
-                    count=len(names),
-                    names=plain(", ".join(names)) or tr("none"),
-                ),
-                tr("Choose one with --model."),
-            )
-        model = names[0]
-    elif model not in names:
-        raise no_model(model, tr("available: {names}", names=", ".join(names) or tr("none")))
-    ports = Ports(port, port, port)
-    return Endpoint(base, model, host, ports, 0, "", "", protocol="openai", url=base)
+    return chosen(endpoints(url), url, model)
+
+
+def endpoints(url: str) -> list[Endpoint]:
+    """The models of the server at ``url``, those for embeddings last; queries the server (≤ `TIMEOUT_S`).
+
+    Raises:
+        UsageError: TW-C15 if it is not an HTTP URL.
+        ServerError: TW-C01, TW-C12, TW-C14, TW-C17, see `wizard.chat.ask`.
+    """
+    base = checked(url)
+    return [elsewhere(base, name) for name in names_of(_models(base))]
+
+
+def chosen(there: Sequence[Endpoint], url: str, model: str | None) -> Endpoint:
+    """The endpoint of ``model``, or the only one, of those ``there`` are at ``url``.
+
+    Raises:
+        UsageError: TW-C16 if there are several and no name is given.
+        ServerError: TW-C02 if there is none with this name.
+    """
+    names = plain(", ".join(each.model for each in there)) or tr("none")
+    if model is None and len(there) != 1:
+        message = tr("the server at {base} has {count} models: {names}", base=url, count=len(there), names=names)
+        raise UsageError("TW-C16", message, tr("Choose one with --model."))
+    for endpoint in there:
+        if model in (None, endpoint.model):
+            return endpoint
+    raise no_model(str(model), tr("available: {names}", names=names))
+
+
+def elsewhere(base: str, model: str, protocol: str = "openai") -> Endpoint:
+    """The endpoint of ``model`` on a server at the URL ``base`` that the wizard did not start."""
+    parts = urlsplit(base)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return Endpoint(base, model, parts.hostname or "", Ports(port, port, port), 0, "", "", protocol, url=base)
+
+
+def names_of(models: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The names in a list of models. Those that say that they make embeddings, which cannot chat, are the last."""
+    return sorted((str(each["id"]) for each in models), key=lambda name: "embed" in name.lower())
 
 
 def served_model(base: str, model: str) -> ServedModel:
@@ -85,7 +107,7 @@ def served_model(base: str, model: str) -> ServedModel:
     entry = next((each for each in _models(base) if each["id"] == model), None)
     if entry is None:
         raise no_model(model, tr("it is not in the server's list"))
-    length = entry.get("max_model_len")  # vLLM reports it
+    length = entry.get("max_model_len") or (entry.get("meta") or {}).get("n_ctx")  # of vLLM; of llama.cpp's server
     return ServedModel(model, None, (), length if type(length) is int else None, None, Wire(OPENAI))
 
 
@@ -239,13 +261,17 @@ def _message(error: Any) -> str:
     return str(error)
 
 
-def _checked(url: str) -> tuple[str, str, int]:
-    """The base URL, host and port."""
+def checked(url: str) -> str:
+    """The base URL; ``/v1`` is added to a bare address.
+
+    Raises:
+        UsageError: TW-C15 if it is not an HTTP URL.
+    """
     try:
         parts = urlsplit(url)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+        _ = parts.port
     except ValueError:
-        parts, port = urlsplit(""), 0
+        parts = urlsplit("")
     odd = not url.isascii() or not url.isprintable() or " " in url
     if odd or parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
         raise UsageError(
@@ -254,7 +280,7 @@ def _checked(url: str) -> tuple[str, str, int]:
             tr("For example: {example}", example="http://127.0.0.1:9000/v1"),
         )
     path = parts.path.rstrip("/") or "/v1"
-    return f"{parts.scheme}://{parts.netloc}{path}", parts.hostname, port
+    return f"{parts.scheme}://{parts.netloc}{path}"
 
 
 def _models(base: str) -> list[dict[str, Any]]:
@@ -264,10 +290,17 @@ def _models(base: str) -> list[dict[str, Any]]:
     if status in KEY_WANTED:
         raise _refused(status, body, "", base)
     try:
-        models = json.loads(body)["data"]
-        return [{**each, "id": str(each["id"])} for each in models]
+        return listed(body)
+    except ValueError as error:
+        raise not_openai(base, f"HTTP status {status}, {error}") from error
+
+
+def listed(body: bytes) -> list[dict[str, Any]]:
+    """The models in the response to ``GET /v1/models``; ValueError if it is not one."""
+    try:
+        return [{**each, "id": str(each["id"])} for each in json.loads(body)["data"] or ()]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise not_openai(base, f"HTTP status {status}, {error!r}") from error
+        raise ValueError(repr(error)) from error
 
 
 def _get_models(base: str, headers: dict[str, str]) -> http.Reply:

@@ -34,6 +34,8 @@ def figures(stats: Stats | None) -> str:
     parts: list[str] = []
     if stats.tokens_per_s is not None:
         parts.append(tr("{rate:.1f} tokens/s", rate=stats.tokens_per_s))
+    elif stats.pieces_per_s is not None:
+        parts.append(pieces_rate(stats.pieces_per_s))
     if stats.ttft_s is not None:
         parts.append(tr("TTFT {time}", time=short(stats.ttft_s)))
     if stats.thought_s is not None and stats.answer_s is not None:
@@ -45,6 +47,11 @@ def figures(stats: Stats | None) -> str:
     if stats.finish in ENDS:
         parts.append(tr(ENDS[stats.finish]))
     return " · ".join(parts)
+
+
+def pieces_rate(rate: float) -> str:
+    """The rate of a server that does not count its tokens, which the pieces of its stream stand for."""
+    return tr("≈ {rate:.1f} tokens/s (pieces counted)", rate=rate)
 
 
 def thought_line(stats: Stats | None, *, answered: bool) -> str:

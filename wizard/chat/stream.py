@@ -197,6 +197,7 @@ async def _measured(
                 ttft_s=times.first,
                 thought=new.thought,
                 recast=new.recast,
+                pieces=times.pieces if piece.tokens is None else None,
             )
             sent = None
 
@@ -209,11 +210,15 @@ class _Times:
         self.thought: float | None = None  # the last text of the thought
         self.thought_tokens: int | None = None  # before the first text of the answer
         self.answer: float | None = None
+        self.pieces = 0
+        """Those with text."""
 
     def take(self, piece: Piece, new: Split, elapsed: float) -> None:
         """Note what ``piece`` brings, which arrived at ``elapsed``."""
-        if (piece.text or piece.thought) and self.first is None:
-            self.first = elapsed
+        if piece.text or piece.thought:
+            self.pieces += 1
+            if self.first is None:
+                self.first = elapsed
         if new.recast:
             self.answer, self.thought = None, elapsed
         if new.thought:
@@ -225,7 +230,8 @@ class _Times:
 
     def stats(self, piece: Piece, elapsed: float) -> Stats:
         """The measurements at the end."""
-        plain = Stats(piece.tokens, self.first, elapsed, piece.finish, answer_s=self.answer)
+        pieces = self.pieces if piece.tokens is None else None
+        plain = Stats(piece.tokens, self.first, elapsed, piece.finish, answer_s=self.answer, pieces=pieces)
         if self.thought is None:
             return plain
         thought_s = self.thought - (self.first or 0.0)

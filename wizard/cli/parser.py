@@ -307,16 +307,20 @@ def _add_server(commands: Commands) -> None:
         commands,
         "chat",
         tr("chat with a served model"),
-        'chat\nchat -m "What is Triton?" --json\nchat < questions.txt\nchat --url http://127.0.0.1:9000/v1',
+        'chat\nchat -m "What is Triton?" --json\nchat < questions.txt\nchat --url http://127.0.0.1:11434',
     )
     chat.add_argument("name", nargs="?", metavar="NAME", help=which)
     chat.add_argument(
         "--url",
         metavar="URL",
-        help=tr("use an OpenAI-compatible server instead: trtllm-serve, vLLM, Triton's OpenAI frontend"),
+        help=tr(
+            "chat with another server, full screen: Ollama, llama-server, LM Studio, vLLM, another Triton, or any "
+            "OpenAI-compatible one"
+        ),
     )
+    chat.add_argument("--plain", action="store_true", help=tr("with --url: use plain prompts instead of full screen"))
     chat.add_argument(
-        "--model", metavar="NAME", help=tr("the model's name on that server; needed if it serves several")
+        "--model", metavar="NAME", help=tr("the model's name on that server; without full screen, needed for several")
     )
     chat.add_argument(
         "--tokenizer", metavar="FOLDER", help=tr("the model's folder with tokenizer.json and chat template, if needed")

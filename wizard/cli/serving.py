@@ -280,16 +280,28 @@ def chat(arguments: argparse.Namespace) -> int:
     from wizard.prompts.chat_session import wanted
 
     workspace = workspace_of(arguments)
-    endpoint = _at_url(arguments) if arguments.url else journey.endpoint(workspace, arguments.name)
+    full_screen = bool(arguments.url) and _full_screen(arguments)
+    if arguments.url:
+        endpoint = _at_url(arguments, any_model=full_screen)
+    else:
+        endpoint = journey.endpoint(workspace, arguments.name)
     history = journey.history(workspace)
     kept = started(history, go_on=arguments.go_on, preset=arguments.preset)
     given = {
         setting.name: value for setting in SETTINGS if (value := getattr(arguments, setting.name, None)) is not None
     }
+    endpoint = replace(endpoint, folder=arguments.tokenizer or endpoint.folder, model=arguments.model or endpoint.model)
+    conversation = with_answers(kept.conversation, {**given, **parsed(arguments.set)})
+    if full_screen:
+        from wizard.tui.app import run_tui
+        from wizard.tui.opening import Opening
+
+        keeps = not arguments.private and wanted()
+        return run_tui(workspace, opening=Opening(endpoint, conversation, kept if keeps else None))
     spoken = arguments.go_on or (arguments.message is None and is_terminal(sys.stdin))
     return run_chat(
-        replace(endpoint, folder=arguments.tokenizer or endpoint.folder, model=arguments.model or endpoint.model),
-        with_answers(kept.conversation, {**given, **parsed(arguments.set)}),
+        endpoint,
+        conversation,
         message=arguments.message,
         json_output=arguments.json,
         protocol=arguments.protocol,
@@ -300,8 +312,18 @@ def chat(arguments: argparse.Namespace) -> int:
     )
 
 
-def _at_url(arguments: argparse.Namespace) -> Endpoint:
-    """The server at ``--url``; if it requires an API key and a terminal is attached, prompts for the key, masked."""
+def _full_screen(arguments: argparse.Namespace) -> bool:
+    """Whether a chat can take the whole terminal, and nothing else was asked for."""
+    from wizard.kernel.text import is_terminal
+
+    wants = not (arguments.plain or arguments.json) and arguments.message is None
+    return wants and is_terminal(sys.stdin) and is_terminal(sys.stdout) and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def _at_url(arguments: argparse.Namespace, *, any_model: bool) -> Endpoint:
+    """The server at ``--url``; if it requires an API key and a terminal is attached, prompts for the key, masked.
+    ``any_model``: with several models and no name the first one, because others can be chosen later.
+    """
     from getpass import getpass
 
     from wizard import journey
@@ -314,14 +336,19 @@ def _at_url(arguments: argparse.Namespace) -> Endpoint:
             tr("NAME and --url cannot be combined: NAME is a server in the workspace, --url is a server elsewhere"),
             tr("Pass only one of them; to choose a model on the --url server, use --model."),
         )
+
+    def find() -> Endpoint:
+        there = journey.models(arguments.url) if any_model and arguments.model is None else []
+        return there[0] if there else journey.at(arguments.url, arguments.model)
+
     try:
-        return journey.at(arguments.url, arguments.model)
+        return find()
     except ServerError as error:
         if error.code != "TW-C12" or not is_terminal(sys.stdin):
             raise
         print(error.what, file=sys.stderr)
     os.environ[API_KEY] = getpass(f"{tr('API key (hidden):')} ")  # of this process; its children do not get it
-    return journey.at(arguments.url, arguments.model)
+    return find()
 
 
 def clean(arguments: argparse.Namespace) -> int:

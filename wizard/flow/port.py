@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from wizard.chat.conversation import Conversation
     from wizard.chat.history import History
     from wizard.chat.meter import Meter
+    from wizard.chat.nearby import Nearby
     from wizard.chat.served import ServedModel
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
@@ -101,6 +102,10 @@ class JourneyPort(Protocol):
     def served(self, endpoint: Endpoint) -> ServedModel: ...  # noqa: D102
 
     def at(self, url: str, model: str | None = None) -> Endpoint: ...  # noqa: D102
+
+    def models(self, url: str) -> list[Endpoint]: ...  # noqa: D102
+
+    def nearby(self, known: Iterable[Endpoint] = ()) -> list[Nearby]: ...  # noqa: D102
 
     def meter(self, served: ServedModel) -> Meter: ...  # noqa: D102
 

@@ -91,10 +91,12 @@ def recalled(state: State, outcome: Outcome) -> Move:
 
 
 def chatted(state: State, answer: Answer) -> Move:
-    """A screen continues with a restart or another model; elsewhere the chat is the end."""
+    """A screen continues with a restart, another model or the welcome; elsewhere the chat is the end."""
     if state.manner != "screens":
         return state, Finished()
     state = replace(state, conversation=answer.conversation or state.conversation)
+    if answer.value == "home":
+        return go(replace(state, conversation=None), "welcome")
     if answer.value == "restart" and state.endpoint is not None:
         return state, Do(effects.Find(state.endpoint.name))
     return _another(state)

@@ -136,7 +136,8 @@ class Answer:
             `ModelFacts`. ``token``: a token or None. ``engine``: a Python, ``"none"``, or None for no
             answer. ``advice``: a `Choice`, ``"nearest"`` for the first remedy, or None for new advice.
             ``review``: a `Plan`, or None to rebuild it. ``build``: ``"again"``, `Redo`, `Skip`,
-            ``"background"`` or `Talk`. ``chat``: ``"restart"``, ``"another"``, or None for the end.
+            ``"background"`` or `Talk`. ``chat``: ``"restart"``, ``"another"``, ``"home"``, or None for
+            the end.
         given: Changed answers to questions, by name.
         host: The machine, if the welcome screen probed it.
         conversation: The chat's conversation.

@@ -72,13 +72,13 @@ class Tools:
 
     Attributes:
         given: Each as templates and engines read it, in OpenAI's format.
-        choice: ``auto``, ``required``, or the name of the function that must be called.
+        named: The name of the function that must be called; None if the model chooses which.
         parallel: Whether there may be several calls.
-        schema: The JSON schema that the answer must match, as text; None if the model chooses.
+        schema: The JSON schema that the answer must match, as text; None if none must be called.
     """
 
     given: tuple[dict[str, Any], ...]
-    choice: str
+    named: str | None
     parallel: bool
     schema: str | None
 
@@ -103,8 +103,8 @@ def tools_of(given: GivenTools, choice: Choice, parallel: bool | None) -> Tools 
         schema = as_text(named[0]["parameters"], "tools")
     elif choice == "required":
         schema = as_text(_array(functions, several), "tools")
-    wanted = choice.function.name if isinstance(choice, NamedChoice) else choice or "auto"
-    return Tools(tuple({"type": "function", "function": each} for each in functions), wanted, several, schema)
+    only = choice.function.name if isinstance(choice, NamedChoice) else None
+    return Tools(tuple({"type": "function", "function": each} for each in functions), only, several, schema)
 
 
 def _array(functions: Sequence[Mapping[str, Any]], several: bool) -> dict[str, Any]:
@@ -143,14 +143,14 @@ async def called(pieces: AsyncGenerator[Piece, None], tools: Tools) -> AsyncGene
 def _finished(piece: Piece, tools: Tools) -> Piece:
     """OpenAI reports ``stop`` for a function that the client named."""
     calls = piece.calls if tools.parallel else piece.calls[:1]
-    ended = bool(calls) and piece.finish == "stop" and tools.choice in ("auto", "required")
+    ended = bool(calls) and piece.finish == "stop" and tools.named is None
     return replace(piece, calls=calls, finish="tool_calls" if ended else piece.finish)
 
 
 def _required(text: str, tools: Tools) -> tuple[ToolCall, ...]:
     """The calls in a guided answer; none if it was cut before its end."""
-    if tools.choice != "required":
-        return (ToolCall(tools.choice, text),)
+    if tools.named is not None:
+        return (ToolCall(tools.named, text),)
     try:
         return tuple(
             ToolCall(str(call["name"]), json.dumps(call["parameters"], ensure_ascii=False)) for call in json.loads(text)

@@ -7,6 +7,7 @@ machine, which no proxy can reach. Redirects are followed; another origin does n
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import ipaddress
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 Client = TypeVar("Client")
 
 CONNECT_S = 5.0
+LARGEST_GLANCE = 2**20
+"""Bytes; a list of a thousand models has about a tenth."""
 
 _ENDED = ("Server disconnected", "peer closed connection")
 """Prefixes of the httpcore2 and h11 messages for a connection that ended early."""
@@ -62,6 +65,46 @@ def get(
     with _errors(), _client(httpx2.Client, url, httpx2.Timeout(timeout_s), trusted) as client:
         response = client.get(url, headers=headers)
         return Reply(response.status_code, response.content)
+
+
+def prepare() -> None:
+    """Load the client, so that a `glance` does not wait for it."""
+    import httpx2
+
+    _ = httpx2.AsyncClient, _certificates()
+
+
+async def glance(url: str, *, within_s: float, body: bytes | None = None, largest: int = LARGEST_GLANCE) -> Reply:
+    """GET ``url``, or POST the JSON ``body``, without following redirects; cancelling it disconnects.
+
+    Args:
+        url: ``http://…``.
+        within_s: Seconds that all of it may take, however slowly it arrives.
+        body: JSON.
+        largest: Bytes of the response; more are `NotHttpError`.
+
+    Raises:
+        NoConnectionError, LostConnectionError, NotHttpError: See their docstrings.
+    """
+    import httpx2
+
+    async def whole() -> Reply:
+        client = _client(httpx2.AsyncClient, url, httpx2.Timeout(None), follow=False)
+        method, fields = ("GET", {}) if body is None else ("POST", {"Content-Type": "application/json"})
+        fields = {**fields, "Accept-Encoding": "identity"}
+        async with client, client.stream(method, url, content=body, headers=fields) as response:
+            data = b""
+            async for piece in response.aiter_raw():
+                data += piece
+                if len(data) > largest:
+                    raise NotHttpError(tr("the response is too long"))
+            return Reply(response.status_code, data)
+
+    with _errors():
+        try:
+            return await asyncio.wait_for(whole(), within_s)
+        except asyncio.TimeoutError as error:
+            raise NoConnectionError(tr("no response")) from error
 
 
 async def post_lines(
@@ -112,14 +155,19 @@ def local(host: str) -> bool:
 
 
 def _client(
-    kind: Callable[..., Client], url: str, timeout: httpx2.Timeout, trusted: ssl.SSLContext | None = None
+    kind: Callable[..., Client],
+    url: str,
+    timeout: httpx2.Timeout,
+    trusted: ssl.SSLContext | None = None,
+    *,
+    follow: bool = True,
 ) -> Client:
     """An httpx2 client for a request to ``url``."""
     import httpx2
 
     direct = local(urlsplit(url).hostname or "")
     try:
-        return kind(timeout=timeout, follow_redirects=True, verify=trusted or _certificates(), trust_env=not direct)
+        return kind(timeout=timeout, follow_redirects=follow, verify=trusted or _certificates(), trust_env=not direct)
     except (ImportError, ValueError, httpx2.InvalidURL) as error:  # ImportError: SOCKS requires an additional package
         raise NoConnectionError(tr("cannot use the proxy from the environment: {error}", error=error)) from error
 

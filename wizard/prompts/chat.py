@@ -20,6 +20,7 @@ from wizard.kernel.program import pasteable
 from wizard.kernel.text import is_terminal, one_line, plain
 from wizard.kernel.values import to_data, to_json
 from wizard.prompts import history_commands
+from wizard.prompts.attaching import with_files
 from wizard.prompts.chat_session import ChatSession, Outcome, begin
 from wizard.prompts.commands import command, is_command
 from wizard.prompts.compare import prepared_rival
@@ -177,8 +178,14 @@ def _do(talk: ChatSession, ask: _Asker, question: str, *, must: bool = False) ->
 
 def _once(talk: ChatSession, ask: _Asker, question: str, *, must: bool) -> Outcome:
     if not is_command(question):
-        if question.strip():
+        if not question.strip():
+            return Outcome()
+        if must or not is_terminal(sys.stdin):
             (ask.must if must else ask)(question)
+        elif (whole := with_files(talk, question)) is None:
+            return Outcome(edit=question)
+        else:
+            ask(whole)
         return Outcome()
     outcome = command(talk, question)
     if outcome.raw:
@@ -272,7 +279,12 @@ def _take(talk: ChatSession, reply: Reply, conversation: Conversation) -> None:
     """Add the answer to the session."""
     if reply.text or reply.thought or reply.stats:
         talk.conversation = conversation.with_message(
-            "assistant", reply.text, stats=reply.stats, at=time.time(), thought=reply.thought
+            "assistant",
+            reply.text,
+            stats=reply.stats,
+            at=time.time(),
+            thought=reply.thought,
+            model=talk.endpoint.title,
         )
     elif conversation.messages[-1].versions:
         talk.conversation = conversation.without_open_question()
@@ -364,6 +376,8 @@ def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
         "thought_s": stats.thought_s if stats else None,
         "answer_s": stats.answer_s if stats else None,
         "tokens_per_s": stats.tokens_per_s if stats else None,
+        "pieces": stats.pieces if stats else None,
+        "pieces_per_s": stats.pieces_per_s if stats else None,
         "total_s": stats.total_s if stats else None,
         "finish": stats.finish if stats else "cancelled",
         "model": model,

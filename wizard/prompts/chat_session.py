@@ -8,9 +8,10 @@ from typing import Any
 
 from wizard.chat.conversation import Conversation, TokenLogprob
 from wizard.chat.history import History, Kept
-from wizard.chat.meter import Meter
+from wizard.chat.meter import Meter, meter
 from wizard.chat.served import ServedModel
 from wizard.chat.snippet import Request
+from wizard.flow.others import others
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
 from wizard.serve.endpoint import Endpoint
@@ -45,6 +46,7 @@ class ChatSession:
 
     Attributes:
         served: Queries the server for its model (≤ 5 s).
+        models: The models that answer besides this one (`wizard.flow.others`).
         other: Starts a session with another server of the workspace, by its name, or with a model at a URL.
         history: Saved conversations; None if there are none.
         keeps: Whether this conversation is saved there.
@@ -58,6 +60,7 @@ class ChatSession:
     endpoint: Endpoint
     conversation: Conversation
     served: Callable[[], ServedModel]
+    models: Callable[[], list[Endpoint]]
     other: Callable[[str, str | None], ChatSession]
     history: History | None = None
     keeps: bool = False
@@ -81,6 +84,12 @@ class ChatSession:
         self.kept = self.history.save(now)
         self.keeps = True
 
+    def measure(self) -> Meter:
+        """The counter of the context's tokens."""
+        if self.meter is None:
+            self.meter = meter(self.served())
+        return self.meter
+
     def moved(self) -> bool:
         """Whether the server was restarted at another address, which is used from now on.
 
@@ -94,8 +103,12 @@ class ChatSession:
         now = replace(self.other(before.name, None).endpoint, model=before.model, folder=before.folder)
         if now.answers_as(before):
             return False
-        self.endpoint, self.meter = now, None
+        self.switch(now)
         return True
+
+    def switch(self, endpoint: Endpoint) -> None:
+        """The model at ``endpoint`` continues the conversation."""
+        self.endpoint, self.meter = endpoint, None
 
     def go_on_with(self, kept: Kept) -> None:
         """Continue with another conversation; the rival starts over."""
@@ -130,7 +143,10 @@ def begin(
         endpoint = journey.at(name, model) if "://" in name else journey.endpoint(here, name)
         return begin(endpoint, Conversation(), journey=journey, workspace=workspace, history=history, keeps=keeps)
 
-    talk = ChatSession(endpoint, conversation, lambda: journey.served(talk.endpoint), other, history, keeps)
+    def models() -> list[Endpoint]:
+        return others(journey, workspace or Workspace.at(None), talk.endpoint)
+
+    talk = ChatSession(endpoint, conversation, lambda: journey.served(talk.endpoint), models, other, history, keeps)
     return talk
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 
+from wizard.catalog import prompt_files
 from wizard.chat import saving
 from wizard.chat.history import Kept
 from wizard.chat.settings import SETTINGS, answers_of, setting, with_answers
@@ -12,7 +13,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, mark, tr
 from wizard.kernel.text import plain
 from wizard.plan.questions import SYSTEM
-from wizard.prompts import history_commands, inspect_commands
+from wizard.prompts import history_commands, inspect_commands, switch
 from wizard.prompts.chat_session import ChatSession, Outcome
 from wizard.prompts.compare import compare
 from wizard.prompts.speech import listed
@@ -111,6 +112,11 @@ def _load(talk: ChatSession, argument: str) -> Outcome:
     return Outcome(f"{history_commands.shown(loaded.conversation)}\n{tr('Loaded from {path}', path=path)}".lstrip("\n"))
 
 
+def _prompt(talk: ChatSession, argument: str) -> Outcome:
+    del talk
+    return Outcome(tr("Edit the prompt, or press Enter to send it:"), edit=prompt_files.text(argument))
+
+
 def _bye(talk: ChatSession, argument: str) -> Outcome:
     del talk, argument
     return Outcome(end=True)
@@ -144,6 +150,11 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
     "/rename": ("/rename TITLE", history_commands.rename, mark("rename this conversation")),
     "/delete": ("/delete [N]", history_commands.delete, mark("permanently delete conversation N, or this one")),
     "/private": ("/private", history_commands.private, mark("stop saving this conversation")),
+    "/model": (
+        "/model [NAME]",
+        switch.model,
+        mark("continue with another model: NAME, or URL and MODEL; without arguments, list them"),
+    ),
     "/compare": (
         "/compare [NAME]",
         compare,
@@ -170,6 +181,7 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
         inspect_commands.copy,
         mark("copy the last answer, its last code block or the last thought to the clipboard"),
     ),
+    "/prompt": ("/prompt NAME", _prompt, mark("insert one of your prompts")),
     "/save": ("/save FILE", _save, mark("save the conversation to FILE.md or FILE.json")),
     "/load": ("/load FILE", _load, mark("continue a conversation saved to FILE.json")),
     "/bye": ("/bye", _bye, mark("exit")),

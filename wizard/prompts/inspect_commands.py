@@ -9,7 +9,6 @@ import sys
 
 from wizard.catalog import presets
 from wizard.chat import snippet as snippets
-from wizard.chat.meter import meter
 from wizard.chat.settings import preset_of, with_answers, with_preset
 from wizard.chat.thinking_modes import modes, variables
 from wizard.kernel import clipboard
@@ -48,9 +47,7 @@ def preset(talk: ChatSession, argument: str) -> Outcome:
 def context(talk: ChatSession, argument: str) -> Outcome:
     """Tokens of the conversation, and the model's context."""
     del argument
-    if talk.meter is None:
-        talk.meter = meter(talk.served())
-    usage = talk.meter.usage(talk.conversation)
+    usage = talk.measure().usage(talk.conversation)
     share = f" ({100 * usage.share:.0f} %)" if usage.share is not None else ""
     if usage.context is None:
         text = ntr("{count:,} token", "{count:,} tokens", usage.tokens, count=usage.tokens)

@@ -27,7 +27,7 @@ class Endpoint:
     folder: str | None = None
     """The model's folder on this machine, with tokenizer and chat template; for models that do not include theirs."""
     url: str | None = None
-    """Base URL of an OpenAI-compatible server, which usually ends with ``/v1``."""
+    """Base URL of a server that the wizard did not start; of an OpenAI-compatible one, it usually ends with ``/v1``."""
     remove: tuple[str, ...] = ()
     """Program and arguments that remove its container, if it has one; ``pid`` is the container's client then."""
 
@@ -44,6 +44,11 @@ class Endpoint:
     def http(self) -> str:
         """Base URL of the HTTP endpoint."""
         return self.url or f"http://{self.host}:{self.ports.http}"
+
+    @property
+    def title(self) -> str:
+        """What the user calls it: the server's name in the workspace, or the model's on a server elsewhere."""
+        return self.name if self.url is None else self.model
 
     def answers_as(self, other: Endpoint) -> bool:
         """Whether it is the same model at the same address, however it was found."""

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
 from urllib.parse import quote, urlsplit
 
+from wizard import __version__
 from wizard.kernel import http, proctable
 from wizard.kernel.errors import ServerError
 from wizard.kernel.language import tr
@@ -51,12 +52,14 @@ class Address:
         pid: The process.
         started: Its start time as the kernel counts it.
         exposure: Where it listens, and for whom.
+        version: The wizard's, whose code it runs.
     """
 
     url: str
     pid: int
     started: str
     exposure: Exposure
+    version: str
 
 
 def note(workspace: Workspace) -> Address | None:
@@ -65,7 +68,7 @@ def note(workspace: Workspace) -> Address | None:
         data = json.loads(workspace.gateway.address.read_bytes())
         options = data["exposure"]
         where = Exposure(**{**options, "cors_origins": tuple(options["cors_origins"])})
-        address = Address(str(data["url"]), int(data["pid"]), str(data["started"]), where)
+        address = Address(str(data["url"]), int(data["pid"]), str(data["started"]), where, str(data["version"]))
         _ = address.exposure.beyond, urlsplit(address.url).port
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None  # a damaged file counts as missing; the process, if any, is found by its mark
@@ -94,7 +97,8 @@ def start(workspace: Workspace, wanted: Exposure | None = None) -> Address:
 
     Args:
         workspace: Of the servers; at least one must have been started, or the process ends.
-        wanted: A process with other options is restarted. None: the options of the last start.
+        wanted: A process with other options is restarted, as is one of another version of the wizard. None: the
+            options of the last start.
 
     Raises:
         ServerError: TW-S12 if it cannot be started.
@@ -107,7 +111,7 @@ def start(workspace: Workspace, wanted: Exposure | None = None) -> Address:
         with locked(workspace):
             before, lives = note(workspace), running(workspace)
             options = wanted or (before.exposure if before else Exposure())
-            if lives and lives.exposure == options:
+            if lives and (lives.exposure, lives.version) == (options, __version__):
                 return lives
             _end(workspace)
             if options.beyond:
@@ -187,7 +191,7 @@ def _started(workspace: Workspace, options: Exposure, port: int | None) -> Addre
         url = options.url(listener.getsockname()[1])
         process = _process(workspace, options, listener)
     row = proctable.read(process.pid)
-    address = Address(url, process.pid, row.started if row else "", options)
+    address = Address(url, process.pid, row.started if row else "", options, __version__)
     temporary = workspace.gateway.address.with_suffix(".new")
     temporary.write_text(to_json(address, indent=2) + "\n", encoding="utf-8")
     temporary.replace(workspace.gateway.address)

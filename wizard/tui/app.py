@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from wizard.catalog.workshops import Workshop
     from wizard.plan.question import Answers
     from wizard.serve.endpoint import Endpoint
+    from wizard.tui.opening import Opening
     from wizard.tui.run import Run
 
 
@@ -60,6 +61,7 @@ class WizardApp(App[int]):
         clock: Monotonic seconds.
         workshop: The facilitator's workshop.
         explain: Whether every stage shows its explanation.
+        opening: A chat to begin with; None begins with the welcome.
     """
 
     TITLE = "triton-wizard"
@@ -85,6 +87,7 @@ class WizardApp(App[int]):
         clock: Callable[[], float] = time.monotonic,
         workshop: Workshop | None = None,
         explain: bool = False,
+        opening: Opening | None = None,
     ) -> None:
         if not os.environ.get("NO_COLOR"):
             os.environ.pop("NO_COLOR", None)  # empty means unset (no-color.org), but Textual would treat it as set
@@ -94,7 +97,7 @@ class WizardApp(App[int]):
             from wizard import journey as real
 
             journey = real
-        self.workspace, self.journey = workspace, journey
+        self.workspace, self.journey, self._opening = workspace, journey, opening
         self.running: dict[str, Endpoint] = {}
         """Servers that are known to run, by name."""
         self.runs: dict[str, Run] = {}
@@ -147,7 +150,8 @@ class WizardApp(App[int]):
 
     @work
     async def _walk(self) -> None:
-        await Flow(self, self.journey, self.workspace).walk()
+        flow, opening = Flow(self, self.journey, self.workspace), self._opening
+        await (flow.walk(opening.state(flow.fresh()), opening.kept) if opening else flow.walk())
 
     def change_settings(self, **changes: Any) -> None:
         """Change fields of `Settings`, now and for the next runs; reports if they cannot be saved."""

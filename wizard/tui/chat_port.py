@@ -13,7 +13,8 @@ from wizard.chat.conversation import Conversation
 from wizard.chat.history import History, Kept
 from wizard.chat.meter import Meter
 from wizard.chat.served import ServedModel
-from wizard.flow.perform import ready, running
+from wizard.flow.others import others
+from wizard.flow.perform import running
 from wizard.flow.port import JourneyPort
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import command
@@ -28,9 +29,9 @@ class ChatPort:
     Attributes:
         send: Stream the answer of a server to a conversation.
         served: A server's description of its model.
-        now: The current server as it is running now; None if it is not running.
+        now: A server of the workspace as it is running now; None if it is not running.
         stop: Stop it.
-        others: Servers of the workspace that are ready.
+        others: The models that answer besides one, see `wizard.flow.others`.
         at: The server at a URL, and one of its models.
         chat_command: The shell command for a chat with a server.
         meter: The counter of the context's tokens.
@@ -43,9 +44,9 @@ class ChatPort:
 
     send: Callable[[Endpoint, Conversation], AsyncGenerator[Chunk, None]]
     served: Callable[[Endpoint], ServedModel]
-    now: Callable[[], Endpoint | None]
-    stop: Callable[[], Status]
-    others: Callable[[], list[Endpoint]]
+    now: Callable[[Endpoint], Endpoint | None]
+    stop: Callable[[Endpoint], Status]
+    others: Callable[[Endpoint], list[Endpoint]]
     at: Callable[[str, str | None], Endpoint]
     chat_command: Callable[[Endpoint], str]
     meter: Callable[[ServedModel], Meter]
@@ -57,21 +58,25 @@ class ChatPort:
 
     def renewed(self, known: Endpoint) -> Endpoint | None:
         """The server that was restarted in place of ``known``, possibly with other settings."""
-        there = self.now()
+        there = self.now(known)
         return there if there is not None and there != known and there.answers_as(known) else None
 
 
-def calls_of(journey: JourneyPort, workspace: Workspace, endpoint: Endpoint) -> ChatPort:
-    """The functions of ``journey`` for a chat with the server at ``endpoint``."""
+def calls_of(journey: JourneyPort, workspace: Workspace) -> ChatPort:
+    """The functions of ``journey`` for a chat."""
     return ChatPort(
         send=journey.chat,
         served=journey.served,
-        now=partial(running, journey, workspace, endpoint.name),
-        stop=partial(journey.stop, workspace, endpoint.name),
-        others=partial(ready, journey, workspace),
+        now=lambda endpoint: None if endpoint.url else running(journey, workspace, endpoint.name),
+        stop=lambda endpoint: journey.stop(workspace, endpoint.name),
+        others=partial(others, journey, workspace),
         at=journey.at,
-        chat_command=lambda other: command("chat", other.name, workspace=workspace),
+        chat_command=lambda other: command("chat", *_named(other), workspace=workspace),
         meter=journey.meter,
         presets=journey.presets,
         history=journey.history(workspace),
     )
+
+
+def _named(endpoint: Endpoint) -> tuple[str, ...]:
+    return (endpoint.name,) if endpoint.url is None else ("--url", endpoint.url, "--model", endpoint.model)

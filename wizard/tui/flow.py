@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wizard.flow.known import NAMES, engine_offer, known, server, there
+from wizard.flow.others import nearby
 from wizard.flow.perform import perform
 from wizard.flow.values import Answer, Ask, Back, Finished, Resume, Serve, State, Talk, Watch
 from wizard.flow.walk import begin, resume, step
@@ -49,16 +50,12 @@ class Flow:
         self._restarted: Endpoint | None = None
         """The server that the chat was left to restart."""
 
-    async def walk(self, state: State | None = None) -> None:
-        """Run until the user leaves the app; starts at ``state`` if given."""
-        workshop = self._app.guide.workshop
+    async def walk(self, state: State | None = None, kept: Kept | None = None) -> None:
+        """Run until the user leaves the app; starts at ``state`` if given, whose conversation is saved as ``kept``."""
+        workshop, self._kept = self._app.guide.workshop, kept
         if state is None and workshop.text:
             await self._app.push_screen_wait(ReaderScreen(tr(workshop.title), tr(workshop.text)))
-        given = {name: value for name, value in self._app.answers.items() if name not in workshop.pin}
-        fresh = State(
-            given, manner="screens", hardware=self._app.hardware, offline=self._app.offline, workshop=workshop
-        )
-        state, following = begin(fresh) if state is None else resume(state)
+        state, following = begin(self.fresh()) if state is None else resume(state)
         while not isinstance(following, Finished):
             if isinstance(following, Ask):
                 reply = await getattr(self, f"_{following.stage}")(state, following)
@@ -68,7 +65,8 @@ class Flow:
         if following.error is not None:
             raise following.error
 
-    def _fresh(self) -> State:
+    def fresh(self) -> State:
+        """The state at the beginning."""
         app, workshop = self._app, self._app.guide.workshop
         given = {name: value for name, value in app.answers.items() if name not in workshop.pin}
         return State(given, manner="screens", hardware=app.hardware, offline=app.offline, workshop=workshop)
@@ -89,6 +87,7 @@ class Flow:
             partial(self._journey.probe, self._workspace, hardware=state.hardware),
             lambda host: self._journey.suggestions(host, self._workspace, offline=state.offline),
             partial(servers, self._app, self._journey, self._workspace, state),
+            partial(nearby, self._journey, self._workspace),
             replace(self._seen, explanations=self._app.guide.shown),
         )
         selection = await self._show(screen)
@@ -206,8 +205,8 @@ class Flow:
             self._app.notify(text, markup=False)
         private = self._kept is None if before else not self._app.settings.keep_chats
         calls = replace(
-            calls_of(self._journey, self._workspace, endpoint),
-            stop=partial(self.builds.stop, endpoint.name),
+            calls_of(self._journey, self._workspace),
+            stop=lambda server: self.builds.stop(server.name),
             private=private,
             kept=self._kept if before else None,
             clock=self._app.clock,

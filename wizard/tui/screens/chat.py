@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
 
 from textual import work
 from textual.app import ComposeResult
@@ -16,21 +15,22 @@ from wizard.chat.conversation import Conversation
 from wizard.chat.elsewhere import elsewhere
 from wizard.chat.saving import file_name
 from wizard.chat.settings import with_preset
-from wizard.kernel.errors import ServerError, WizardError
+from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background, garbage_collection
 from wizard.tui.autosave import Autosave
 from wizard.tui.chat_port import ChatPort
-from wizard.tui.clipboard import copy
 from wizard.tui.screens import chat_windows as windows
-from wizard.tui.screens.chat_keys import KEYS
+from wizard.tui.screens.chat_copying import Copying
+from wizard.tui.screens.chat_keys import KEYS, applies
+from wizard.tui.screens.chat_servers import NEXT, SECOND, ask_leaving, ask_model
 from wizard.tui.screens.conversations import ConversationsScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.tail import Tail
-from wizard.tui.views.chat import ChatEnd, ChatView, joined
+from wizard.tui.views.chat import ChatEnd, ChatView, NextAction, joined, welcome
 from wizard.tui.widgets.asking import Asking
 from wizard.tui.widgets.comparison import Comparison
 from wizard.tui.widgets.conversations import Conversations
@@ -46,24 +46,29 @@ ROOM_FOR_LIST = 120
 """Columns from which on the list of conversations is shown next to the chat."""
 
 
-class ChatScreen(StageScreen[ChatEnd]):
+class ChatScreen(Copying, StageScreen[ChatEnd]):
     """Dismissed with the next action; quitting leaves the wizard from here."""
 
     STAGE = 5
     HELP = mark(
-        "You are chatting with a model that Triton serves on this machine. Enter sends, Esc stops an answer, and "
-        "the settings control how it answers. Speed and time to first token (TTFT) are measured here."
+        "You are chatting with a served model. Enter sends, Esc stops an answer, and the settings control how it "
+        "answers. Another model can continue the conversation. Speed and time to first token (TTFT) are measured here."
     )
     BINDINGS = KEYS
 
     def __init__(self, endpoint: Endpoint, calls: ChatPort, conversation: Conversation | None = None) -> None:
         super().__init__()
-        self.endpoint, self.calls = endpoint, calls
+        self.calls = calls
         self.talks = Comparison(calls.send, endpoint, conversation or Conversation(), clock=calls.clock)
-        self.asking = Asking()
+        self.asking = Asking(calls.history, endpoint.name)
         self.keeping = Autosave(calls.history, private=calls.private, kept=calls.kept)
         self._files: dict[str, str] = {}
         """Server → where its conversation was saved last, which is offered again."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The server that answers."""
+        return self.talks.first.endpoint
 
     @property
     def view(self) -> ChatView:
@@ -102,29 +107,7 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Each key only while it applies."""
-        view, idle, prompt = self.view, not self.talks.busy, self.query_one(Prompt)
-        away = self.focused is not None and self.focused is not prompt
-        begun = any(message.role == "user" for message in view.conversation.messages)
-        here = self.talks.here.view
-        does: dict[str, Any] = {  # functions: this is called for every binding on every change
-            "stop": lambda: self.talks.answering,
-            "write": lambda: away and idle,
-            "unedit": lambda: self.asking.edits and not away,
-            "back": lambda: idle and not away,
-            "edit": lambda: idle and begun and not prompt.text,
-            **dict.fromkeys(("again", "new"), lambda: idle and begun),
-            **dict.fromkeys(("tune", "presets", "private", "compare"), lambda: idle),
-            "save": lambda: idle and here.texts("user"),
-            "copy": lambda: here.texts("assistant"),
-            "copy_code": lambda: any("```" in text for text in here.texts("assistant")),
-            **dict.fromkeys(("unfold", "copy_thought"), lambda: self.talks.here.transcript.thoughts),
-            "restart": lambda: idle and isinstance(view.error, ServerError),
-            **dict.fromkeys(("find", "step"), lambda: begun),
-            "version": lambda: idle and begun and not self.talks.second and len(view.conversation.versions()[0]) > 1,
-            "scroll": lambda: bool(view.conversation.messages) or self.hides_something,
-            "mean": lambda: self.talks.second is not None,
-        }
-        return action not in does or bool(does[action]())
+        return applies(self, action)
 
     def action_write(self) -> None:
         """Focus the input field."""
@@ -193,10 +176,21 @@ class ChatScreen(StageScreen[ChatEnd]):
         if self.talks.second is not None:
             await self.talks.part()
             await self.keeping.end_second()
-        elif (endpoint := await windows.ask_second(self.app, self.calls, self.endpoint)) is not None:
+        elif endpoint := await ask_model(self.app, self.calls, self.endpoint, tr(SECOND)):
             await self.talks.join(endpoint)
-            self.notify(joined(endpoint.name, kept=not self.keeping.private), markup=False)
+            self.notify(joined(endpoint.title, kept=not self.keeping.private), markup=False)
         self.show_state()
+
+    @work(exclusive=True, group="form")
+    async def action_switch(self) -> None:
+        """Continue the conversation with another model."""
+        if endpoint := await ask_model(self.app, self.calls, self.endpoint, tr(NEXT)):
+            self._switch(endpoint)
+
+    def _switch(self, endpoint: Endpoint) -> None:
+        self.talks.switch(endpoint)
+        self.show_state()
+        self._meet()
 
     def action_mean(self, at: int) -> None:
         """Select the first model's answers (0) or the second's (1) for the reading keys."""
@@ -221,37 +215,12 @@ class ChatScreen(StageScreen[ChatEnd]):
         """Go to the turn before or after; copying then applies to it."""
         self.talks.here.transcript.step(by)
 
-    def action_copy(self) -> None:
-        """Copy the selected turn, or the last answer."""
-        if turn := self.talks.here.transcript.current:
-            self._copy(turn.text, tr("Copied the turn to the clipboard"))
-        else:
-            self._copy(self.talks.here.view.texts("assistant")[-1], tr("Copied the last answer to the clipboard"))
-
-    def action_unfold(self) -> None:
-        """Open or fold the thoughts of the selected turn, or the last ones."""
-        self.talks.here.transcript.unfold()
-
-    def action_copy_thought(self) -> None:
-        """Copy the thoughts of the selected turn, or the last ones."""
-        here = self.talks.here.transcript
-        self._copy(here.thoughts[-1].thought.text.strip(), tr("Copied the thoughts to the clipboard"))
-
-    def action_copy_code(self) -> None:
-        """Copy a block of code: the last one, pressed again the one before; of the selected turn, if any."""
-        if block := self.talks.here.transcript.next_code():
-            code, number, count = block
-            self._copy(code, tr("Copied code block {number} of {count} to the clipboard", number=number, count=count))
-
-    def _copy(self, text: str, message: str) -> None:
-        copy(self.app, text, message, instead=tr("^S saves the conversation to a file."))
-
     @work(exclusive=True, group="form")
     async def action_save(self) -> None:
         """Save the conversation to a file; an existing file is only overwritten after confirmation."""
         server, conversation = self.talks.here.endpoint, self.talks.here.view.conversation
-        name = self._files.get(server.name, file_name(server.name))
-        self._files[server.name] = await windows.ask_file(self.app, name, server, conversation) or name
+        name = self._files.get(server.title, file_name(server.title))
+        self._files[server.title] = await windows.ask_file(self.app, name, server, conversation) or name
 
     def action_elsewhere(self) -> None:
         """Show how other programs can use this server: the last request as commands."""
@@ -314,8 +283,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         for panel in self.query(Conversations):
             panel.find()
         if there := await background.call(partial(self.calls.renewed, self.endpoint)):
-            self.endpoint = there
-            self._meet()
+            self._switch(there)
 
     async def _save(self, talk: ModelChat) -> None:
         with errors_shown(self.app):
@@ -340,7 +308,7 @@ class ChatScreen(StageScreen[ChatEnd]):
         """Restart the server and come back."""
         self.dismiss(self._end("restart"))
 
-    def _end(self, how: Literal["restart", "another"]) -> ChatEnd:
+    def _end(self, how: NextAction) -> ChatEnd:
         return ChatEnd(how, self.talks.first.so_far, None if self.keeping.private else self.keeping.kept)
 
     def action_back(self) -> None:
@@ -353,23 +321,25 @@ class ChatScreen(StageScreen[ChatEnd]):
 
     @work(exclusive=True, group="leave")
     async def _leave(self) -> None:
-        answer = await windows.ask_leaving(self.app, self.endpoint.name, await background.call(self.calls.now))
-        if answer not in (None, "stay"):
-            await self._save_what_came()
+        now = await background.call(partial(self.calls.now, self.endpoint))
+        answer = await ask_leaving(self.app, self.endpoint, now)
+        if answer is None or answer == "stay":
+            return
+        await self._save_what_came()
         if answer == "leave":
             self.app.exit(0)
-        elif answer in ("another", "restart"):
-            while self.app.screen is not self:
-                await self.app.pop_screen()  # a window that was open at the time
-            self.dismiss(self._end("another" if answer == "another" else "restart"))
         elif answer == "stop":
             self.talks.stop()
             self.talks.first.view = replace(self.view, busy="stopping", error=None)
             try:
-                await background.call(self.calls.stop)
+                await background.call(partial(self.calls.stop, self.endpoint))
                 self.app.exit(0)
             except WizardError as error:
                 self.talks.first.view = replace(self.view, busy="", error=error)
+        else:
+            while self.app.screen is not self:
+                await self.app.pop_screen()  # a window that was open at the time
+            self.dismiss(self._end(answer))
 
     # Display
 
@@ -384,7 +354,7 @@ class ChatScreen(StageScreen[ChatEnd]):
     def on_model_chat_changed(self, message: ModelChat.Changed) -> None:
         """Show the state; save the conversation."""
         if message.new.note and message.new.note != message.old.note:
-            title = plain(message.talk.endpoint.name) if self.talks.second is not None else ""
+            title = plain(message.talk.endpoint.title) if self.talks.second is not None else ""
             self.notify(message.new.note, title=title, markup=False)
         if message.talk in self.talks.chats and message.old.busy == "answering" and not message.new.busy:
             self._keep(message.talk)
@@ -393,15 +363,14 @@ class ChatScreen(StageScreen[ChatEnd]):
     def relabel(self) -> None:
         """Update all text to the current language."""
         super().relabel()
-        text = tr("Triton serves your own model on this machine. Nothing you write leaves it.")
-        self.query_one("#welcome", Static).update(text)
         self.show_state()
 
     def show_state(self) -> None:
         """Show the state."""
         view, compares = self.view, self.talks.second is not None
-        name = tr("Chat with {name} at {address}", name=one_line(self.endpoint.name), address=self.endpoint.http)
+        name = tr("Chat with {name} at {address}", name=one_line(self.endpoint.title), address=self.endpoint.http)
         self.query_one(".heading", Static).update(Content(name))
+        self.query_one("#welcome", Static).update(Content(welcome(self.endpoint)))
         self.set_class(bool(view.conversation.messages) or compares, "-begun")
         self.set_class(compares, "-compares")
         self.asking.show(view, waits=self.talks.busy, private=self.keeping.private)

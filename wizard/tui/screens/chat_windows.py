@@ -20,7 +20,6 @@ from wizard.kernel.text import one_line, plain
 from wizard.plan.question import Question
 from wizard.serve.endpoint import Endpoint
 from wizard.tui import background
-from wizard.tui.chat_port import ChatPort
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.logprobs import LogprobsScreen
 from wizard.tui.screens.modal import AskScreen
@@ -29,15 +28,6 @@ from wizard.tui.widgets.error import errors_shown
 from wizard.tui.widgets.model_chat import ModelChat
 
 NAME = Question("name", "text", mark("Name"), "", required=True, help=mark("Letters, digits, '_' and '-'."))
-URL = Question("url", "text", mark("Address"), "", required=True, help=mark("For example: http://127.0.0.1:9000/v1"))
-MODEL = Question(
-    "model",
-    "text",
-    mark("Model"),
-    "",
-    otherwise=mark("the server's only model"),
-    help=mark("The model's name on that server."),
-)
 ALTERNATIVES = 5
 """Number of alternatives per token to request."""
 GROUPS = (
@@ -123,52 +113,6 @@ async def ask_file(app: App[Any], name: str, endpoint: Endpoint, conversation: C
         await background.call(partial(save, path, endpoint.model, conversation, overwrite=there))
         app.notify(tr("Saved to {path}", path=plain(str(path))), markup=False)
     return name
-
-
-async def ask_second(app: App[Any], calls: ChatPort, first: Endpoint) -> Endpoint | None:
-    """Choose the server to compare with the ``first``: one of this workspace, or another one."""
-    endpoints: list[Endpoint] = []
-    with errors_shown(app):
-        endpoints = await background.call(calls.others)
-    others = {endpoint.name: endpoint for endpoint in endpoints if endpoint.name != first.name}
-    choices = [(name, tr("{name} at {address}", name=name, address=endpoint.http)) for name, endpoint in others.items()]
-    choices.append(("/", tr("Another server, by address")))
-    answer = await app.push_screen_wait(AskScreen(tr("Which model do you want to compare with?"), choices))
-    if answer != "/":
-        return others.get(answer or "")
-    given: dict[str, object] | None = {}
-    while given is not None:
-        given = await app.push_screen_wait(FormScreen(tr("Another server"), [URL, MODEL], given))
-        if given:
-            model = given.get("model")
-            with errors_shown(app):
-                there = await background.call(partial(calls.at, str(given["url"]), str(model) if model else None))
-                if not there.answers_as(first):
-                    return there
-                app.notify(tr("{name} already answers in this chat", name=one_line(there.name)), severity="warning")
-    return None
-
-
-async def ask_leaving(app: App[Any], server: str, now: Endpoint | None) -> str | None:
-    """Ask what to do with the ``server`` that is running ``now``, or what to do after its exit.
-
-    Returns:
-        ``leave``, ``stop``, ``restart``, ``another`` or ``stay``.
-    """
-    stay = ("stay", tr("Stay here"))
-    if now is not None:
-        question = tr("What do you want to do with the server {name}?", name=one_line(server))
-        answers = [
-            ("leave", tr("Quit; the server keeps running")),
-            ("stop", tr("Quit and stop the server")),
-            ("another", tr("Set up another model; the server keeps running")),
-            stay,
-        ]
-    else:
-        question = tr("The server {name} exited. What now?", name=one_line(server))
-        again = ("restart", tr("Restart server"))
-        answers = [("leave", tr("Quit")), again, ("another", tr("Set up another model")), stay]
-    return await app.push_screen_wait(AskScreen(question, answers, leaves=True))
 
 
 def show_probabilities(app: App[Any], talk: ModelChat, present: Conversation) -> Conversation | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -24,6 +25,7 @@ from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
 
 if TYPE_CHECKING:
+    from wizard.chat.nearby import Nearby
     from wizard.plan.offers import Suggestion
     from wizard.probe.host import Host
 
@@ -49,6 +51,7 @@ class WelcomeScreen(StageScreen[Selection]):
         probe: Describes the machine.
         suggestions: Models for a machine, the recommended one first.
         servers: Running servers, and those being built.
+        nearby: Servers of other programs on this machine.
         view: The earlier state.
     """
 
@@ -70,10 +73,11 @@ class WelcomeScreen(StageScreen[Selection]):
         probe: Callable[[], Host],
         suggestions: Callable[[Host], Sequence[Suggestion]],
         servers: Callable[[], Sequence[Server]],
+        nearby: Callable[[], Sequence[Nearby]],
         view: WelcomeView,
     ) -> None:
         super().__init__()
-        self._probe, self._suggestions, self._servers = probe, suggestions, servers
+        self._probe, self._suggestions, self._servers, self._nearby = probe, suggestions, servers, nearby
         self.rows: list[Row] = []
         """What the list shows."""
         self._touched = False
@@ -94,6 +98,7 @@ class WelcomeScreen(StageScreen[Selection]):
         self.mutate_reactive(WelcomeScreen.view)  # it was set before any widget could show it
         self._find()
         self._find_servers()
+        self.call_after_refresh(self._find_nearby)
 
     def on_key(self) -> None:
         """From the first key on the cursor is not moved."""
@@ -115,6 +120,7 @@ class WelcomeScreen(StageScreen[Selection]):
         self.view = replace(self.view, host=None, error=None, suggestions=None)
         self._find()
         self._find_servers()
+        self._find_nearby()
 
     @work(exclusive=True, group="find")
     async def _find(self, *, again: bool = False, changed: bool = False) -> None:
@@ -148,6 +154,13 @@ class WelcomeScreen(StageScreen[Selection]):
                 self._find(changed=True)
             await asyncio.sleep(self.EVERY)
 
+    @work(exclusive=True, group="nearby")
+    async def _find_nearby(self) -> None:
+        """Servers of other programs, once: there may be none, and an error here is not worth a word."""
+        with suppress(WizardError):
+            servers = await background.call(self._nearby)
+            self.view = replace(self.view, nearby=tuple(servers))
+
     async def on_option_list_option_selected(self) -> None:
         """A click on a row chooses it."""
         await self.action_accept()
@@ -169,6 +182,9 @@ class WelcomeScreen(StageScreen[Selection]):
         recommended = best(self.view)
         name = row.partition(":")[2]
         server = next((row for row in self.view.servers or () if row.name == name), None)
+        for other in self.view.nearby:
+            if row == f"nearby:{other.address}":
+                server = Server(name, "", other.endpoints[0])
         self.dismiss(Selection(row, server, recommended.ref if row == "serve" and recommended else ""))
 
     def watch_view(self, view: WelcomeView) -> None:

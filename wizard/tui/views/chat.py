@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from textual.content import Content
 
@@ -19,12 +19,15 @@ from wizard.kernel.program import command
 from wizard.kernel.text import one_line
 from wizard.serve.endpoint import Endpoint
 
+NextAction: TypeAlias = Literal["restart", "another", "home"]
+"""Restart the server, set up another model, or go to the first screen."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChatEnd:
     """The action after the chat, and its conversation."""
 
-    next: Literal["restart", "another"]
+    next: NextAction
     conversation: Conversation
     kept: Kept | None = None
     """Its saved copy; None if it is private."""
@@ -39,19 +42,29 @@ class Live:
         now: Time of the last update.
         tokens: Number so far, counted by the server; None if it does not report it.
         ttft_s: As in `wizard.chat.conversation.Stats`: without the preparation on the client side.
+        pieces: Pieces with text so far, if the server does not count its tokens.
     """
 
     first: float | None = None
     now: float = 0.0
     tokens: int | None = None
     ttft_s: float | None = None
+    pieces: int | None = None
 
     @property
     def tokens_per_s(self) -> float | None:
         """The rate so far; None while the time is too short to be meaningful."""
-        if self.first is None or self.tokens is None or self.now - self.first < report.COMPARABLE_S:
+        return self._rate(self.tokens)
+
+    @property
+    def pieces_per_s(self) -> float | None:
+        """The same for the pieces."""
+        return self._rate(self.pieces)
+
+    def _rate(self, count: int | None) -> float | None:
+        if self.first is None or count is None or self.now - self.first < report.COMPARABLE_S:
             return None
-        return (self.tokens - 1) / (self.now - self.first)
+        return (count - 1) / (self.now - self.first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +96,17 @@ class ChatView:
         return (self.live.tokens if self.live else None) or 0
 
 
-def figures(view: ChatView, *, beside: bool = False) -> Content:
+def figures(view: ChatView, *, beside: bool = False, restarts: bool = True) -> Content:
     """One line: the current activity, or the measurements of the last answer, and the settings.
 
-    It applies to the first model, or to the one ``beside`` it.
+    It applies to the first model, or to the one ``beside`` it; ``restarts``: whether the wizard can restart its server.
     """
     if view.busy == "answering":
         parts = [tr("◌ answering …"), *_live(view.live), tr("Esc to stop")]
         return Content(" · ".join(parts)).stylize("$warning", 0, len(parts[0]))
     if view.busy == "stopping":
         return Content.assemble((tr("◌ stopping the server …"), "$warning"))
-    if view.error is not None and (ways_on := _ways_on(view, beside=beside)):
+    if view.error is not None and (ways_on := _ways_on(view, beside=beside, restarts=restarts)):
         return Content(ways_on)
     how, which = _settings(view.conversation.sampling, view.served), _version(view.conversation)
     if view.stats is not None:
@@ -103,7 +116,7 @@ def figures(view: ChatView, *, beside: bool = False) -> Content:
     return Content.assemble((stopped, "$warning"), (how, "$text-muted"))
 
 
-def _ways_on(view: ChatView, *, beside: bool) -> str:
+def _ways_on(view: ChatView, *, beside: bool, restarts: bool) -> str:
     """The keys that help after an error; none if the error is not about an answer, but about stopping a server."""
     last = view.conversation.messages[-1:]
     again = bool(last) and last[0].role != "system" and last[0].stats is None
@@ -111,6 +124,8 @@ def _ways_on(view: ChatView, *, beside: bool) -> str:
         return tr("^E edits the question, ^R sends it again") if again else ""
     if beside:
         return tr("^R retries, F6 uses only the first model")
+    if not restarts:
+        return tr("^R retries, ^O chooses another model")
     return tr("^R retries, F5 restarts the server") if again else tr("F5 restarts the server")
 
 
@@ -128,6 +143,8 @@ def _live(live: Live | None) -> list[str]:
     parts: list[str] = []
     if live.tokens_per_s is not None:
         parts.append(tr("{rate:.1f} tokens/s", rate=live.tokens_per_s))
+    elif live.pieces_per_s is not None:
+        parts.append(report.pieces_rate(live.pieces_per_s))
     if live.ttft_s is not None:
         parts.append(tr("TTFT {time}", time=report.short(live.ttft_s)))
     if live.tokens:
@@ -146,6 +163,13 @@ def _settings(sampling: Sampling, served: ServedModel | None) -> str:
         f"seed {sampling.seed}" if sampling.seed is not None else "",
     ]
     return " · ".join(part for part in parts if part)
+
+
+def welcome(endpoint: Endpoint) -> str:
+    """The line above an empty conversation: where what the user writes goes."""
+    if endpoint.url is None:
+        return tr("Triton serves your own model on this machine. Nothing you write leaves it.")
+    return tr("This server was not started by the wizard. What you write is sent to {address}.", address=endpoint.http)
 
 
 def still_running(endpoint: Endpoint, workspace: Workspace) -> str:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wizard.kernel.language import ntr, tr
+from wizard.kernel.language import join, ntr, tr
 from wizard.kernel.text import one_line
 from wizard.kernel.units import size
 
 if TYPE_CHECKING:
+    from wizard.chat.nearby import Nearby
     from wizard.kernel.errors import WizardError
     from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan
@@ -45,6 +46,8 @@ class WelcomeView:
     """The servers that were running at the last check: the machine's free memory was measured with them."""
     suggestions: tuple[Suggestion, ...] | None = None
     """None until they are found."""
+    nearby: tuple[Nearby, ...] = ()
+    """Servers of other programs on this machine."""
     explanations: bool = False
     """Whether explanations are on, so that the user sees every stage."""
     without: frozenset[str] = frozenset()
@@ -56,7 +59,7 @@ class Row:
     """An entry."""
 
     id: str
-    """``server:NAME``, or one of serve, machine, model, recipes, settings, help, quit."""
+    """``server:NAME``, ``nearby:ADDRESS``, or one of serve, machine, model, recipes, settings, help, quit."""
     title: str
     about: str = ""
     recommended: bool = False
@@ -78,12 +81,22 @@ def rows(view: WelcomeView) -> list[Row]:
     servers = [Row(f"server:{server.name}", _label(server), server.about) for server in view.servers or ()]
     options = [
         _serve(view),
+        *map(_other, view.nearby),
         Row("machine", tr("Check the machine"), tr("its hardware and what that means for models")),
         Row("model", tr("Choose another model"), tr("from a list, the Hub, a folder or a .gguf file")),
         Row("recipes", tr("Use a recipe"), tr("the tutorials, with all answers filled in")),
     ]
     rest = [Row("settings", tr("Settings")), Row("help", tr("Help")), Row("quit", tr("Quit"))]
     return [*servers, *(row for row in options if row.id not in view.without), *rest]
+
+
+def _other(server: Nearby) -> Row:
+    model, more = one_line(server.endpoints[0].model), len(server.endpoints) - 1
+    where = join(", ", server.kind, server.address) if server.kind else server.address
+    about = tr("a server is running: {where}", where=where)
+    if more:
+        about = join(" · ", about, ntr("{count} more model", "{count} more models", more, count=more))
+    return Row(f"nearby:{server.address}", tr("Chat with {name}", name=model), about)
 
 
 def _label(server: Server) -> str:

@@ -1,29 +1,48 @@
-"""The source of questions: the input field, with the context gauge, and the offered questions."""
+"""The source of questions: the input field, with the context gauge, the waiting messages and the offered questions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
+from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import OptionList
+from textual.widgets import OptionList, Static
 
+from wizard.catalog import prompt_files
+from wizard.chat.attachments import mentions
 from wizard.chat.conversation import Conversation
+from wizard.chat.drafts import Draft, Drafts
+from wizard.chat.history import History
 from wizard.chat.meter import Meter, Usage
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import plain
+from wizard.tui import attaching, background, slash
 from wizard.tui.views.chat import ChatView, gauge
-from wizard.tui.widgets.picker import Picker
+from wizard.tui.widgets.error import errors_shown
+from wizard.tui.widgets.picker import BLANK, POINTER, Picker
 from wizard.tui.widgets.prompt import Prompt
+from wizard.tui.widgets.waiting import Waiting
+
+DRAFT_S = 0.3
+"""Seconds after which a changed text is stored."""
 
 
 class Asking(Vertical):
-    """Posts questions as `Asked`."""
+    """Posts questions as `Asked`; those that come during an answer wait for its end.
+
+    What was not sent to ``server`` is stored beside its saved conversations, unless they are private.
+    """
 
     DEFAULT_CSS = """
     Asking { height: auto; }
+    Asking > #attached { height: auto; max-height: 2; padding: 0 2; color: $accent; display: none; }
+    Asking > #completions { height: auto; max-height: 5; padding: 0 2; color: $text-muted; display: none; }
     """
 
     class Asked(Message):
@@ -33,40 +52,72 @@ class Asking(Vertical):
             super().__init__()
             self.text, self.again = text, again
 
-    def __init__(self) -> None:
+    def __init__(self, history: History, server: str) -> None:
         super().__init__()
+        self._drafts = Drafts.of(history, server)
+        self._private: bool | None = None
+        """None before the first `show`."""
+        self._storing = False
         self.edits = False
         """Whether what is written takes the place of the last question."""
         self._meter: Meter | None = None
         self._usage: Usage | None = None
         self._view, self._waits = ChatView(Conversation()), False
+        self._sent: Conversation | None = None
+        """The conversation that the last question was sent in: until it changes, the question is on its way."""
+        self._completions: list[tuple[str, str]] = []
+        self._completed = ""
+        """The text that they complete."""
+        self._named: list[str] = []
+        """The files in the text, when they were looked at last."""
+        self._waiting, self._prompt = Waiting(), Prompt()
 
     def compose(self) -> ComposeResult:
-        """The offered questions above the field."""
+        """The offered questions and the waiting messages above the field."""
         yield Picker(id="questions")
-        yield Prompt()
+        yield self._waiting
+        yield Static(id="attached")
+        yield Static(id="completions")
+        yield self._prompt
 
     def show(self, view: ChatView, *, waits: bool, private: bool) -> None:
         """Show the state for the next question.
 
         Args:
             view: The conversation.
-            waits: Whether no question can be sent now.
+            waits: Whether messages have to wait now; when it ends, the next one is sent, except after an error or a
+                stopped answer.
             private: Whether saving is off.
         """
+        self._keep_draft(private=private)
+        waits = waits or view.conversation is self._sent
+        ended = self._waits and not waits
         self._view, self._waits = view, waits
         offered = len(view.served.questions) if view.served else 0
-        questions, prompt = self.query_one(Picker), self.query_one(Prompt)
+        questions, prompt = self.query_one(Picker), self._prompt
         questions.display = view.questions and bool(offered)
         questions.border_title = ntr(
             "{count} suggested question", "{count} suggested questions", offered, count=offered
         )
-        prompt.set_arrows(back=bool(view.texts("user")), offered=bool(offered))
-        prompt.waits = waits
+        self._offer_keys()
         titles = [Content(tr("Edit the last question"))] * self.edits
         titles += [Content.styled(tr("◉ private: nothing is saved"), "$warning")] * private
         prompt.border_title = Content(" · ").join(titles)
         self._count()
+        if ended and view.error is None and not view.stopped:
+            self._send_next()
+
+    def _waiting_changed(self) -> None:
+        self._offer_keys()
+        self._store()
+
+    def _offer_keys(self) -> None:
+        view = self._view
+        self._prompt.set_offers(
+            waiting=bool(self._waiting.texts),
+            back=bool(view.texts("user")),
+            offered=bool(view.served and view.served.questions),
+        )
 
     def measure(self, meter: Meter) -> None:
         """Show how full the context is, with ``meter`` counting its tokens."""
@@ -75,28 +126,169 @@ class Asking(Vertical):
 
     def _count(self) -> None:
         """During an answer, the gauge is not updated."""
-        prompt = self.query_one(Prompt)
+        prompt = self._prompt
         if self._meter is not None and not self._waits:
             self._usage = self._meter.usage(self._view.conversation, prompt.written)
         if self._usage is not None:
             prompt.border_subtitle = gauge(self._usage, self.screen.size.width)
 
     def on_prompt_written(self) -> None:
-        """Update the gauge."""
+        """Update the gauge; store the text."""
         self._count()
+        self._store()
+        self._complete()
+        text = self._prompt.written
+        if (named := mentions(text)) != self._named:
+            self._named = named
+            self._show_files(text if named else "")
 
     def on_resize(self) -> None:
         """With little room, show less."""
         self._count()
 
-    def on_prompt_sent(self, message: Prompt.Sent) -> None:
-        """Send the text."""
-        self.query_one(Prompt).waits = True
-        self._ask(message.text)
+    async def on_prompt_sent(self, message: Prompt.Sent) -> None:
+        """Send the text, or carry out a command; from an empty field, send the next waiting message."""
+        if message.text.startswith("/") and await self._command(message.text):
+            return
+        if message.text:
+            self._take(message.text)
+        elif not self._waits and not self.edits:
+            self._send_next()
+
+    def _take(self, text: str) -> None:
+        """Send it, or let it wait."""
+        if self._waits:
+            self._waiting.add(text)
+            self._waiting_changed()
+        else:
+            self._ask(text)
 
     def _ask(self, text: str) -> None:
+        self._sent, self._waits = self._view.conversation, True
+        if mentions(text):
+            self._send_with_files(text)
+        else:
+            self._post(text)
+
+    def _post(self, text: str) -> None:
         again, self.edits = self.edits, False
         self.post_message(self.Asked(text, again))
+
+    # Commands and completion
+
+    async def _command(self, text: str) -> bool:
+        """Whether ``text`` is a command, which is carried out."""
+        name, _, argument = text.partition(" ")
+        if name == slash.PROMPT and "\n" not in text:
+            with errors_shown(self.app):
+                self._prompt.write(await background.call(partial(prompt_files.text, argument.strip())))
+        elif (action := slash.COMMANDS.get(text)) is None:
+            return False
+        elif not self.screen.check_action(action, ()):
+            self.notify(tr("{name} is not possible now", name=text), severity="warning")
+        else:
+            await self.app.run_action(action, self.screen)
+        return True
+
+    def _complete(self) -> None:
+        typed = slash.to_complete(self._prompt.before_cursor)
+        if typed != self._completed:
+            self._completed = typed
+            self._prompt.set_completes(False)
+            self._find_completions(typed)
+
+    @work(exclusive=True, group="completions")
+    async def _find_completions(self, typed: str) -> None:
+        candidates = await background.call(partial(slash.candidates, typed, Path())) if typed else []
+        self._completions = [] if candidates and candidates[0][0] == typed else candidates
+        lines = [f"{BLANK if at else POINTER}{slash.shown(each)}" for at, each in enumerate(self._completions)]
+        line = self.query_one("#completions", Static)
+        line.update(Content("\n".join(lines)))
+        line.display = bool(lines)
+        self._prompt.set_completes(bool(lines))
+
+    def on_prompt_completed(self) -> None:
+        """Complete the text."""
+        if self._completions and slash.to_complete(self._prompt.before_cursor) == self._completed:
+            self._prompt.complete(self._completed, self._completions[0][0])
+
+    # Files
+
+    @work(exclusive=True, group="files")
+    async def _show_files(self, text: str) -> None:
+        shown = await attaching.preview(text, self._before, self._meter or Meter()) if text else ""
+        line = self.query_one("#attached", Static)
+        line.update(Content(shown))
+        line.display = bool(shown)
+
+    @work(exclusive=True, group="attach")
+    async def _send_with_files(self, text: str) -> None:
+        """Send the text with the files that it names; if that is not possible, it is in the field again."""
+        whole: str | None = None
+        with errors_shown(self.app):
+            whole = await attaching.with_files(self.app, text, self._before, self._meter or Meter())
+        if whole is not None:
+            self._post(whole)
+            return
+        self._sent, self._waits = None, False
+        self._waiting.texts = (*filter(None, (self._prompt.written,)), *self._waiting.texts)
+        self._prompt.write(text)
+        self._waiting_changed()
+
+    @property
+    def _before(self) -> Conversation:
+        """The conversation that the next question continues."""
+        conversation = self._view.conversation
+        if self.edits:
+            return replace(conversation, messages=conversation.asked_again().messages[:-1])
+        return conversation
+
+    # Waiting messages
+
+    def _send_next(self) -> None:
+        if self._waiting.texts:
+            self._ask(self._waiting.take(0))
+            self._waiting_changed()
+
+    def on_prompt_recalled(self, message: Prompt.Recalled) -> None:
+        """Take back the last waiting message."""
+        if self._waiting.texts:
+            text = self._waiting.take(-1)
+            self._waiting_changed()
+            if message.edit:
+                self._prompt.write(text)
+
+    # The draft
+
+    def _keep_draft(self, *, private: bool) -> None:
+        """Bring back at first what was not sent; forget it when the chat becomes ``private``."""
+        before, self._private = self._private, private
+        if private and before is False:
+            self._drafts.save(Draft())
+        elif before is None and not private:
+            draft = self._drafts.load()
+            self._waiting.texts = draft.waiting
+            if draft.text:
+                self._prompt.write(draft.text)
+
+    def _store(self) -> None:
+        if not self._storing and self._private is False:
+            self._storing = True
+            self.set_timer(DRAFT_S, self._store_now)
+
+    async def _store_now(self) -> None:
+        self._storing = False
+        if not self._private:
+            await background.call(partial(self._drafts.save, self._draft))
+
+    @property
+    def _draft(self) -> Draft:
+        return Draft(self._prompt.written, self._waiting.texts)
+
+    def on_unmount(self) -> None:
+        """Store what was not sent."""
+        if self._private is False:
+            self._drafts.save(self._draft)
 
     # The last question
 
@@ -111,12 +303,12 @@ class Asking(Vertical):
 
     def _bring_back(self) -> None:
         if questions := self._view.texts("user"):
-            self.query_one(Prompt).write(questions[-1])
+            self._prompt.write(questions[-1])
 
     def unedit(self) -> None:
         """Cancel editing."""
         self.edits = False
-        self.query_one(Prompt).text = ""
+        self._prompt.text = ""
 
     # Offered questions
 
@@ -132,6 +324,6 @@ class Asking(Vertical):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Send the chosen one."""
-        self.query_one(Prompt).focus()
-        if not self._waits and self._view.served:
-            self._ask(self._view.served.questions[event.option_index])
+        self._prompt.focus()
+        if self._view.served:
+            self._take(self._view.served.questions[event.option_index])

@@ -116,6 +116,11 @@ class Comparison(Container):
         if self.second is not None:
             self.second.show(_begun(conversation))
 
+    def switch(self, endpoint: Endpoint) -> None:
+        """The model at ``endpoint`` continues the first one's conversation."""
+        self.first.switch(endpoint, partial(self._send, endpoint))
+        self.relabel()
+
     async def join(self, endpoint: Endpoint) -> None:
         """Add the model at ``endpoint`` to the comparison."""
         second = self._talk(endpoint, _begun(self.first.view.conversation), "second")
@@ -135,7 +140,7 @@ class Comparison(Container):
         """The measurements of both, once available; empty for a single model."""
         if self.second is None:
             return Content()
-        return comparison((self.first.endpoint.name, self.first.view), (self.second.endpoint.name, self.second.view))
+        return comparison((self.first.endpoint.title, self.first.view), (self.second.endpoint.title, self.second.view))
 
     # Which one is selected
 

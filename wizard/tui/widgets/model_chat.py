@@ -62,6 +62,8 @@ class ModelChat(DropsWork, Vertical):
         super().__init__(id=id)
         self.endpoint = endpoint
         self._send, self._clock = send, clock
+        self.restarts = endpoint.url is None
+        """Whether the wizard can restart the server: it started it, and the chat with it."""
         self.logprobs: list[TokenLogprob] = []
         """Of the last answer's tokens, where the server gave them."""
         self.weighed = False
@@ -88,11 +90,11 @@ class ModelChat(DropsWork, Vertical):
         """The conversation including the received part of a streamed answer."""
         if self.view.busy != "answering":
             return self.view.conversation
-        return _answered(self.view.conversation, self.transcript.turns[-1], None)
+        return self._with_answer(self.view.conversation, self.transcript.turns[-1], None)
 
     def on_mount(self) -> None:
         """Show the earlier messages."""
-        self.transcript.show(self.view.conversation.messages)
+        self._turns(self.view.conversation)
         self._show()
 
     def relabel(self) -> None:
@@ -102,7 +104,7 @@ class ModelChat(DropsWork, Vertical):
 
     def say_name(self, words: str) -> None:
         """Show the model's name, with ``words`` about it; visible only in a comparison."""
-        named = Content.assemble(plain(self.endpoint.name), (f"  {words}", "$text-muted not bold"))
+        named = Content.assemble(plain(self.endpoint.title), (f"  {words}", "$text-muted not bold"))
         self.query_one(".name", Static).update(named)
 
     # Actions of the user
@@ -111,12 +113,22 @@ class ModelChat(DropsWork, Vertical):
         """Continue this conversation instead."""
         self.stop()
         self.view = ChatView(conversation, self.view.served)
-        self.transcript.show(conversation.messages)
+        self._turns(conversation)
+
+    def switch(self, endpoint: Endpoint, send: Send) -> None:
+        """Another model continues the conversation."""
+        self.restarts = self.restarts and endpoint.name == self.endpoint.name
+        self.endpoint, self._send = endpoint, send
+        self.view = replace(self.view, served=None, error=None)
+        self._turns(self.view.conversation)
+
+    def _turns(self, conversation: Conversation) -> None:
+        self.transcript.show(conversation.messages, self.endpoint.title)
 
     def change(self, conversation: Conversation) -> None:
         """The same turns with other settings or another system prompt."""
         self.view = replace(self.view, conversation=conversation)
-        self.transcript.show(conversation.messages)
+        self._turns(conversation)
 
     def stop(self) -> None:
         """Stop the answer; closing the stream cancels it in the server."""
@@ -126,14 +138,14 @@ class ModelChat(DropsWork, Vertical):
         """Send another question."""
         alternating = self.view.conversation.without_open_question()
         if alternating != self.view.conversation:
-            self.transcript.show(alternating.messages)
+            self._turns(alternating)
         self.transcript.say(Turn("user", text))
         self._answer(alternating.with_message("user", text, at=time.time()))
 
     def ask_again(self, text: str | None = None) -> None:
         """Send the last question again, unchanged or edited; the old turn is kept as a version."""
         again = self.view.conversation.asked_again(text)
-        self.transcript.show(again.messages)
+        self._turns(again)
         self._answer(again)
 
     def choose(self, by: int) -> bool:
@@ -143,7 +155,7 @@ class ModelChat(DropsWork, Vertical):
             return False
         chosen = self.view.conversation.chosen(now + by)
         self.view = replace(self.view, conversation=chosen, stats=chosen.messages[-1].stats, stopped=False, error=None)
-        self.transcript.show(chosen.messages)
+        self._turns(chosen)
         return True
 
     # Actions of the model
@@ -153,7 +165,7 @@ class ModelChat(DropsWork, Vertical):
         """Stream the answer to ``conversation``."""
         live = Live()
         self.view = ChatView(conversation, self.view.served, busy="answering", live=live, questions=False)
-        turn = self.transcript.say(Turn("assistant", grows=True))
+        turn = self.transcript.say(Turn("assistant", grows=True, model=self.transcript.naming(self.endpoint.title)))
         self._looks = self.set_interval(LOOK_S, lambda: self._look(live))
         stats: Stats | None = None
         error: WizardError | None = None
@@ -180,7 +192,8 @@ class ModelChat(DropsWork, Vertical):
         self.logprobs += chunk.logprobs
         self.request = chunk.request or self.request
         first = self._clock() if live.first is None and arrived else live.first
-        return replace(live, first=first, tokens=chunk.tokens or live.tokens, ttft_s=chunk.ttft_s)
+        tokens, pieces = chunk.tokens or live.tokens, chunk.pieces or live.pieces
+        return replace(live, first=first, tokens=tokens, ttft_s=chunk.ttft_s, pieces=pieces)
 
     def _look(self, live: Live) -> None:
         self.view = replace(self.view, live=replace(live, now=self._clock()))
@@ -190,7 +203,7 @@ class ModelChat(DropsWork, Vertical):
             self._looks.stop()
         turn.finish(stats)
         view = self.view
-        conversation = _answered(view.conversation, turn, stats)
+        conversation = self._with_answer(view.conversation, turn, stats)
         if conversation is view.conversation:
             self.transcript.drop(turn)
         else:
@@ -216,13 +229,14 @@ class ModelChat(DropsWork, Vertical):
         self.post_message(self.Changed(self, old, view))
 
     def _show(self) -> None:
-        self.query_one(Figures).show(figures(self.view, beside=self.id == "second"))
+        self.query_one(Figures).show(figures(self.view, beside=self.id == "second", restarts=self.restarts))
         self.query_one(ErrorPanel).show(self.view.error)
 
-
-def _answered(conversation: Conversation, turn: Turn, stats: Stats | None) -> Conversation:
-    """``conversation`` with the answer in ``turn``, if it has text or a thought."""
-    text, thought = plain(turn.text), plain(turn.thought.text).strip()
-    if not (text or thought):
-        return conversation
-    return conversation.with_message("assistant", text, stats=stats, at=time.time(), thought=thought)
+    def _with_answer(self, conversation: Conversation, turn: Turn, stats: Stats | None) -> Conversation:
+        """``conversation`` with the answer in ``turn``, if it has text or a thought."""
+        text, thought = plain(turn.text), plain(turn.thought.text).strip()
+        if not (text or thought):
+            return conversation
+        return conversation.with_message(
+            "assistant", text, stats=stats, at=time.time(), thought=thought, model=self.endpoint.title
+        )

@@ -17,7 +17,10 @@ LONG_LINES = 12
 
 
 class Prompt(TextArea):
-    """A field that grows with its text. In an empty one, ↑ edits the last question, ↓ goes to the offered ones."""
+    """A field that grows with its text.
+
+    In an empty one, ↑ edits the last waiting message or the last question, ↓ goes to the offered questions.
+    """
 
     DEFAULT_CSS = """
     Prompt { height: auto; max-height: 6; border: round $border-blurred; padding: 0 1; background: $background; }
@@ -26,14 +29,18 @@ class Prompt(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "send", mark("Send"), key_display="⏎", id="chat.send"),
         Binding("ctrl+j,shift+enter", "newline", mark("Newline"), key_display="^J", id="chat.newline"),
+        Binding("tab", "complete", mark("Complete"), key_display="⇥", id="chat.complete"),
+        Binding("up", "recall", mark("Edit waiting"), key_display="↑", id="chat.recall"),
         Binding("up", "previous", mark("Last"), key_display="↑", id="chat.previous"),
         Binding("up", "cursor_up", mark("Line up"), show=False, id="chat.line_above"),
         Binding("down", "offered", mark("Questions"), key_display="↓", id="chat.offered"),
         Binding("down", "cursor_down", mark("Line down"), show=False, id="chat.line_below"),
+        Binding("ctrl+d", "remove", mark("Remove waiting"), key_display="^D", id="chat.remove"),
+        Binding("ctrl+d", "delete_right", mark("Delete"), show=False, id="chat.delete_right"),
     ]
 
     class Sent(Message):
-        """The text to send."""
+        """The text to send; empty to send the next waiting message."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -41,6 +48,16 @@ class Prompt(TextArea):
 
     class Previous(Message):
         """The user wants to edit the last question."""
+
+    class Completed(Message):
+        """The user wants the first completion."""
+
+    class Recalled(Message):
+        """The user takes back the last waiting message, to ``edit`` it or to remove it."""
+
+        def __init__(self, *, edit: bool) -> None:
+            super().__init__()
+            self.edit = edit
 
     class Offered(Message):
         """The user wants the offered questions."""
@@ -51,10 +68,10 @@ class Prompt(TextArea):
     def __init__(self) -> None:
         super().__init__(highlight_cursor_line=False, id="prompt")
         self.relabel()
-        self._arrows = {"previous": False, "offered": False}
+        self._offers = dict.fromkeys(("recall", "remove", "previous", "offered"), False)
+        """What the keys of an empty field do now."""
         self._empty = True
-        self.waits = False
-        """Whether what is written is kept until later."""
+        self._completes = False
         self._pasted: dict[str, str] = {}
         """The word that stands for it → what was pasted."""
 
@@ -62,9 +79,30 @@ class Prompt(TextArea):
         """Render the placeholder in the current language."""
         self.placeholder = tr("Ask something …")
 
-    def set_arrows(self, *, back: bool, offered: bool) -> None:
-        """Set whether there is a last question to go ``back`` to, and whether questions are ``offered``."""
-        self._arrows = {"previous": back, "offered": offered}
+    def set_offers(self, *, waiting: bool, back: bool, offered: bool) -> None:
+        """Set whether messages are ``waiting``, there is a question to go ``back`` to, and others are ``offered``."""
+        offers = {"recall": waiting, "remove": waiting, "previous": back and not waiting, "offered": offered}
+        if offers != self._offers:
+            self._offers = offers
+            self.refresh_bindings()
+
+    def set_completes(self, completes: bool) -> None:
+        """Set whether the text before the cursor can be completed."""
+        if completes != self._completes:
+            self._completes = completes
+            self.refresh_bindings()
+
+    @property
+    def before_cursor(self) -> str:
+        """The line up to the cursor; on a later line, it does not begin with a command."""
+        row, column = self.cursor_location
+        return ("\n" if row else "") + self.document.get_line(row)[:column]
+
+    def complete(self, typed: str, text: str) -> None:
+        """Replace ``typed`` before the cursor by ``text``."""
+        row, column = self.cursor_location
+        self.replace(text, (row, column - len(typed)), (row, column), maintain_selection_offset=False)
+        self.move_cursor((row, column - len(typed) + len(text)))
 
     @property
     def written(self) -> str:
@@ -84,13 +122,10 @@ class Prompt(TextArea):
     async def on_key(self, event: events.Key) -> None:
         """Send and insert lines in the order of the keys: as a binding, Enter would overtake text typed before it."""
         active = None if event.is_printable else self.screen.active_bindings.get(event.key)
-        if active is not None and active.node is self and active.binding.action in ("send", "newline"):
+        if active is not None and active.node is self and active.binding.action in ("send", "newline", "complete"):
             event.stop()
             event.prevent_default()
-            if active.binding.action == "send":
-                self.action_send()
-            else:
-                self.action_newline()
+            await self.run_action(active.binding.action)
 
     def on_paste(self, event: events.Paste) -> None:
         """Insert a long text as a placeholder. (Terminals paste a line end as the character that Enter sends.)"""
@@ -108,11 +143,13 @@ class Prompt(TextArea):
         self.insert(text)
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """The arrows have their special function only in an empty field."""
-        return not self.text and self._arrows[action] if action in self._arrows else True
+        """Some keys have a special function, only in an empty field, or while there is something to complete."""
+        if action == "complete":
+            return self._completes
+        return not self.text and self._offers[action] if action in self._offers else True
 
     def on_text_area_changed(self) -> None:
-        """The functions of the arrows may have changed."""
+        """The functions of some keys may have changed."""
         empty = not self.text
         if empty:
             self._pasted.clear()
@@ -122,10 +159,11 @@ class Prompt(TextArea):
             self.refresh_bindings()
 
     def action_send(self) -> None:
-        """Send the text, unless it is empty or an answer is still streaming."""
-        if (text := self.written.strip()) and not self.waits:
+        """Send the text, or the next waiting message from an empty field."""
+        text = self.written.strip()
+        if text:
             self.text = ""  # at once: text typed from here on is a new text
-            self.post_message(self.Sent(text))
+        self.post_message(self.Sent(text))
 
     def action_newline(self) -> None:
         """Insert a new line."""
@@ -144,6 +182,18 @@ class Prompt(TextArea):
     def action_previous(self) -> None:
         """Request the last question."""
         self.post_message(self.Previous())
+
+    def action_complete(self) -> None:
+        """Request the first completion."""
+        self.post_message(self.Completed())
+
+    def action_recall(self) -> None:
+        """Edit the last waiting message."""
+        self.post_message(self.Recalled(edit=True))
+
+    def action_remove(self) -> None:
+        """Remove the last waiting message."""
+        self.post_message(self.Recalled(edit=False))
 
     def action_offered(self) -> None:
         """Request the offered questions."""

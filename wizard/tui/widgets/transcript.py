@@ -20,7 +20,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
 
-from wizard.chat.conversation import Message
+from wizard.chat.conversation import Message, models
 from wizard.tui import textual_private
 from wizard.tui.widgets.thought import Thought
 from wizard.tui.widgets.turn import BAR, Turn
@@ -52,19 +52,32 @@ class Transcript(ScrollView, can_focus=False):
         """Seconds that the last one took."""
         self._strips: LRUCache[int, tuple[Content, Strip]] = LRUCache(DRAWN)
         """Lines that were drawn lately, by where they are."""
+        self._names = False
         self._sought = ""
         self._place: tuple[int, int] | None = None
         """Turn and line of the place that was found last."""
 
     # Messages
 
-    def show(self, messages: Iterable[Message]) -> None:
-        """Show these messages instead, from their end."""
+    def show(self, messages: Iterable[Message], model: str = "") -> None:
+        """Show these messages instead, from their end; ``model`` answers next."""
+        messages = tuple(messages)
+        self._names = len({*models(messages), model} - {""}) > 1
         self.turns = [
-            Turn(each.role, each.content, thought=Thought(each.thought, each.stats, complete=True)) for each in messages
+            Turn(
+                each.role,
+                each.content,
+                thought=Thought(each.thought, each.stats, complete=True),
+                model=self.naming(each.model),
+            )
+            for each in messages
         ]
         self._follows = True
         self._measure()
+
+    def naming(self, model: str) -> str:
+        """The name of ``model`` if turns say who answered: several models did, or will."""
+        return model if self._names else ""
 
     def say(self, turn: Turn) -> Turn:
         """Add a turn, and show the end."""

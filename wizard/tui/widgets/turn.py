@@ -6,7 +6,7 @@ from textual.content import Content
 
 from wizard.chat.conversation import Role, Stats
 from wizard.kernel.language import tr
-from wizard.kernel.text import plain
+from wizard.kernel.text import one_line, plain
 from wizard.tui.widgets.markdown_lines import Block, blocks, growing
 from wizard.tui.widgets.thought import Thought
 
@@ -30,8 +30,12 @@ class Turn:
         current: Whether the keys for copying apply to it.
     """
 
-    def __init__(self, role: Role, text: str = "", *, grows: bool = False, thought: Thought | None = None) -> None:
+    def __init__(
+        self, role: Role, text: str = "", *, grows: bool = False, thought: Thought | None = None, model: str = ""
+    ) -> None:
+        """With a ``model``, its name stands above the text."""
         self.role = role
+        self._model = one_line(model)
         self.thought = thought or Thought()
         self.marked: int | None = None
         self.current = False
@@ -140,9 +144,11 @@ class Turn:
         return len(self._head(width))
 
     def _head(self, width: int) -> list[Content]:
-        """The lines before the text: an empty one, and the thought."""
+        """The lines before the text: an empty one, the model's name, and the thought."""
         bar = Content.styled(self._mark, BARS[self.role])
-        return [Content(""), *(bar + line for line in self.thought.lines(width - BAR, answered=bool(self.text)))]
+        name = Content.styled(self._model, "$text-muted").wrap(width - BAR) if self._model else []
+        thought = self.thought.lines(width - BAR, answered=bool(self.text))
+        return [Content(""), *(bar + line for line in (*name, *thought))]
 
     @property
     def _mark(self) -> str:

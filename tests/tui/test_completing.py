@@ -1,0 +1,116 @@
+"""Tab completes files, commands and prompts; commands do what their keys do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from tests.tui.chatting import chatting, notes
+from tests.tui.fake_journey import FakeJourney
+from tests.tui.test_waiting import questions
+from tests.tui.walking import answered, wait_for
+from wizard.catalog.profiles import user_folder
+from wizard.tui.screens.chat import ChatScreen
+from wizard.tui.screens.chat_keys import KEYS
+from wizard.tui.slash import COMMANDS, to_complete
+from wizard.tui.widgets.picker import BLANK
+from wizard.tui.widgets.prompt import Prompt
+
+
+def offered(chat: ChatScreen) -> list[str]:
+    """The lines above the input field."""
+    line = chat.query_one("#completions", Static)
+    return [each[len(BLANK) :] for each in str(line.render()).splitlines()] if line.display else []
+
+
+async def types(pilot: Pilot[Any], chat: ChatScreen, text: str, *lines: str) -> None:
+    """Type, and wait for these completions."""
+    await pilot.press(*text)
+    await wait_for(pilot, lambda: offered(chat) == [*lines])
+
+
+async def test_tab_completes_a_file_through_its_folders() -> None:
+    Path("docs").mkdir()
+    Path("docs/my notes.md").write_text("notes")
+    Path("Data.csv").write_text("1,2")
+    made = FakeJourney()
+    async with chatting(made, (80, 24)) as (pilot, chat):
+        await types(pilot, chat, "see @D", "@Data.csv", "@docs/")
+        await types(pilot, chat, "o", "@docs/")
+        await pilot.press("tab")
+        await wait_for(pilot, lambda: offered(chat) == ['@"docs/my notes.md"'])
+        await pilot.press("tab")
+        await wait_for(pilot, lambda: not offered(chat))
+        assert chat.query_one(Prompt).text == 'see @"docs/my notes.md"'
+        await pilot.press("enter")
+        await answered(pilot, chat)
+    assert questions(made) == ["see docs/my notes.md\n\ndocs/my notes.md:\n\n```md\nnotes\n```"]
+
+
+async def test_tab_with_nothing_to_complete_goes_to_the_next_part_of_the_screen() -> None:
+    async with chatting(FakeJourney()) as (pilot, chat):
+        await pilot.press(*"hello", "tab")
+        assert chat.focused is not chat.query_one(Prompt)
+        assert chat.query_one(Prompt).text == "hello"
+
+
+async def test_a_command_is_completed_with_help_and_does_what_its_key_does() -> None:
+    made = FakeJourney()
+    async with chatting(made, (80, 24)) as (pilot, chat):
+        await types(pilot, chat, "/pri", "/private  Private (^G)")
+        await pilot.press("tab", "enter")
+        await wait_for(pilot, lambda: chat.keeping.private)
+        assert chat.query_one(Prompt).text == ""
+        await pilot.press(*"/copy", "enter")
+        await wait_for(pilot, lambda: "/copy is not possible now" in notes(pilot))
+    assert made.asked == []
+
+
+async def test_a_path_or_an_unknown_command_is_a_question() -> None:
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        await pilot.press(*"/usr/bin what?", "enter")
+        await answered(pilot, chat)
+    assert questions(made) == ["/usr/bin what?"]
+
+
+def test_every_command_is_the_action_of_a_key() -> None:
+    assert {*COMMANDS.values()} <= {each.action for each in KEYS}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("before", "typed"),
+    [
+        ("/co", "/co"),
+        ("a /co", ""),
+        ("\n/co", ""),
+        ("/prompt re", "/prompt re"),
+        ("/private x", ""),
+        ("see @a/b", "@a/b"),
+        ('see @"a b', '@"a b'),
+        ("me@home", ""),
+        ("@a b", ""),
+        ("", ""),
+    ],
+)
+def test_what_is_completed(before: str, typed: str) -> None:
+    assert to_complete(before) == typed
+
+
+async def test_a_prompt_is_inserted_to_be_edited() -> None:
+    folder = user_folder() / "prompts"
+    folder.mkdir(parents=True)
+    (folder / "review.md").write_text("Review this:\n\n@code.py\n")
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        await types(pilot, chat, "/prompt r", "/prompt review")
+        await pilot.press("tab", "enter")
+        await wait_for(pilot, lambda: chat.query_one(Prompt).text == "Review this:\n\n@code.py")
+        chat.query_one(Prompt).text = ""
+        await pilot.press(*"/prompt nope", "enter")
+        await wait_for(pilot, lambda: "TW-D13" in notes(pilot))
+    assert made.asked == []
