@@ -336,7 +336,7 @@ def test_what_prevents_whole_experts_on_a_rank(
     [
         ("vllm", MIXTRAL, {"dp": 2}, None, []),
         ("vllm", MIXTRAL, {"dp": 2, "tp": 2}, None, []),
-        ("vllm", LLAMA_8B, {"dp": 2}, "dp-dense", [{"dp": None}]),
+        ("vllm", LLAMA_8B, {"dp": 2}, "dp-dense", [{"dp": None, "replicas": 2}, {"dp": None}]),
         ("vllm", MIXTRAL, {"dp": 2, "pp": 2}, "dp-stages", [{"pp": 1}, {"dp": None}]),
         ("sglang", MIXTRAL, {"dp": 2}, "dp-model", [{"stack": "vllm"}, {"dp": None}]),
         ("trtllm-engine", MIXTRAL, {"dp": 2}, "dp-stack", [{"stack": "vllm"}, {"dp": None}]),
