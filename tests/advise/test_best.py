@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from tests.advise.worlds import sliced
+from tests.advise.worlds import machine, sliced
 from tests.values import CPU_HOST
+from wizard.advise import best
 from wizard.advise.advice import Constraints
-from wizard.advise.best import estimates, room
+from wizard.advise.best import Estimate, estimates, room
+from wizard.advise.cpu import on_cpu
 from wizard.advise.ranking import advise
 from wizard.advise.verdict import verdict
-from wizard.catalog.models import curated
+from wizard.catalog.goals import goal
+from wizard.catalog.models import CuratedModel, curated
 from wizard.kernel.units import GIB
 from wizard.model.source import find
 from wizard.probe.host import Host
@@ -124,3 +128,68 @@ def test_the_verdict_counts_the_slices_and_the_memory_of_one() -> None:
     assert words(verdict(host, large, advise(host, large, Constraints())))[1].endswith(
         "61.0 GiB of weights, 9.8 GiB free"
     )
+
+
+ONE = replace(MODELS["qwen3-8b"], parameters=8_000_000_000, bits=16.0, active=None)
+"""A model with 16 GB of weights."""
+
+
+def judged(host: Host, model: CuratedModel = ONE) -> Estimate:
+    (estimate,) = estimates(host, {"one": model})
+    return estimate
+
+
+def test_readers_read_238_words_a_minute_of_four_thirds_of_a_token_and_wait_ten_seconds() -> None:
+    assert pytest.approx(189.0756, abs=1e-4) == best.READING_MS
+    assert goal("documents").ttft_ms == best.PATIENCE_MS
+
+
+def test_a_score_is_doublings_of_the_parameters_and_of_the_density() -> None:
+    """Density doubles in three and a half months: 106.5 days."""
+    twice = replace(ONE, parameters=16_000_000_000)
+    assert best.score(twice) - best.score(ONE) == pytest.approx(1)
+    later = replace(ONE, date=(ONE.day + timedelta(days=213)).isoformat())
+    assert best.score(later) - best.score(ONE) == pytest.approx(213 / 106.53125)
+
+
+@pytest.mark.parametrize(("more", "fits"), [(0, True), (-1, False)])
+def test_weights_take_four_fifths_of_the_memory(more: int, fits: bool) -> None:
+    free = best.Room(20_000_000_000 + more, on_gpus=True, holds_layers=True)
+    assert free.wants_file(16_000_000_000, best.ROOM) is not fits
+    assert best.weight_bytes(free, replace(ONE, gguf=None)) == best.published(ONE) == 16_000_000_000
+    host = replace(CPU_HOST, memory_available_bytes=round(judged(CPU_HOST).bytes / 0.8) + 1 + 2 * more)
+    assert judged(host).fits is fits
+    assert not free.wants_file(20_000_000_000 + more)
+    assert free.wants_file(20_000_000_001)
+
+
+def test_a_machine_that_says_nothing_of_its_memory_fits_nothing() -> None:
+    assert room(replace(CPU_HOST, memory_available_bytes=None)).bytes == 0
+    assert not judged(replace(CPU_HOST, memory_available_bytes=None)).fits
+
+
+def test_equal_gpus_add_up_and_different_ones_do_not() -> None:
+    single, both = room(shorthand("1xL4")), room(shorthand("2xL4"))
+    assert both.bytes == 2 * single.bytes
+    mixed = machine("A100+T4")
+    assert room(mixed).bytes == room(shorthand("A100")).bytes
+    assert (both.on_gpus, both.holds_layers) == (True, True)
+
+
+def test_the_pace_of_a_processor_by_hand() -> None:
+    """Of the smallest file: its bytes at 31 GB/s, a core's share of the weights; a chat's prompt in ten seconds."""
+    engine = on_cpu("llamacpp").speed
+    assert engine
+
+    def pace(cores: int, active: int) -> tuple[float, float]:
+        bits = best.bits(room(CPU_HOST), ONE)
+        token = active * bits / 8 / 31e9 + active / (engine.decode_weights * cores)
+        return token * 1e3, 1024 * active / (engine.prefill_weights * cores) * 1e3
+
+    for cores in (1, 2, 4, 8, 16, 64):
+        for active in (10**8, 5 * 10**8, 10**9, 2 * 10**9, 8 * 10**9):
+            token, prompt = pace(cores, active)
+            host = replace(CPU_HOST, memory_available_bytes=10**12, cpu=replace(CPU_HOST.cpu, cores=cores))
+            keeps = token <= 189.0756 and prompt <= 10_000
+            assert judged(host, replace(ONE, active=active)).keeps_pace is keeps
+    assert {judged(host, replace(ONE, active=active)).keeps_pace for active in (10**8, 8 * 10**10)} == {True, False}

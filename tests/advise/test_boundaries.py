@@ -264,3 +264,23 @@ def test_a_cache_may_have_a_share_of_what_is_free_after_loading() -> None:
     assert memory.kv_fraction(GPU, ENGINE, half) == pytest.approx(0.5, abs=1e-4)
     assert memory.kv_fraction(GPU, ENGINE, replace(bill, budget_bytes=loaded - 1)) == 0.0
     assert memory.kv_fraction(GPU, Setup("vllm", "float16", "none"), bill) == 1.0
+
+
+def test_a_single_user_is_served_where_the_default_number_does_not_fit() -> None:
+    single = asked(Constraints(gpu_memory_utilization=share(1, 2048)))
+    assert isinstance(single, Fit)
+    assert (single.users, single.length, single.cut) == (1, 2048, True)
+    assert isinstance(asked(Constraints(gpu_memory_utilization=share(1, 2048, -1))), Obstacle)
+
+
+def test_a_gpu_without_room_for_what_is_not_counted_has_no_share() -> None:
+    outside = memory.outside(SHAPE, ENGINE, 4)
+    for free in (outside - 1, outside, outside + 2**36 // 100 + 1):
+        busy = asked(Constraints(gpu_memory_utilization=0.5), replace(GPU, free_bytes=free))
+        assert isinstance(busy, Obstacle)
+        assert remedy_of(busy).startswith("--gpu-memory-utilization 0.01") is (free > outside)
+        assert isinstance(asked(Constraints(), replace(GPU, free_bytes=free)), Obstacle)
+
+
+def test_a_gpu_of_which_the_driver_reserves_all_holds_nothing() -> None:
+    assert isinstance(asked(Constraints(), replace(GPU, total_bytes=0, free_bytes=0)), Obstacle)

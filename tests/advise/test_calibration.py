@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.values import CPU_HOST, GGUF, GIB
 from tests.worded import text_of
-from wizard.advise import calibration, memory
+from wizard.advise import calibration, cpu, memory
 from wizard.advise.advice import Choice, Constraints
 from wizard.advise.calibration import Calibration, Measured, Measurement
 from wizard.advise.ranking import advise
@@ -227,3 +227,12 @@ def test_what_the_engine_did_not_report_is_not_called_measured() -> None:
 
 def test_a_processor_without_a_name_is_known_by_its_architecture() -> None:
     assert calibration.processor(replace(CPU_HOST, cpu=Cpu(None, "aarch64", 4))) == "aarch64"
+
+
+def test_a_server_that_took_less_than_nothing_takes_nothing() -> None:
+    before = first(CPU_HOST, GGUF)
+    less = as_predicted(before, -(2**50))
+    after = first(CPU_HOST, GGUF, past(started(CPU_HOST, GGUF, before, less)))
+    tokenizer = cpu.on_cpu("llamacpp").tokenizer_bytes * (GGUF.vocabulary or 0)
+    assert after.memory.overhead_bytes == tokenizer
+    assert after.correction_bytes == tokenizer - before.memory.overhead_bytes

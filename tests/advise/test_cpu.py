@@ -14,6 +14,7 @@ from tests.worded import remedy_of, text_of
 from wizard.advise import cpu
 from wizard.advise.advice import Advice, Checkpoint, Constraints
 from wizard.advise.ranking import advise
+from wizard.model.anatomy import Anatomy, Parts
 from wizard.model.facts import ModelFacts, WeightFile
 from wizard.probe.host import Cpu, Gpu, Host, System
 
@@ -210,3 +211,66 @@ def test_other_files_are_named_only_where_one_was_chosen_among_them() -> None:
     assert cpu.with_others(VLLM) is VLLM
     assert cpu.with_others(repository) is repository
     assert [note.code for note in cpu.with_others(file).reasons] == ["gguf-others"]
+
+
+@pytest.mark.parametrize(
+    ("unknown", "less"), [({}, 0), ({"vocabulary": None}, 3 * 128256 * 4), ({"hidden_size": None}, 0)]
+)
+def test_buffers_hold_a_piece_of_the_prompt_its_mask_and_logits(unknown: dict[str, None], less: int) -> None:
+    """Rows of the feed-forward (14,336) and the residual stream (4,096) in 4 bytes, a mask in 2, logits of 3 users."""
+    piece = ENGINE.piece_tokens
+    rows = 3 * 14336 + (0 if "hidden_size" in unknown else 5 * 4096)
+    bytes_ = cpu.activation_bytes(replace(LARGE, **unknown), ENGINE, users=3, context=1000)
+    assert bytes_ == piece * rows * 4 + piece * 1000 * 2 + 3 * 128256 * 4 - less
+
+
+def test_the_breakdown_by_hand() -> None:
+    """32 layers of 8 heads with 128 + 128 elements of 2 bytes; a tokenizer for each of 128,256 words."""
+    bill = cpu.bill(LARGE, ENGINE, users=3, context=1000, server_bytes=GIB, budget=99 * GIB)
+    assert bill
+    assert (bill.weights_bytes, bill.kv_bytes_per_token, bill.kv_capacity_tokens) == (8 * GIB, 131072, 3000)
+    assert bill.activation_bytes == cpu.activation_bytes(LARGE, ENGINE, users=3, context=1000)
+    assert bill.overhead_bytes == GIB + ENGINE.tokenizer_bytes * 128256
+    assert bill.total_bytes == 8 * GIB + 131072 * 3000 + bill.activation_bytes + bill.overhead_bytes
+    wordless = cpu.bill(replace(LARGE, vocabulary=None), ENGINE, users=3, context=1000, server_bytes=GIB, budget=1)
+    assert wordless
+    assert wordless.overhead_bytes == GIB
+
+
+def test_a_tenth_of_the_free_memory_is_left_and_a_dtype_may_be_unknown() -> None:
+    choice = advise(replace(CPU_HOST, memory_available_bytes=10**10), GGUF, Constraints()).choices[0]
+    assert choice.memory.budget_bytes == 9 * 10**9
+    assert [advise(CPU_HOST, replace(GGUF, dtype=dtype), Constraints()).choices[0].dtype for dtype in ("Q8", None)] == [
+        *("Q8", "unknown")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("constraints", "most", "tokens", "least"),
+    [
+        (Constraints(max_len=100), 131072, 100, 100),
+        (Constraints(isl=300, osl=200), 131072, 500, 500),
+        (Constraints(), 131072, 4096, 256),
+        (Constraints(), None, 4096, 256),
+        (Constraints(), 1000, 1000, 256),
+        (Constraints(), 200, 200, 200),
+        (Constraints(goal="documents"), 131072, 28_672 + 1024, 256),
+        (Constraints(tpot=50.0), 131072, 4096, 1280),
+        (Constraints(tpot=50.0), 1000, 1000, 1000),
+    ],
+)
+def test_the_tokens_of_each_user_and_the_fewest_of_use(
+    constraints: Constraints, most: int | None, tokens: int, least: int
+) -> None:
+    assert cpu.contexts(replace(LARGE, max_context=most), constraints) == (tokens, least)
+
+
+@pytest.mark.parametrize(
+    ("width", "experts", "elements"), [(None, None, 0), (9, None, 9), (None, 4, 8), (9, 4, 9), (7, 4, 8)]
+)
+def test_a_token_passes_the_feed_forward_or_the_experts_that_it_is_sent_to(
+    width: int | None, experts: int | None, elements: int
+) -> None:
+    mixed = Anatomy(Parts(), (), 1, 1, 1, 0, 1, experts=8, experts_per_token=2, expert_intermediate=experts or 0)
+    facts = replace(LARGE, intermediate_size=width, anatomy=mixed if experts else None)
+    assert cpu.feed_forward(facts) == elements

@@ -64,6 +64,7 @@ def test_a_separate_embedding_is_not_read_and_idle_experts_are_not_multiplied() 
     todo = cpu_speed.work(mixed, 0)
     assert todo
     assert (todo.dense_bytes, todo.expert_bytes, todo.share, todo.weights) == (50, 400, 0.25, 300)
+    assert todo.prompt_weights == 200  # the embedding is the output projection too
 
 
 def test_without_a_measurement_or_tensors_there_is_no_speed() -> None:

@@ -276,3 +276,121 @@ def test_a_profile_goes_before_the_clocks() -> None:
     rated = rates(gpu, match(gpu.name))
     assert isinstance(rated, Rates)
     assert rated.bandwidth == 4.8e12
+
+
+def of_memory(total: int, free: int | None, *processes: GpuProcess, index: int = 0) -> Gpu:
+    (gpu,) = host("A100").gpus
+    return replace(gpu, index=index, memory_total_bytes=total, memory_free_bytes=free, processes=processes)
+
+
+@pytest.mark.parametrize(("more", "groups"), [(0, [(0, 1)]), (1, [(0,), (1,)])])
+def test_a_gpu_is_kept_apart_from_a_tenth_of_its_memory_on(more: int, groups: list[tuple[int, ...]]) -> None:
+    total = 80 * GIB
+    used = of_memory(total, total - total // 10 - RESERVED_BYTES - more, index=1)
+    assert [device.indices for device in devices(around(of_memory(total, total - RESERVED_BYTES), used))] == groups
+
+
+@pytest.mark.parametrize(
+    ("free", "held", "reserved"),
+    [
+        (80 * GIB, 0, 0),
+        (80 * GIB + 1, 0, 0),
+        (80 * GIB - 1, 0, 1),
+        (79 * GIB, GIB, 0),
+        (79 * GIB, GIB - 1, 1),
+        (80 * GIB - RESERVED_BYTES - 1, 0, RESERVED_BYTES),
+        (None, 0, RESERVED_BYTES),
+    ],
+)
+def test_used_memory_of_no_process_is_the_drivers_up_to_what_it_can_use(
+    free: int | None, held: int, reserved: int
+) -> None:
+    (device,) = devices(around(of_memory(80 * GIB, free, GpuProcess(1, "python", held))))
+    assert device.total_bytes == 80 * GIB - reserved
+    assert device.free_bytes == min(device.total_bytes, free or device.total_bytes)
+
+
+def test_the_driver_reserves_as_much_as_on_the_gpu_where_it_reserves_most() -> None:
+    first, second = of_memory(80 * GIB, 80 * GIB), of_memory(80 * GIB, 80 * GIB - MIB, index=1)
+    (device,) = devices(around(first, second))
+    assert (device.total_bytes, device.free_bytes) == (80 * GIB - MIB, 80 * GIB - MIB)
+
+
+def test_larger_groups_come_first_and_slices_last() -> None:
+    first, second = host("2xL4").gpus
+    large, sliced = host("H100").gpus[0], host("B200").gpus[0]
+    sliced = replace(sliced, index=3, mig_enabled=True, mig_slices=(MigSlice("MIG-0", "7g.180gb", 180 * GIB),))
+    order = [device.indices for device in devices(around(sliced, first, second, replace(large, index=2)))]
+    assert order == [(2,), (0, 1), (3,)]
+
+
+@pytest.mark.parametrize(
+    ("limits", "watts"), [((700.0, 600.0), 700.0), ((700.0, None), None), ((0.0, 700.0), None), ((None, None), None)]
+)
+def test_the_power_limit_is_the_highest_if_all_are_known(
+    limits: tuple[float | None, float | None], watts: float | None
+) -> None:
+    gpus = [replace(gpu, power_limit_watts=limit) for gpu, limit in zip(host("2xH100").gpus, limits, strict=True)]
+    assert [device.watts for device in devices(around(*gpus))] == [watts]
+
+
+def test_of_several_gpus_holders_name_theirs() -> None:
+    total = 80 * GIB
+    held = [of_memory(total, total - RESERVED_BYTES - GIB, GpuProcess(7, "a", GIB), index=n) for n in (0, 1)]
+    (device,) = devices(around(*held))
+    assert [reason.params["index"] for reason in device.holders] == [0, 1]
+    assert [reason.params["index"] for reason in devices(around(held[0]))[0].holders] == [None]
+
+
+@pytest.mark.parametrize(("count", "here", "named"), [(7, 7, None), (8, 8, None), (9, 8, 9)])
+def test_of_a_shorthand_only_the_gpus_of_one_machine_work_together(count: int, here: int, named: int | None) -> None:
+    (device,) = devices(host(f"{count}xH100"))
+    assert (len(device.indices), device.named) == (here, named)
+    real = [replace(gpu, uuid=f"GPU-{gpu.index}") for gpu in host(f"{count}xH100").gpus]
+    assert [(len(group.indices), group.named) for group in devices(around(*real))] == [(count, None)]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "profile", "gib", "compute", "bandwidth"),
+    [
+        ("H100", "1g.10gb", 10, 1 / 7, 1 / 8),
+        ("H100", "1g.20gb", 20, 1 / 7, 2 / 8),
+        ("H100", "7g.80gb", 79, 1.0, 1.0),
+        ("H100", "1g.5gb", 4, 1 / 7, 1 / 8),  # less than half of an eighth
+        ("A30", "1g.6gb", 6, 1 / 4, 2 / 8),
+        ("A30", "4g.24gb", 23, 1.0, 1.0),
+        ("H100", "half", 40, 4 / 8, 4 / 8),  # no profile that is known
+    ],
+)
+def test_a_slice_computes_by_its_profile_and_reads_by_its_memory(
+    gpu: str, profile: str, gib: int, compute: float, bandwidth: float
+) -> None:
+    (whole,) = host(gpu).gpus
+    known = rates(whole, match(whole.name))
+    (part,) = devices(around(replace(whole, mig_enabled=True, mig_slices=(MigSlice("MIG-0", profile, gib * GIB),))))
+    assert known
+    assert part.rates
+    assert (part.rates.fp16, part.rates.bandwidth) == pytest.approx((compute * known.fp16, bandwidth * known.bandwidth))
+    assert part.rates.int8 == pytest.approx((known.int8 or 0) * compute)
+    assert (part.rates.fp8 is None) == (known.fp8 is None)
+    assert f"{compute:.0%} of the GPU's compute rate and {bandwidth:.0%} of its bandwidth" in part.rates.source
+
+
+def test_slices_are_as_large_as_the_smallest_and_of_unknown_size_are_no_device() -> None:
+    (gpu,) = host("A100").gpus
+    parts = [MigSlice(f"MIG-{n}", "1g.10gb", size) for n, size in enumerate((10 * GIB, 9 * GIB))]
+    (device,) = devices(around(replace(gpu, mig_enabled=True, mig_slices=tuple(parts))))
+    assert device.total_bytes == 9 * GIB
+    unknown = replace(gpu, mig_enabled=True, mig_slices=(*parts, MigSlice("MIG-2", "1g.10gb", None)))
+    assert devices(around(unknown)) == []
+    nameless = replace(gpu, name=UNKNOWN, compute_capability=None, mig_enabled=True, mig_slices=tuple(parts))
+    assert devices(around(nameless)) == []
+
+
+def test_a_slice_of_a_gpu_of_no_profile_has_its_share_of_the_memory_that_nvml_reports() -> None:
+    gpu = replace(CLOCKED, memory_total_bytes=80 * GIB, mig_enabled=True, mig_slices=(MigSlice("M", "x", 20 * GIB),))
+    (device,) = devices(around(gpu))
+    assert device.rates
+    assert (device.rates.fp16, device.rates.bandwidth) == (32e12 / 4, 64e9 / 4)
+    alone = replace(gpu, memory_total_bytes=None)  # then it may be all of it
+    assert devices(around(alone))[0].rates.bandwidth == 64e9  # type: ignore[union-attr]

@@ -9,7 +9,7 @@ import pytest
 from tests.values import CPU_HOST, GGUF
 from tests.worded import remedy_of, text_of
 from wizard.advise.advice import Constraints
-from wizard.advise.gguf_release import obstacle
+from wizard.advise.gguf_release import obstacle, unlisted
 from wizard.advise.ranking import advise
 from wizard.catalog import stacks
 from wizard.catalog.environments import environment, environment_of
@@ -109,3 +109,9 @@ def test_a_name_that_was_dropped_needs_an_older_release(monkeypatch: pytest.Monk
     monkeypatch.setattr("wizard.advise.gguf_release.names", lambda _: dropped)
     why = obstacle(of("llama"), STACK, has)
     assert (text_of(why) if why else "") == says
+
+
+def test_nothing_is_unlisted_that_no_table_could_list() -> None:
+    assert [note.code for note in unlisted(of("NoSuchForCausalLM"), STACK)] == ["unlisted"]
+    for facts, stack in ((of("llama"), STACK), (of(None), STACK), (of("NoSuchForCausalLM"), "vllm")):
+        assert unlisted(facts, stack) == ()

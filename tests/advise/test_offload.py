@@ -543,3 +543,42 @@ def test_less_context_is_offered_only_where_it_then_fits(memory: int, users: int
         assert advise(host, QWEN_14B, replace(asked, **changes)).feasible
     if any(each.code == "fewer-users" for each in refused.remedies):
         assert advise(host, QWEN_14B, replace(asked, users=1)).feasible
+
+
+@pytest.mark.parametrize(
+    ("constraints", "code"),
+    [
+        ({}, None),
+        ({"users": 1}, None),
+        ({"users": 4}, None),
+        ({"tpot": 50.0}, "offload-users-limit"),
+        ({"tpot": 50.0, "users": 1}, None),
+    ],
+)
+def test_users_are_only_said_to_be_cut_if_they_were_not_asked_for(
+    constraints: dict[str, Any], code: str | None
+) -> None:
+    warnings = [note.code for note in first(shorthand("4090"), LLAMA_8B, Constraints(**constraints)).warnings]
+    assert [each for each in warnings if each.startswith("offload-users")] == ([code] if code else [])
+
+
+def test_the_output_is_no_layer_that_takes_its_time() -> None:
+    host = shorthand("4090")
+    choice = first(host, LLAMA_8B, Constraints(users=1))
+    assert split(choice) == (33, 0)
+    asked: dict[str, Any] = {"constraints": Constraints(users=1), "load": speed.Load(1, 1024, 256)}
+    placed = [(devices(host)[0], 32)]
+    assert choice.speed == offload_speed.estimate(LLAMA_8B, ENGINE, placed, None, **asked, cache_bytes=131072)
+
+
+@pytest.mark.parametrize("memory", range(1, 15))
+def test_fewer_users_are_a_remedy_where_one_alone_fits_and_free_memory_where_nothing_does(memory: int) -> None:
+    host, asked = laptop(memory=memory * GIB), Constraints(users=2, max_len=32_768)
+    (refused, *_) = [each for each in advise(host, QWEN_14B, asked).rejections if each.reason.code == "offload-no-room"]
+    alone = any(choice.offload for choice in advise(host, QWEN_14B, replace(asked, users=1)).choices)
+    codes = [each.code for each in refused.remedies]
+    assert ("fewer-users" in codes) is alone is (memory > 10)
+    assert ("free-memory" in codes) is (memory < 4)
+    missing = refused.reason.params["need_bytes"] - refused.reason.params["budget_bytes"]  # type: ignore[operator]
+    assert missing > 0
+    assert [each.params["size_bytes"] for each in refused.remedies if each.code == "free-memory"] in ([missing], [])

@@ -220,3 +220,7 @@ def test_a_plot_stays_in_its_room_and_shows_the_ends(columns: int, lines: int, c
         shown = set(letters.values())
         assert set(area) - {" "} <= shown
         assert area.strip()
+
+
+def test_users_double_up_to_a_thousand() -> None:
+    assert USERS == (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.advise.test_offload import ENGINE, LLAMA_8B
 from wizard.advise.placement import Load, dealt, on_gpus, on_host, placements
 from wizard.kernel.units import GIB, MIB
@@ -58,3 +60,15 @@ def test_the_host_has_the_rest_and_the_servers_own() -> None:
     )
     whole = on_host(LOAD, SMALL[0], GIB, 9 * GIB)
     assert (whole.weights_bytes, whole.kv_bytes_per_token) == (30 * MIB, 0)
+
+
+def test_what_is_not_known_of_a_model_takes_nothing() -> None:
+    unknown = replace(LOAD, facts=replace(LLAMA_8B, vocabulary=None, hidden_size=None))
+    assert on_host(unknown, SMALL[0], GIB, 9 * GIB).overhead_bytes == GIB
+    shares = on_gpus(unknown, SMALL[0], (2, 3), (0, 0), (8 * GIB, 8 * GIB))
+    copies = 3 * ENGINE.piece_tokens * 2 * 2048
+    assert [share.memory.activation_bytes for share in shares] == [unknown.activations + copies] * 2
+
+
+def test_the_cache_of_some_layers_is_rounded_up() -> None:
+    assert [LOAD.cache(layers, 3) for layers in (0, 1, 2, 3)] == [0, 43691, 87382, ROW]

@@ -71,7 +71,13 @@ class FakeBackend:
             raise RuntimeError("GEMM perf data missing for quant 'int4_wo'")
         if config["kvcache_quant_mode"] == "fp8":
             return FakeSummary({"tpot": float("nan"), "ttft": 1.0})
-        return FakeSummary({"tpot": 5.0 * config["moe_tp_size"], "ttft": 40.0})
+        if database != ("h100_sxm", backend, "0.24.0") or ctx_tokens != load.isl:
+            raise RuntimeError(f"not these tables: {database}")
+        if config["moe_quant_mode"] == "w4a16_mxfp4":
+            return FakeSummary({"tpot": 7.0, "ttft": float("inf")})
+        ranks = config["tp_size"] * config["pp_size"] * config["attention_dp_size"]
+        tpot = 5.0 * config["moe_tp_size"] * config["moe_ep_size"] + 100 * ranks + load.batch_size
+        return FakeSummary({"tpot": tpot if load.osl > 1 else 0.0, "ttft": 40.0})
 
 
 def get_backend(name):
@@ -185,11 +191,12 @@ def test_aiconfigurator_that_is_not_installed(facts: ModelFacts, monkeypatch: py
 def test_aiconfigurator_answers_and_says_so(facts: ModelFacts) -> None:
     speed = journey.speed(host("H100"), facts, SETUP, LOAD, provider="aiconfigurator")
     assert (speed.tpot_ms, speed.ttft_ms, speed.throughput_tokens_per_s) == (
-        *(5.0, 40.0),
-        pytest.approx(8 * 128 / (40.0 + 127 * 5.0) * 1e3),
+        *(113.0, 40.0),
+        pytest.approx(8 * 128 / (40.0 + 127 * 113.0) * 1e3),
     )
     assert speed.provider == "aiconfigurator-core 0.12.0, vllm 0.24.0"
-    assert (speed.low or 0) < 5.0 < (speed.high or 0)
+    assert (speed.low, speed.high) == pytest.approx((113.0 / 1.31, 113.0 * 1.31))
+    assert (speed.users, speed.isl, speed.osl) == (8, 512, 128)
 
 
 @pytest.mark.usefixtures("fake_aiconfigurator")
@@ -212,7 +219,7 @@ def test_aiconfigurator_without_an_answer_says_why(
 
 
 @pytest.mark.usefixtures("fake_aiconfigurator")
-@pytest.mark.parametrize(("experts", "milliseconds"), [(0, 5.0), (8, 10.0)])
+@pytest.mark.parametrize(("experts", "milliseconds"), [(0, 213.0), (8, 218.0)])
 def test_aiconfigurator_is_told_of_a_split_of_experts_where_there_are_any(
     facts: ModelFacts, experts: int, milliseconds: float
 ) -> None:
@@ -221,6 +228,24 @@ def test_aiconfigurator_is_told_of_a_split_of_experts_where_there_are_any(
     speed = Aiconfigurator().estimate(model, devices(host("2xH100"))[0], replace(SETUP, tp=2), LOAD)
     assert isinstance(speed, Speed)
     assert speed.tpot_ms == milliseconds
+
+
+@pytest.mark.usefixtures("fake_aiconfigurator")
+def test_aiconfigurator_without_a_time_to_the_first_token(facts: ModelFacts) -> None:
+    """Experts of MXFP4 have other names of formats, by GPU; then the answer begins after a token's time."""
+    assert facts.anatomy
+    model = replace(facts, anatomy=replace(facts.anatomy, experts=8))
+    h100, setup = devices(host("H100"))[0], replace(SETUP, quantization="mxfp4")
+    speed = Aiconfigurator().estimate(model, h100, setup, LOAD)
+    assert isinstance(speed, Speed)
+    assert (speed.tpot_ms, speed.ttft_ms) == (7.0, None)
+    assert speed.throughput_tokens_per_s == pytest.approx(8 * 128 / (128 * 7.0) * 1e3)
+    native = Aiconfigurator().estimate(model, replace(h100, compute_capability=(10, 0)), setup, LOAD)
+    assert isinstance(native, Speed)
+    assert native.tpot_ms == 113.0
+    nothing = Aiconfigurator().estimate(facts, h100, SETUP, replace(LOAD, osl=1))
+    assert isinstance(nothing, Reason)
+    assert nothing.code == "no-number"
 
 
 @pytest.mark.usefixtures("fake_aiconfigurator")
@@ -276,3 +301,43 @@ def test_who_waits_is_counted_from_the_memory_breakdown(facts: ModelFacts) -> No
     device = devices(host("H100"))[0]
     held = [estimate(facts, device, SETUP, load, capacity) for capacity in (3 * 1280, 4 * 1280)]
     assert [speed and speed.served for speed in held] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("speed", "load", "lines"),
+    [
+        (
+            Speed(8.0, 125.0, None, None, None, "roofline", "fair"),
+            Load(1, 2000, 1),
+            [
+                "8.0 ms per token (8.0 to 8.0): 125 tokens/s",
+                "Load: 1 user, 2,000 tokens in, 1 out.",
+                "Source: roofline; confidence: medium.",
+            ],
+        ),
+        (
+            Speed(8.0, None, 300.0, 6.0, 10.0, "gpu-bandwidth", "rough", "launch", ttft_alone_ms=300.0, served=2),
+            Load(2, 1, 1),
+            [
+                "8.0 ms per token (6.0 to 10.0): 125 tokens/s per user, 0 for all 2",
+                "TTFT 300 ms for a 1-token prompt",
+                "Most of the time goes to kernel launches and scheduling.",
+                "Load: 2 concurrent users, 1 tokens in, 1 out.",
+                "Source: gpu-bandwidth; confidence: low.",
+            ],
+        ),
+    ],
+)
+def test_the_text_leaves_out_what_is_unknown(speed: Speed, load: Load, lines: list[str]) -> None:
+    assert text(speed, load).splitlines() == lines
+
+
+@pytest.mark.parametrize(("isl", "refused"), [(131_072 - 128, False), (131_072 - 127, True)])
+def test_prompt_and_answer_may_be_as_long_as_the_context_together(facts: ModelFacts, isl: int, refused: bool) -> None:
+    assert facts.max_context == 131_072
+    load = replace(LOAD, users=1, isl=isl)
+    if refused:
+        with pytest.raises(InfeasibleError, match="131,072 tokens of context; you requested 131,073"):
+            journey.speed(host("H100"), facts, SETUP, load)
+    else:
+        assert journey.speed(host("H100"), facts, SETUP, load).isl == isl

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.advise.worlds import CONFIGS, HOSTS, LLAMA_8B, LLAMA_70B, facts_of, machine, machines
@@ -64,6 +64,8 @@ def again(advice: Advice, rejection: Rejection) -> list[Rejection]:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(name=machines, model=st.sampled_from(sorted(CONFIGS)), options=some)
+@example(name="MIG", model="EleutherAI/gpt-j-6b", options={"dp": 2})
+@example(name="8xH100", model="EleutherAI/gpt-j-6b", options={"dp": 2, "stack": "transformers"})
 def test_an_applied_remedy_resolves_its_refusal(name: str, model: str, options: dict[str, Any]) -> None:
     facts, constraints = facts_of(model), Constraints(**options)
     before = advise(HOSTS[name], facts, constraints)

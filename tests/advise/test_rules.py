@@ -208,3 +208,145 @@ def test_what_works_but_should_be_known() -> None:
     assert notes(gptq, "8xH100", setup("vllm", "int4_gptq", HALF)) == set()
     assert notes(llama, "1xT4", setup("vllm", dtype=HALF)) == {"float16"}
     assert notes(replace(llama, dtype="float16"), "1xT4", setup("vllm", dtype=HALF)) == set()
+
+
+WITHOUT = {"expert_parallel": None}
+HOPPER, AMPERE, BLACKWELL = (replace(group("8xH100"), compute_capability=have) for have in ((9, 0), (8, 0), (10, 0)))
+
+
+@pytest.mark.parametrize(
+    ("quantization", "device", "stored", "unit"),
+    [
+        *(("none", HOPPER, None, 1), ("int8_wo", HOPPER, None, 1)),
+        *(("fp8", HOPPER, None, 16), ("fp8", AMPERE, None, 64), ("fp8_block", HOPPER, None, 128)),
+        *(("nvfp4", BLACKWELL, None, 16), ("nvfp4", HOPPER, None, 64)),
+        *(("int4_awq", HOPPER, AWQ, 128), ("int4_gptq", HOPPER, GPTQ, 128), ("w4a8_awq", HOPPER, None, 128)),
+        *(("int4_awq", HOPPER, {**AWQ, "group_size": 64}, 128), ("int4_awq", HOPPER, {**AWQ, "group_size": 256}, 256)),
+    ],
+)
+def test_columns_that_stay_together_are_on_one_rank(
+    quantization: str, device: Device, stored: dict[str, object] | None, unit: int
+) -> None:
+    facts = facts_of(LLAMA_8B, quantization_config=stored) if stored else facts_of(LLAMA_8B)
+    assert facts.anatomy
+    made = setup("vllm", quantization, tp=4)
+
+    def codes(width: int) -> list[tuple[str, str]]:
+        assert facts.anatomy
+        anatomy = replace(facts.anatomy, intermediate=width)
+        return [(code, why.code) for code, why in rules.uneven(facts, anatomy, device, made)]
+
+    assert codes(4 * unit * 3) == []
+    assert codes(4 * unit * 3 + 4 * unit // 2) == ([("group", "group")] if unit > 1 else [("split", "width")])
+    assert codes(4 * unit * 3 + 1) == [("split", "width")]
+    assert not [*rules.uneven(facts, replace(facts.anatomy, intermediate=7), device, replace(made, tp=1))]
+
+
+@pytest.mark.parametrize(
+    ("changes", "tp", "codes"),
+    [
+        ({"heads": 32, "kv_heads": 8}, 4, []),
+        ({"heads": 30, "kv_heads": 8}, 4, ["heads"]),
+        ({"heads": 32, "kv_heads": 2}, 4, []),  # repeated
+        ({"heads": 32, "kv_heads": 3}, 4, ["kv-heads"]),
+        ({"heads": 36, "kv_heads": 12}, 8, ["heads", "kv-heads"]),
+        ({"heads": 32, "kv_heads": 3, "latent": 512}, 4, []),
+        ({"intermediate": 4098}, 4, ["width"]),
+        ({"expert_intermediate": 4098}, 4, ["width"]),
+        ({"shared_intermediate": 4098}, 4, ["width"]),
+        ({"expert_intermediate": 4098, "whole": True}, 4, []),
+    ],
+)
+def test_what_ranks_cannot_share(changes: dict[str, int], tp: int, codes: list[str]) -> None:
+    facts = facts_of(LLAMA_8B)
+    assert facts.anatomy
+    (attention,) = facts.anatomy.attention
+    more = dict(changes)
+    whole, latent = bool(more.pop("whole", 0)), more.pop("latent", None)
+    kept = replace(attention, kv_heads=more.pop("kv_heads", attention.kv_heads), latent=latent)
+    anatomy = replace(facts.anatomy, attention=(kept,), **more)
+    made = replace(setup("vllm", tp=tp), expert_parallel=whole)
+    assert [why.code for _, why in rules.uneven(facts, anatomy, HOPPER, made)] == codes
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "codes"),
+    [
+        ("1xL4", setup("vllm"), []),
+        ("4xA10", setup("vllm", tp=2), []),
+        ("4xA10", setup("vllm", tp=4), ["pcie-tp"]),
+        ("8xH100", setup("vllm", tp=8), []),
+        ("3xA100", setup("vllm", "fp8"), ["weight-only"]),
+        ("1xT4", setup("vllm", dtype="float16"), ["float16"]),
+        ("1xT4", setup("vllm", dtype="float32"), ["float32"]),
+        ("3xA100", setup("vllm", dtype="float16"), []),
+    ],
+)
+def test_what_works_with_a_warning(name: str, made: Setup, codes: list[str]) -> None:
+    assert [note.code for note in rules.warnings(facts_of(LLAMA_8B), group(name), made)] == codes
+    reordered = facts_of(LLAMA_8B, quantization_config=GPTQ)
+    more = [note.code for note in rules.warnings(reordered, group(name), made)]
+    assert ("desc-act" in more) is (made.tp > 1)
+
+
+ONE_GPU, SLICES = replace(HOPPER, indices=(0,)), group("MIG")
+
+
+@pytest.mark.parametrize(
+    ("stack", "device", "experts", "split", "quantization", "code", "remedies"),
+    [
+        ("vllm", HOPPER, 128, {"tp": 4}, "none", None, []),
+        ("vllm", HOPPER, 7, {"tp": 4}, "none", None, []),
+        ("vllm", HOPPER, 0, {"tp": 4}, "none", "no-experts", [WITHOUT]),
+        ("vllm", HOPPER, 128, {}, "none", "experts-alone", [{"tp": 2}, WITHOUT]),
+        ("vllm", ONE_GPU, 128, {}, "none", "experts-alone", [WITHOUT]),
+        ("vllm", SLICES, 128, {}, "none", "experts-alone", [WITHOUT]),
+        ("vllm", HOPPER, 128, {"dp": 2}, "none", None, []),
+        ("sglang", HOPPER, 128, {"tp": 4}, "none", None, []),
+        ("sglang", HOPPER, 6, {"tp": 4}, "none", "experts-uneven", [{"tp": 3}, WITHOUT]),
+        ("sglang", HOPPER, 7, {"tp": 4}, "none", "experts-uneven", [WITHOUT]),
+        ("sglang", HOPPER, 7, {"tp": 8}, "none", "experts-uneven", [{"tp": 7}, WITHOUT]),
+        ("sglang", HOPPER, 6, {"dp": 4}, "none", "experts-uneven", [{"dp": None}]),
+        ("sglang", HOPPER, 6, {"tp": 2, "dp": 2}, "none", "experts-uneven", [{"tp": 2}, {"dp": None}]),
+        ("sglang", HOPPER, 6, {"tp": 4}, "mxfp4", "experts-format", [WITHOUT]),
+        ("transformers", HOPPER, 8, {"tp": 2}, "none", "experts-stack", [{"stack": "vllm"}, WITHOUT]),
+        ("transformers", ONE_GPU, 8, {"tp": 2}, "none", "experts-stack", [WITHOUT]),
+        ("transformers", SLICES, 8, {"tp": 2}, "none", "experts-stack", [WITHOUT]),
+    ],
+)
+def test_what_prevents_whole_experts_on_a_rank(
+    stack: str,
+    device: Device,
+    experts: int,
+    split: dict[str, int],
+    quantization: str,
+    code: str | None,
+    remedies: list[dict[str, object]],
+) -> None:
+    facts = facts_of(MIXTRAL)
+    assert facts.anatomy
+    made = replace(setup(stack, quantization), expert_parallel=True, **split)
+    obstacles = [*rules.whole_experts(replace(facts.anatomy, experts=experts), device, made)]
+    assert [each.reason.code for each in obstacles] == ([code] if code else [])
+    assert [remedy.changes for each in obstacles for remedy in each.remedies] == remedies
+
+
+@pytest.mark.parametrize(
+    ("stack", "model", "split", "code", "remedies"),
+    [
+        ("vllm", MIXTRAL, {"dp": 2}, None, []),
+        ("vllm", MIXTRAL, {"dp": 2, "tp": 2}, None, []),
+        ("vllm", LLAMA_8B, {"dp": 2}, "dp-dense", [{"dp": None, "replicas": 2}, {"dp": None}]),
+        ("vllm", MIXTRAL, {"dp": 2, "pp": 2}, "dp-stages", [{"pp": 1}, {"dp": None}]),
+        ("sglang", MIXTRAL, {"dp": 2}, "dp-model", [{"stack": "vllm"}, {"dp": None}]),
+        ("trtllm-engine", MIXTRAL, {"dp": 2}, "dp-stack", [{"stack": "vllm"}, {"dp": None}]),
+        ("trtllm-llmapi", "Qwen/Qwen3-30B-A3B", {"dp": 2}, None, []),
+        ("trtllm-llmapi", "Qwen/Qwen3-30B-A3B", {"dp": 2, "tp": 2}, "dp-tp", [{"tp": 1}, {"dp": None}]),
+    ],
+)
+def test_what_prevents_data_parallel_ranks(
+    stack: str, model: str, split: dict[str, int], code: str | None, remedies: list[dict[str, object]]
+) -> None:
+    obstacles = [each for each in broken(facts_of(model), "8xH100", replace(setup(stack), **split))]
+    assert [each.reason.code for each in obstacles] == ([code] if code else [])
+    assert [remedy.changes for each in obstacles for remedy in each.remedies] == remedies

@@ -382,3 +382,10 @@ def test_a_remedy_that_keeps_the_method_is_not_lost() -> None:
 @pytest.mark.parametrize(("tokens", "text"), [(1, "one token is proposed"), (5, "up to 5 tokens are proposed")])
 def test_proposed_tokens_are_counted(tokens: int, text: str) -> None:
     assert text in text_of(Note("speculative", {"method": "mtp", "tokens": tokens}))
+
+
+@pytest.mark.parametrize(("engine", "refused"), [("0.9.1", True), ("0.9.2", False), ("0.9.3", False)])
+def test_a_method_begins_with_this_release(engine: str, refused: bool) -> None:
+    setup = replace(PLAIN, stack="vllm", speculative="ngram")
+    why = speculation.obstacle(facts_of(LLAMA_8B), setup, Constraints(speculative="ngram"), engine)
+    assert (why is not None) is refused

@@ -21,13 +21,15 @@ from queue import SimpleQueue
 from typing import Literal
 
 from tests.mutation import mutants
-from tests.mutation.coverage_map import TESTS, CoverageMap, measure
+from tests.mutation.coverage_map import TESTS, CoverageMap, fingerprint, measure
 from tests.mutation.mutants import Mutant
 from wizard.kernel.values import from_json, to_json
 
 ROOT = Path(__file__).resolve().parents[2]
-Outcome = Literal["killed", "timeout", "survived", "uncovered"]
+Outcome = Literal["killed", "timeout", "survived", "unjudged", "uncovered"]
 NOTICED: tuple[Outcome, ...] = ("killed", "timeout")
+WAITING = 10
+"""So many times its processor time a run may last: longer, it waits for what never comes."""
 LEFT = shutil.ignore_patterns(".git", ".venv", "__pycache__", "*.egg-info", ".mypy_cache", ".ruff_cache", "dist")
 
 
@@ -79,9 +81,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--sample", type=int, default=0, help="so many mutants, drawn at random; 0: all")
     made.add_argument("--seed", type=int, default=0, help="of the sample")
     made.add_argument("--workers", type=int, default=1, help="mutants at the same time, each in a copy of the tree")
-    made.add_argument("--seconds", type=float, default=30.0, help="of tests for one mutant, golden files first")
+    made.add_argument("--seconds", type=float, default=60.0, help="of processor time for the tests of one mutant")
     made.add_argument("--least", type=float, default=0.0, help="percent to be noticed in each package")
-    made.add_argument("--map", type=Path, help="keep what the tests execute in this file, and use it if it is there")
+    made.add_argument(
+        "--map", type=Path, help="keep what the tests execute in this file, and use it while they are the same"
+    )
     made.add_argument("--json", type=Path, help="write every result to this file")
     return made
 
@@ -89,7 +93,9 @@ def parser() -> argparse.ArgumentParser:
 def coverage_map(kept: Path | None, copy: Path, packages: Sequence[str]) -> CoverageMap:
     """What the tests of ``packages`` execute, from the file ``kept`` or by running them."""
     if kept and kept.exists():
-        return from_json(CoverageMap, kept.read_text(encoding="utf-8"), where=str(kept))
+        known = from_json(CoverageMap, kept.read_text(encoding="utf-8"), where=str(kept))
+        if known.code == fingerprint(copy, packages):
+            return known
     known = measure(copy, packages)
     if kept:
         kept.write_text(to_json(known), encoding="utf-8")
@@ -111,12 +117,14 @@ def run(chosen: Sequence[Mutant], copies: Sequence[Path], known: CoverageMap, se
 
     def result_of(mutant: Mutant) -> Result:
         began = time.monotonic()
-        tests = known.tests(mutant.place.module, mutant.function, seconds)
+        tests, all_of_them = known.tests(mutant.place.module, mutant.statement, seconds)
         copy = free.get()
         try:
-            outcome = tried(mutant, copy, tests, 20 + 4 * seconds) if tests else "uncovered"
+            outcome = tried(mutant, copy, tests, 20 + 4 * known.together(tests)) if tests else "uncovered"
         finally:
             free.put(copy)
+        if outcome == "survived" and not all_of_them:
+            outcome = "unjudged"
         place = mutant.place
         fields = (place.module, place.line, place.operator, mutant.before, mutant.after)
         result = Result(*fields, outcome, round(time.monotonic() - began, 1))
@@ -128,13 +136,18 @@ def run(chosen: Sequence[Mutant], copies: Sequence[Path], known: CoverageMap, se
 
 
 def tried(mutant: Mutant, copy: Path, tests: Sequence[str], limit: float) -> Outcome:
-    """Run ``tests`` with the mutant in ``copy`` for at most ``limit`` seconds; the module is put back afterwards."""
+    """Run ``tests`` with the mutant in ``copy``; the module is put back afterwards.
+
+    Each process may take ``limit`` seconds of processor time, as with mutmut; who takes more counts as noticed, as with
+    cosmic-ray.
+    """
     path = copy / mutant.place.module
     original = path.read_bytes()
     try:
         write(path, mutant.code.encode())
         process = subprocess.Popen(
             [
+                *("sh", "-c", 'ulimit -S -t "$0" && exec "$@"', str(round(limit))),
                 *(sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:rerunfailures"),
                 *("-o", "addopts=-p no:cacheprovider", "--hypothesis-profile=mutation", *tests),
             ],
@@ -145,7 +158,8 @@ def tried(mutant: Mutant, copy: Path, tests: Sequence[str], limit: float) -> Out
             start_new_session=True,
         )
         try:
-            return "killed" if process.wait(limit) else "survived"
+            ended = process.wait(WAITING * limit)
+            return "timeout" if ended == -signal.SIGXCPU else "killed" if ended else "survived"
         except subprocess.TimeoutExpired:
             return "timeout"
         finally:
@@ -184,7 +198,7 @@ def line(result: Result) -> str:
 
 def report(results: Sequence[Result]) -> str:
     """What was noticed, for each package, and what was not."""
-    outcomes: tuple[Outcome, ...] = ("killed", "timeout", "survived", "uncovered")
+    outcomes: tuple[Outcome, ...] = ("killed", "timeout", "survived", "unjudged", "uncovered")
     rows = ["", f"{'package':12}{'mutants':>10}" + "".join(f"{outcome:>11}" for outcome in outcomes) + "  noticed"]
     for package, group in sorted(by_package(results).items()):
         counts = [sum(result.outcome == outcome for result in group) for outcome in outcomes]

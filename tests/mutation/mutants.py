@@ -51,14 +51,14 @@ class Mutant:
         before: The line as it is.
         after: The same with the fault.
         code: The whole module with the fault.
-        function: Lines of the function that it is in; None: executed on import.
+        statement: Lines of the statement of a function that it is in; None: executed on import.
     """
 
     place: Place
     before: str
     after: str
     code: str
-    function: range | None
+    statement: range | None
 
 
 def places(root: Path, module: str) -> Iterator[Place]:

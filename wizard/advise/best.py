@@ -29,8 +29,8 @@ READING_MS = 60_000 / (238 * 4 / 3)
 """Milliseconds per token at which adults read: 238 words a minute (Brysbaert 2019, doi 10.1016/j.jml.2019.104047), of
 four thirds of a token each.
 """
-PATIENCE_MS = goal("documents").ttft_ms or 10_000
-"""To the first token: ten seconds keep the attention (profiles/goals.toml)."""
+PATIENCE_MS = 10_000
+"""To the first token: ten seconds keep the attention (Nielsen, as in profiles/goals.toml)."""
 DOUBLING_DAYS = 3.5 * 365.25 / 12
 """Days after which half the parameters give equal results: "Densing law of LLMs" (doi 10.1038/s42256-025-01137-0)."""
 ROOM = 0.8

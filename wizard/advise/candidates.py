@@ -49,7 +49,7 @@ def _of_file(constraints: Constraints) -> bool:
 
 def many(constraints: Constraints) -> bool:
     """Whether so many users were asked for that none of them should wait for the CPU."""
-    return (constraints.users or 0) > DEFAULT_USERS
+    return constraints.users is not None and constraints.users > DEFAULT_USERS
 
 
 def _of_named(

@@ -285,7 +285,7 @@ def model(entry: dict[str, Any]) -> ModelFacts:
 def _attention(entry: dict[str, Any], shape: _Shape, mla: dict[str, Any]) -> Iterator[Attention]:
     """Layers with full attention, and those with a window that is shorter than the context."""
     if mla:
-        row = _integer(mla, "kv_lora_rank", 10**6) + _integer(mla, "qk_rope_head_dim", 10**6)
+        row = sum(_integer(mla, name) for name in LATENT[:2])
         yield Attention(shape.layers, 1, row, 0, latent=row)
         return
     window = _mapping(entry.get("sliding_window") or {}, "`sliding_window`")
@@ -326,6 +326,7 @@ def _parts(shape: _Shape, mla: dict[str, Any], *, tied: bool) -> Parts:
 
 
 LATENT = ("kv_lora_rank", "qk_rope_head_dim", "q_lora_rank")
+"""Widths of multi-head latent attention; the cache keeps a row of the first two together."""
 RUNTIMES = ("native", "docker", "podman")
 
 

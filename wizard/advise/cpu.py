@@ -132,7 +132,6 @@ def candidates(
     env = environment_of(stack)
     if why := [*barriers(facts, constraints, stack), *obstacles(host, env)]:
         return [], [rejection(facts, constraints, obstacle, stack) for obstacle in why]
-    budget = int((host.memory_available_bytes or 0) * (1 - RESERVE))
     measured = calibration.latest(
         past,
         machine=calibration.processor(host),
@@ -141,7 +140,7 @@ def candidates(
         model=facts.ref,
     )
     server = max(0, env.server_bytes + calibration.difference(measured)) if measured else env.server_bytes
-    fit = _fit(host, facts, constraints, replace(env, server_bytes=server), budget, stack)
+    fit = _fit(host, facts, constraints, replace(env, server_bytes=server), stack)
     if isinstance(fit, Obstacle):
         return [], [rejection(facts, constraints, fit, stack)]
     speed = _speed(host, facts, fit, constraints, past)
@@ -250,12 +249,11 @@ def contexts(facts: ModelFacts, constraints: Constraints) -> tuple[int, int]:
     return tokens, max(min(LEAST_CONTEXT, tokens), service.least_tokens(constraints, tokens))
 
 
-def _fit(
-    host: Host, facts: ModelFacts, constraints: Constraints, env: Environment, budget: int, stack: str
-) -> Choice | Obstacle:
+def _fit(host: Host, facts: ModelFacts, constraints: Constraints, env: Environment, stack: str) -> Choice | Obstacle:
     if host.memory_available_bytes is None:
         why = host.unknown.get("memory_available_bytes") or because("silent-system")
         return Obstacle("memory", because("unknown-free-memory", why=why), (do("as-reason-says"),))
+    budget = int(host.memory_available_bytes * (1 - RESERVE))
     users, engine = constraints.users or DEFAULT_USERS, on_cpu(stack)
     longest = longest_context(facts, engine, users=users, server_bytes=env.server_bytes, budget=budget)
     tokens, least = contexts(facts, constraints)

@@ -66,7 +66,7 @@ def _shape(choice: Choice) -> tuple[object, ...]:
 
 def key_of(facts: ModelFacts, constraints: Constraints) -> Key:
     """The sort key, the most important criterion first; less is better."""
-    large = (facts.parameters or 0) >= LARGE
+    large = facts.parameters is not None and facts.parameters >= LARGE
 
     tpot = _tpot
     most = min(facts.max_context or LONGEST, constraints.max_len or LONGEST)

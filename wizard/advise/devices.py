@@ -22,15 +22,13 @@ OPERATIONS = {
     (7, 0): 16,
     (7, 5): 16,
     (8, 0): 32,
-    (8, 6): 8,
     (8, 7): 16,
-    (8, 9): 8,
     (9, 0): 32,
     (10, 0): 64,
     (10, 3): 64,
 }
-"""Dense 16-bit tensor-core operations per CUDA core and clock, by compute capability: rates of NVIDIA's datasheets
-divided by cores × boost clock (T4, V100, A10, A30, A40, A100, L4, L40S, H100 SXM within 1.3 %).
+"""Dense 16-bit tensor-core operations per CUDA core and clock, by compute capability, where it is not 8: rates of
+NVIDIA's datasheets divided by cores × boost clock (T4, V100, A10, A30, A40, A100, L4, L40S, H100 SXM within 1.3 %).
 """
 STACK_BITS = 1024
 """Width of the bus of a stack of HBM (JEDEC JESD235); GPUs with other memory have at most 512 bits."""
@@ -111,7 +109,7 @@ def devices(host: Host) -> list[Device]:
     Raises:
         UsageError: TW-D02 or TW-K01 if a profile of a GPU is damaged.
     """
-    whole: dict[tuple[object, ...], list[Gpu]] = {}
+    whole: dict[tuple[str, int, tuple[int, int], bool], list[Gpu]] = {}
     parts: dict[tuple[str, str], list[tuple[Gpu, MigSlice]]] = {}
     for gpu in host.gpus:
         name, _, profile = gpu.name.partition(" MIG ")
@@ -121,10 +119,12 @@ def devices(host: Host) -> list[Device]:
         elif gpu.mig_enabled:
             for mig_slice in filter(lambda each: each.uuid, gpu.mig_slices):  # no other name selects a slice
                 parts.setdefault((name, mig_slice.profile), []).append((gpu, mig_slice))
-        elif gpu.memory_total_bytes and gpu.compute_capability:
-            key = (name, gpu.memory_total_bytes, gpu.compute_capability, _taken(gpu) > BUSY * gpu.memory_total_bytes)
+        elif (total := gpu.memory_total_bytes) and gpu.compute_capability:
+            key = (name, total, gpu.compute_capability, _taken(gpu, total) > BUSY * total)
             whole.setdefault(key, []).append(gpu)
-    groups = [_group(members, host.gpu_links) for members in whole.values()]
+    groups = [
+        _group(members, total, capability, host.gpu_links) for (_, total, capability, _), members in whole.items()
+    ]
     groups += [made for members in parts.values() if (made := _slices(members, host)) is not None]
     return sorted(groups, key=lambda device: (device.mig, -len(device.indices) * device.free_bytes))
 
@@ -180,46 +180,44 @@ def rates(gpu: Gpu, profile: GpuProfile | None) -> Rates | None:
     )
 
 
-def _taken(gpu: Gpu) -> int:
-    """Bytes that processes use, besides the driver."""
-    total, free = gpu.memory_total_bytes or 0, gpu.memory_free_bytes
+def _taken(gpu: Gpu, total: int) -> int:
+    """Bytes of ``total`` that processes use, besides the driver."""
+    free = gpu.memory_free_bytes
     return 0 if free is None or gpu.memory_is_shared_with_host else max(0, total - free - RESERVED_BYTES)
 
 
-def _reserved(gpu: Gpu) -> int:
-    """Bytes that the driver reserves: used memory that belongs to no process, up to what the driver can plausibly
-    use.
-    """
+def _reserved(gpu: Gpu, total: int) -> int:
+    """Bytes of ``total`` that the driver reserves: used memory that belongs to no process, up to what is plausible."""
     if gpu.memory_is_shared_with_host:
         return 0
     if gpu.memory_free_bytes is None:
         return RESERVED_BYTES
     held = sum(process.used_bytes or 0 for process in gpu.processes)
-    return min(RESERVED_BYTES, max(0, (gpu.memory_total_bytes or 0) - gpu.memory_free_bytes - held))
+    return min(RESERVED_BYTES, max(0, total - gpu.memory_free_bytes - held))
 
 
-def _group(members: list[Gpu], links: tuple[GpuLink, ...]) -> Device:
-    """A group of identical whole GPUs as a device."""
+def _group(members: list[Gpu], total: int, capability: tuple[int, int], links: tuple[GpuLink, ...]) -> Device:
+    """A group of identical whole GPUs, with ``total`` bytes by NVML, as a device."""
     first = members[0]
     profile = match(first.name)
     named = len(members)
     if first.uuid is None:  # from a shorthand or a case: NVML counts the GPUs of one machine
         members = members[: profile.link.most if profile else MOST]
-    total = (first.memory_total_bytes or 0) - max(map(_reserved, members))
-    free = min(total if gpu.memory_free_bytes is None else gpu.memory_free_bytes for gpu in members)
+    usable = total - max(_reserved(gpu, total) for gpu in members)
+    free = min(usable if gpu.memory_free_bytes is None else gpu.memory_free_bytes for gpu in members)
     made = Device(
         name=first.name,
         indices=tuple(gpu.index for gpu in members),
-        compute_capability=first.compute_capability or (0, 0),
-        total_bytes=total,
-        free_bytes=min(total, free),
+        compute_capability=capability,
+        total_bytes=usable,
+        free_bytes=min(usable, free),
         rates=rates(first, profile),
         unified=first.memory_is_shared_with_host,
-        holders=tuple(line for gpu in members for line in _holders(gpu, several=len(members) > 1)),
+        holders=tuple(line for gpu in members for line in _holders(gpu, total, several=len(members) > 1)),
         named=named if named > len(members) else None,
         watts=_watts(members),
     )
-    kind, speed = _link(members, profile, links)
+    kind, speed = _link(members, capability, profile, links)
     return replace(made, link=kind, link_bytes_per_second=speed or made.link_bytes_per_second)
 
 
@@ -230,7 +228,7 @@ def _watts(members: list[Gpu]) -> float | None:
     return max(known) if len(known) == len(limits) else None
 
 
-def _holders(gpu: Gpu, several: bool) -> list[Reason]:
+def _holders(gpu: Gpu, total: int, several: bool) -> list[Reason]:
     """The processes that use memory of ``gpu``, and the part without a visible process (a container hides other
     processes).
     """
@@ -239,25 +237,24 @@ def _holders(gpu: Gpu, several: bool) -> list[Reason]:
         because("holder", name=process.name, pid=process.pid, size_bytes=process.used_bytes, index=where)
         for process in gpu.processes
     ]
-    hidden = _taken(gpu) - sum(process.used_bytes or 0 for process in gpu.processes)
-    if hidden > BUSY / 2 * (gpu.memory_total_bytes or 0):
+    hidden = _taken(gpu, total) - sum(process.used_bytes or 0 for process in gpu.processes)
+    if hidden > BUSY / 2 * total:
         lines.append(because("hidden-holders", size_bytes=hidden, index=where))
     return lines
 
 
 def _link(
-    members: list[Gpu], profile: GpuProfile | None, links: tuple[GpuLink, ...]
+    members: list[Gpu], capability: tuple[int, int], profile: GpuProfile | None, links: tuple[GpuLink, ...]
 ) -> tuple[Literal["nvlink", "bridge", "pcie"], float | None]:
     """The link between the members, and bytes per second of a GPU in one direction (None if unknown)."""
     inside = {gpu.index for gpu in members}
     bonds = [int(link.kind[2:]) for link in links if link.kind.startswith("NV") and {link.a, link.b} <= inside]
     if not bonds:
         generation = members[0].pcie_generation or (profile.link.pcie_generation if profile else None)
-        lanes = min((gpu.pcie_width or 16 for gpu in members), default=16)
+        lanes = min(gpu.pcie_width or 16 for gpu in members)
         return "pcie", PCIE_LANE_BYTES[generation] * lanes if generation in PCIE_LANE_BYTES else None
     pairs = len(members) * (len(members) - 1) // 2
-    blackwell = (members[0].compute_capability or (0, 0)) >= (10, 0)
-    speed = min(bonds) * NVLINK_BYTES * (2 if blackwell else 1)
+    speed = min(bonds) * NVLINK_BYTES * (2 if capability >= (10, 0) else 1)
     return ("nvlink" if len(bonds) == pairs else "bridge"), speed
 
 
@@ -267,7 +264,7 @@ def _slices(members: list[tuple[Gpu, MigSlice]], host: Host) -> Device | None:
     name = gpu.name.partition(" MIG ")[0]
     known = match(name)
     capability = gpu.compute_capability or (known.compute_capability if known else None)
-    smallest = min((part.memory_total_bytes or 0 for _, part in members), default=0)
+    smallest = min(part.memory_total_bytes or 0 for _, part in members)
     if not smallest or capability is None:
         return None
     full = rates(gpu, known)

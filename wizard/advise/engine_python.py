@@ -75,8 +75,8 @@ def _cuda(host: Host, python: EnginePython) -> Obstacle | None:
         why = because("own-without-cuda", torch=torch, path=python.path)
         return Obstacle("own-cuda", why, (WITHOUT, do("torch-with-cuda")))
     major = python.cuda.partition(".")[0]
-    branch, here = drivers().branches.get(major), version(host.driver_version or "")[:1]
-    newest = version(host.cuda_driver_version or "")[:1]
+    branch, here = drivers().branches.get(major), version(host.driver_version or "")
+    newest = version(host.cuda_driver_version or "")
     # The reported driver version includes forward compatibility: in NVIDIA's containers an older branch runs newer
     # CUDA.
     behind = bool(branch and here and here < (branch,))

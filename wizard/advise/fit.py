@@ -55,7 +55,7 @@ class Fit:
     longest: int
     utilization: float
     outside: int
-    cut: bool = False
+    cut: bool
 
 
 def cramped(choice: Choice, facts: ModelFacts, constraints: Constraints) -> int:
@@ -88,7 +88,7 @@ def fit(facts: ModelFacts, anatomy: Anatomy, device: Device, setup: Setup, const
         return share
     limit = facts.max_context or LONGEST
     outside = memory.outside(anatomy, setup, users)
-    budget = min(int(share * device.total_bytes) + outside, max(0, device.free_bytes))
+    budget = min(int(share * device.total_bytes) + outside, device.free_bytes)
     step = memory.step_tokens(device)
 
     def room(people: int) -> int:

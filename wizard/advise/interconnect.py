@@ -33,5 +33,5 @@ def all_reduce(size: float, ranks: int, device: Device, *, latency: float, share
     traffic = 2 * (ranks - 1) / ranks * size / device.link_bytes_per_second
     if device.link == "nvlink" or (device.link == "bridge" and ranks == 2):
         return latency * (1 + GROWTH * (ranks - 2)) + traffic / share
-    near = max(known for known in PCIE_US if known <= max(2, ranks))
+    near = max(known for known in PCIE_US if known <= ranks)
     return PCIE_US[near] * 1e-6 + traffic / PCIE_SHARE[near]

@@ -224,7 +224,7 @@ def activations(anatomy: Anatomy, setup: Setup, users: int, step: int) -> int:
     ``all2all_backend`` in vLLM's config/parallel.py; not measured).
     """
     hidden, vocabulary, element = anatomy.hidden, anatomy.vocabulary, setup.element_bytes
-    wide = max(anatomy.intermediate, (anatomy.expert_intermediate * anatomy.experts_per_token), 1)
+    wide = max(anatomy.intermediate, anatomy.expert_intermediate * anatomy.experts_per_token)
     if on_gpu(setup.stack).memory.activations == "logits":
         return element * step * setup.dp * (2 * wide + 7 * hidden) + 4 * users * vocabulary * 2
     layer = element * step * setup.dp * (2 * wide // (1 if setup.expert_parallel else setup.tp) + 7 * hidden)
@@ -246,8 +246,8 @@ def graphs(anatomy: Anatomy, users: int) -> int:
 
 def _captured(most: int) -> int:
     """Number of captured batch sizes up to ``most``."""
-    most = min(512, max(1, most))
-    return (most >= 1) + (most >= 2) + (most >= 4) + min(most, 248) // 8 + max(0, (most - 240) // 16)
+    most = min(512, most)
+    return 1 + (most >= 2) + (most >= 4) + min(most, 248) // 8 + max(0, (most - 240) // 16)
 
 
 def overhead(anatomy: Anatomy, setup: Setup, users: int) -> int:

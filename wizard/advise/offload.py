@@ -125,7 +125,7 @@ def gpu_budget(device: Device, known: OffloadFacts, constraints: Constraints) ->
 
 def _prevented(host: Host, facts: ModelFacts, device: Device, env: Environment, known: OffloadFacts) -> Obstacle | None:
     """What prevents ``device`` from holding layers of ``facts``, or makes it not worthwhile, whatever its memory."""
-    if (facts.weight_bytes or 0) < known.least_bytes:
+    if facts.weight_bytes is None or facts.weight_bytes < known.least_bytes:
         why = because("offload-small", size_bytes=facts.weight_bytes, least_bytes=known.least_bytes)
         return Obstacle("gpus", why, (do("as-reason-says"),))
     for barrier in (*obstacles(host, env), environment_obstacle(host, device.compute_capability, env)):
@@ -254,7 +254,7 @@ def _best(
         smaller = Load(facts, engine, users, context)
         return any(_fit(smaller, layers, group, env.server_bytes, budget) for group in groups)
 
-    halves = (context >> power for power in range(1, context.bit_length()))
+    halves = (context >> power for power in range(context.bit_length()))  # all of it does not fit, as was tried
     shorter = next((half for half in halves if half >= cpu.LEAST_CONTEXT and fits_as(users, half)), None)
     remedies = [change(max_len=shorter)] if shorter else []
     remedies += [do("fewer-users")] if users > 1 and fits_as(1, context) else []
@@ -289,7 +289,7 @@ def _speed(
         past.rates_of(host),
         constraints,
         service.load_of(constraints, fit.load.users, fit.load.context),
-        cache_bytes=cpu.kv_bytes_per_token(facts, engine.cache) or 0,
+        cache_bytes=fit.load.cache(1, 1),
     )
 
 

@@ -77,11 +77,13 @@ def estimate(
         for device, layers in placed
         if device.rates
     )
+    spread = known.spread
     if share < 1:
         if engine.speed is None or rates is None:
             return because("offload-cpu-unmeasured")
         seconds += (1 - share) * cpu_speed.token_seconds(todo, engine.speed, rates, users=1, context=context)
-    tpot_ms, spread = seconds * 1e3, max(known.spread, engine.speed.spread if share < 1 and engine.speed else 0.0)
+        spread = max(spread, engine.speed.spread)
+    tpot_ms = seconds * 1e3
     return Speed(
         tpot_ms=tpot_ms,
         throughput_tokens_per_s=None,

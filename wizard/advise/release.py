@@ -103,11 +103,7 @@ def _without_image(
 
 def _other_runtime(host: Host, setup: Setup, requested: str | None, runtime: str, why: Reason) -> Obstacle | None:
     """Why the requested ``runtime`` cannot serve, and another that can; None if it is native and can."""
-    usable = [
-        container_engine.name
-        for container_engine in host.engines
-        if container_engine.name != runtime and not no_containers(host, container_engine.name)
-    ]
+    usable = [each.name for each in host.engines if not no_containers(host, each.name)]
     remedies = [change(runtime=name) for name in usable[:1]]
     if runtime != "native":
         native = stacks.facts(setup.stack).native and not requested

@@ -354,10 +354,9 @@ def step(
     layers = todo.layers * layer + todo.moe_layers * moe + todo.latent_layers * k.latent_us
     launch = (layers + k.step_us + k.request_us * users) * 1e-6
     link = {"latency": k.link_us * 1e-6, "share": k.link}
-    reduce = 2 * todo.layers * all_reduce(tokens * todo.row_bytes, ranks, device, **link)
-    if todo.dp > 1:  # an all-gather and a reduce-scatter move as much as an all-reduce
-        reduce *= 1 - todo.moe_layers / todo.layers / 2
-        reduce += todo.moe_layers * all_reduce(gathered * todo.row_bytes, ranks * todo.dp, device, **link)
+    gathers = todo.moe_layers if todo.dp > 1 else 0.0  # with a reduce-scatter: these move as much as an all-reduce
+    reduce = (2 * todo.layers - gathers) * all_reduce(tokens * todo.row_bytes, ranks, device, **link)
+    reduce += gathers * all_reduce(gathered * todo.row_bytes, ranks * todo.dp, device, **link)
     seconds = max(weights, linear) + cached + attention + launch + reduce
     python = k.eager_us and k.eager_us + (k.packed_us if todo.packed else 0.0)
     eager = todo.layers * python * 1e-6
