@@ -41,6 +41,8 @@ class Answer(TypedDict):
     thought_s: float | None
     answer_s: float | None
     tokens_per_s: float | None
+    pieces: int | None
+    pieces_per_s: float | None
     total_s: float | None
     finish: str
     model: str

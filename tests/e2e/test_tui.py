@@ -133,13 +133,13 @@ def test_an_answer_is_stopped_regenerated_copied_saved_and_found(
     terminal.shows("▸ Chat with chain")
     terminal.press(ENTER)
     terminal.shows("Chat with chain at http", "context")
-    longest(terminal, 512, ("000", 512_000))
+    longest(terminal, HINT, ("512000", 512_000))
     terminal.press("Tell me", ENTER)
     terminal.shows(CYCLE[:2], "Esc to stop")
     terminal.press(ESCAPE)
     terminal.shows("■ stopped")
 
-    longest(terminal, 512_000, (CONTROL_U, 512), (str(2 * CYCLE_TOKENS), 2 * CYCLE_TOKENS))  # empty, 512 is the hint
+    longest(terminal, 512_000, (CONTROL_U, HINT), (str(2 * CYCLE_TOKENS), 2 * CYCLE_TOKENS))
     terminal.press(CONTROL_R)
     terminal.shows(f"{2 * CYCLE_TOKENS} tokens", "cut off at max_tokens")
     terminal.press(CONTROL_Y)
@@ -161,7 +161,11 @@ def test_an_answer_is_stopped_regenerated_copied_saved_and_found(
     again.leave()
 
 
-def longest(terminal: Terminal, before: int, *edits: tuple[str, int]) -> None:
+HINT = "512, thinking"
+"""The beginning of what the empty field says."""
+
+
+def longest(terminal: Terminal, before: int | str, *edits: tuple[str, int | str]) -> None:
     """Change how many tokens an answer may have, from ``before``: keys, and what the field says then."""
     terminal.press(CONTROL_T)
     terminal.shows("Answer settings")
