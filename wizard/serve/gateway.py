@@ -147,7 +147,7 @@ def stop_unused(workspace: Workspace) -> None:
     Raises:
         ServerError: TW-S12 if another process starts it for too long.
     """
-    if running(workspace) and not any_server(workspace):
+    if workspace.gateway.root.is_dir() and not any_server(workspace):  # its note goes before the process does
         with locked(workspace):
             if not any_server(workspace):
                 _end(workspace)
