@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import AsyncGenerator, Set
+from collections.abc import AsyncGenerator, Iterable, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +26,8 @@ from wizard.catalog.workshops import workshop
 from wizard.chat.chunk import Chunk
 from wizard.chat.conversation import Conversation, Stats
 from wizard.chat.history import History
+from wizard.chat.nearby import Nearby
+from wizard.chat.openai import elsewhere
 from wizard.chat.served import ServedModel
 from wizard.cli.workshop import Pinned
 from wizard.kernel.errors import ModelError, NetworkError, ServerError, WizardError, WorkspaceError
@@ -92,7 +94,7 @@ class FakeJourney:
         notes: A folder where clean-up leaves a file, so that another process can see that it happened.
         run: ``ready``; ``hang`` in the second step until it is stopped; ``fail`` the first time.
         chat: ``answer``; ``fail`` in the middle of it; the server is ``down``, or ``moved`` to another port.
-        running: ``no``; ``demo`` runs already.
+        running: ``no``; ``demo`` runs already; ``ollama``, another program's server, does.
     """
 
     def __init__(self, notes: Path, *, run: str = "ready", chat: str = "answer", running: str = "no") -> None:
@@ -231,6 +233,11 @@ class FakeJourney:
     def statuses(self, workspace: Workspace) -> list[Status]:
         ready = Status("demo", "ready", ENDPOINT, "http://127.0.0.1:8000")
         return [ready, Status("old", "stopped", None, "start it again")] if self.serves == "demo" else []
+
+    def nearby(self, known: Iterable[Endpoint] = ()) -> list[Nearby]:
+        base = "http://127.0.0.1:11434/v1"
+        models = tuple(elsewhere(base, name) for name in ("qwen3:4b", "gemma3"))
+        return [Nearby("Ollama", models)] if self.serves == "ollama" else []
 
     def endpoint(self, workspace: Workspace, name: str | None = None) -> Endpoint:
         if name == "other":

@@ -288,6 +288,18 @@ def test_a_server_that_runs_is_offered_first(flow: Flow) -> None:
     terminal.leaves(CTRL_D, 0)
 
 
+def test_a_server_of_another_program_is_offered_and_not_stopped_by_the_wizard(flow: Flow) -> None:
+    terminal = flow("running=ollama")
+    terminal.sees("Chat with qwen3:4b, running at 127.0.0.1:11434 (Ollama; 1 more model)")
+    terminal.types(ENTER)
+    terminal.sees("chat --url http://127.0.0.1:11434/v1 --model qwen3:4b")
+    terminal.sees("Ask qwen3:4b anything.")
+    assert "down" not in (terminal.child.before or "")
+    terminal.sees("> ")
+    terminal.leaves(CTRL_D, 0)
+    assert "keeps running" not in terminal.rest
+
+
 def test_another_machine_s_plan_offers_no_server_of_this_one(flow: Flow) -> None:
     terminal = flow("running=demo", "hardware=cpu")
     terminal.sees(MODEL)

@@ -21,7 +21,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Find running servers: a list of `Endpoint`."""
+    """Find running servers: a list of `Endpoint`, and of `wizard.chat.nearby.Nearby` for those of other programs."""
 
 
 @dataclass(frozen=True, slots=True)

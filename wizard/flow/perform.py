@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from wizard.kernel.errors import WizardError
 if TYPE_CHECKING:
     from wizard.advise.pareto import Front
     from wizard.catalog.recipes import Recipe
+    from wizard.chat.nearby import Nearby
     from wizard.flow.effects import Effect
     from wizard.flow.port import JourneyPort
     from wizard.kernel.paths import Workspace
@@ -63,6 +65,14 @@ def ready(journey: JourneyPort, workspace: Workspace) -> list[Endpoint]:
     """Running servers of the workspace (blocking)."""
     statuses = journey.statuses(workspace)
     return [status.endpoint for status in statuses if status.endpoint and status.state == "ready"]
+
+
+def _look(journey: JourneyPort, workspace: Workspace) -> list[Endpoint | Nearby]:
+    here = ready(journey, workspace)
+    others: list[Nearby] = []
+    with suppress(WizardError):  # a damaged table of ports is no reason to stop
+        others = journey.nearby(here)
+    return [*here, *others]
 
 
 def running(journey: JourneyPort, workspace: Workspace, name: str) -> Endpoint | None:
@@ -132,7 +142,7 @@ def earlier(
 
 PERFORMERS: Mapping[type, Callable[[JourneyPort, Workspace, Any], Any]] = {
     effects.Probe: lambda journey, workspace, it: journey.probe(workspace, hardware=it.hardware),
-    effects.Look: lambda journey, workspace, _: ready(journey, workspace),
+    effects.Look: lambda journey, workspace, _: _look(journey, workspace),
     effects.Suggest: lambda journey, workspace, it: journey.suggestions(it.host, workspace, offline=it.offline),
     effects.Inspect: _inspect,
     effects.FindGguf: lambda journey, _, it: journey.with_gguf(it.facts),

@@ -94,8 +94,8 @@ class Ask:
     Attributes:
         stage: The stage to ask about.
         error: The error that just occurred.
-        options: Models (`wizard.plan.offers.Suggestion`) or servers (`Endpoint`) to choose from, if any were looked
-            for.
+        options: Models (`wizard.plan.offers.Suggestion`) or servers (see `wizard.flow.effects.Look`) to choose from,
+            if any were looked for.
         take: Whether to accept the named model as if the user had confirmed it.
     """
 
