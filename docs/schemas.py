@@ -104,7 +104,7 @@ OUTPUT: dict[str, Any] = {
     "demo": Event | Answer,
     "status": list[Status],
     "logs": list[str],
-    "down": Status,
+    "down": Status | list[Status] | None,
     "chat": Answer,
     "recipes": list[Recipe] | Recipe,
     "prerequisites": list[Prerequisite],

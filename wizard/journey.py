@@ -413,6 +413,33 @@ def stop(workspace: Workspace, name: str | None = None) -> Status:
     return status(server)
 
 
+def stop_all(workspace: Workspace) -> list[Status]:
+    """Stop every server and the OpenAI-compatible address (a few seconds each); returns those that were running.
+
+    Servers are also found if their note was lost. If one cannot be stopped, the others are stopped first. See `stop`.
+
+    Raises:
+        ServerError: TW-S07 or TW-S10 for the first server that cannot be stopped.
+        WorkspaceError: TW-K03, TW-K04 if the workspace cannot be locked.
+    """
+    import asyncio
+
+    from wizard.kernel.lock import writing
+    from wizard.serve import gateway
+    from wizard.serve.status import status
+    from wizard.serve.stop import stop_all as end
+
+    servers = [workspace.server(name) for name in workspace.names()]
+    if not servers:
+        return []
+    with writing(workspace):
+        try:
+            stopped = asyncio.run(end(servers))
+        finally:
+            gateway.stop_unused(workspace)
+    return [status(server) for server in stopped]
+
+
 def chat(endpoint: Endpoint, conversation: Conversation, *, protocol: str = "grpc") -> AsyncGenerator[Chunk, None]:
     """Stage 7. Stream the answer to the conversation's last message. Closing the generator cancels it in the server."""
     from wizard.chat.stream import answer

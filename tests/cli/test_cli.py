@@ -118,7 +118,6 @@ def test_up_without_a_terminal_and_without_yes_does_not_wait(gguf: str) -> None:
         (("probe", "--hardware", "4xNothing"), 2, "TW-P"),
         (("probe", "--hardware", "none.json"), 2, "TW-P"),
         (("chat", "-m", "hi"), 8, "TW-S02"),
-        (("down",), 8, "TW-S02"),
         (("logs",), 2, "TW-S08"),
         (("logs", "nosuch"), 2, "TW-S09"),
         (("down", "../x"), 2, "TW-U01"),
@@ -142,7 +141,7 @@ def test_a_plan_that_is_no_text_says_where(tmp_path: Path) -> None:
 
 def test_a_command_in_an_error_can_be_pasted(tmp_path: Path) -> None:
     """It names the program where that is not on PATH, and the workspace that was given."""
-    done = wizard("--workspace", str(tmp_path / "my work"), "down", PATH="/usr/bin:/bin")
+    done = wizard("--workspace", str(tmp_path / "my work"), "chat", "-m", "hi", PATH="/usr/bin:/bin")
     advised = done.stderr[done.stderr.index("`") + 1 : done.stderr.rindex("`")]
     assert shlex.split(advised)[1:] == ["--workspace", str(tmp_path / "my work"), "up", "demo"]
     assert Path(shlex.split(advised)[0]).is_file()

@@ -155,6 +155,15 @@ def test_a_pipe_ends_at_bye_and_at_the_first_error(journey: FakeJourney, monkeyp
     assert [asked.messages[-1].content for asked in journey.asked] == ["one"]
 
 
+def test_a_pipe_continues_after_a_question_about_a_thought_that_there_is_not(
+    journey: FakeJourney, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped(monkeypatch, "one\n/think\ntwo\n")
+    run_chat(ENDPOINT, journey=journey)
+    assert [asked.messages[-1].content for asked in journey.asked] == ["one", "two"]
+    assert "No thought yet." in capsys.readouterr().err
+
+
 def test_a_server_that_was_started_again_on_other_ports_is_found_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

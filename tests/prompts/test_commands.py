@@ -145,8 +145,9 @@ def test_bye_ends(talk: ChatSession) -> None:
 def test_thinking_is_switched_and_the_last_thought_is_shown(talk: ChatSession) -> None:
     served = ServedModel("m", ChatFormat("{{ messages }}{% if enable_thinking is false %}x{% endif %}"), (), None, None)
     talk.served = lambda: served
+    assert command(talk, "/think").text.startswith("No thought yet.")
     with pytest.raises(UsageError, match="no thought yet"):
-        command(talk, "/think")
+        command(talk, "/copy thought")
     talk.conversation = talk.conversation.with_message("assistant", "a", thought="Hm.\x1b[2J")
     assert command(talk, "/think").text == "Hm."
     command(talk, "/think off")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from wizard.cli import lint, prerequisites, recipes, serving, stages, web
+from wizard.cli import down, lint, prerequisites, recipes, serving, stages, web
 
 COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     None: serving.wizard,
@@ -20,7 +20,7 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     "demo": serving.demo,
     "status": serving.status,
     "logs": serving.logs,
-    "down": serving.down,
+    "down": down.down,
     "chat": serving.chat,
     "recipes": recipes.recipes,
     "prerequisites": prerequisites.prerequisites,

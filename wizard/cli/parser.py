@@ -301,8 +301,10 @@ def _add_server(commands: Commands) -> None:
     logs.add_argument(
         "--raw", action="store_true", help=tr("include lines that are only noise on a machine without a GPU")
     )
-    down = _command(commands, "down", tr("stop a server and free its ports"), "down\ndown demo")
-    down.add_argument("name", nargs="?", metavar="NAME", help=which)
+    down = _command(commands, "down", tr("stop a server and free its ports"), "down\ndown demo\ndown --all")
+    one = down.add_mutually_exclusive_group()
+    one.add_argument("name", nargs="?", metavar="NAME", help=which)
+    one.add_argument("--all", action="store_true", help=tr("stop every server in the workspace"))
     chat = _command(
         commands,
         "chat",

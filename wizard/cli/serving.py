@@ -1,4 +1,4 @@
-"""The commands that act: up, run, demo, status, logs, down, chat, clean; and the wizard itself."""
+"""The commands that act: up, run, demo, status, logs, chat, clean; and the wizard itself."""
 
 from __future__ import annotations
 
@@ -255,19 +255,6 @@ def logs(arguments: argparse.Namespace) -> int:
         print_json(lines)
     else:
         print("\n".join(lines))
-    return 0
-
-
-def down(arguments: argparse.Namespace) -> int:
-    """`triton-wizard down`."""
-    from wizard import journey
-    from wizard.serve.status import status_data
-
-    stopped = journey.stop(workspace_of(arguments), arguments.name)
-    if arguments.json:
-        print_json(status_data(stopped))
-    else:
-        print(tr("stopped {name}", name=stopped.name), file=sys.stderr)
     return 0
 
 

@@ -106,7 +106,8 @@ def snippet(talk: ChatSession, argument: str) -> Outcome:
 def think(talk: ChatSession, argument: str) -> Outcome:
     """Set how much the model thinks, or show its last thought."""
     if not argument:
-        return Outcome(plain(_last_thought(talk)))
+        thought = _last_thought(talk) or tr("No thought yet. Only thinking models have thoughts; ask one a question.")
+        return Outcome(plain(thought))
     served = talk.served()
     if served.chat and not variables(served.chat, argument):
         names = modes(served.chat).names
@@ -117,10 +118,8 @@ def think(talk: ChatSession, argument: str) -> Outcome:
 
 
 def _last_thought(talk: ChatSession) -> str:
-    thoughts = [each.thought for each in talk.conversation.messages if each.thought]
-    if not thoughts:
-        raise UsageError("TW-U24", tr("no thought yet"), tr("Only thinking models have thoughts: ask one a question."))
-    return thoughts[-1]
+    """Empty if there is none."""
+    return next((each.thought for each in reversed(talk.conversation.messages) if each.thought), "")
 
 
 def copy(talk: ChatSession, argument: str) -> Outcome:
@@ -130,6 +129,9 @@ def copy(talk: ChatSession, argument: str) -> Outcome:
         raise UsageError("TW-U24", tr("cannot copy {text}", text=plain(argument)[:20]), todo)
     if argument == "thought":
         answers = [_last_thought(talk)]
+        if not answers[0]:
+            todo = tr("Only thinking models have thoughts: ask one a question.")
+            raise UsageError("TW-U24", tr("no thought yet"), todo)
     else:
         answers = [each.content for each in talk.conversation.messages if each.role == "assistant"]
     blocks = _FENCE.findall(answers[-1]) if answers else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from wizard.kernel import proctable
@@ -40,6 +40,23 @@ async def stop(server: ServerFolder) -> bool:
         ended = await _stopped(server, groups)
         await freed(server.name, memory)
     return ended
+
+
+async def stop_all(servers: Iterable[ServerFolder]) -> list[ServerFolder]:
+    """Stop ``servers``; returns those that were running.
+
+    Raises:
+        ServerError: As `stop`, for the first that cannot be stopped, after the others.
+    """
+    stopped, errors = [], []
+    for server in servers:
+        try:
+            stopped += [server] if await stop(server) else []
+        except ServerError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return stopped
 
 
 def _groups(server: ServerFolder) -> list[int]:
