@@ -88,10 +88,11 @@ def test_with_several_a_terminal_is_offered_each_and_all(
     workspace: Workspace, servers: Servers, keys: str, stopped: set[str]
 ) -> None:
     command = ["-m", "wizard", "--workspace", str(workspace.root), "down"]
+    lines = ("Which server should be stopped?", "1) one", "2) two", "3) gone (dead)", "4) All of them", "press Enter")
     with pexpect.spawn(
         sys.executable, command, env=environment(TERM="dumb"), encoding="utf-8", timeout=60, dimensions=(24, 80)
     ) as child:
-        for line in ("Which server should be stopped?", "1) one", "2) two", "3) gone (dead)", "4) All of them", "press Enter"):
+        for line in lines:
             child.expect_exact(line)
         child.send(keys)
         child.expect(pexpect.EOF)

@@ -22,6 +22,13 @@ _PRECISION = re.compile(r"[-:](?:(?P<type>i?q\d_\w+)|b?fp?16)$", re.IGNORECASE)
 """The end of a name in Ollama that states the type of the GGUF file, or 16 bits."""
 _SIMILAR, _FAMILY = 3, 8
 """Maximum number of names that a misspelling, and a family, is told."""
+_CLOSED = re.compile(r"chatgpt|gpt[345](?!all)|claude|gemini")
+"""Beginnings of the names of models whose weights are not published, as `key` leaves them."""
+OPEN = ("gpt-oss-20b", "gemma-4-12b", "mistral-small-3.2-24b")
+"""Open models of the catalog for the same use: general chat, code, tools."""
+_DISTILLED = "deepseek-ai/DeepSeek-R1-Distill-"
+"""DeepSeek-R1 itself has 671 billion parameters (recalled); its publisher distilled it into smaller models."""
+_R1 = tuple(f"{_DISTILLED}{name}" for name in ("Qwen-1.5B", "Qwen-7B", "Llama-8B", "Qwen-14B", "Qwen-32B", "Llama-70B"))
 _MAIN = "main"
 _LATEST = ":latest"
 
@@ -77,11 +84,18 @@ def named(name: str) -> str | None:
     return f"{matches[0].repo}:{end['type'].upper()}" if matches[0].gguf else None
 
 
+def is_closed(name: str) -> bool:
+    """Whether ``name`` is that of a model whose weights are not published."""
+    return "/" not in name and _CLOSED.match(key(name)) is not None
+
+
 def similar(name: str, others: list[str]) -> list[str]:
     """Names of the catalog or among ``others`` that ``name`` may stand for: those that begin with it (the newest, by
-    size), else at most three that it may be a misspelling of, nearest first.
+    size), else at most three that it may be a misspelling of, nearest first. For DeepSeek-R1 its distilled models.
     """
     wanted, models = key(name.rpartition("/")[2]), curated()
+    if wanted == "deepseekr1":
+        return list(_R1)
     family = [known for known in models if wanted and key(known).startswith(wanted)]
     if family:
         newest = sorted(family, key=lambda known: models[known].date, reverse=True)[:_FAMILY]

@@ -47,6 +47,12 @@ def find(ref: str, *, offline: bool = False) -> ModelFacts:
     try:
         return _outside(ref if _as_path(ref) is not None else names.named(ref) or ref, offline)
     except UsageError as error:
+        if error.code == "TW-M01" and names.is_closed(ref):
+            closed = tr(
+                "{name} is a closed model: its weights are not published, so it cannot be self-hosted", name=ref
+            )
+            instead = tr("Open models for similar use: {names}.", names=", ".join(names.OPEN))
+            raise UsageError(error.code, closed, instead) from error
         near = names.similar(ref, [known.name for known in recipes()])
         server = ref.startswith(("http://", "https://"))
         if error.code != "TW-M01" or not (server or near or "/" not in ref):
