@@ -302,9 +302,9 @@ def _add_server(commands: Commands) -> None:
         "--raw", action="store_true", help=tr("include lines that are only noise on a machine without a GPU")
     )
     down = _command(commands, "down", tr("stop a server and free its ports"), "down\ndown demo\ndown --all")
-    one = down.add_mutually_exclusive_group()
-    one.add_argument("name", nargs="?", metavar="NAME", help=which)
-    one.add_argument("--all", action="store_true", help=tr("stop every server in the workspace"))
+    which_ones = down.add_mutually_exclusive_group()
+    which_ones.add_argument("name", nargs="?", metavar="NAME", help=which)
+    which_ones.add_argument("--all", action="store_true", help=tr("stop every server in the workspace"))
     chat = _command(
         commands,
         "chat",

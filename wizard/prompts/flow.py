@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import conversation
@@ -17,7 +17,7 @@ from wizard.flow.port import JourneyPort
 from wizard.flow.values import Answer, Ask, Back, Do, Finished, Outcome, Serve, State, Talk
 from wizard.flow.walk import begin, step
 from wizard.kernel.errors import CancelledError, WizardError
-from wizard.kernel.language import ntr, tr
+from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import command, pasteable
 from wizard.kernel.text import one_line
@@ -35,12 +35,9 @@ from wizard.prompts.model_search import which
 from wizard.prompts.options import as_value, setup_options
 from wizard.prompts.question_input import tolerate_odd_encodings
 from wizard.prompts.run import Run, save
+from wizard.prompts.running import running
 from wizard.prompts.speech import fitted, say, say_command
-from wizard.serve.endpoint import Endpoint
 from wizard.texts.explain import figures
-
-if TYPE_CHECKING:
-    from wizard.chat.nearby import Nearby
 
 EXPLAINED = {"machine": "machine", "model": "model", "engine": "advice", "advice": "advice", "review": "review"}
 """Stage of the flow → the stage whose explanation is shown when it begins."""
@@ -178,7 +175,7 @@ class Flow:
         """The running server that the user wants to chat with, or another entry."""
         options: list[tuple[str, Talk | Serve]] = [
             (tr("Chat with {name}, running at {where}", name=name, where=where), Talk(endpoint))
-            for name, where, endpoint in map(_server, ask.options)
+            for name, where, endpoint in map(running, ask.options)
         ]
         options.append((tr("Set up another model (running servers are not affected)"), Serve()))
         return Answer(self.ask.choose(tr("What do you want to do?"), options))
@@ -287,13 +284,3 @@ class Flow:
             self.journey.endpoint(self.workspace, endpoint.name)
             say_command(tr("The server keeps running. Stop it with:"), stop)
         return Answer()
-
-
-def _server(server: Endpoint | Nearby) -> tuple[str, str, Endpoint]:
-    """Name, address and endpoint of a running server; of another program's, those of its first model."""
-    if isinstance(server, Endpoint):
-        return server.name, server.http, server
-    first, more = server.endpoints[0], len(server.endpoints) - 1
-    count = ntr("{count} more model", "{count} more models", more, count=more) if more else ""
-    about = "; ".join(filter(None, (server.kind, count)))
-    return one_line(first.model), f"{server.address} ({about})" if about else server.address, first
