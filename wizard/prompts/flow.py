@@ -35,7 +35,7 @@ from wizard.prompts.model_search import which
 from wizard.prompts.options import as_value, setup_options
 from wizard.prompts.question_input import tolerate_odd_encodings
 from wizard.prompts.run import Run, save
-from wizard.prompts.running import running
+from wizard.prompts.running import chat_words, running
 from wizard.prompts.speech import fitted, say, say_command
 from wizard.texts.explain import figures
 
@@ -173,10 +173,7 @@ class Flow:
 
     def _welcome(self, ask: Ask) -> Answer:
         """The running server that the user wants to chat with, or another entry."""
-        options: list[tuple[str, Talk | Serve]] = [
-            (tr("Chat with {name}, running at {where}", name=name, where=where), Talk(endpoint))
-            for name, where, endpoint in map(running, ask.options)
-        ]
+        options: list[tuple[str, Talk | Serve]] = [(text, Talk(first)) for text, first in map(running, ask.options)]
         options.append((tr("Set up another model (running servers are not affected)"), Serve()))
         return Answer(self.ask.choose(tr("What do you want to do?"), options))
 
@@ -262,11 +259,10 @@ class Flow:
     def _chat(self, _ask: Ask) -> Answer:
         endpoint = there(self.state.endpoint)
         answers_file(self.workspace).unlink(missing_ok=True)
-        again = (endpoint.name,) if endpoint.url is None else ("--url", endpoint.url, "--model", endpoint.model)
         stop = self._again("down", endpoint.name)
         if measured := self.journey.calibration(self.workspace).latest_of(endpoint.name):
             say(f"\n{value_text.measured_text(measured)}\n")
-        say_command(tr("To chat with this server again:"), self._again("chat", *again))
+        say_command(tr("To chat with this server again:"), self._again("chat", *chat_words(endpoint)))
         if endpoint.url is None:
             say_command(tr("Stop it:"), stop)
         self._explain("chat")
