@@ -121,9 +121,8 @@ def called(start: Callable[[str], Address], **changes: Any) -> Any:
     return [json.loads(each.split("\n")[1].removeprefix("data: ")) for each in data.decode().strip().split("\n\n")]
 
 
-@pytest.mark.parametrize("choice", [{"type": "auto"}, {"type": "tool", "name": "weather"}])
-def test_a_tool_is_called_and_its_result_is_read(start: Callable[[str], Address], choice: Any) -> None:
-    message = called(start, tool_choice=choice)
+def test_a_tool_is_called_and_its_result_is_read(start: Callable[[str], Address]) -> None:
+    message = called(start, tool_choice={"type": "auto"})
     (use,) = message["content"]
     assert (use["type"], use["name"], use["input"]) == ("tool_use", "weather", {"city": "Oslo"})
     assert message["stop_reason"] == "tool_use"
@@ -166,3 +165,23 @@ def test_thinking_is_switched_off_and_thoughts_are_not_sent_again() -> None:
     wanted = messages.read(json.dumps({**BODY, "messages": turns, "thinking": {"type": "disabled"}}).encode())
     assert wanted.sampling.thinking == "off"
     assert wanted.turns[1] == {"role": "assistant", "content": "Yes"}
+
+
+@pytest.mark.parametrize(
+    ("choice", "named", "guided", "parallel"),
+    [
+        ({"type": "auto"}, None, False, True),
+        ({"type": "auto", "disable_parallel_tool_use": True}, None, False, False),
+        ({"type": "any"}, None, True, True),
+        ({"type": "tool", "name": "weather"}, "weather", True, True),
+    ],
+)
+def test_the_choice_of_a_tool(choice: Any, named: str | None, guided: bool, parallel: bool) -> None:
+    tools = messages.read(json.dumps({**BODY, "tools": [WEATHER], "tool_choice": choice}).encode()).tools
+    assert tools is not None
+    assert (tools.named, tools.schema is not None, tools.parallel) == (named, guided, parallel)
+
+
+def test_a_call_that_the_client_named_ends_with_its_use() -> None:
+    piece = Piece("", 1, "stop", calls=(ToolCall("weather", "{}"),))
+    assert messages.Answer("m").whole([(0, piece)])["stop_reason"] == "tool_use"
