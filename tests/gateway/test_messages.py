@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import http.client
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.chain_model import CYCLE, CYCLE_TOKENS
 from tests.gateway.conftest import SECONDS, Address
-from wizard.chat.ask import Piece
+from tests.gateway.test_tools import PARAMETERS
+from wizard.chat.ask import Piece, ToolCall
 from wizard.gateway import messages
 from wizard.gateway.faults import Fault
 
@@ -78,6 +80,15 @@ def test_a_stop_sequence_ends_it(chain: Address) -> None:
         ({"messages": [{"role": "system", "content": "x"}]}, 400, "invalid_request_error", "TW-G03"),
         ({"messages": [{"role": "user", "content": [{"type": "image"}]}]}, 400, "invalid_request_error", "TW-G04"),
         ({"tools": [{"name": "f", "input_schema": {}}]}, 400, "invalid_request_error", "TW-G04"),
+        ({"tools": [{"name": "f"}]}, 400, "invalid_request_error", "TW-G03"),
+        ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, 400, "invalid_request_error", "TW-G03"),
+        ({"tool_choice": {"type": "any"}}, 400, "invalid_request_error", "TW-G03"),
+        (
+            {"messages": [{"role": "assistant", "content": [{"type": "tool_result"}]}]},
+            400,
+            "invalid_request_error",
+            "TW-G04",
+        ),
         ({"thinking": {"type": "enabled", "budget_tokens": 1024}}, 400, "invalid_request_error", "TW-G04"),
         ({"messages": [{"role": "user", "content": "x " * 20_000}]}, 400, "invalid_request_error", "TW-C05"),
     ],
@@ -95,3 +106,82 @@ def test_an_error_within_a_stream_is_an_event() -> None:
     assert b"message_start" in answer.take(0, Piece("text", None, ""))
     name, data, *_ = answer.failed(Fault("TW-G09", 500, "it failed")).decode().split("\n")
     assert (name, json.loads(data.removeprefix("data: "))["error"]["type"]) == ("event: error", "api_error")
+
+
+WEATHER = {"name": "weather", "input_schema": PARAMETERS}
+ASKED = {"role": "user", "content": "Is it raining in Oslo?"}
+
+
+def called(start: Callable[[str], Address], **changes: Any) -> Any:
+    given = {"model": "tools", "messages": [ASKED], "tools": [WEATHER], "max_tokens": 60, **changes}
+    status, data = post(start("tools"), **given)
+    assert status == 200, data
+    if not given.get("stream"):
+        return json.loads(data)
+    return [json.loads(each.split("\n")[1].removeprefix("data: ")) for each in data.decode().strip().split("\n\n")]
+
+
+def test_a_tool_is_called_and_its_result_is_read(start: Callable[[str], Address]) -> None:
+    message = called(start, tool_choice={"type": "auto"})
+    (use,) = message["content"]
+    assert (use["type"], use["name"], use["input"]) == ("tool_use", "weather", {"city": "Oslo"})
+    assert message["stop_reason"] == "tool_use"
+    result = {"type": "tool_result", "tool_use_id": use["id"], "content": [{"type": "text", "text": "rain"}]}
+    turns = [ASKED, {"role": "assistant", "content": message["content"]}, {"role": "user", "content": [result]}]
+    answer = called(start, messages=turns, max_tokens=CYCLE_TOKENS)
+    assert answer["content"] == [{"type": "text", "text": CYCLE}]
+
+
+def test_a_call_is_a_block_of_the_stream(start: Callable[[str], Address]) -> None:
+    events = called(start, stream=True)
+    assert [each["type"] for each in events] == [
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+    ]
+    assert (events[1]["content_block"]["type"], events[1]["content_block"]["input"]) == ("tool_use", {})
+    assert json.loads(events[2]["delta"]["partial_json"]) == {"city": "Oslo"}
+    assert events[4]["delta"]["stop_reason"] == "tool_use"
+
+
+def test_text_and_calls_are_blocks_in_turn() -> None:
+    answer = messages.Answer("m")
+    calls = (ToolCall("a", '{"x": 1}'), ToolCall("b", '{"cut'))
+    pieces = [Piece("Well", 1, ""), Piece("", 2, "tool_calls", calls=calls)]
+    sent = b"".join(answer.take(0, piece) for piece in pieces).decode().strip().split("\n\n")
+    events = [json.loads(each.split("\n")[1].removeprefix("data: ")) for each in sent]
+    assert [each["index"] for each in events if "index" in each] == [0] * 3 + [1] * 3 + [2] * 3
+    whole = messages.Answer("m").whole([(0, piece) for piece in pieces])["content"]
+    assert [each["type"] for each in whole] == ["text", "tool_use", "tool_use"]
+    assert [each["input"] for each in whole[1:]] == [{"x": 1}, {"arguments": '{"cut'}]
+
+
+def test_thinking_is_switched_off_and_thoughts_are_not_sent_again() -> None:
+    thought = [{"type": "thinking", "thinking": "Hm", "signature": ""}, {"type": "text", "text": "Yes"}]
+    turns = [ASKED, {"role": "assistant", "content": thought}, ASKED]
+    wanted = messages.read(json.dumps({**BODY, "messages": turns, "thinking": {"type": "disabled"}}).encode())
+    assert wanted.sampling.thinking == "off"
+    assert wanted.turns[1] == {"role": "assistant", "content": "Yes"}
+
+
+@pytest.mark.parametrize(
+    ("choice", "named", "guided", "parallel"),
+    [
+        ({"type": "auto"}, None, False, True),
+        ({"type": "auto", "disable_parallel_tool_use": True}, None, False, False),
+        ({"type": "any"}, None, True, True),
+        ({"type": "tool", "name": "weather"}, "weather", True, True),
+    ],
+)
+def test_the_choice_of_a_tool(choice: Any, named: str | None, guided: bool, parallel: bool) -> None:
+    tools = messages.read(json.dumps({**BODY, "tools": [WEATHER], "tool_choice": choice}).encode()).tools
+    assert tools is not None
+    assert (tools.named, tools.schema is not None, tools.parallel) == (named, guided, parallel)
+
+
+def test_a_call_that_the_client_named_ends_with_its_use() -> None:
+    piece = Piece("", 1, "stop", calls=(ToolCall("weather", "{}"),))
+    assert messages.Answer("m").whole([(0, piece)])["stop_reason"] == "tool_use"

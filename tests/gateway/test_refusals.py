@@ -218,7 +218,7 @@ async def test_a_client_that_never_takes_its_answer(monkeypatch: pytest.MonkeyPa
         await asyncio.Event().wait()
 
     async def write() -> None:
-        await app._impatient(send)({"type": "http.response.body"})
+        await app._Patience(send).send({"type": "http.response.body"})
 
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(asyncio.create_task(write()), SECONDS)

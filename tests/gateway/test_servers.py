@@ -8,6 +8,7 @@ import os
 import signal
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.chat.conftest import Served
 from tests.gateway.conftest import SECONDS, Address, added, running
 from tests.gateway.test_answers import ASKED
 from tests.gateway.test_owned import lives_as, other, until
+from tests.ports import reserved
 from wizard.gateway.faults import Fault
 from wizard.gateway.servers import Server, Servers, listed
 from wizard.kernel import proctable
@@ -135,7 +137,38 @@ def test_times_and_tokens_are_measured(address: Address) -> None:
     between = int(seen[f"inter_token_latency_seconds_count{label}"])
     assert between > 1
     assert seen['inter_token_latency_seconds_bucket{model_name="short",le="+Inf"}'] == str(between)
-    assert seen['requests_total{model_name="",status="400"}'] == "1"
+    assert seen['requests_total{status="400"}'] == "1"
+    assert not [name for name in seen if 'model_name=""' in name]
+
+
+def unheard(workspace: Workspace, served: Served, port: int) -> None:
+    """A copy whose Triton has ended, after its model was found: nothing listens on its gRPC port."""
+    ports = served.endpoint("chain").ports
+    added(workspace, served, "chain", "a-dead", ref="org/Chain", ports=replace(ports, grpc=port))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_request_that_produced_nothing_is_tried_on_a_copy(workspace: Workspace, served: Served, stream: bool) -> None:
+    with reserved() as port:
+        unheard(workspace, served, port)
+        with running(workspace) as address:
+            with pytest.raises(openai.InternalServerError) as caught:
+                ask(address, "org/Chain", stream=stream)
+            assert caught.value.response.json()["error"]["wizard_code"] == "TW-C01"
+            added(workspace, served, "chain", "b", ref="org/Chain")
+            for _ in range(3):
+                answer = ask(address, "org/Chain", stream=stream)
+                texts = (
+                    [each.choices[0].delta.content for each in answer]
+                    if stream
+                    else [answer.choices[0].message.content]
+                )
+                assert "".join(text or "" for text in texts) == CYCLE
+            with pytest.raises(openai.InternalServerError):
+                ask(address, "a-dead", stream=stream)
+            seen = figures(address)
+    assert seen['requests_total{model_name="b",status="200"}'] == "3"
+    assert seen['requests_total{model_name="a-dead",status="503"}'] == "2"
 
 
 async def test_a_server_whose_process_was_replaced_is_another_one(

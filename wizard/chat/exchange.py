@@ -22,6 +22,7 @@ class Exchange:
 
     Attributes:
         wire: The model's format.
+        outputs: Names of the outputs to read.
         over: Whether the answer is complete; further responses are ignored.
         cut: Whether it was ended on the client side; closing the stream stops the engine.
     """
@@ -36,6 +37,7 @@ class Exchange:
             special: A regular expression that finds the model's special tokens in its prompt.
         """
         self.wire = wire
+        self.outputs = wire.outputs
         self.over = self.cut = False
         self._ask = ask
         self._tokens: int | None = None

@@ -165,7 +165,7 @@ def _piece(exchange: Exchange, response: Any, address: str) -> Piece | None:
     if not response.outputs:
         return None  # the empty response that ends a stream
     outputs = zip(response.outputs, response.raw_output_contents, strict=False)
-    names = exchange.wire.outputs
+    names = exchange.outputs
     try:
         return exchange.take({each.name: _values(each.datatype, raw) for each, raw in outputs if each.name in names})
     except (KeyError, IndexError, ValueError, TypeError, AttributeError, struct.error) as error:

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring
 from typing import Any, Literal, Protocol
 
 from wizard.chat.ask import Piece, ToolCall
@@ -19,11 +20,15 @@ PREFIX: dict[str, str] = {"chat": "chatcmpl-", "completion": "cmpl-"}
 WHOLE: dict[str, str] = {"chat": "chat.completion", "completion": "text_completion"}
 EVENT: dict[str, str] = {"chat": "chat.completion.chunk", "completion": "text_completion"}
 DONE = b"data: [DONE]\n\n"
+HOLE = "\0"
+"""Where the text goes in the frame of an event; the model's name, which precedes it, cannot hide it."""
+as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""A value as compact JSON; `json.dumps` would make an encoder for each event."""
 
 
 def event(data: dict[str, Any]) -> bytes:
     """A server-sent event."""
-    return b"data: " + json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode(errors="replace") + b"\n\n"
+    return b"data: " + as_json(data).encode(errors="replace") + b"\n\n"
 
 
 class Writer(Protocol):
@@ -42,6 +47,8 @@ class _Choice:
 
     last: Piece | None = None
     offset: int = 0
+    frames: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
+    """Kind of text → the event around it: all events with the same kind of text differ in the text alone."""
 
 
 @dataclass(slots=True)
@@ -83,17 +90,16 @@ class Answer:
         logprobs = self._logprobs(piece.logprobs, choice) if piece.logprobs else None
         events = b""
         if piece.thought:
-            events = self._event(index, {"delta": {"reasoning_content": piece.thought}})
-        if piece.text or logprobs:
-            content: dict[str, Any] = {"text": piece.text}
-            if self.kind == "chat":
-                content = {"delta": {"content": piece.text}}
-            events += self._event(index, {**content, "logprobs": logprobs})
+            events = self._framed(index, "reasoning_content", piece.thought)
+        if logprobs:
+            events += self._event(index, {**self._text("content", piece.text), "logprobs": logprobs})
+        elif piece.text:
+            events += self._framed(index, "content", piece.text)
         if piece.calls:
             calls = [{"index": number, **call} for number, call in enumerate(map(_call, piece.calls))]
             events += self._event(index, {"delta": {"tool_calls": calls}})
         if piece.finish:
-            content = {"delta": dict[str, str]()} if self.kind == "chat" else {"text": ""}
+            content: dict[str, Any] = {"delta": {}} if self.kind == "chat" else {"text": ""}
             events += self._event(index, content, REASONS.get(piece.finish, piece.finish))
         return events
 
@@ -151,6 +157,18 @@ class Answer:
         usage = {"usage": None} if self.with_usage else {}
         choice = {"index": index, "logprobs": None, **content, "finish_reason": finish}
         return event({**self._head(EVENT), "choices": [choice], **usage})
+
+    def _text(self, kind: str, text: str) -> dict[str, Any]:
+        return {"delta": {kind: text}} if self.kind == "chat" else {"text": text}
+
+    def _framed(self, index: int, kind: str, text: str) -> bytes:
+        """The event with ``text`` alone; only the text is encoded."""
+        frames = self._choices[index].frames
+        if kind not in frames:
+            before, _, after = self._event(index, self._text(kind, HOLE)).rpartition(as_json(HOLE).encode())
+            frames[kind] = before, after
+        before, after = frames[kind]
+        return before + encode_basestring(text).encode(errors="replace") + after
 
     def _logprobs(self, tokens: Sequence[TokenLogprob], choice: _Choice) -> dict[str, Any]:
         if self.kind == "chat":

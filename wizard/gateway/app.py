@@ -7,9 +7,9 @@ import json
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 from starlette.applications import Starlette
@@ -46,7 +46,11 @@ BODY_S = 30.0
 STALLED_S = 60.0
 """Seconds for a client to take a piece of the answer once its buffers are full."""
 LOOPBACK = Exposure()
+ENDED = ("TW-C01", "TW-C03", "TW-C11")
+"""Codes of a server that does not respond, is lost, or whose model has ended."""
 Result = TypeVar("Result")
+Answers: TypeAlias = AsyncGenerator[tuple[int, Piece], None]
+"""Pieces of all answers to a request, each with the number of its answer."""
 
 
 @dataclass(slots=True)
@@ -121,8 +125,36 @@ class Gateway:
         server, client = await self.servers.serving(wanted.model)
         request.scope[SERVER] = server.endpoint.name
         asks = await _aside(len(raw), requests.asks, wanted, client)
-        streams = [self._pieces(ask, wanted, server, client) for ask in asks]
-        return Reply(merged(streams), writer(wanted, len(asks) // wanted.n), stream=wanted.stream)
+        answered = self._anywhere(request.scope, wanted, server, self._merged(asks, wanted, server, client))
+        return Reply(answered, writer(wanted, len(asks) // wanted.n), stream=wanted.stream)
+
+    async def _anywhere(self, scope: Scope, wanted: bodies.Wanted, server: Server, answer: Answers) -> Answers:
+        """``answer`` of ``server``; if that ends before it has produced anything, one of a copy, tried once.
+
+        Nothing of a request that produced nothing can have reached the client, so it is safe to repeat.
+        """
+        begun = False
+        try:
+            async with aclosing(answer) as pieces:
+                async for each in pieces:
+                    begun = True
+                    yield each
+            return
+        except WizardError as error:
+            if begun or error.code not in ENDED:
+                raise
+            try:
+                copy, client = await self.servers.serving(wanted.model, without=server)
+                asks = await asyncio.to_thread(requests.asks, wanted, client)
+            except (Fault, WizardError):
+                raise error from None
+        scope[SERVER] = copy.endpoint.name
+        async with aclosing(self._merged(asks, wanted, copy, client)) as pieces:
+            async for each in pieces:
+                yield each
+
+    def _merged(self, asks: list[Ask], wanted: bodies.Wanted, server: Server, client: Client) -> Answers:
+        return merged([self._pieces(ask, wanted, server, client) for ask in asks])
 
     def _pieces(self, ask: Ask, wanted: bodies.Wanted, server: Server, client: Client) -> AsyncGenerator[Piece, None]:
         exchange = exchange_of(ask, client.served, client.tokenizer)
@@ -171,13 +203,13 @@ def _too_large() -> Fault:
 class Reply(Response):
     """Sends an answer while the client is there; a client that hangs up, or takes nothing, ends the request."""
 
-    def __init__(self, pieces: AsyncGenerator[tuple[int, Piece], None], answer: Writer, *, stream: bool) -> None:
+    def __init__(self, pieces: Answers, answer: Writer, *, stream: bool) -> None:
         """Prepare it: nothing is asked before it is called."""
         self._pieces, self._answer, self._stream = pieces, answer, stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
-        work = asyncio.create_task(self._send(_impatient(send), scope["path"]))
+        work = asyncio.create_task(self._send(send, scope["path"]))
         gone = asyncio.create_task(_hung_up(receive))
         try:
             await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -188,28 +220,30 @@ class Reply(Response):
         if isinstance(error, Exception):
             raise error
 
-    async def _send(self, send: Send, path: str) -> None:
-        begun = False
-        async with aclosing(self._pieces) as pieces:
-            try:
-                if not self._stream:
-                    whole = self._answer.whole([piece async for piece in pieces])
-                    await _send_json(send, 200, whole)
-                    return
-                async for index, piece in pieces:
-                    if not begun:  # an error before the first piece still has a status of its own
-                        begun = True
-                        await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
-                        await send(_part(self._answer.begin()))
-                    if data := self._answer.take(index, piece):
-                        await send(_part(data))
-                await send(_part(self._answer.end(), more=False))
-            except Exception as error:
-                failed = _logged(error)
-                if begun:
-                    await send(_part(self._answer.failed(failed), more=False))
-                else:
-                    await _send_json(send, failed.status, shaped(failed, path))
+    async def _send(self, to: Send, path: str) -> None:
+        begun, patience = False, _Patience(to)
+        send = patience.send
+        with closing(patience):
+            async with aclosing(self._pieces) as pieces:
+                try:
+                    if not self._stream:
+                        whole = self._answer.whole([piece async for piece in pieces])
+                        await _send_json(send, 200, whole)
+                        return
+                    async for index, piece in pieces:
+                        if not begun:  # an error before the first piece still has a status of its own
+                            begun = True
+                            await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
+                            await send(_part(self._answer.begin()))
+                        if data := self._answer.take(index, piece):
+                            await send(_part(data))
+                    await send(_part(self._answer.end(), more=False))
+                except Exception as error:
+                    failed = _logged(error)
+                    if begun:
+                        await send(_part(self._answer.failed(failed), more=False))
+                    else:
+                        await _send_json(send, failed.status, shaped(failed, path))
 
 
 EVENT_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
@@ -226,18 +260,35 @@ async def _send_json(send: Send, status: int, data: dict[str, Any]) -> None:
     await send(_part(body, more=False))
 
 
-def _impatient(send: Send) -> Send:
-    """``send`` that gives up on a client that takes nothing for `STALLED_S`, by cancelling the task."""
-    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+class _Patience:
+    """Gives up on a client that takes nothing for `STALLED_S`, by cancelling the task that sends.
 
-    async def bounded(message: Message) -> None:
-        late = loop.call_later(STALLED_S, lambda: task.cancel() if task else None)
-        try:
-            await send(message)
-        finally:
-            late.cancel()
+    One timer looks after an answer of any number of messages.
+    """
 
-    return bounded
+    def __init__(self, send: Send) -> None:
+        """Watch ``send`` in the current task until `close`."""
+        self._send, self._task, self._loop = send, asyncio.current_task(), asyncio.get_running_loop()
+        self._since: float | None = None
+        self._timer = self._loop.call_later(STALLED_S, self._look)
+
+    async def send(self, message: Message) -> None:
+        """As ASGI has it."""
+        self._since = self._loop.time()
+        await self._send(message)
+        self._since = None
+
+    def close(self) -> None:
+        """Watch no longer."""
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        now = self._loop.time()
+        ends = (now if self._since is None else self._since) + STALLED_S
+        if ends <= now and self._task:
+            self._task.cancel()
+        else:
+            self._timer = self._loop.call_at(ends, self._look)
 
 
 async def _hung_up(receive: Receive) -> None:

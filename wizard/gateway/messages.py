@@ -1,7 +1,7 @@
 """Anthropic's Messages API in front of the same models (docs.claude.com/en/api/messages, …/messages-streaming).
 
-Shapes as the client of PyPI's ``anthropic`` 2.12 has them. Tools, images and thinking are refused; ``count_tokens`` is
-missing, as most models' tokenizers are only in the engine.
+Shapes as the client of PyPI's ``anthropic`` has them. A message becomes the same request for a chat completion. Images
+and visible thinking are refused; ``count_tokens`` is missing, as most models' tokenizers are only in the engine.
 """
 
 from __future__ import annotations
@@ -10,19 +10,24 @@ import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from wizard.chat.ask import Piece
+from wizard.chat.ask import Piece, ToolCall
 from wizard.gateway import bodies
 from wizard.gateway.bodies import Part, Wanted
 from wizard.gateway.checked import Checked
 from wizard.gateway.faults import Fault, unsupported
+from wizard.gateway.tools import MOST_TOOLS
 
 PATH = "/v1/messages"
-STOPS = {"length": "max_tokens"}
+STOPS = {"length": "max_tokens", "tool_calls": "tool_use"}
 """Finish reason → Anthropic's; the others are ``end_turn``."""
+CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+"""``tool_choice`` → OpenAI's; a choice of the type ``tool`` has the name of the tool."""
+THOUGHTS = ("thinking", "redacted_thinking")
+"""Blocks of earlier answers that are not sent to the model again."""
 KINDS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -35,16 +40,40 @@ KINDS = {
 """HTTP status → Anthropic's type of an error; others are ``api_error``."""
 
 
+class _Block(Part):
+    """A part of a message: a text, a call of a tool, or its result."""
+
+    id: str | None = None
+    name: str | None = None
+    input: dict[str, Any] | None = None
+    tool_use_id: str | None = None
+    content: str | list[Part] | None = None
+
+
 class _Turn(Checked):
-    role: str
-    content: str | list[Part]
+    role: Literal["user", "assistant"]
+    content: str | list[_Block]
+
+
+class _Tool(Checked):
+    type: Literal["custom"] | None = None
+    name: str
+    description: str | None = None
+    input_schema: dict[str, Any]
+
+
+class _Choice(Checked):
+    type: Literal["auto", "any", "tool", "none"]
+    name: str | None = None
+    disable_parallel_tool_use: bool | None = None
 
 
 class _Body(Checked):
     model: str
     messages: Annotated[list[_Turn], Field(min_length=1)]
     system: str | list[Part] | None = None
-    tools: Any = None
+    tools: Annotated[list[_Tool], Field(max_length=MOST_TOOLS)] | None = None
+    tool_choice: _Choice | None = None
     thinking: Any = None
     max_tokens: Annotated[int, Field(ge=1)]
     stop_sequences: list[str] | None = None
@@ -61,20 +90,50 @@ def read(raw: bytes) -> Wanted:
         Fault, pydantic.ValidationError: See `bodies.chat`.
     """
     body = _Body.model_validate_json(raw)
-    if body.tools:
-        raise unsupported("tools", "tools are not supported by this server")
     if body.thinking and body.thinking != {"type": "disabled"}:
-        raise unsupported("thinking", "thinking is not supported by this server")
-    turns = [{"role": "system", "content": _text(body.system)}] if body.system else []
+        raise unsupported("thinking", "thinking is not supported by this server, except to disable it")
+    turns: list[dict[str, Any]] = [{"role": "system", "content": _text(body.system)}] if body.system else []
     for turn in body.messages:
-        if turn.role not in ("user", "assistant"):
-            raise Fault("TW-G03", 400, "messages: a role must be user or assistant", "messages")
-        turns.append({"role": turn.role, "content": _text(turn.content)})
+        turns += _turns(turn)
     same = {name: getattr(body, name) for name in ("model", "max_tokens", "stream", "temperature", "top_p", "top_k")}
-    return bodies.chat(json.dumps({**same, "messages": turns, "stop": body.stop_sequences}).encode())
+    thinking = {"reasoning_effort": "none"} if body.thinking else {}
+    wanted = {**same, **thinking, **_tools(body), "messages": turns, "stop": body.stop_sequences}
+    return bodies.chat(json.dumps(wanted).encode())
 
 
-def _text(content: str | list[Part]) -> str:
+def _tools(body: _Body) -> dict[str, Any]:
+    """The tools and the choice among them, as OpenAI's API has them."""
+    given: dict[str, Any] = {}
+    if body.tools:
+        functions = [
+            {"name": each.name, "description": each.description, "parameters": each.input_schema} for each in body.tools
+        ]
+        given["tools"] = [{"type": "function", "function": each} for each in functions]
+    if choice := body.tool_choice:
+        named = {"type": "function", "function": {"name": choice.name or ""}}
+        given["tool_choice"] = CHOICES.get(choice.type, named)
+        given["parallel_tool_calls"] = not choice.disable_parallel_tool_use
+    return given
+
+
+def _turns(turn: _Turn) -> list[dict[str, Any]]:
+    """A message as OpenAI's API has it: results of tools are messages of their own, before the text beside them."""
+    if isinstance(turn.content, str):
+        return [{"role": turn.role, "content": turn.content}]
+    results, calls, texts = [], [], list[Part]()
+    for block in turn.content:
+        if block.type == "tool_result" and turn.role == "user" and block.tool_use_id:
+            results.append({"role": "tool", "tool_call_id": block.tool_use_id, "content": _text(block.content or "")})
+        elif block.type == "tool_use" and turn.role == "assistant" and block.id and block.name:
+            function = {"name": block.name, "arguments": json.dumps(block.input or {})}
+            calls.append({"id": block.id, "type": "function", "function": function})
+        elif not (block.type in THOUGHTS and turn.role == "assistant"):
+            texts.append(block)
+    rest = {"role": turn.role, "content": _text(texts), **({"tool_calls": calls} if calls else {})}
+    return [*results, rest] if texts or calls or not results else results
+
+
+def _text(content: str | Sequence[Part]) -> str:
     if isinstance(content, str):
         return content
     if any(part.type != "text" or part.text is None for part in content):
@@ -101,6 +160,8 @@ class Answer:
     model: str
     _id: str = field(default_factory=lambda: f"msg_{uuid.uuid4().hex}")
     _last: Piece | None = None
+    _blocks: int = 0
+    """Begun so far; only the first may be a text."""
 
     def begin(self) -> bytes:
         """Nothing: the first event has the number of prompt tokens, which comes with the first piece."""
@@ -110,17 +171,19 @@ class Answer:
         """The events for a piece; none for an empty one."""
         events = b""
         if self._last is None:
-            started = {**self._message("", piece), "content": [], "stop_reason": None}
-            block = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
-            events = event({"type": "message_start", "message": started}) + event(block)
+            started = {**self._message([], piece), "stop_reason": None}
+            events = event({"type": "message_start", "message": started})
         self._last = piece
+        if (piece.text or (piece.finish and not piece.calls)) and not self._blocks:
+            events += self._begin({"type": "text", "text": ""})
         if piece.text:
-            delta = {"type": "text_delta", "text": piece.text}
-            events += event({"type": "content_block_delta", "index": 0, "delta": delta})
+            events += self._delta({"type": "text_delta", "text": piece.text})
         if piece.finish:
-            stopped = {"stop_reason": STOPS.get(piece.finish, "end_turn"), "stop_sequence": None}
-            events += event({"type": "content_block_stop", "index": 0})
-            events += event({"type": "message_delta", "delta": stopped, "usage": _usage(piece)})
+            for call in piece.calls:
+                events += self._end() + self._begin({**_use(call), "input": {}})
+                events += self._delta({"type": "input_json_delta", "partial_json": call.arguments})
+            stopped = {"stop_reason": _stop(piece), "stop_sequence": None}
+            events += self._end() + event({"type": "message_delta", "delta": stopped, "usage": _usage(piece)})
         return events
 
     def end(self) -> bytes:
@@ -129,23 +192,51 @@ class Answer:
 
     def whole(self, pieces: Sequence[tuple[int, Piece]]) -> dict[str, Any]:
         """The complete message."""
-        return self._message("".join(piece.text for _, piece in pieces), pieces[-1][1])
+        text, last = "".join(piece.text for _, piece in pieces), pieces[-1][1]
+        content = [{"type": "text", "text": text}] if text or not last.calls else []
+        return self._message([*content, *map(_use, last.calls)], last)
 
     def failed(self, fault: Fault) -> bytes:
         """The event that ends a stream with an error."""
         return event(error(fault))
 
-    def _message(self, text: str, piece: Piece) -> dict[str, Any]:
+    def _begin(self, block: dict[str, Any]) -> bytes:
+        self._blocks += 1
+        return event({"type": "content_block_start", "index": self._blocks - 1, "content_block": block})
+
+    def _delta(self, delta: dict[str, Any]) -> bytes:
+        return event({"type": "content_block_delta", "index": self._blocks - 1, "delta": delta})
+
+    def _end(self) -> bytes:
+        """The end of the last block, if there is one."""
+        return event({"type": "content_block_stop", "index": self._blocks - 1}) if self._blocks else b""
+
+    def _message(self, content: list[dict[str, Any]], piece: Piece) -> dict[str, Any]:
         return {
             "id": self._id,
             "type": "message",
             "role": "assistant",
             "model": self.model,
-            "content": [{"type": "text", "text": text}],
-            "stop_reason": STOPS.get(piece.finish or "", "end_turn"),
+            "content": content,
+            "stop_reason": _stop(piece),
             "stop_sequence": None,
             "usage": _usage(piece),
         }
+
+
+def _use(call: ToolCall) -> dict[str, Any]:
+    """A call as a block; arguments that were cut, or are no object, are its text as ``arguments``."""
+    try:
+        given = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        given = None
+    given = given if isinstance(given, dict) else {"arguments": call.arguments}
+    return {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex}", "name": call.name, "input": given}
+
+
+def _stop(piece: Piece) -> str:
+    """OpenAI's API ends a call that the client named with ``stop``; here every call ends with ``tool_use``."""
+    return "tool_use" if piece.calls and piece.finish != "length" else STOPS.get(piece.finish, "end_turn")
 
 
 def _usage(piece: Piece) -> dict[str, int]:

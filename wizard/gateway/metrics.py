@@ -117,7 +117,7 @@ class Metrics:
         """All of it; ``servers`` are those that run now."""
         labelled = [(f'model_name="{name}"', each) for name, each in sorted(self.figures.items())]
         requests = (
-            f'_requests_total{{model_name="{name}",status="{status}"}} {count}'
+            f'_requests_total{{{_model(name)}status="{status}"}} {count}'
             for (name, status), count in sorted(self.requests.items())
         )
         running = (f'_num_requests_running{{model_name="{each.endpoint.name}"}} {each.running}' for each in servers)
@@ -142,3 +142,8 @@ class Metrics:
             + "".join(f"{PREFIX}{line}\n" for line in lines)
             for name, kind, help_text, lines in rows
         )
+
+
+def _model(name: str) -> str:
+    """The label of a server, with a comma; a request that reached none has no such label."""
+    return f'model_name="{name}",' if name else ""

@@ -79,16 +79,16 @@ class Servers:
         described = zip(servers, clients, strict=True)
         return [server for server, client in described if isinstance(client, Client) and not server.broken]
 
-    async def serving(self, model: str) -> tuple[Server, Client]:
+    async def serving(self, model: str, without: Server | None = None) -> tuple[Server, Client]:
         """The server for a request to ``model``, the name of a server, of its model in Triton, or of the model itself:
-        of several, the one with the fewest answers running.
+        of several, the one with the fewest answers running; ``without`` has just failed.
 
         Raises:
             Fault: TW-G05 no server has that name.
             WizardError: See `Server.client`.
         """
         living = self.living()
-        servers = [server for server in living if model in _names(server)]
+        servers = [server for server in living if model in _names(server) and server is not without]
         if not servers:
             there = ", ".join(repr(server.endpoint.name) for server in living) or "none"
             raise Fault("TW-G05", 404, f"no model {model[:100]!r}; running: {there[:250]}", "model", "model_not_found")
