@@ -12,7 +12,20 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from wizard.kernel.text import plain
-from wizard.tui.formula_parts import LOWERED, RAISED, SAME, Align, Part, beside, bracketed, fraction, framed, grid, root, script
+from wizard.tui.formula_parts import (
+    LOWERED,
+    RAISED,
+    SAME,
+    Align,
+    Part,
+    beside,
+    bracketed,
+    fraction,
+    framed,
+    grid,
+    root,
+    script,
+)
 
 if TYPE_CHECKING:
     from pylatexenc.latex2text import LatexNodes2Text
@@ -24,7 +37,17 @@ DEEPEST = 60
 _SIZES = re.compile(r"\\(?:left|right|middle|[bB]igg?[lrm]?)(?![A-Za-z])\s*\.?")
 """Sizes of brackets, with the period that stands for none."""
 _UNKNOWN = re.compile(r"\\[A-Za-z]+$")
-_SPACES = {"quad": "  ", "qquad": "    ", ",": " ", ";": " ", ":": " ", ">": " ", " ": " ", "enspace": " ", "thinspace": " "}
+_SPACES = {
+    "quad": "  ",
+    "qquad": "    ",
+    ",": " ",
+    ";": " ",
+    ":": " ",
+    ">": " ",
+    " ": " ",
+    "enspace": " ",
+    "thinspace": " ",
+}
 _NOTHING = set("! limits nolimits displaystyle textstyle scriptstyle nonumber notag hline allowbreak strut".split())
 _TEXT = set(
     "text textbf textit textrm textsf texttt textnormal textup textmd mbox hbox mathrm mathbf mathit mathsf mathtt "
@@ -57,7 +80,15 @@ _TIGHT = set("partial nabla neg lnot forall exists infty sum prod int iint oint 
 """Symbols that stand close to what follows."""
 _CLOSE_UP = (" ", "^", "_", ",", ")", *RAISED.values(), *LOWERED.values(), *SAME.values())
 """What stands close to a word before it."""
-_MATRICES = {"matrix": "", "smallmatrix": "", "array": "", "pmatrix": "()", "bmatrix": "[]", "Bmatrix": "{}", "vmatrix": "||"}
+_MATRICES = {
+    "matrix": "",
+    "smallmatrix": "",
+    "array": "",
+    "pmatrix": "()",
+    "bmatrix": "[]",
+    "Bmatrix": "{}",
+    "vmatrix": "||",
+}
 _MATRICES |= {"Vmatrix": "‖‖", "cases": "{", "dcases": "{", "rcases": " }"}
 _LINES = set("aligned align align* alignat alignat* alignedat split gather gather* gathered equation equation* eqnarray eqnarray* multline multline* flalign flalign* displaymath math".split())  # noqa: E501 # fmt: skip
 
@@ -103,11 +134,31 @@ def _grammar() -> Any:
 
     one = [*_TEXT, *_ACCENTS, "mathbb", "mathcal", "mathscr", "mathfrak", "boxed", "fbox", "pmod", "tag", "phantom"]
     one += ["substack", "underbrace", "overbrace", "color", "mod", "not", "hspace", "label"]
-    two = ["frac", "dfrac", "tfrac", "cfrac", "binom", "dbinom", "tbinom", "overset", "underset", "stackrel", "textcolor"]
+    two = [
+        "frac",
+        "dfrac",
+        "tfrac",
+        "cfrac",
+        "binom",
+        "dbinom",
+        "tbinom",
+        "overset",
+        "underset",
+        "stackrel",
+        "textcolor",
+    ]
     known = [*(MacroSpec(name, "{") for name in one), *(MacroSpec(name, "{{") for name in two)]
-    known += [MacroSpec("operatorname", "*{"), MacroSpec("sqrt", "[{"), MacroSpec("xrightarrow", "[{"), MacroSpec("\\", "*[")]
+    known += [
+        MacroSpec("operatorname", "*{"),
+        MacroSpec("sqrt", "[{"),
+        MacroSpec("xrightarrow", "[{"),
+        MacroSpec("\\", "*["),
+    ]
     places = [EnvironmentSpec(name) for name in (*_MATRICES, *_LINES) if name not in ("array", "alignat", "alignedat")]
-    places += [EnvironmentSpec("array", "[{"), *(EnvironmentSpec(name, "{") for name in ("alignat", "alignedat", "alignat*"))]
+    places += [
+        EnvironmentSpec("array", "[{"),
+        *(EnvironmentSpec(name, "{") for name in ("alignat", "alignedat", "alignat*")),
+    ]
     marks = [SpecialsSpec(each, MacroStandardArgsParser("{")) for each in "^_"] + [SpecialsSpec("&")]
     grammar = get_default_latex_context_db().filter_context(keep_categories=["latex-base", "latex-base-specials"])
     grammar.add_context_category("formulas", macros=known, environments=places, specials=marks, prepend=True)

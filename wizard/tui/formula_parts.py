@@ -17,9 +17,7 @@ RAISED = dict(
         strict=True,
     )
 )
-LOWERED = dict(
-    zip("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ", strict=True)
-)
+LOWERED = dict(zip("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ", strict=True))
 """Characters that Unicode has as superscripts and subscripts."""
 SAME = {"'": "′", "′": "′", "″": "″", "∘": "°", "*": "*", "†": "†", "‡": "‡"}
 """Superscripts that need no raising."""
