@@ -36,6 +36,12 @@ DEEPEST = 60
 """Braces within braces; the parser calls itself for each."""
 _SIZES = re.compile(r"\\(?:left|right|middle|[bB]igg?[lrm]?)(?![A-Za-z])\s*\.?")
 """Sizes of brackets, with the period that stands for none."""
+
+
+def _names(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 _UNKNOWN = re.compile(r"\\[A-Za-z]+$")
 _SPACES = {
     "quad": "  ",
@@ -48,35 +54,35 @@ _SPACES = {
     "enspace": " ",
     "thinspace": " ",
 }
-_NOTHING = set("! limits nolimits displaystyle textstyle scriptstyle nonumber notag hline allowbreak strut".split())
-_TEXT = set(
+_NOTHING = _names("! limits nolimits displaystyle textstyle scriptstyle nonumber notag hline allowbreak strut")
+_TEXT = _names(
     "text textbf textit textrm textsf texttt textnormal textup textmd mbox hbox mathrm mathbf mathit mathsf mathtt "
     "mathnormal boldsymbol bm pmb bold operatorname mathop mathbin mathrel mathord mathopen mathclose smash "
-    "mathstrut cancel bcancel xcancel ce phase".split()
+    "mathstrut cancel bcancel xcancel ce phase"
 )
 """Macros of which only the text is shown: other letters would be hard to read, or missing in most fonts."""
 _ACCENTS = {"hat": "\u0302", "bar": "\u0304", "vec": "\u20d7", "tilde": "\u0303", "dot": "\u0307", "ddot": "\u0308"}
 _ACCENTS |= {"widehat": "\u0302", "widetilde": "\u0303", "overline": "\u0305", "underline": "\u0332"}
 _ACCENTS |= {"overrightarrow": "\u20d7", "check": "\u030c", "breve": "\u0306", "acute": "\u0301", "grave": "\u0300"}
 _ALL_LETTERS = {"overline", "underline"}
-_FUNCTIONS = set(
+_FUNCTIONS = _names(
     "arccos arcsin arctan arg cos cosh cot coth csc deg det dim exp gcd hom inf ker lg lim liminf limsup ln log max "
-    "min Pr sec sin sinh sup tan tanh argmax argmin lcm".split()
+    "min Pr sec sin sinh sup tan tanh argmax argmin lcm"
 )
 _SYMBOLS = {"implies": "⟹", "iff": "⟺", "neg": "¬", "lnot": "¬", "|": "‖", "lVert": "‖", "rVert": "‖", "Vert": "‖"}
 _SYMBOLS |= {"mid": "∣", "gets": "←", "land": "∧", "lor": "∨", "lvert": "|", "rvert": "|", "vert": "|", "bmod": "mod"}
 _SYMBOLS |= {"dots": "…", "dotsc": "…", "dotsb": "⋯", "hbar": "ℏ", "blacksquare": "■", "square": "□", "qed": "∎"}
 _SYMBOLS |= {"lbrack": "[", "rbrack": "]", "backslash": "\\", "colon": ":", "R": "ℝ", "N": "ℕ", "Z": "ℤ", "Q": "ℚ"}
 _SYMBOLS |= {"coloneqq": "≔", "triangleq": "≜", "top": "⊤", "varnothing": "∅", "degree": "°", "checkmark": "✓"}
-_SPACED = set(
+_SPACED = _names(
     "leq le geq ge neq ne approx equiv sim simeq cong propto in notin ni subset subseteq supset supseteq cup cap "
     "setminus times cdot div pm mp to rightarrow leftarrow Rightarrow Leftarrow leftrightarrow Leftrightarrow "
     "longrightarrow Longrightarrow longleftrightarrow Longleftrightarrow implies iff mapsto land lor wedge vee oplus "
     "otimes odot mid parallel perp ll gg models vdash gets bmod coloneqq triangleq doteq prec succ preceq succeq star "
-    "ast bullet leqslant geqslant".split()
+    "ast bullet leqslant geqslant"
 )
 """Operators and relations: between spaces."""
-_TIGHT = set("partial nabla neg lnot forall exists infty sum prod int iint oint sqrt".split())
+_TIGHT = _names("partial nabla neg lnot forall exists infty sum prod int iint oint sqrt")
 """Symbols that stand close to what follows."""
 _CLOSE_UP = (" ", "^", "_", ",", ")", *RAISED.values(), *LOWERED.values(), *SAME.values())
 """What stands close to a word before it."""
@@ -90,7 +96,11 @@ _MATRICES = {
     "vmatrix": "||",
 }
 _MATRICES |= {"Vmatrix": "‖‖", "cases": "{", "dcases": "{", "rcases": " }"}
-_LINES = set("aligned align align* alignat alignat* alignedat split gather gather* gathered equation equation* eqnarray eqnarray* multline multline* flalign flalign* displaymath math".split())  # noqa: E501 # fmt: skip
+_LINES = _names(
+    "aligned align align* alignat alignat* alignedat split gather gather* "
+    "gathered equation equation* eqnarray "
+    "eqnarray* multline multline* flalign flalign* displaymath math"
+)
 
 
 @lru_cache(maxsize=512)
@@ -216,20 +226,19 @@ class _Formula:
         kind = type(node).__name__
         if kind == "LatexCharsNode":
             return Part((re.sub(r"\s+", " ", node.chars).replace("'", "′"),)), "", ""
-        if kind == "LatexGroupNode":
-            return self.row(node.nodelist), "", ""
-        if kind == "LatexMathNode":
+        if kind in ("LatexGroupNode", "LatexMathNode"):
             return self.row(node.nodelist), "", ""
         if kind == "LatexEnvironmentNode":
             return self._environment(node), "", ""
         if kind == "LatexSpecialsNode":
-            if node.specials_chars in "^_":
-                small = script(self.text(_inside(node, 0)), node.specials_chars)
-                return Part((small,)), "", "word" if len(small) > 2 and small[1:].isalpha() and small[0] in "^_" else ""
+            return self._special(node)
+        return self._macro(node) if kind == "LatexMacroNode" else (Part(), "", "")  # else it is a comment
+
+    def _special(self, node: Any) -> tuple[Part, str, str]:
+        if node.specials_chars not in "^_":
             return Part((" " if node.specials_chars in "&~" else node.specials_chars,)), "", ""
-        if kind == "LatexMacroNode":
-            return self._macro(node)
-        return Part(), "", ""  # a comment
+        small = script(self.text(_inside(node, 0)), node.specials_chars)
+        return Part((small,)), "", "word" if len(small) > 2 and small[1:].isalpha() and small[0] in "^_" else ""
 
     def _macro(self, node: Any) -> tuple[Part, str, str]:
         name = node.macroname
@@ -239,19 +248,23 @@ class _Formula:
             return Part(({"argmax": "arg max", "argmin": "arg min"}.get(name, name),)), "word", "word"
         if name in _SPACED:
             return Part((self._symbol(node),)), "any", "any"
-        if name == "boxed" and not self._flat:
-            return framed(self.lines(_inside(node, 0))), "", ""
-        if made := _MACROS.get(name):
-            return Part((made(self, node),)), "", ""
         if name in _TEXT:
             return self.row(_inside(node, -1)), "word" if name == "operatorname" else "", ""
-        if name in _ACCENTS:
-            return Part((_accented(self.text(_inside(node, 0)), name),)), "", ""
+        if part := self._with_argument(name, node):
+            return part, "", ""
         return Part((self._symbol(node),)), "", "" if name in _TIGHT or not node.macro_post_space else "word"
+
+    def _with_argument(self, name: str, node: Any) -> Part | None:
+        if name == "boxed" and not self._flat:
+            return framed(self.lines(_inside(node, 0)))
+        if made := _MACROS.get(name):
+            return Part((made(self, node),))
+        return Part((_accented(self.text(_inside(node, 0)), name),)) if name in _ACCENTS else None
 
     @staticmethod
     def _symbol(node: Any) -> str:
-        return _SYMBOLS.get(node.macroname) or str(_symbols().node_to_text(node))
+        known = _SYMBOLS.get(node.macroname) or str(_symbols().node_to_text(node))
+        return known or str(node.latex_verbatim()).rstrip()
 
     def _environment(self, node: Any) -> Part:
         name = node.environmentname
@@ -260,7 +273,8 @@ class _Formula:
         rows = [[self.row(cell) for cell in row] for row in _cells(node.nodelist)]
         count = max(map(len, rows))
         rows = [[*row, *[Part()] * (count - len(row))] for row in rows]
-        left, right = (_MATRICES[name] + "  ")[:2]
+        sides = f"{_MATRICES[name]}  "
+        left, right = sides[0], sides[1]
         if self._flat:
             inside = "; ".join(", ".join(cell.lines[0].strip() for cell in row) for row in rows)
             return Part((f"{left.strip() or '['}{inside}{right.strip() or (']' if not left.strip() else '')}",))

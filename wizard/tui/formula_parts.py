@@ -82,7 +82,7 @@ def grid(rows: Sequence[Sequence[Part]], aligns: Sequence[Align], between: Seque
     widths = [max(row[at].width for row in rows) for at in range(len(aligns))]
     lines: list[str] = []
     for row in rows:
-        cells = [_padded(cell, *place) for cell, *place in zip(row, widths, aligns, strict=True)]
+        cells = [_padded(row[at], widths[at], aligns[at]) for at in range(len(aligns))]
         spaced = [piece for cell, text in zip(cells, (*between, ""), strict=False) for piece in (cell, Part((text,)))]
         lines += beside(spaced[:-1]).lines
     return Part(tuple(lines), (len(lines) - 1) // 2)
@@ -103,8 +103,8 @@ def bracketed(part: Part, left: str, right: str) -> Part:
 def _tall(bracket: str, height: int) -> tuple[str, ...]:
     if height == 1:
         return (bracket,)
-    top, middle, bottom = BRACKETS[bracket]
-    column = [top, *[middle] * (height - 2), bottom]
+    shapes = BRACKETS[bracket]
+    column = [shapes[0], *[shapes[1]] * (height - 2), shapes[2]]
     if height > 2 and bracket in MIDDLE:
         column[(height - 1) // 2] = MIDDLE[bracket]
     return tuple(column)

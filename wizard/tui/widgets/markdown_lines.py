@@ -209,13 +209,18 @@ class _Reader:
                     yield self._block(
                         kind, self._task(text).stylize(style) if style else self._task(text), gap=not hidden
                     )
-            elif name in ("fence", "code_block"):
-                match = _LANGUAGE.match(token.info.strip())
-                yield self._block("code", code=token.content, language=match[0] if match else "")
-            elif name == "formula_block":
-                yield replace(self._block("formula", code=token.content), open=token.meta[GROWS])
-            elif name == "hr":
-                yield self._block("rule")
+            else:
+                yield from self._alone(token)
+
+    def _alone(self, token: Token) -> Iterator[Block]:
+        """Code, a formula or a rule."""
+        if token.type in ("fence", "code_block"):
+            match = _LANGUAGE.match(token.info.strip())
+            yield self._block("code", code=token.content, language=match[0] if match else "")
+        elif token.type == "formula_block":
+            yield replace(self._block("formula", code=token.content), open=token.meta[GROWS])
+        elif token.type == "hr":
+            yield self._block("rule")
 
     def _list(self, token: Token) -> None:
         if token.nesting < 0:
@@ -305,20 +310,27 @@ def inline(tokens: Sequence[Token]) -> Content:
             spans.append(Span(start, at, style))
             if address and not _names("".join(parts)[start:at], address):
                 add(f" ({address})")
-        elif token.type in ("softbreak", "hardbreak"):
-            add("\n")
-        elif token.type == "image":
-            add(f"[{token.content}]({token.attrs.get('src', '')})")
-        elif token.type == "code_inline":
-            add(token.content, _CODE)
-        elif token.type == "formula_inline":
-            shown = readable(token.content, flat=True).replace("\n", " ")
-            add(shown, _CODE if "\\" in shown else "")
-        elif token.type == "note":
-            add(_note(token.content), "$accent")
         else:
-            add(_BREAK.sub("\n", token.content))
+            add(*_piece(token))
     return Content("".join(parts), spans)
+
+
+def _piece(token: Token) -> tuple[str, str]:
+    """A token's text and its style."""
+    match token.type:
+        case "softbreak" | "hardbreak":
+            return "\n", ""
+        case "image":
+            return f"[{token.content}]({token.attrs.get('src', '')})", ""
+        case "code_inline":
+            return token.content, _CODE
+        case "formula_inline":
+            shown = readable(token.content, flat=True).replace("\n", " ")
+            return shown, _CODE if "\\" in shown else ""
+        case "note":
+            return _note(token.content), "$accent"
+        case _:
+            return _BREAK.sub("\n", token.content), ""
 
 
 def _link(address: str) -> Style | str:

@@ -1,8 +1,8 @@
 """The Markdown of chat answers: GitHub's, with formulas and footnotes, and nothing that is decided by later lines.
 
-A formula is ``$…$``, ``\\(…\\)``, ``$$…$$``, ``\\[…\\]`` or an environment of LaTeX; dollars of prices stay text. Footnotes stay
-where they are written. A line of dashes below a text is a rule, not a heading: otherwise the first dash of a list would
-make a heading for a moment.
+A formula is ``$…$``, ``\\(…\\)``, ``$$…$$``, ``\\[…\\]`` or an environment of LaTeX; dollars of prices stay text.
+Footnotes stay where they are written. A line of dashes below a text is a rule, not a heading: otherwise the first dash
+of a list would make a heading for a moment.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.ruler import RuleOptionsType
     from markdown_it.rules_block import StateBlock
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
@@ -42,7 +43,7 @@ def parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     made = MarkdownIt("gfm-like", {"html": False}).disable("lheading")
-    interrupts = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    interrupts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     made.block.ruler.before("fence", "formula", _formula_block, interrupts)
     made.block.ruler.before("reference", "note", _note_block, interrupts)
     made.inline.ruler.before("escape", "formula", _formula_inline)
