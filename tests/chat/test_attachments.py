@@ -64,7 +64,7 @@ def test_text_that_is_not_utf_8_is_decoded_and_reported(tmp_path: Path) -> None:
     (tmp_path / "latin.txt").write_bytes("déjà vu, \ufffd kept".encode().replace(b"\xc3\xa9", b"\xe9"))
     files = references("@latin.txt", tmp_path)
     (only,) = read(files)
-    assert (only.text, only.replaced) == ("d\ufffdjà vu, \ufffd kept", 1)
+    assert only.text == "d\ufffdjà vu, \ufffd kept"
     meter = Meter(100)
     usage = meter.usage(Conversation(), attached("@latin.txt", files, [only]))
     line = note([only], usage, meter.usage(Conversation()))
