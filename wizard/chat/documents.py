@@ -91,9 +91,8 @@ def _read(name: str, data: bytes, most: int) -> Document:
     document = Document(tuple(str(text).encode(errors="replace").decode() for text in reply["pages"]))
     if not any(document.pages):
         why = tr("it has no text, only pictures of pages")
-        raise _no_text(
-            name, why, tr("Recognize its text first, for example with ocrmypdf, or attach its pages as images.")
-        )
+        todo = tr("Recognize its text first, for example with ocrmypdf, or attach its pages as images.")
+        raise _no_text(name, why, todo)
     if len(document.text.encode()) > most:
         raise too_much_text(name, most)
     return document

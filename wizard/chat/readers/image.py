@@ -26,12 +26,16 @@ ORIENTATION, LYING = 0x0112, (5, 6, 7, 8)
 
 def main() -> None:
     """Print the picture; the library's own output is discarded."""
+    from PIL import UnidentifiedImageError
+
     with os.fdopen(os.dup(1), "w", encoding="ascii") as printed:
         os.dup2(2, 1)
         try:
             reply = _prepared(sys.stdin.buffer.read(), int(sys.argv[1]), int(sys.argv[2]))
         except MemoryError:
             reply = {"error": "memory"}
+        except UnidentifiedImageError:  # its text has an address in memory
+            reply = {"error": "damaged", "detail": "no image"}
         except Exception as error:  # a damaged file can make the library raise anything
             reply = {"error": "damaged", "detail": f"{type(error).__name__}: {error}"[:200]}
         print(json.dumps(reply), file=printed)
