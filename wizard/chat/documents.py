@@ -122,6 +122,6 @@ def too_much_text(name: str, most: int) -> UsageError:
     )
 
 
-def missing_extra(what: str, extra: str) -> UsageError:
+def missing_extra(message: str, extra: str) -> UsageError:
     """An optional package is not installed."""
-    return UsageError("TW-C30", what, tr("Install it: `{command}`.", command=install(extra)))
+    return UsageError("TW-C30", message, tr("Install it: `{command}`.", command=install(extra)))

@@ -41,5 +41,5 @@ def without(text: str) -> str:
     return _REFERENCE.sub(_name, text) if "sha256:" in text else text
 
 
-def _name(found: re.Match[str]) -> str:
-    return f"[{tr('image: {name}', name=found['name'])}]"
+def _name(match: re.Match[str]) -> str:
+    return f"[{tr('image: {name}', name=match['name'])}]"

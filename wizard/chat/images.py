@@ -182,36 +182,36 @@ def of(messages: Iterable[Message]) -> Images:
     urls: dict[str, str] = {}
     missing: dict[str, None] = {}
     for each in messages:
-        for found in references(each.content) if each.role == "user" else ():
-            picture = _known.get(found["digest"]) or _again(found)
+        for match in references(each.content) if each.role == "user" else ():
+            picture = _known.get(match["digest"]) or _again(match)
             if picture:
-                urls[found["digest"]] = picture.url
+                urls[match["digest"]] = picture.url
             else:
-                missing[found["name"]] = None
+                missing[match["name"]] = None
     return Images(urls, tuple(missing))
 
 
-def _again(found: re.Match[str]) -> Picture | None:
+def _again(match: re.Match[str]) -> Picture | None:
     """The picture in the file that a reference names, if it is still the same."""
-    path = Path(unquote_to_bytes(urlsplit(found["url"]).path).decode(errors="surrogateescape"))
+    path = Path(unquote_to_bytes(urlsplit(match["url"]).path).decode(errors="surrogateescape"))
     with suppress(OSError, ValueError, UsageError):
         with regular_files.opened(path) as file:
             data = file.read(LARGEST + 1) or b""
-        if hashlib.sha256(data).hexdigest() == found["digest"]:
-            return read(found["name"], data)
+        if hashlib.sha256(data).hexdigest() == match["digest"]:
+            return read(match["name"], data)
     return None
 
 
 def parts(text: str, urls: Mapping[str, str]) -> str | list[dict[str, Any]]:
     """A question as OpenAI's content: a text, or parts with images (platform.openai.com/docs/guides/images-vision)."""
-    if not any(found["digest"] in urls for found in references(text)):
+    if not any(match["digest"] in urls for match in references(text)):
         return without(text)
     made: list[dict[str, Any]] = []
     end = 0
-    for found in references(text):
-        if url := urls.get(found["digest"]):
-            made += [_text(text[end : found.start()]), {"type": "image_url", "image_url": {"url": url}}]
-            end = found.end()
+    for match in references(text):
+        if url := urls.get(match["digest"]):
+            made += [_text(text[end : match.start()]), {"type": "image_url", "image_url": {"url": url}}]
+            end = match.end()
     return [each for each in (*made, _text(text[end:])) if each.get("text") != ""]
 
 
