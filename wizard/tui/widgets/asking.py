@@ -41,7 +41,7 @@ class Asking(Vertical):
 
     DEFAULT_CSS = """
     Asking { height: auto; }
-    Asking > #attached { height: auto; max-height: 2; padding: 0 2; color: $accent; display: none; }
+    Asking > #attached { height: auto; max-height: 4; padding: 0 2; color: $accent; display: none; }
     Asking > #completions { height: auto; max-height: 5; padding: 0 2; color: $text-muted; display: none; }
     """
 
