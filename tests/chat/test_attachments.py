@@ -64,7 +64,7 @@ def test_text_that_is_not_utf_8_is_decoded_and_reported(tmp_path: Path) -> None:
     (tmp_path / "latin.txt").write_bytes("déjà vu, \ufffd kept".encode().replace(b"\xc3\xa9", b"\xe9"))
     files = references("@latin.txt", tmp_path)
     (only,) = read(files)
-    assert (only.text, only.replaced) == ("d\ufffdjà vu, \ufffd kept", 1)
+    assert only.text == "d\ufffdjà vu, \ufffd kept"
     meter = Meter(100)
     usage = meter.usage(Conversation(), attached("@latin.txt", files, [only]))
     line = note([only], usage, meter.usage(Conversation()))
@@ -148,3 +148,26 @@ def test_more_than_the_context_is_refused_with_both_counts(tmp_path: Path) -> No
     assert error.value.code == "TW-C28"
     assert "3,012 tokens; 990 are left" in error.value.what
     check(meter.usage(conversation, "small", exact=True), before)
+
+
+def test_a_file_that_becomes_a_pipe_before_it_is_opened_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("x")
+    os.mkfifo(tmp_path / "pipe")
+    before = (tmp_path / "file").stat()
+    named = references("@pipe", tmp_path)
+    monkeypatch.setattr(Path, "stat", lambda *_, **__: before)
+    with pytest.raises(UsageError) as error:
+        read(named)
+    assert error.value.code == "TW-C25"
+
+
+def test_more_than_a_files_size_is_read_within_the_bound() -> None:
+    assert refused("@/proc/self/pagemap", Path("/")).code == "TW-C27"
+
+
+def test_control_characters_of_a_name_are_not_sent(tmp_path: Path) -> None:
+    (tmp_path / "evil\x1b[31m.txt").write_text("x")
+    (only,) = read(references("@evil\x1b[31m.txt", tmp_path))
+    assert only.block == "evil.txt:\n\n```txt\nx\n```"

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.chat.pdf_files import pdf
+from tests.chat.test_images import picture
 from tests.prompts.fake_journey import ENDPOINT, FakeJourney
 from tests.prompts.terminal import CTRL_C, DOWN, ENTER, Terminal
 from wizard.catalog.profiles import user_folder
@@ -27,6 +29,20 @@ def test_a_file_is_counted_and_sent_and_one_that_cannot_be_sent_loses_nothing(tm
         terminal.types("@folder and more\n")
         terminal.sees("TW-C25")
         terminal.sees("> @folder and more")
+
+
+def test_a_pdf_is_sent_and_a_model_that_takes_no_images_says_so(tmp_path: Path) -> None:
+    Path("paper.pdf").write_bytes(pdf("One", "Two"))
+    Path("flag.png").write_bytes(picture())
+    with Terminal("chat", str(tmp_path), size=(24, 120)) as terminal:
+        terminal.sees("> ")
+        terminal.types("Sum up @paper.pdf\n")
+        terminal.sees("paper.pdf: text of 2 pages")
+        terminal.sees("[Page 2]")
+        terminal.sees("> ")
+        terminal.types("What is @flag.png\n")
+        terminal.sees("TW-C32")
+        terminal.sees("> What is @flag.png")
 
 
 def test_a_file_outside_of_the_folder_is_attached_only_after_a_question(tmp_path: Path) -> None:

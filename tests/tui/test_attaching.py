@@ -8,13 +8,17 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from tests.tui.chatting import chatting, notes
+from tests.chat.pdf_files import pdf
+from tests.chat.test_images import picture
+from tests.tui.chatting import chatting, lines, notes
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.test_waiting import asking, end, questions, waiting
 from tests.tui.walking import answered, screen, wait_for
+from wizard.chat.wire import OPENAI, Wire
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.widgets.prompt import Prompt
+from wizard.tui.widgets.transcript import Transcript
 
 
 def line(chat: ChatScreen) -> str:
@@ -39,6 +43,44 @@ async def test_a_file_is_counted_before_and_sent_with_the_question() -> None:
         await answered(pilot, chat)
         await wait_for(pilot, lambda: not line(chat))
     assert questions(made) == ["Sum up notes.md\n\nnotes.md:\n\n```md\nTriton serves models.\n```"]
+
+
+async def test_an_image_is_described_before_and_named_in_the_transcript() -> None:
+    Path("flag.png").write_bytes(picture())
+    made = FakeJourney(wire=Wire(OPENAI))
+    async with chatting(made, (80, 24)) as (pilot, chat):
+        await pilot.press(*"What is @flag.png")
+        await shows(pilot, chat, "flag.png: PNG 30×20, ")
+        assert "sent without metadata" in line(chat)
+        assert "tokens without images" in line(chat)
+        await pilot.press("enter")
+        await answered(pilot, chat)
+        assert "[flag.png: PNG, 30×20]" in "\n".join(lines(chat.query_one(Transcript)))
+    (sent,) = questions(made)
+    assert "![flag.png](file:///" in sent
+
+
+async def test_a_model_that_takes_no_images_says_so_before_and_nothing_is_lost() -> None:
+    Path("flag.png").write_bytes(picture())
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        await pilot.press(*"@flag.png")
+        await shows(pilot, chat, "take no images")
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: "TW-C32" in notes(pilot))
+        assert chat.query_one(Prompt).text == "@flag.png"
+    assert questions(made) == []
+
+
+async def test_the_text_of_a_pdf_is_sent_by_pages() -> None:
+    Path("paper.pdf").write_bytes(pdf("One", "Two"))
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        await pilot.press(*"Sum up @paper.pdf")
+        await shows(pilot, chat, "paper.pdf: text of 2 pages")
+        await pilot.press("enter")
+        await answered(pilot, chat)
+    assert questions(made) == ["Sum up paper.pdf\n\npaper.pdf:\n\n```\n[Page 1]\nOne\n\n[Page 2]\nTwo\n```"]
 
 
 async def test_a_mistyped_name_is_shown_and_sent_as_text() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from wizard.chat.conversation import Message, TokenLogprob
 from wizard.kernel import http
@@ -34,6 +34,7 @@ class Ask:
         tools: The functions that the model may call, as text: ``{"tools": [...], "messages": [...]}`` in OpenAI's
             format.
         thinking: As in `Sampling`, for a server that renders the conversation itself.
+        images: SHA-256 → URL of the images in ``messages`` (`wizard.chat.images.Images`).
         special: Whether the answer's text needs its special tokens: they are the markers of the model's thoughts.
     """
 
@@ -56,6 +57,7 @@ class Ask:
     tools: str | None = None
     thinking: str | None = None
     special: bool = False
+    images: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,30 +1,38 @@
-"""Files that a question names as ``@PATH``, attached as text. Their size is bounded before and while they are read."""
+"""Files that a question names as ``@PATH``: texts, PDFs and images; the content, not the name, decides which.
+
+Their size is bounded before and while they are read.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from wizard.chat import documents, images
 from wizard.chat.meter import Usage
+from wizard.chat.served import ServedModel
+from wizard.chat.wire import OPENAI
+from wizard.kernel import regular_files
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import join, ntr, tr
+from wizard.kernel.language import join, mark, ntr, tr
 from wizard.kernel.reasons import unreadable
 from wizard.kernel.text import one_line
 from wizard.kernel.units import size
 
 LARGEST = 4 * 2**20
-"""Bytes of all attached files together: about a million tokens, more than the context of most models."""
+"""Bytes of all attached texts together: about a million tokens, more than the context of most models."""
 MOST_REPLACED = 0.3
 """Share of characters that are not UTF-8 from which on a file is not text."""
 _FENCED = re.compile(r"^(`{3,}).*?^\1`*[ \t]*$", re.MULTILINE | re.DOTALL)
 _REFERENCE = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|([^\s"]+))')
 _LIKE_A_PATH = re.compile(r"[\w~/.-]*[/.]\w+")
 _PUNCTUATION = ".,;:!?)]}'"
+_START = 1024
+"""Bytes that show what a file is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +59,29 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file's text.
+    """A file as it is sent.
 
     Attributes:
         name: The path as typed.
-        text: The content.
-        replaced: Number of its characters that were not UTF-8 and became U+FFFD.
+        text: The content; of an image its reference (`wizard.chat.images`).
+        notes: What to know about it before it is sent.
+        label: Language of the fenced block; None: it is no block, but an image.
     """
 
     name: str
     text: str
-    replaced: int = 0
+    notes: tuple[str, ...] = ()
+    label: str | None = ""
 
     @property
     def block(self) -> str:
-        """The text as a fenced block with its name, whose fence is longer than any in it."""
+        """The text as a fenced block with its name, whose fence is longer than any in it; or the image."""
+        name = one_line(self.name)
+        if self.label is None:
+            return f"{name}:\n\n{self.text}"
         longest = max(map(len, re.findall(r"^\s*(`+)", self.text, re.MULTILINE)), default=0)
         fence = "`" * max(3, longest + 1)
-        kind = Path(self.name).suffix[1:].lower()
-        return f"{one_line(self.name)}:\n\n{fence}{kind if kind.isalnum() else ''}\n{self.text.strip(chr(10))}\n{fence}"
+        return f"{name}:\n\n{fence}{self.label}\n{self.text.strip(chr(10))}\n{fence}"
 
 
 def mentions(question: str) -> list[str]:
@@ -114,45 +126,67 @@ def outside(reference: Reference, folder: Path) -> Path | None:
     return None if real.is_relative_to(folder.resolve()) else real
 
 
-def read(files: Sequence[Reference]) -> list[Attachment]:
-    """The texts of ``files``.
+def read(files: Sequence[Reference], served: ServedModel | None = None) -> list[Attachment]:
+    """What is sent for ``files`` to the model ``served`` (None: not known yet); blocks, for a PDF up to two minutes.
 
     Raises:
-        UsageError: TW-C25 if one is not a readable file, TW-C26 if it is not text, TW-C27 if they are too large.
+        UsageError: TW-C25 one is not a readable file, TW-C26 it is neither text nor PDF nor image, TW-C27 they are too
+            large, TW-C29 a PDF without readable text, TW-C30 an optional package is missing, TW-C31 an unusable image,
+            TW-C32 the model takes no images.
     """
-    attachments, left = [], LARGEST
+    attachments, left, images_left = [], LARGEST, images.LARGEST
     for each in files:
         data = _bytes(each, left)
-        left -= len(data)
-        attachments.append(_decoded(each.name, data))
+        name = one_line(each.name)
+        if images.is_image(data):
+            if served is not None and served.wire.format is not OPENAI:
+                raise images.unsupported()
+            picture = images.read(name, data)
+            attachments.append(_image(each, picture))
+            images_left -= len(picture.data)
+            if images_left < 0:
+                raise _too_large(each, len(picture.data), images.LARGEST)
+        elif documents.is_pdf(data):
+            document = documents.read(name, data, left)
+            attachments.append(_document(each, document))
+            left -= len(document.text.encode())
+        else:
+            attachments.append(_decoded(each.name, data))
+            left -= len(data)
     return attachments
 
 
 def _bytes(file: Reference, left: int) -> bytes:
-    """The content; only a regular file is opened, because a pipe or a device could block or be changed by that."""
+    """The content; ``left``: the most bytes of a text."""
     try:
-        status = file.path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            folder = stat.S_ISDIR(status.st_mode)
-            raise _unreadable(file, tr("it is a folder") if folder else tr("it is not a regular file"))
-        with open(os.open(file.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:  # noqa: PTH123
-            data = opened.read(left + 1) if status.st_size <= left else b""
+        with regular_files.opened(file.path) as opened:
+            start = opened.read(_START) or b""
+            pdf, image = documents.is_pdf(start), images.is_image(start)
+            most = documents.LARGEST if pdf else images.LARGEST if image else left
+            length = os.fstat(opened.fileno()).st_size
+            data = start + (opened.read(most + 1) or b"") if length <= most else b""
+    except regular_files.NotRegularError as error:
+        raise _unreadable(file, tr("it is a folder") if error.folder else tr("it is not a regular file")) from error
     except OSError as error:
         raise _unreadable(file, unreadable(error)) from error
-    if max(status.st_size, len(data)) > left:
-        raise UsageError(
-            "TW-C27",
-            tr("{name} is too large to attach: {size}", name=one_line(file.name), size=size(status.st_size)),
-            tr("Attach up to {size} at once, for example an excerpt of the file.", size=size(LARGEST)),
-        )
+    if max(length, len(data)) > most:
+        raise _too_large(file, max(length, len(data)), max(most, LARGEST))
     return data
+
+
+def _too_large(file: Reference, length: int, most: int) -> UsageError:
+    return UsageError(
+        "TW-C27",
+        tr("{name} is too large to attach: {size}", name=one_line(file.name), size=size(length)),
+        tr("Attach up to {size} at once, for example an excerpt of the file.", size=size(most)),
+    )
 
 
 def _unreadable(file: Reference, why: str) -> UsageError:
     return UsageError(
         "TW-C25",
         tr("cannot attach {name}: {why}", name=one_line(file.name), why=why),
-        tr("Name a text file that you can read, or put a space after @ to send it as text."),
+        tr("Name a file that you can read, or put a space after @ to send it as text."),
     )
 
 
@@ -162,10 +196,30 @@ def _decoded(name: str, data: bytes) -> Attachment:
     if b"\0" in data or replaced > MOST_REPLACED * len(text):
         raise UsageError(
             "TW-C26",
-            tr("cannot attach {name}: it is not text in UTF-8", name=one_line(name)),
-            tr("Convert it to text first."),
+            tr("cannot attach {name}: it is not text in UTF-8, a PDF or an image", name=one_line(name)),
+            tr("Convert it to text first; images must be PNG, JPEG, WebP or GIF."),
         )
-    return Attachment(name, text.replace("\r\n", "\n"), replaced)
+    note = ntr(
+        "{name} is not UTF-8: {count:,} character replaced",
+        "{name} is not UTF-8: {count:,} characters replaced",
+        replaced,
+        name=one_line(name),
+        count=replaced,
+    )
+    kind = Path(name).suffix[1:].lower()
+    return Attachment(name, text.replace("\r\n", "\n"), (note,) if replaced else (), kind if kind.isalnum() else "")
+
+
+def _document(file: Reference, document: documents.Document) -> Attachment:
+    count, name = len(document.pages), one_line(file.name)
+    pages = ntr("{name}: text of {count:,} page", "{name}: text of {count:,} pages", count, name=name, count=count)
+    blank = ntr("{count:,} page without text", "{count:,} pages without text", document.blank, count=document.blank)
+    return Attachment(file.name, document.text, (pages, blank) if document.blank else (pages,))
+
+
+def _image(file: Reference, picture: images.Picture) -> Attachment:
+    note = f"{one_line(file.name)}: {picture.described}"
+    return Attachment(file.name, picture.reference(file.path), (note,), None)
 
 
 def attached(question: str, files: Sequence[Reference], attachments: Sequence[Attachment]) -> str:
@@ -201,21 +255,17 @@ def note(attachments: Sequence[Attachment], usage: Usage, before: Usage) -> str:
     """What is sent, in a line: the files, their tokens with the question, and how many are left then."""
     names = ", ".join(one_line(each.name) for each in attachments)
     tokens = _tokens(usage.tokens - before.tokens, counted=usage.counted)
-    parts = [tr("attached: {names}", names=names), tr("{count} tokens", count=tokens)]
+    counted = mark("{count} tokens without images") if any(map(_is_image, attachments)) else mark("{count} tokens")
+    parts = [tr("attached: {names}", names=names), tr(counted, count=tokens)]
     if usage.context is not None:
         parts.append(tr("{count} left in the context", count=f"{max(usage.context - usage.tokens, 0):,}"))
-    for each in attachments:
-        if each.replaced:
-            text = ntr(
-                "{name} is not UTF-8: {count:,} character replaced",
-                "{name} is not UTF-8: {count:,} characters replaced",
-                each.replaced,
-                name=one_line(each.name),
-                count=each.replaced,
-            )
-            parts.append(text)
+    parts += [note for each in attachments for note in each.notes]
     return join(" · ", *parts)
 
 
 def _tokens(count: int, *, counted: bool) -> str:
     return f"{'' if counted else '≈ '}{count:,}"
+
+
+def _is_image(attachment: Attachment) -> bool:
+    return attachment.label is None

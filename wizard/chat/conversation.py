@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal, TypeAlias
 
+from wizard.chat.image_references import shown
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
@@ -251,7 +252,7 @@ class Conversation:
     def title(self) -> str:
         """The beginning of the first question, on a single line; empty if there is none."""
         first = next((each.content for each in self.messages if each.role == "user"), "")
-        text = one_line(first[: 10 * LONGEST_TITLE])
+        text = one_line(shown(first[: 10 * LONGEST_TITLE]))
         return text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 1].rstrip() + "…"
 
     def asked_again(self, question: str | None = None) -> Conversation:

@@ -16,10 +16,12 @@ from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlsplit
 
+from wizard.chat import images
 from wizard.chat.ask import (
     API_KEY,
     Ask,
     Piece,
+    PromptTooLong,
     connection_errors,
     key_not_sent,
     key_wanted,
@@ -29,6 +31,7 @@ from wizard.chat.ask import (
     server_error,
     unreachable,
 )
+from wizard.chat.conversation import Message
 from wizard.chat.logprobs import of_openai as logprobs_of
 from wizard.chat.served import TIMEOUT_S, ServedModel
 from wizard.chat.snippet import NOT_OPENAIS, Request
@@ -116,6 +119,7 @@ async def stream(ask: Ask, base: str, sent: Callable[[], object] = lambda: None)
 
     Raises:
         PromptTooLong: The conversation does not fit.
+        UsageError: TW-C32 the server takes no images.
         ServerError: TW-C01 … TW-C04, TW-C12, TW-C14, TW-C17, see `wizard.chat.ask`.
     """
     url, body = f"{base}/chat/completions", json.dumps(_body(ask)).encode()
@@ -134,7 +138,8 @@ async def stream(ask: Ask, base: str, sent: Callable[[], object] = lambda: None)
         if not refused:
             break
         if headers or code not in KEY_WANTED:
-            raise _refused(code, b"\n".join(refused), ask.model, base)
+            text = _error_text(code, b"\n".join(refused))
+            raise _refused_image(ask, text) or _refused(code, text, ask.model, base)
         headers = _key(base, _error_text(code, b"\n".join(refused)))
     yield events.last()
 
@@ -147,9 +152,7 @@ def request(ask: Ask, base: str) -> Request:
 def _body(ask: Ask) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": ask.model,
-        "messages": [
-            {"role": each.role, "content": each.content.encode(errors="replace").decode()} for each in ask.messages
-        ],
+        "messages": [{"role": each.role, "content": _content(each, ask)} for each in ask.messages],
         "max_tokens": ask.max_tokens,
         "top_p": ask.top_p,
         "stream": True,
@@ -163,6 +166,11 @@ def _body(ask: Ask) -> dict[str, Any]:
     if ask.logprobs is not None:
         body |= {"logprobs": True, "top_logprobs": ask.logprobs}
     return body | _thinking(ask.thinking)
+
+
+def _content(message: Message, ask: Ask) -> str | list[dict[str, Any]]:
+    text = message.content.encode(errors="replace").decode()
+    return images.parts(text, ask.images) if message.role == "user" else text
 
 
 def _thinking(mode: str | None) -> dict[str, Any]:
@@ -209,7 +217,8 @@ class _Events:
         try:
             event = json.loads(data)
             if error := event.get("error"):
-                raise server_error(_message(error), self._ask.model)
+                text = _message(error)
+                raise _refused_image(self._ask, text) or server_error(text, self._ask.model)
             if usage := event.get("usage"):
                 self._tokens = int(usage["completion_tokens"])
             if not event["choices"]:
@@ -245,13 +254,20 @@ def _error_text(status: int, body: bytes) -> str:
         return body[:200].decode(errors="replace") or f"HTTP status {status}"
 
 
-def _refused(status: int, body: bytes, model: str, base: str) -> Exception:
-    text = _error_text(status, body)
+def _refused(status: int, text: str, model: str, base: str) -> Exception:
     if status in KEY_WANTED:
         return key_wanted(base, text)
     if status == 404:
         return no_model(model, text)
     return server_error(text, model)
+
+
+def _refused_image(ask: Ask, text: str) -> Exception | None:
+    """The error for an error text about an image in the request."""
+    error = server_error(text, ask.model)
+    if not ask.images or isinstance(error, PromptTooLong) or not images.REFUSED.search(text):
+        return None
+    return images.unsupported(text)
 
 
 def _message(error: Any) -> str:
@@ -288,7 +304,7 @@ def _models(base: str) -> list[dict[str, Any]]:
     if status in KEY_WANTED:
         status, body = _get_models(base, _key(base, _error_text(status, body)))
     if status in KEY_WANTED:
-        raise _refused(status, body, "", base)
+        raise _refused(status, _error_text(status, body), "", base)
     try:
         return listed(body)
     except ValueError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 from wizard.chat import ask
 from wizard.chat.conversation import Conversation
+from wizard.chat.image_references import without
 from wizard.chat.served import ServedModel
 from wizard.chat.templates import apply
 from wizard.chat.thinking_modes import variables
@@ -24,7 +25,7 @@ def render(conversation: Conversation, served: ServedModel) -> str:
     Raises:
         ModelError: TW-C06 if the template rejects the messages.
     """
-    turns = [{"role": each.role, "content": each.content} for each in conversation.messages]
+    turns = [{"role": each.role, "content": without(each.content)} for each in conversation.messages]
     given = variables(served.chat, conversation.sampling.thinking) if served.chat else {}
     return render_turns(turns, served, given)
 

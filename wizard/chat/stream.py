@@ -8,11 +8,13 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 
+from wizard.chat import images
 from wizard.chat.ask import Ask, Piece, PromptTooLong, too_long
 from wizard.chat.chunk import Chunk
 from wizard.chat.client import ask_of, client_of, exchange_of, pieces, tokenizer_of
 from wizard.chat.conversation import Conversation, Stats
 from wizard.chat.exchange import Exchange
+from wizard.chat.image_references import references
 from wizard.chat.meter import Meter
 from wizard.chat.rendering import render
 from wizard.chat.served import ServedModel
@@ -42,7 +44,8 @@ async def answer(
 
     Raises:
         UsageError: TW-C05 the last message alone is too long, TW-C08 a setting is out of its range, TW-C09 unknown
-            protocol, TW-C10 there is no question, TW-C13 the model uses token IDs and there is no tokenizer.
+            protocol, TW-C10 there is no question, TW-C13 the model uses token IDs and there is no tokenizer, TW-C32 it
+            takes no images.
         ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, TW-C12, TW-C14, see `wizard.chat.ask`.
         ModelError: TW-C06 the chat template rejects the messages.
     """
@@ -53,13 +56,16 @@ async def answer(
         raise UsageError("TW-C10", tr("no question to answer"), tr("Enter a message first."))
     client = await asyncio.to_thread(client_of, endpoint, served)
     served, tokenizer = client.served, client.tokenizer
+    if served.wire.format is not OPENAI and any(references(conversation.messages[-1].content)):
+        raise images.unsupported()
     conversation = conversation.to_send()
     kept = _shortened(conversation, served)
+    pictures = await asyncio.to_thread(images.of, kept.messages if served.wire.format is OPENAI else ())
     while True:
-        ask = await asyncio.to_thread(_ask, kept, served, tokenizer)
+        ask = replace(await asyncio.to_thread(_ask, kept, served, tokenizer), images=pictures.urls)
         clock, exchange = _Clock(), exchange_of(ask, served, tokenizer)
         answers = pieces(client, ask, exchange, protocol=protocol, sent=clock.start)
-        note = _note(conversation, kept, served, ask)
+        note = _note(conversation, kept, served, ask, pictures.missing)
         splitter = Splitter(served.formats, None if served.wire.format is OPENAI else ask.prompt)
         chunks = _measured(answers, clock, note, _request(ask, endpoint, exchange), splitter)
         try:
@@ -82,7 +88,8 @@ def request(endpoint: Endpoint, conversation: Conversation, served: ServedModel)
         ModelError: TW-C06 the chat template rejects the messages.
     """
     tokenizer = tokenizer_of(served)
-    ask = _ask(_shortened(conversation.to_send(), served), served, tokenizer)
+    kept = _shortened(conversation.to_send(), served)
+    ask = replace(_ask(kept, served, tokenizer), images=images.of(kept.messages).urls)
     return _request(ask, endpoint, exchange_of(ask, served, tokenizer))
 
 
@@ -107,7 +114,9 @@ def _shortened(conversation: Conversation, served: ServedModel) -> Conversation:
     return kept
 
 
-def _note(conversation: Conversation, kept: Conversation, served: ServedModel, ask: Ask) -> str | None:
+def _note(
+    conversation: Conversation, kept: Conversation, served: ServedModel, ask: Ask, missing: tuple[str, ...]
+) -> str | None:
     first = sum(each.role == "user" for each in conversation.messages) == 1
     notes = [served.note] if served.note and first else []
     if not served.takes_turns:
@@ -116,6 +125,9 @@ def _note(conversation: Conversation, kept: Conversation, served: ServedModel, a
         )
     elif dropped := len(conversation.messages) - len(kept.messages):
         notes.append(_left_out(dropped, served.max_seq_len))
+    if missing:
+        names = ", ".join(missing)
+        notes.append(tr("Not sent, because the file was deleted or changed, or cannot be read: {names}", names=names))
     if lacks := [*served.wire.lacks(ask), *_lacking_mode(served, ask)]:
         notes.append(
             ntr(

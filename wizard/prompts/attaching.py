@@ -36,7 +36,7 @@ def _with_files(talk: ChatSession, question: str) -> str | None:
                 return None
     if not files:
         return question
-    read = attachments.read(files)
+    read = attachments.read(files, talk.served())
     whole = attachments.attached(question, files, read)
     meter = talk.measure()
     before, usage = meter.usage(talk.conversation), meter.usage(talk.conversation, whole, exact=True)

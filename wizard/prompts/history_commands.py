@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 
+from wizard.chat import image_references
 from wizard.chat.conversation import Conversation
 from wizard.chat.history import Entry, History, Kept
 from wizard.chat.report import figures
@@ -125,7 +126,7 @@ def shown(conversation: Conversation) -> str:
         else []
     )
     for each in messages[-SHOWN_MESSAGES:]:
-        lines.append(f"> {plain(each.content)}" if each.role == "user" else plain(each.content))
+        lines.append(f"> {plain(image_references.shown(each.content))}" if each.role == "user" else plain(each.content))
     return "\n".join(lines)
 
 

@@ -11,6 +11,7 @@ from textual.app import App
 from wizard.chat import attachments
 from wizard.chat.conversation import Conversation
 from wizard.chat.meter import Meter
+from wizard.chat.served import ServedModel
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import join, tr
 from wizard.kernel.text import one_line
@@ -18,12 +19,12 @@ from wizard.tui import background
 from wizard.tui.screens.modal import AskScreen
 
 
-async def preview(text: str, conversation: Conversation, meter: Meter) -> str:
-    """What sending ``text`` would attach, in a line; empty if it names no file."""
-    return await background.call(partial(_preview, text, conversation, meter, Path()))
+async def preview(text: str, conversation: Conversation, meter: Meter, served: ServedModel | None) -> str:
+    """What sending ``text`` to the model ``served`` would attach, in a line; empty if it names no file."""
+    return await background.call(partial(_preview, text, conversation, meter, served, Path()))
 
 
-def _preview(text: str, conversation: Conversation, meter: Meter, folder: Path) -> str:
+def _preview(text: str, conversation: Conversation, meter: Meter, served: ServedModel | None, folder: Path) -> str:
     named = attachments.references(text, folder)
     files = [each for each in named if each.exists]
     here = [each for each in files if attachments.outside(each, folder) is None]
@@ -31,7 +32,7 @@ def _preview(text: str, conversation: Conversation, meter: Meter, folder: Path) 
     parts += [tr("{name}: outside of this folder", name=one_line(each.name)) for each in files if each not in here]
     if here:
         try:
-            read = attachments.read(here)
+            read = attachments.read(here, served)
             whole = attachments.attached(text, here, read)
             before, usage = meter.usage(conversation), meter.usage(conversation, whole, exact=True)
             attachments.check(usage, before)
@@ -41,11 +42,13 @@ def _preview(text: str, conversation: Conversation, meter: Meter, folder: Path) 
     return join(" · ", *parts)
 
 
-async def with_files(app: App[Any], text: str, conversation: Conversation, meter: Meter) -> str | None:
+async def with_files(
+    app: App[Any], text: str, conversation: Conversation, meter: Meter, served: ServedModel | None
+) -> str | None:
     """The question with the files that it names; None if the user does not want one of them.
 
     Raises:
-        UsageError: TW-C25 … TW-C28, see `wizard.chat.attachments`.
+        UsageError: TW-C25 … TW-C32, see `wizard.chat.attachments`.
     """
     folder = Path()
     named = await background.call(partial(attachments.references, text, folder))
@@ -57,10 +60,18 @@ async def with_files(app: App[Any], text: str, conversation: Conversation, meter
             choices = [("no", tr("Do not send")), ("yes", tr("Attach"))]
             if await app.push_screen_wait(AskScreen(question, choices)) != "yes":
                 return None
-    return await background.call(partial(_attached, text, files, conversation, meter)) if files else text
+    if not files:
+        return text
+    return await background.call(partial(_attached, text, files, conversation, meter, served))
 
 
-def _attached(text: str, files: list[attachments.Reference], conversation: Conversation, meter: Meter) -> str:
-    whole = attachments.attached(text, files, attachments.read(files))
+def _attached(
+    text: str,
+    files: list[attachments.Reference],
+    conversation: Conversation,
+    meter: Meter,
+    served: ServedModel | None,
+) -> str:
+    whole = attachments.attached(text, files, attachments.read(files, served))
     attachments.check(meter.usage(conversation, whole, exact=True), meter.usage(conversation))
     return whole

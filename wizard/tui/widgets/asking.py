@@ -41,7 +41,7 @@ class Asking(Vertical):
 
     DEFAULT_CSS = """
     Asking { height: auto; }
-    Asking > #attached { height: auto; max-height: 2; padding: 0 2; color: $accent; display: none; }
+    Asking > #attached { height: auto; max-height: 4; padding: 0 2; color: $accent; display: none; }
     Asking > #completions { height: auto; max-height: 5; padding: 0 2; color: $text-muted; display: none; }
     """
 
@@ -216,7 +216,8 @@ class Asking(Vertical):
 
     @work(exclusive=True, group="files")
     async def _show_files(self, text: str) -> None:
-        shown = await attaching.preview(text, self._before, self._meter or Meter()) if text else ""
+        meter = self._meter or Meter()
+        shown = await attaching.preview(text, self._before, meter, self._view.served) if text else ""
         line = self.query_one("#attached", Static)
         line.update(Content(shown))
         line.display = bool(shown)
@@ -226,7 +227,8 @@ class Asking(Vertical):
         """Send the text with the files that it names; if that is not possible, it is in the field again."""
         whole: str | None = None
         with errors_shown(self.app):
-            whole = await attaching.with_files(self.app, text, self._before, self._meter or Meter())
+            meter, served = self._meter or Meter(), self._view.served
+            whole = await attaching.with_files(self.app, text, self._before, meter, served)
         if whole is not None:
             self._post(whole)
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 
 from wizard.chat.conversation import Role, Stats
+from wizard.chat.image_references import shown
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line, plain
 from wizard.tui.widgets.markdown_lines import Block, blocks, growing
@@ -129,7 +130,7 @@ class Turn:
         return self._blocks
 
     def _user_text(self) -> Content:
-        text = plain(self.text).strip("\n")
+        text = shown(plain(self.text)).strip("\n")
         if len(text) > LONGEST:
             half = LONGEST // PARTS
             left = tr("… {count:,} more characters …", count=len(text) - 2 * half)
