@@ -78,7 +78,7 @@ async def test_the_chat_with_it_names_the_model_and_can_be_left_for_the_first_sc
         assert "not started by the wizard" in words(chat, "#welcome")
         await asked(pilot, "Hello", chat)
         assert made.asked_servers == [LLAMA]
-        await pilot.press("escape")
+        await pilot.press("ctrl+q")
         leaving = await screen(pilot, AskScreen)
         assert text(leaving).split("\n") == ["▸ Quit", "  Go to the first screen", "  Stay here"]
         await pilot.press("down", "enter")

@@ -57,7 +57,7 @@ async def test_it_continues_in_the_background_and_reopens_with_its_log() -> None
         assert build.view.progress
         await pilot.press("escape")
         await screen(pilot, AskScreen)
-        await pilot.press("enter")
+        await pilot.press("down", "enter")
         await wait_for(pilot, lambda: build.view.phase is Phase.CANCELLED)
         await pilot.press("escape")
         await screen(pilot, WelcomeScreen)

@@ -120,7 +120,7 @@ async def test_escape_asks_once_and_stops_gracefully_and_r_resumes() -> None:
         await wait_for(pilot, lambda: build.view.progress)
         await pilot.press("escape")
         await screen(pilot, AskScreen)
-        await pilot.press("enter")
+        await pilot.press("down", "enter")
         await wait_for(pilot, lambda: build.view.phase is Phase.CANCELLED)
         await pilot.pause()
         assert "run" in made.closed
@@ -144,7 +144,7 @@ async def test_never_mind_continues() -> None:
         assert build.view.phase is Phase.RUNNING
         await pilot.press("escape")
         await screen(pilot, AskScreen)
-        await pilot.press("down", "enter")
+        await pilot.press("enter")
         await screen(pilot, BuildScreen)
         assert build.view.phase is Phase.RUNNING
         assert "run" not in made.closed

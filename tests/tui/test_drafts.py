@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
 from tests.tui.chatting import chatting
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.test_waiting import asking, waiting
 from tests.tui.values import ENDPOINT, WORKSPACE
-from tests.tui.walking import answered, wait_for
+from tests.tui.walking import answered, screen, wait_for
 from wizard.chat.drafts import Draft, Drafts
+from wizard.tui.screens.modal import AskScreen
 from wizard.tui.widgets.prompt import LONG, Prompt
 
 
@@ -63,3 +69,29 @@ async def test_a_question_that_was_sent_is_no_draft() -> None:
         await pilot.press(*"sent", "enter")
         await answered(pilot, chat)
     assert not drafts().path.exists()
+
+
+async def test_a_question_about_a_file_does_not_lose_the_text_that_waits_for_its_answer(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("hush")
+    Path("link").symlink_to(tmp_path / "secret")
+    async with chatting(FakeJourney()) as (pilot, _chat):
+        await pilot.press(*"@link", "enter")
+        await screen(pilot, AskScreen)
+        await wait_for(pilot, lambda: drafts().load() == Draft("@link"))
+    async with chatting(FakeJourney()) as (_pilot, chat):
+        assert chat.query_one(Prompt).text == "@link"
+
+
+def test_two_windows_have_a_draft_each_and_one_that_has_gone_leaves_its_own() -> None:
+    mine = drafts()
+    with subprocess.Popen(["sleep", "600"]) as other:
+        theirs = replace(mine, path=mine.path.with_name(mine.path.name.replace(str(os.getpid()), str(other.pid))))
+        theirs.save(Draft("theirs"))
+        assert mine.load() == Draft(), "its window is open"
+        mine.save(Draft("mine"))
+        assert theirs.load() == Draft("theirs")
+        other.kill()
+    assert mine.load() == Draft("mine")
+    mine.save(Draft())
+    assert mine.load() == Draft("theirs")
+    assert not theirs.path.exists()

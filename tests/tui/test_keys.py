@@ -134,14 +134,14 @@ async def test_every_key_of_the_settings_works_and_is_shown_everywhere() -> None
     made = FakeJourney()
     async with StillApp(made).run_test(size=(120, 40)) as pilot:
         welcome = await to_welcome(pilot)
-        bar = " ".join(line.plain for line in welcome.query_one(KeyBar).lines(200))
+        bar = welcome.query_one(KeyBar).line(200).plain
         assert "k j Move" in bar
         await pilot.press("j")
         assert welcome.query_one(Picker).highlighted == 1
         await pilot.press("enter")
         machine = await to_machine(pilot)
         await wait_for(pilot, lambda: not pilot.app._notifications)
-        bar = " ".join(line.plain for line in machine.query_one(KeyBar).lines(200))
+        bar = machine.query_one(KeyBar).line(200).plain
         assert "l Refresh" in bar
         assert "r" not in {key_row.binding.key for key_row in key_rows(machine)}
         await pilot.press("l")
@@ -161,7 +161,7 @@ async def test_invalid_keys_of_a_file_are_reported_and_skipped() -> None:
             "Ignoring the key enter for welcome.look in your settings: ⏎ is already used for Choose (Welcome).",
             "Ignoring the key x for no.such in your settings: unknown ID",
         ]
-        assert "r Refresh" in " ".join(line.plain for line in welcome.query_one(KeyBar).lines(200))
+        assert "r Refresh" in welcome.query_one(KeyBar).line(200).plain
         assert load().keys == {"welcome.look": "enter", "machine.look": "l", "no.such": "x"}
 
 
@@ -270,7 +270,7 @@ async def test_a_key_that_cannot_hold_is_not_shown_and_comes_to_nothing_with_ano
         await wait_for(pilot, lambda: app._notifications)
         app.change_settings(theme="triton-wizard-light")
         await pilot.pause()
-        assert "r Refresh" in " ".join(line.plain for line in welcome.query_one(KeyBar).lines(200))
+        assert "r Refresh" in welcome.query_one(KeyBar).line(200).plain
         window = await to_keys(pilot)
         assert row(window, "welcome.look") == "r* Refresh · Welcome"
         assert row(window, "machine.look") == "L* Refresh · Machine"

@@ -107,7 +107,7 @@ async def test_a_server_that_has_ended_is_started_again_where_that_is_asked() ->
         await pilot.press(*"Hi", "enter")
         await answered(pilot, chat)
         made.dead = ("demo",)
-        await pilot.press("escape")
+        await pilot.press("ctrl+q")
         asked = await screen(pilot, AskScreen)
         assert "Restart server" in str(asked.query_one(Picker).options[1].prompt)
         await pilot.press("down", "enter")
@@ -165,7 +165,7 @@ async def test_the_conversation_is_still_there_after_an_abandoned_restart() -> N
         await pilot.press("ctrl+g", *"Hi", "enter")
         await answered(pilot, chat)
         made.dead = ("demo",)
-        await pilot.press("escape")
+        await pilot.press("ctrl+q")
         await screen(pilot, AskScreen)
         await pilot.press("down", "enter")
         build = await screen(pilot, BuildScreen)
@@ -178,15 +178,6 @@ async def test_the_conversation_is_still_there_after_an_abandoned_restart() -> N
         await pilot.press("enter")
         again = await screen(pilot, ChatScreen)
         assert again.view.conversation.messages[0].content == "Hi"
-
-
-async def test_escape_in_an_idle_chat_asks_what_to_do_next() -> None:
-    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
-        await to_chat(pilot)
-        await pilot.press("escape")
-        await screen(pilot, AskScreen)
-        await pilot.press("escape")
-        await screen(pilot, ChatScreen)
 
 
 async def test_the_question_whether_to_stop_goes_when_nothing_is_left_to_stop() -> None:
@@ -217,7 +208,7 @@ async def test_leaving_names_what_is_stopped_and_that_the_wizard_ends() -> None:
             questions.append((str(question.query_one(".question").render()).split("?")[0], str(answers[0].prompt)))
             await pilot.press("escape")
             await screen(pilot, BuildScreen)
-    assert questions == [("Stop building demo", "▸ Stop it"), ("Stop building demo", "▸ Stop it and quit")]
+    assert questions == [("Stop building demo", "▸ Continue"), ("Stop building demo", "▸ Stop it and quit")]
 
 
 async def test_a_question_without_an_answer_is_not_sent_with_the_next() -> None:

@@ -163,10 +163,10 @@ async def test_the_key_bar_names_them() -> None:
     async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
         await to_welcome(pilot)
         bar = pilot.app.screen.query_one(KeyBar)
-        assert "F2 Settings" in " ".join(line.plain for line in bar.lines(200))
+        assert "F2 Settings" in bar.line(200).plain
     async with StillApp(FakeJourney()).run_test(size=(20, 24)) as pilot:
         machine = await to_machine(pilot)
         assert isinstance(machine, MachineScreen)
-        text = " ".join(line.plain for line in machine.query_one(KeyBar).lines(18))
+        text = machine.query_one(KeyBar).line(18).plain
         assert "F1 Help" in text
         assert "Settings" not in text

@@ -37,7 +37,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "chat_settings_without_chance": ("Temperature", "Top-p · no effect now", "Seed · no effect now"),
     "chat_save": ("Save the conversation", "demo.md", "⏎ Apply"),
     "chat_endpoint": ("Use this server elsewhere", "HTTP     http://127.0.0.1:8010", "chat demo", "logs/triton.log"),
-    "help": ("You are chatting with a served model", "⏎        Send", "^E       Edit"),
+    "help": ("You are chatting with a served model", "⏎   Send", "^E  Edit the last question"),
     "review_explained": ("What happens", "pip3 install tensorrt-llm==0.10.0", "F3 Stop explaining"),
 }
 

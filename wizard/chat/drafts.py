@@ -1,4 +1,4 @@
-"""Text that was typed and not sent, one file per server beside the saved conversations."""
+"""Text that was typed and not sent, beside the saved conversations: one file per server and window."""
 
 from __future__ import annotations
 
@@ -33,19 +33,34 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Drafts:
-    """The draft for one server. Losing it must not disturb the chat: errors of the disk are ignored."""
+    """The draft for one server, in this process. Losing it does not disturb the chat: disk errors are ignored."""
 
     path: Path
 
     @classmethod
     def of(cls, history: History, server: str) -> Drafts:
-        """The draft for ``server``; its name may be an address, so the file is named after its hash."""
+        """The draft for ``server``; its name may be an address, so the file is named after its hash.
+
+        Each process has its own file, so that two windows never overwrite each other's text.
+        """
         name = hashlib.sha256(server.encode(errors="replace")).hexdigest()[:16]
-        return cls(history.path.parent / "drafts" / f"{name}.json")
+        return cls(history.path.parent / "drafts" / f"{name}.{os.getpid()}.json")
+
+    def _adopt(self) -> None:
+        """Take over the oldest draft of a process that has exited; renaming lets only one window have it."""
+        if self.path.exists():
+            return
+        name = self.path.name.partition(".")[0]
+        for other in sorted(self.path.parent.glob(f"{name}.*.json"), key=lambda path: path.stat().st_mtime):
+            if _gone(other.name.split(".")[1]):
+                with contextlib.suppress(FileNotFoundError):
+                    other.rename(self.path)
+                    return
 
     def load(self) -> Draft:
-        """The draft; an empty one if there is none, or it cannot be read."""
+        """The draft, or the one that another window left; an empty one if there is none, or it cannot be read."""
         try:
+            self._adopt()
             with self.path.open("rb") as file:
                 text = file.read(LONGEST + 1)
             return from_json(Draft, text.decode(), where=str(self.path)) if len(text) <= LONGEST else Draft()
@@ -64,3 +79,14 @@ class Drafts:
             with open(os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:  # noqa: PTH123
                 file.write(to_json(draft).encode(errors="replace"))
             temporary.replace(self.path)
+
+
+def _gone(pid: str) -> bool:
+    """Whether no process has this number."""
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError, ValueError):  # a process of another user, or not a file of ours
+        return False
+    return False

@@ -26,7 +26,7 @@ from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.settings import THEME, Settings, change, load
-from wizard.tui import garbage_collection, textual_private
+from wizard.tui import garbage_collection, suspending, textual_private
 from wizard.tui.flow import Flow
 from wizard.tui.guide import Guide
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
@@ -73,6 +73,7 @@ class WizardApp(App[int]):
         Binding("f2", "settings", mark("Settings"), id="app.settings", priority=True),
         Binding("ctrl+p", "command_palette", mark("Commands"), id="app.commands", priority=True),
         Binding("ctrl+q", "quit", mark("Quit"), id="app.quit", priority=True),
+        Binding("ctrl+z", "suspend_process", mark("Suspend"), id="app.suspend", priority=True, show=False),
         Binding("ctrl+c", "interrupt", mark("Copy the selection, or quit"), id="app.copy", priority=True, show=False),
     ]
 
@@ -256,7 +257,13 @@ class WizardApp(App[int]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A window that waits for a key gets every key, including those for settings and for leaving."""
+        if action == "suspend_process" and not suspending.possible(self):
+            return False
         return not getattr(self.screen, "takes_every_key", False) and super().check_action(action, parameters)
+
+    def action_suspend_process(self) -> None:
+        """Give the terminal back to the shell until ``fg``."""
+        suspending.suspend(self)
 
     def get_key_display(self, binding: Binding) -> str:
         """Printed names of keys: Esc, F1, ^R."""

@@ -207,7 +207,7 @@ def markdown() -> str:
     """The table of all keys in the documentation (English, default keys)."""
     rows = [
         f"| {WHERE.get(key.id.partition('.')[0], key.id)} | {shown(key.keys({}))} "
-        f"| {key.binding.description} | `{key.id}` |"
+        f"| {key.binding.tooltip or key.binding.description} | `{key.id}` |"
         for key in declared()
     ]
     return "\n".join(["| Where | Keys | What | Id |", "|---|---|---|---|", *rows])

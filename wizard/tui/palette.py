@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from textual.app import SystemCommand
+from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.screen import Screen
@@ -17,29 +17,29 @@ from textual.screen import Screen
 from wizard.kernel.language import LANGUAGES, tr
 from wizard.tui.clipboard import copy
 from wizard.tui.textual_private import screen_lines
-from wizard.tui.widgets.chrome import key_rows
+from wizard.tui.widgets.chrome import about, active_keys, key_name
 
 if TYPE_CHECKING:
     from wizard.tui.app import WizardApp
 
 PICTURE = "picture"
 """Name of the delivery of a screenshot."""
-ARROWS = {"up", "down", "left", "right"}
+CURSOR = {"up", "down", "left", "right", "pageup", "pagedown", "home", "end"}
 """Cursor keys, whose actions are not commands."""
 
 
 def commands(app: WizardApp, screen: Screen[Any]) -> Iterator[SystemCommand]:
     """The commands while ``screen`` is on top."""
-    for row in key_rows(screen):
-        if row.binding.key not in ARROWS and row.binding.action != "command_palette":
-            yield SystemCommand(row.about, row.keys, partial(_do, app, row.binding, row.node))
-    about = tr("Change the colors (current: {theme})", theme=app.settings.theme)
-    yield SystemCommand(tr("Theme"), about, partial(_themes, app))
+    for key in active_keys(screen):
+        if _is_command(key.binding, key.node):
+            yield SystemCommand(about(key.binding), key_name(key.binding.key), partial(_do, app, key.binding, key.node))
+    colors = tr("Change the colors (current: {theme})", theme=app.settings.theme)
+    yield SystemCommand(tr("Theme"), colors, partial(_themes, app))
     for name in app.available_themes:
-        yield SystemCommand(name, about, partial(app.change_settings, theme=name), discover=False)
+        yield SystemCommand(name, colors, partial(app.change_settings, theme=name), discover=False)
     for code, name in LANGUAGES.items():
-        about = tr("Switch the interface to this language")
-        yield SystemCommand(tr("Language: {name}", name=name), about, partial(app.change_settings, language=code))
+        words = tr("Switch the interface to this language")
+        yield SystemCommand(tr("Language: {name}", name=name), words, partial(app.change_settings, language=code))
     if screen_lines(screen) is not None:
         yield SystemCommand(
             tr("Copy the screen"),
@@ -51,6 +51,12 @@ def commands(app: WizardApp, screen: Screen[Any]) -> Iterator[SystemCommand]:
         tr("As an SVG file"),
         partial(app.call_after_refresh, _save, app),
     )
+
+
+def _is_command(binding: Binding, node: DOMNode) -> bool:
+    """Whether users would look for it: the hidden keys of a field or a list only edit or move."""
+    hidden = not binding.show and not isinstance(node, (App, Screen))
+    return binding.id is not None and not hidden and binding.key not in CURSOR and binding.action != "command_palette"
 
 
 async def _do(app: WizardApp, binding: Binding, node: DOMNode) -> None:

@@ -16,6 +16,7 @@ from wizard.tui.widgets.chrome import key_name
 
 COMMANDS = {
     "/again": "again",
+    "/bye": "leave",
     "/compare": "compare",
     "/copy": "copy",
     "/edit": "edit",
@@ -24,6 +25,7 @@ COMMANDS = {
     "/new": "new",
     "/preset": "presets",
     "/private": "private",
+    "/quit": "leave",
     "/save": "save",
     "/search": "find",
     "/set": "tune",

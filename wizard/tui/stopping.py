@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 
 
 async def may_stop(app: App[int], run: Run, *, quits: bool = False) -> bool:
-    """Ask whether to stop ``run``, and then ``quits``. The question closes if the run ends meanwhile."""
+    """Ask whether to stop ``run``, and then ``quits``. The question closes if the run ends meanwhile.
+
+    Only who wants to quit has stopping selected: Esc and Enter, pressed by habit, do not stop a build of an hour.
+    """
     name = one_line(run.plan.name)
+    answers = [("stop", tr("Stop it and quit") if quits else tr("Stop it")), ("on", tr("Continue"))]
     question = AskScreen(
         tr("Stop building {name}? Completed steps are kept, and the next run resumes from there.", name=name),
-        [("stop", tr("Stop it and quit") if quits else tr("Stop it")), ("on", tr("Continue"))],
-        leaves=True,
+        answers if quits else answers[::-1],
+        leaves=quits,
     )
 
     def gone(message: Message) -> None:

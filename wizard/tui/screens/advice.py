@@ -29,6 +29,7 @@ from wizard.plan.workshop import constraints_of
 from wizard.texts import advise, reasons, remedies, report
 from wizard.texts.figure import Figure
 from wizard.tui import background
+from wizard.tui.key_groups import WHAT_IF, WHY
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.pareto import ParetoScreen
@@ -69,17 +70,17 @@ class AdviceScreen(StageScreen[Choice]):
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Use this setup"), priority=True, key_display="⏎", id="advice.accept"),
-        Binding("left", "field(-1)", mark("What if"), priority=True, key_display="←→", id="advice.left"),
-        Binding("right", "field(1)", mark("What if"), priority=True, show=False, id="advice.right"),
-        Binding("plus,equals_sign", "change(1)", mark("Change"), key_display="+-", id="advice.more"),
-        Binding("minus", "change(-1)", mark("Change"), show=False, id="advice.less"),
-        Binding("t", "remedy", mark("Apply the fix"), id="advice.remedy"),
-        Binding("s", "succeed", mark("Without an engine"), id="advice.succeed"),
-        Binding("r", "reset", mark("Reset"), id="advice.reset"),
-        Binding("e", "explain", mark("Explain figures"), id="advice.explain"),
-        Binding("p", "pareto", mark("Pareto front"), id="advice.pareto"),
-        Binding("x", "refused", mark("Not possible"), id="advice.refused"),
-        Binding("w", "constraints", mark("Constraints"), id="advice.constraints"),
+        Binding("left", "field(-1)", mark("What if"), priority=True, key_display="←→", id="advice.left", group=WHAT_IF),
+        Binding("right", "field(1)", mark("What if"), priority=True, show=False, id="advice.right", group=WHAT_IF),
+        Binding("plus,equals_sign", "change(1)", mark("Change"), key_display="+-", id="advice.more", group=WHAT_IF),
+        Binding("minus", "change(-1)", mark("Change"), show=False, id="advice.less", group=WHAT_IF),
+        Binding("t", "remedy", mark("Apply the fix"), id="advice.remedy", group=WHAT_IF),
+        Binding("s", "succeed", mark("Without an engine"), id="advice.succeed", group=WHAT_IF),
+        Binding("r", "reset", mark("Reset"), id="advice.reset", group=WHAT_IF),
+        Binding("e", "explain", mark("Explain figures"), id="advice.explain", group=WHY),
+        Binding("p", "pareto", mark("Pareto front"), id="advice.pareto", group=WHY),
+        Binding("x", "refused", mark("Not possible"), id="advice.refused", group=WHY),
+        Binding("w", "constraints", mark("Constraints"), id="advice.constraints", group=WHAT_IF),
     ]
     view: reactive[AdviceView] = reactive(AdviceView(), repaint=False)
 

@@ -26,6 +26,7 @@ from wizard.serve.endpoint import Endpoint  # noqa: F401 - in the base's annotat
 from wizard.tui.clipboard import copy
 from wizard.tui.event_messages import Begun, Ended, LogLines, Moved
 from wizard.tui.garbage_collection import collect_and_freeze
+from wizard.tui.key_groups import OUTPUT, STEPS
 from wizard.tui.run import Run
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
@@ -54,18 +55,18 @@ class BuildScreen(StageScreen["Endpoint | str"]):
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Chat with it"), priority=True, key_display="⏎", id="build.accept"),
-        Binding("r", "run", mark("Try again"), id="build.run"),
-        Binding("s", "skip", mark("Skip the step"), id="build.skip"),
-        Binding("R", "redo", mark("Rerun the step"), id="build.redo"),
-        Binding("d", "copy_diagnosis", mark("Copy the diagnosis"), id="build.diagnosis"),
-        Binding("b", "background", mark("Background"), id="build.background"),
-        Binding("slash", "find", mark("Search"), key_display="/", id="build.find"),
-        Binding("n", "next(1)", mark("Next match"), key_display="n N", id="build.next"),
-        Binding("N", "next(-1)", mark("Previous match"), show=False, id="build.previous"),
-        Binding("f", "follow", mark("Follow"), id="build.follow"),
-        Binding("w", "wrap", mark("Wrap"), id="build.wrap"),
-        Binding("c", "copy", mark("Copy"), id="build.copy"),
-        Binding("l", "logs", mark("Log files"), id="build.logs"),
+        Binding("r", "run", mark("Try again"), id="build.run", group=STEPS),
+        Binding("s", "skip", mark("Skip the step"), id="build.skip", group=STEPS),
+        Binding("R", "redo", mark("Rerun the step"), id="build.redo", group=STEPS),
+        Binding("d", "copy_diagnosis", mark("Copy the diagnosis"), id="build.diagnosis", group=OUTPUT),
+        Binding("b", "background", mark("Background"), id="build.background", group=STEPS),
+        Binding("slash", "find", mark("Search"), key_display="/", id="build.find", group=OUTPUT),
+        Binding("n", "next(1)", mark("Next match"), key_display="n N", id="build.next", group=OUTPUT),
+        Binding("N", "next(-1)", mark("Previous match"), show=False, id="build.previous", group=OUTPUT),
+        Binding("f", "follow", mark("Follow"), id="build.follow", group=OUTPUT),
+        Binding("w", "wrap", mark("Wrap"), id="build.wrap", group=OUTPUT),
+        Binding("c", "copy", mark("Copy"), id="build.copy", group=OUTPUT),
+        Binding("l", "logs", mark("Log files"), id="build.logs", group=OUTPUT),
         Binding("escape", "end_search", mark("End the search"), id="build.end_search"),
         Binding("escape", "stop", mark("Stop"), id="build.stop"),
         Binding("escape", "back", mark("Back to the plan"), id="build.back"),

@@ -24,18 +24,17 @@ from wizard.tui.autosave import Autosave
 from wizard.tui.chat_port import ChatPort
 from wizard.tui.screens import chat_windows as windows
 from wizard.tui.screens.chat_copying import Copying
+from wizard.tui.screens.chat_escape import Escaping
 from wizard.tui.screens.chat_keys import KEYS, applies
 from wizard.tui.screens.chat_servers import NEXT, SECOND, ask_leaving, ask_model
 from wizard.tui.screens.conversations import ConversationsScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.tail import Tail
 from wizard.tui.views.chat import ChatEnd, ChatView, NextAction, joined, welcome
 from wizard.tui.widgets.asking import Asking
 from wizard.tui.widgets.comparison import Comparison
 from wizard.tui.widgets.conversations import Conversations
 from wizard.tui.widgets.error import errors_shown
-from wizard.tui.widgets.log_panel import LogPanel
 from wizard.tui.widgets.model_chat import ModelChat
 from wizard.tui.widgets.prompt import Prompt
 from wizard.tui.widgets.transcript_search import TranscriptSearch
@@ -46,7 +45,7 @@ ROOM_FOR_LIST = 120
 """Columns from which on the list of conversations is shown next to the chat."""
 
 
-class ChatScreen(Copying, StageScreen[ChatEnd]):
+class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
     """Dismissed with the next action; quitting leaves the wizard from here."""
 
     STAGE = 5
@@ -189,6 +188,7 @@ class ChatScreen(Copying, StageScreen[ChatEnd]):
 
     def _switch(self, endpoint: Endpoint) -> None:
         self.talks.switch(endpoint)
+        self.follow_log()
         self.show_state()
         self._meet()
 
@@ -199,6 +199,7 @@ class ChatScreen(Copying, StageScreen[ChatEnd]):
     def on_comparison_meant(self) -> None:
         """The search applies to the selected one."""
         self.query_one(TranscriptSearch).again()
+        self.follow_log()
         self.show_state()
 
     # The conversation
@@ -206,6 +207,7 @@ class ChatScreen(Copying, StageScreen[ChatEnd]):
     def action_find(self) -> None:
         """Find in this conversation."""
         self.query_one(TranscriptSearch).open()
+        self.refresh_bindings()
 
     def on_search_bar_done(self) -> None:
         """Focus the input field."""
@@ -214,6 +216,7 @@ class ChatScreen(Copying, StageScreen[ChatEnd]):
     def action_step(self, by: int) -> None:
         """Go to the turn before or after; copying then applies to it."""
         self.talks.here.transcript.step(by)
+        self.refresh_bindings()
 
     @work(exclusive=True, group="form")
     async def action_save(self) -> None:
@@ -227,14 +230,6 @@ class ChatScreen(Copying, StageScreen[ChatEnd]):
         here = self.talks.here
         text = elsewhere(here.endpoint, self.calls.chat_command(here.endpoint), here.request)
         self.app.push_screen(ReaderScreen(tr("Use this server elsewhere"), text))
-
-    async def action_log(self) -> None:
-        """Show the server's log next to the chat, or hide it."""
-        if self.query(LogPanel):
-            await self.query_one(LogPanel).remove()
-        else:
-            endpoint = self.talks.here.endpoint
-            await self.query_one("#talk-row").mount(LogPanel(endpoint.name, endpoint.log, Tail(endpoint.log).read))
 
     # Other conversations
 
@@ -256,8 +251,7 @@ class ChatScreen(Copying, StageScreen[ChatEnd]):
     async def action_conversations(self) -> None:
         """Show or hide the saved conversations: next to the chat if there is room, else in a window."""
         if self.query(Conversations):
-            await self.query_one(Conversations).remove()
-            self.action_write()
+            await self._remove(self.query_one(Conversations))
         elif self.size.width >= ROOM_FOR_LIST:
             await self.query_one("#talk-row").mount(Conversations(self.keeping), before=0)
             self.query_one("#search").focus()
@@ -311,7 +305,7 @@ class ChatScreen(Copying, StageScreen[ChatEnd]):
     def _end(self, how: NextAction) -> ChatEnd:
         return ChatEnd(how, self.talks.first.so_far, None if self.keeping.private else self.keeping.kept)
 
-    def action_back(self) -> None:
+    def action_leave(self) -> None:
         """Ask for the next action; another model is one of the answers."""
         self.leave()
 

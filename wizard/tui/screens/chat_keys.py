@@ -8,6 +8,8 @@ from textual.binding import Binding, BindingType
 
 from wizard.kernel.errors import ServerError
 from wizard.kernel.language import mark
+from wizard.tui.key_groups import MODEL, READ, TALK, TURN, grouped
+from wizard.tui.screens.chat_escape import escapes
 from wizard.tui.widgets.prompt import Prompt
 
 if TYPE_CHECKING:
@@ -17,53 +19,188 @@ KEYS: list[BindingType] = [
     Binding("escape", "stop", mark("Stop"), priority=True, id="chat.stop"),
     Binding("escape", "write", mark("Type"), id="chat.write"),
     Binding("escape", "unedit", mark("Cancel"), id="chat.unedit"),
-    Binding("escape", "back", mark("Back"), id="chat.back"),
-    Binding("ctrl+r", "again", mark("Retry"), priority=True, id="chat.again"),
-    Binding("ctrl+e", "edit", mark("Edit"), priority=True, id="chat.edit"),
-    Binding("f5", "restart", mark("Restart server"), id="chat.restart"),
-    Binding("ctrl+y", "copy", mark("Copy"), priority=True, id="chat.copy"),
-    Binding("ctrl+b", "copy_code", mark("Code"), priority=True, id="chat.copy_code"),
-    Binding("ctrl+n,ctrl+l", "new", mark("New"), priority=True, key_display="^N", id="chat.new"),
-    Binding("f4", "conversations", mark("Conversations"), priority=True, id="chat.conversations"),
-    Binding("ctrl+o", "switch", mark("Model"), priority=True, id="chat.switch"),
-    Binding("f6", "compare", mark("Compare"), priority=True, id="chat.compare"),
-    Binding("ctrl+t", "tune", mark("Tune"), priority=True, id="chat.tune"),
-    Binding("f9", "presets", mark("Presets"), priority=True, show=False, id="chat.presets"),
-    Binding("ctrl+f", "find", mark("Find"), priority=True, show=False, id="chat.find"),
-    Binding("ctrl+s", "save", mark("Save"), priority=True, show=False, id="chat.save"),
-    Binding("f10", "elsewhere", mark("Show as code"), priority=True, show=False, id="chat.elsewhere"),
-    Binding("f12", "unfold", mark("Thinking"), priority=True, id="chat.unfold"),
-    Binding("shift+f12", "copy_thought", mark("Copy thinking"), priority=True, show=False, id="chat.copy_thought"),
-    Binding("f7", "log", mark("Server log"), priority=True, show=False, id="chat.log"),
-    Binding("f8", "logprobs", mark("Probabilities"), priority=True, show=False, id="chat.logprobs"),
-    Binding("ctrl+g", "private", mark("Private"), priority=True, show=False, id="chat.private"),
-    Binding("ctrl+up", "step(-1)", mark("Previous turn"), priority=True, show=False, id="chat.turn_before"),
-    Binding("ctrl+down", "step(1)", mark("Next turn"), priority=True, show=False, id="chat.turn_after"),
-    Binding(
-        "alt+left",
-        "version(-1)",
-        mark("Switch answer"),
-        priority=True,
-        key_display="Alt+←→",
-        id="chat.version_before",
+    Binding("escape", "close", mark("Close"), id="chat.close"),
+    Binding("escape", "back", mark("Show how to leave"), show=False, id="chat.back"),
+    Binding("ctrl+q", "leave", mark("Leave"), tooltip=mark("Leave the chat"), priority=True, id="chat.leave"),
+    *grouped(
+        TURN,
+        Binding(
+            "ctrl+r", "again", mark("Retry"), tooltip=mark("Regenerate the last answer"), priority=True, id="chat.again"
+        ),
+        Binding("ctrl+e", "edit", mark("Edit"), tooltip=mark("Edit the last question"), priority=True, id="chat.edit"),
+        Binding(
+            "alt+left",
+            "version(-1)",
+            mark("Switch answer"),
+            tooltip=mark("Previous answer to the question"),
+            priority=True,
+            key_display="Alt+←→",
+            id="chat.version_before",
+        ),
+        Binding(
+            "alt+right",
+            "version(1)",
+            mark("Switch answer"),
+            tooltip=mark("Next answer to the question"),
+            priority=True,
+            show=False,
+            id="chat.version_after",
+        ),
     ),
-    Binding("alt+right", "version(1)", mark("Switch answer"), priority=True, show=False, id="chat.version_after"),
-    Binding("alt+left", "mean(0)", mark("Switch model"), priority=True, key_display="Alt+←→", id="chat.first_model"),
-    Binding("alt+right", "mean(1)", mark("Switch model"), priority=True, show=False, id="chat.second_model"),
+    *grouped(
+        MODEL,
+        Binding("f5", "restart", mark("Restart server"), id="chat.restart"),
+        Binding(
+            "ctrl+o",
+            "switch",
+            mark("Model"),
+            tooltip=mark("Continue with another model"),
+            priority=True,
+            id="chat.switch",
+        ),
+        Binding(
+            "f6",
+            "compare",
+            mark("Compare"),
+            tooltip=mark("Compare with a second model"),
+            priority=True,
+            id="chat.compare",
+        ),
+        Binding(
+            "ctrl+t", "tune", mark("Tune"), tooltip=mark("Change how the model answers"), priority=True, id="chat.tune"
+        ),
+        Binding(
+            "f9",
+            "presets",
+            mark("Presets"),
+            tooltip=mark("Apply or save a preset"),
+            priority=True,
+            show=False,
+            id="chat.presets",
+        ),
+        Binding(
+            "alt+left",
+            "mean(0)",
+            mark("Switch model"),
+            tooltip=mark("Select the first model"),
+            priority=True,
+            key_display="Alt+←→",
+            id="chat.first_model",
+        ),
+        Binding(
+            "alt+right",
+            "mean(1)",
+            mark("Switch model"),
+            tooltip=mark("Select the second model"),
+            priority=True,
+            show=False,
+            id="chat.second_model",
+        ),
+        Binding(
+            "f7",
+            "log",
+            mark("Server log"),
+            tooltip=mark("Show the server's log"),
+            priority=True,
+            show=False,
+            id="chat.log",
+        ),
+        Binding(
+            "f8",
+            "logprobs",
+            mark("Probabilities"),
+            tooltip=mark("Show token probabilities"),
+            priority=True,
+            show=False,
+            id="chat.logprobs",
+        ),
+        Binding(
+            "f10",
+            "elsewhere",
+            mark("Show as code"),
+            tooltip=mark("Show the last request as code"),
+            priority=True,
+            show=False,
+            id="chat.elsewhere",
+        ),
+    ),
+    *grouped(
+        READ,
+        Binding("ctrl+y", "copy", mark("Copy"), tooltip=mark("Copy the answer"), priority=True, id="chat.copy"),
+        Binding(
+            "f12", "unfold", mark("Thinking"), tooltip=mark("Open or fold the thought"), priority=True, id="chat.unfold"
+        ),
+        Binding("ctrl+b", "copy_code", mark("Code"), tooltip=mark("Copy the code"), priority=True, id="chat.copy_code"),
+        Binding(
+            "ctrl+f",
+            "find",
+            mark("Find"),
+            tooltip=mark("Find in this conversation"),
+            priority=True,
+            show=False,
+            id="chat.find",
+        ),
+        Binding(
+            "shift+f12",
+            "copy_thought",
+            mark("Copy thinking"),
+            tooltip=mark("Copy the thought"),
+            priority=True,
+            show=False,
+            id="chat.copy_thought",
+        ),
+        Binding("ctrl+up", "step(-1)", mark("Previous turn"), priority=True, show=False, id="chat.turn_before"),
+        Binding("ctrl+down", "step(1)", mark("Next turn"), priority=True, show=False, id="chat.turn_after"),
+    ),
+    *grouped(
+        TALK,
+        Binding(
+            "ctrl+n,ctrl+l",
+            "new",
+            mark("New"),
+            tooltip=mark("Start a new conversation"),
+            priority=True,
+            key_display="^N",
+            id="chat.new",
+        ),
+        Binding(
+            "f4",
+            "conversations",
+            mark("Conversations"),
+            tooltip=mark("Show saved conversations"),
+            priority=True,
+            id="chat.conversations",
+        ),
+        Binding(
+            "ctrl+s",
+            "save",
+            mark("Save"),
+            tooltip=mark("Save the conversation to a file"),
+            priority=True,
+            show=False,
+            id="chat.save",
+        ),
+        Binding(
+            "ctrl+g",
+            "private",
+            mark("Private"),
+            tooltip=mark("Start a private conversation"),
+            priority=True,
+            show=False,
+            id="chat.private",
+        ),
+    ),
 ]
+"""Of each group, the keys that matter most come first: the footer has room for some."""
 
 
 def applies(chat: ChatScreen, action: str) -> bool:
     """Whether a key of ``chat`` has the function ``action`` now."""
     view, idle, prompt = chat.view, not chat.talks.busy, chat.query_one(Prompt)
-    away = chat.focused is not None and chat.focused is not prompt
     begun = any(message.role == "user" for message in view.conversation.messages)
     here = chat.talks.here.view
     does: dict[str, Any] = {  # functions: this is called for every binding on every change
-        "stop": lambda: chat.talks.answering,
-        "write": lambda: away and idle,
-        "unedit": lambda: chat.asking.edits and not away,
-        "back": lambda: idle and not away,
+        **dict.fromkeys(("stop", "write", "unedit", "close", "back"), lambda: action == escapes(chat)),
         "edit": lambda: idle and begun and not prompt.text,
         **dict.fromkeys(("again", "new"), lambda: idle and begun),
         **dict.fromkeys(("tune", "presets", "private", "compare", "switch"), lambda: idle),

@@ -10,7 +10,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.text import table
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.widgets.chrome import STAGES, key_rows
+from wizard.tui.widgets.chrome import STAGES, about, key_rows
 
 DOCS = {"Advice": "docs/advice.md", "Review": "docs/stacks.md", "Chat": "docs/chat.md"}
 """Stage → its documentation page; for all others `WHOLE`."""
@@ -20,7 +20,10 @@ WHOLE = "docs/terminal.md"
 def help_screen(screen: Screen[Any]) -> ReaderScreen:
     """The help for ``screen``."""
     parts = [tr(screen.HELP)] if isinstance(screen, StageScreen) and screen.HELP else []
-    parts.append(table([(row.keys, row.about) for row in key_rows(screen, hidden=True)], indent="  "))
+    rows = key_rows(screen, hidden=True)
+    for group in dict.fromkeys(row.binding.group for row in rows):
+        lines = [(row.keys, about(row.binding)) for row in rows if row.binding.group == group]
+        parts.append("\n".join([*([tr(group.description)] if group else []), table(lines, indent="  ")]))
     stage = screen.STAGE if isinstance(screen, StageScreen) else -1
     more = DOCS.get(STAGES[stage], WHOLE) if stage >= 0 else WHOLE
     parts.append(tr("More information: {path}", path=more))

@@ -63,6 +63,8 @@ class Asking(Vertical):
         self._meter: Meter | None = None
         self._usage: Usage | None = None
         self._view, self._waits = ChatView(Conversation()), False
+        self._on_its_way = ""
+        """The question whose files are being attached, possibly after a question to the user."""
         self._sent: Conversation | None = None
         """The conversation that the last question was sent in: until it changes, the question is on its way."""
         self._completions: list[tuple[str, str]] = []
@@ -201,11 +203,24 @@ class Asking(Vertical):
     async def _find_completions(self, typed: str) -> None:
         candidates = await background.call(partial(slash.candidates, typed, Path())) if typed else []
         self._completions = [] if candidates and candidates[0][0] == typed else candidates
+        self._show_completions()
+
+    def _show_completions(self) -> None:
         lines = [f"{BLANK if at else POINTER}{slash.shown(each)}" for at, each in enumerate(self._completions)]
         line = self.query_one("#completions", Static)
         line.update(Content("\n".join(lines)))
         line.display = bool(lines)
         self._prompt.set_completes(bool(lines))
+
+    @property
+    def completes(self) -> bool:
+        """Whether completions are shown."""
+        return bool(self.query_one("#completions", Static).display)
+
+    def dismiss_completions(self) -> None:
+        """Hide them until the text changes."""
+        self._completions = []
+        self._show_completions()
 
     def on_prompt_completed(self) -> None:
         """Complete the text."""
@@ -226,15 +241,17 @@ class Asking(Vertical):
     async def _send_with_files(self, text: str) -> None:
         """Send the text with the files that it names; if that is not possible, it is in the field again."""
         whole: str | None = None
+        self._on_its_way = text
         with errors_shown(self.app):
             meter, served = self._meter or Meter(), self._view.served
             whole = await attaching.with_files(self.app, text, self._before, meter, served)
+        back, self._on_its_way = self._draft, ""
         if whole is not None:
             self._post(whole)
             return
         self._sent, self._waits = None, False
-        self._waiting.texts = (*filter(None, (self._prompt.written,)), *self._waiting.texts)
-        self._prompt.write(text)
+        self._waiting.texts = back.waiting
+        self._prompt.write(back.text)
         self._waiting_changed()
 
     @property
@@ -285,7 +302,9 @@ class Asking(Vertical):
 
     @property
     def _draft(self) -> Draft:
-        return Draft(self._prompt.written, self._waiting.texts)
+        """With the question on its way in the field again, before everything that was written after it."""
+        texts = [text for text in (self._on_its_way, self._prompt.written) if text]
+        return Draft(texts[0] if texts else "", (*texts[1:], *self._waiting.texts))
 
     def on_unmount(self) -> None:
         """Store what was not sent."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import zip_longest
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from textual import events
@@ -20,12 +21,15 @@ from wizard.kernel.language import mark, tr
 
 GAP = 2
 """Cells between two keys."""
-MOST_LINES = 3
-"""Maximum lines of keys; help has them all."""
-LAST = ("back", "help", "settings", "command_palette", "quit")
-"""Actions whose keys are at the end of the key bar, in this order."""
-FIRST_TO_GO = ("settings", "command_palette")
-"""Actions that the key bar drops first if there is little room, in this order."""
+SEPARATOR = " │ "
+"""Between two groups of keys."""
+LAST = ("back", "help", "settings", "explain", "command_palette", "leave", "quit")
+"""Actions of all stages, whose keys are listed last, in this order."""
+GENERAL = LAST[1:]
+"""Those at the right end of the key bar."""
+LEAVE = ("leave", "quit")
+KNOWN = ("up", "down", "pageup")
+"""Keys that move, as everybody expects: they are the last to get room."""
 STAGES = (mark("Machine"), mark("Model"), mark("Advice"), mark("Review"), mark("Build"), mark("Chat"))
 
 
@@ -82,6 +86,11 @@ class KeyRow(NamedTuple):
     binding: Binding
     node: DOMNode
 
+    @property
+    def action(self) -> str:
+        """The action, wherever it is defined."""
+        return self.binding.action.removeprefix("app.")
+
 
 def key_name(key: str) -> str:
     """The printed name of a key (Textual's ``ctrl+r``): ``^R``."""
@@ -93,17 +102,13 @@ def key_name(key: str) -> str:
 
 
 def key_rows(screen: Screen[Any], *, hidden: bool = False) -> list[KeyRow]:
-    """The active keys of ``screen``, a row per action, the general ones last.
+    """The active keys of ``screen``, a row per action: Enter, those of the focused part, those of the screen, and the
+    general ones; each as declared.
 
-    With ``hidden`` also those without room in the key bar. Keys of several parts of the screen with the same
+    With ``hidden`` also those that the key bar never shows. Keys of several parts of the screen with the same
     description (arrows and pages scroll) share a row.
     """
-    active_keys = [
-        active_binding
-        for active_binding in screen.active_bindings.values()
-        if active_binding.enabled and active_binding.binding.description
-    ]
-    active = sorted(active_keys, key=lambda active_key: not active_key.binding.show)
+    active = sorted(active_keys(screen), key=lambda active_key: not active_key.binding.show)
     rows: dict[str, KeyRow] = {}
     shown: set[tuple[int, str]] = set()
     for node, binding, _enabled, _tooltip in active:
@@ -117,6 +122,24 @@ def key_rows(screen: Screen[Any], *, hidden: bool = False) -> list[KeyRow]:
         before = alike.get(row.about)
         alike[row.about] = before._replace(keys=f"{before.keys} {row.keys}") if before else row
     return sorted(alike.values(), key=lambda row: row.binding.key != "enter") + ends
+
+
+def active_keys(screen: Screen[Any]) -> list[ActiveBinding]:
+    """The enabled bindings with a description, in the order of `key_rows`; Textual's depends on its own defaults."""
+    active = [each for each in screen.active_bindings.values() if each.enabled and each.binding.description]
+    return sorted(active, key=lambda each: (-len(each.node.ancestors), _place(each.node.__class__, each.binding.id)))
+
+
+@cache
+def _place(owner: type[DOMNode], name: str | None) -> int:
+    """Where a class, or one that it is derived from, declares the binding with this ID."""
+    declared = [getattr(binding, "id", None) for base in owner.__mro__ for binding in vars(base).get("BINDINGS", ())]
+    return declared.index(name) if name in declared else len(declared)
+
+
+def about(binding: Binding) -> str:
+    """What a key does, in a few words; the key bar has only room for its description."""
+    return tr(binding.tooltip or binding.description)
 
 
 def _keys(binding: Binding, node: DOMNode, active: Sequence[ActiveBinding]) -> str:
@@ -135,31 +158,28 @@ def shown_bindings(screen: Screen[Any]) -> list[Binding]:
 
 
 class KeyBar(Widget):
-    """All active keys, wrapped over as many lines as needed; each can be clicked.
+    """A line with the keys that matter most now, as many as there is room for; each can be clicked.
 
-    (Textual's own footer has a single line and hides the rest.)
+    Help always has its place: it lists the others. (Textual's own footer shows the first ones, and hides the rest.)
     """
 
     DEFAULT_CSS = """
     KeyBar {
         dock: bottom; height: auto; padding: 0 1; background: $panel; color: $text-muted;
+        text-wrap: nowrap; text-overflow: ellipsis;
     }
     """
 
-    _drawn: tuple[Content, ...] | None = None
+    _drawn: Content | None = None
     """What was drawn last: most changes of bindings change nothing here."""
 
     def on_mount(self) -> None:
         """Follow the bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
 
-    def on_resize(self, _event: events.Resize) -> None:
-        """Wrap again."""
-        self.refresh(layout=True)
-
     def relabel(self) -> None:
-        """Describe the keys in the current language, which may need more lines."""
-        self.refresh(layout=True)
+        """Describe the keys in the current language, which may need more room."""
+        self.refresh()
 
     def on_click(self, event: events.Click) -> None:
         """Run the key's action."""
@@ -167,28 +187,25 @@ class KeyBar(Widget):
             self.app.simulate_key(key)
 
     def _changed(self, _screen: Screen[Any]) -> None:
-        lines = self.lines(self.size.width)
-        if (resized := len(lines) != self.size.height) or lines != self._drawn:
-            self.refresh(layout=resized)
+        if self.line(self.size.width) != self._drawn:
+            self.refresh()
 
-    def lines(self, width: int) -> tuple[Content, ...]:
-        """The keys in lines of at most ``width`` cells; without room for all, those to continue, go back and get help
-        are kept.
-        """
-        return _lines(tuple((row.keys, row.about, row.binding) for row in key_rows(self.screen)), width)
+    def line(self, width: int) -> Content:
+        """The keys in at most ``width`` cells, as long as these have room for one."""
+        return _line(tuple((row.keys, row.about, row.binding) for row in key_rows(self.screen)), width)
 
     def get_content_width(self, container: Size, _viewport: Size) -> int:
         """The available width."""
         return container.width
 
-    def get_content_height(self, _container: Size, _viewport: Size, width: int) -> int:
-        """The height that the keys need at this width."""
-        return len(self.lines(width))
+    def get_content_height(self, _container: Size, _viewport: Size, _width: int) -> int:
+        """One line."""
+        return 1
 
     def render(self) -> Content:
-        """The lines."""
-        self._drawn = self.lines(self.size.width)
-        return Content("\n").join(self._drawn)
+        """The line."""
+        self._drawn = self.line(self.size.width)
+        return self._drawn
 
 
 Key = tuple[str, str, Binding]
@@ -196,24 +213,64 @@ Key = tuple[str, str, Binding]
 
 
 @lru_cache(maxsize=64)  # bindings are published at every change of focus, mostly the same ones
-def _lines(keys: tuple[Key, ...], width: int) -> tuple[Content, ...]:
-    lines = _wrapped(keys, width)
-    for action in FIRST_TO_GO:
-        if len(lines) > MOST_LINES:
-            keys = tuple(key for key in keys if key[2].action != action)
-            lines = _wrapped(keys, width)
-    if len(lines) > MOST_LINES:
-        needed = sorted(keys, key=lambda key: key[2].key not in ("enter", "escape") and key[2].action != "help")
-        lines = _wrapped(tuple(needed), width)[:MOST_LINES]
-    return lines
+def _line(keys: tuple[Key, ...], width: int) -> Content:
+    if "leave" in map(_action, keys):  # where letters are no text, a second key does the same
+        keys = tuple(key for key in keys if _action(key) != "quit")
+    chosen: list[Key] = []
+    for key in _ranked(keys):
+        more = [each for each in keys if each in chosen or each is key]
+        if not chosen or _composed(more).cell_length <= width:
+            chosen = more
+    return _composed(chosen, width)
 
 
-def _wrapped(keys: tuple[Key, ...], width: int) -> tuple[Content, ...]:
-    lines = [Content("")]
-    for name, about, binding in keys:
-        style = Style.from_meta({"key": binding.key})
-        item = Content.assemble((name, "bold $accent"), f" {about}").stylize(style)
-        if lines[-1].cell_length and lines[-1].cell_length + GAP + item.cell_length > width:
-            lines.append(Content(""))
-        lines[-1] = Content(" " * GAP if lines[-1].cell_length else "").join([lines[-1], item])
-    return tuple(lines)
+def _ranked(keys: Sequence[Key]) -> list[Key]:
+    """The most important first: help, Enter, Esc, leaving, the screen's own keys, the palette, the general ones."""
+    first = [
+        *(key for key in keys if _action(key) == "help"),
+        *(key for key in keys if key[2].key in ("enter", "escape")),
+        *(key for key in keys if _action(key) in LEAVE),
+    ]
+    own = _in_turn([key for key in keys if key not in first and _action(key) not in GENERAL])
+    own.sort(key=lambda key: key[2].key in KNOWN)
+    general = [key for key in keys if key not in first and _action(key) in GENERAL]
+    general.sort(key=lambda key: _action(key) != "command_palette")
+    return [*first, *own[:1], *general[:1], *own[1:], *general[1:]]
+
+
+def _in_turn(keys: Sequence[Key]) -> list[Key]:
+    """The first key of each group, then the second of each, and so on."""
+    groups = [[key for key in keys if key[2].group == group] for group in dict.fromkeys(key[2].group for key in keys)]
+    return [key for turn in zip_longest(*groups) for key in turn if key is not None]
+
+
+def _action(key: Key) -> str:
+    return key[2].action.removeprefix("app.")
+
+
+def _composed(keys: Sequence[Key], width: int = 0) -> Content:
+    """The keys in a line: those of a group next to each other, the general ones at the right end of ``width`` cells."""
+    right = [key for key in keys if _action(key) in GENERAL]
+    left = sorted((key for key in keys if key not in right), key=lambda key: key[2].key not in ("enter", "escape"))
+    order = list(dict.fromkeys(_group(key, left) for key in left))
+    groups = [[key for key in left if _group(key, left) == group] for group in order]
+    start = Content(SEPARATOR).join([_joined(group) for group in groups])
+    end = _joined(right)
+    gap = GAP if left and right else 0
+    return Content(" " * max(gap, width - start.cell_length - end.cell_length)).join([start, end])
+
+
+def _group(key: Key, left: Sequence[Key]) -> Binding.Group | None:
+    """Its group; keys to continue and to go back are with the first of the others."""
+    if key[2].key not in ("enter", "escape"):
+        return key[2].group
+    return next((each[2].group for each in left if each[2].group), None)
+
+
+def _joined(keys: Sequence[Key]) -> Content:
+    return Content(" " * GAP).join([_item(key) for key in keys])
+
+
+def _item(key: Key) -> Content:
+    name, words, binding = key
+    return Content.assemble((name, "bold $accent"), f" {words}").stylize(Style.from_meta({"key": binding.key}))

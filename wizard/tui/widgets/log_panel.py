@@ -22,17 +22,12 @@ LOOK_S = 0.25
 
 
 class LogPanel(DropsWork, Vertical):
-    """Reads only while it is visible.
+    """Reads only while it is visible, the log that it was told to `follow`."""
 
-    Args:
-        server: Its name.
-        path: Path of the log; empty if there is none on this machine.
-        read: New lines since the last time; called in a thread.
-    """
-
-    def __init__(self, server: str, path: str, read: Callable[[], list[str]]) -> None:
+    def __init__(self) -> None:
         super().__init__(id="beside")
-        self._server, self._path, self._read = server, path, read
+        self._server, self._path = "", ""
+        self._read: Callable[[], list[str]] = list
 
     def compose(self) -> ComposeResult:
         """Its path and its content."""
@@ -42,8 +37,20 @@ class LogPanel(DropsWork, Vertical):
     def on_mount(self) -> None:
         """Exclude it from PgUp scrolling, which is for the conversation."""
         self.query_one(LiveLog).remove_class("reading")
-        self.relabel()
-        self._follow()
+
+    def follow(self, server: str, path: str, read: Callable[[], list[str]]) -> None:
+        """Show another log.
+
+        Args:
+            server: The server's name.
+            path: Path of the log; empty if there is none on this machine.
+            read: New lines since the last time; called in a thread.
+        """
+        if (server, path) != (self._server, self._path):
+            self._server, self._path, self._read = server, path, read
+            self.query_one(LiveLog).clear()
+            self.relabel()
+            self._follow()
 
     def relabel(self) -> None:
         """Show the path of the log in the current language."""

@@ -10,6 +10,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from wizard.kernel.language import mark, tr
+from wizard.tui.key_groups import TURN, grouped
 
 LONG = 2_000
 """Characters of a pasted text from which on a placeholder represents it: wrapping a book at every key would be slow."""
@@ -27,16 +28,20 @@ class Prompt(TextArea):
     Prompt:focus { border: heavy $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", mark("Send"), key_display="⏎", id="chat.send"),
-        Binding("ctrl+j,shift+enter", "newline", mark("Newline"), key_display="^J", id="chat.newline"),
-        Binding("tab", "complete", mark("Complete"), key_display="⇥", id="chat.complete"),
-        Binding("up", "recall", mark("Edit waiting"), key_display="↑", id="chat.recall"),
-        Binding("up", "previous", mark("Last"), key_display="↑", id="chat.previous"),
-        Binding("up", "cursor_up", mark("Line up"), show=False, id="chat.line_above"),
-        Binding("down", "offered", mark("Questions"), key_display="↓", id="chat.offered"),
-        Binding("down", "cursor_down", mark("Line down"), show=False, id="chat.line_below"),
-        Binding("ctrl+d", "remove", mark("Remove waiting"), key_display="^D", id="chat.remove"),
-        Binding("ctrl+d", "delete_right", mark("Delete"), show=False, id="chat.delete_right"),
+        *grouped(
+            TURN,
+            Binding("enter", "send", mark("Send"), key_display="⏎", id="chat.send"),
+            Binding("tab", "complete", mark("Complete"), key_display="⇥", id="chat.complete"),
+            Binding("up", "recall", mark("Edit waiting"), key_display="↑", id="chat.recall"),
+            Binding("ctrl+d", "remove", mark("Remove waiting"), key_display="^D", id="chat.remove"),
+            Binding("down", "offered", mark("Questions"), key_display="↓", id="chat.offered"),
+            Binding("ctrl+j,shift+enter", "newline", mark("Newline"), key_display="^J", id="chat.newline"),
+            Binding("up", "previous", mark("Last"), key_display="↑", id="chat.previous"),
+            Binding("up", "cursor_up", mark("Line up"), show=False, id="chat.line_above"),
+            Binding("down", "cursor_down", mark("Line down"), show=False, id="chat.line_below"),
+            Binding("ctrl+d", "delete_right", mark("Delete"), show=False, id="chat.delete_right"),
+            Binding("ctrl+underscore", "undo", mark("Undo"), key_display="^_", show=False, id="chat.undo"),
+        ),
     ]
 
     class Sent(Message):
@@ -144,8 +149,8 @@ class Prompt(TextArea):
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Some keys have a special function, only in an empty field, or while there is something to complete."""
-        if action == "complete":
-            return self._completes
+        if action in ("complete", "newline"):
+            return self._completes if action == "complete" else bool(self.text)
         return not self.text and self._offers[action] if action in self._offers else True
 
     def on_text_area_changed(self) -> None:

@@ -31,10 +31,10 @@ class SearchBar(Horizontal):
     SearchBar > #found { width: 22; padding: 0 1; text-align: right; color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "done", mark("Continue with n and N"), priority=True, key_display="⏎", id="find.done"),
+        Binding("enter", "done", mark("Done"), priority=True, key_display="⏎", id="find.done"),
         Binding("down", "step(1)", mark("Next"), priority=True, key_display="↑↓", id="find.next"),
         Binding("up", "step(-1)", mark("Previous"), priority=True, show=False, id="find.previous"),
-        Binding("escape", "close", mark("End the search"), priority=True, id="find.close"),
+        Binding("escape", "close", mark("Close"), priority=True, id="find.close"),
     ]
 
     class Searched(Message):

@@ -23,7 +23,7 @@ class TranscriptSearch(SearchBar, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter,up", "step(-1)", mark("Earlier"), priority=True, key_display="⏎↑", id="chat.find_earlier"),
         Binding("down", "step(1)", mark("Later"), priority=True, key_display="↓", id="chat.find_later"),
-        Binding("escape", "close", mark("End the search"), priority=True, id="chat.find_close"),
+        Binding("escape", "close", mark("Close"), priority=True, id="chat.find_close"),
     ]
 
     def __init__(self, seek: Callable[[str, int], tuple[int, int]]) -> None:
