@@ -15,10 +15,10 @@ from wizard.texts.advise import note
 def title(report: Report) -> str:
     """What was measured, in a line."""
     target = report.target
-    what = f"{target.name} ({target.stack})" if target.stack else target.name
+    server = f"{target.name} ({target.stack})" if target.stack else target.name
     prompts = report.dataset
     source = prompts.path or tr("generated prompts")
-    return tr("{server}: {source}, answers of up to {tokens} tokens", server=what, source=source, tokens=prompts.osl)
+    return tr("{server}: {source}, answers of up to {tokens} tokens", server=server, source=source, tokens=prompts.osl)
 
 
 def text(report: Report) -> str:
@@ -93,11 +93,11 @@ def warnings(report: Report) -> Iterator[str]:
         yield f"! {note(each)}"
     if report.partial:
         yield "! " + tr("Incomplete ({why}): not all levels or runs were measured.", why=report.partial)
-    said: dict[str, list[str]] = {}
+    sentences: dict[str, list[str]] = {}
     for point in report.points:
         for each in point.warnings:
-            said.setdefault(note(each), []).append(load(point.point))
-    for sentence, where in said.items():
+            sentences.setdefault(note(each), []).append(load(point.point))
+    for sentence, where in sentences.items():
         yield f"! {', '.join(where)}: {sentence}"
 
 
