@@ -147,7 +147,7 @@ def test_a_busy_or_late_generator_is_a_warning() -> None:
     run = closed_loop(4, 20)
     used = tuple(Sample(float(at), generator_cores=0.95) for at in range(20))
     assert "bench-generator" in codes(replace(run, samples=used))
-    half = tuple(Sample(float(at), generator_cores=0.6) for at in range(20))
+    half = tuple(Sample(float(at), generator_cores=0.85) for at in range(20))
     assert "bench-generator" in codes(replace(run, samples=half), cores=2)
     assert "bench-generator" not in codes(replace(run, samples=half), cores=8)
     late = tuple(replace(each, wait_ms=30.0) for each in run.requests)

@@ -357,7 +357,7 @@ async def test_staying_and_a_server_that_does_not_stop_keep_the_chat() -> None:
         await asked(pilot, "Hi", chat)
         await pilot.press("ctrl+q")
         await screen(pilot, AskScreen)
-        await pilot.press("down", "down", "down", "enter")
+        await pilot.press("down", "down", "down", "down", "enter")
         await screen(pilot, ChatScreen)
         await pilot.press("ctrl+q")
         await screen(pilot, AskScreen)

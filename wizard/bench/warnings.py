@@ -10,8 +10,8 @@ from wizard.bench.report import Target
 from wizard.bench.run import Run
 
 BUSY = 0.9
-"""Processor cores of one process of the load generator that count as one in full use; it is written in Python."""
-CROWDED = 0.25
+"""Processor cores of the load generator from which on one of its processes may be full."""
+CROWDED = 0.4
 """Share of all cores from which on the generator takes them away from a server on the same machine."""
 LATE_MS = 5.0
 """Milliseconds that requests may wait in the generator."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import shlex
 import signal
 import time
 from collections.abc import Callable, Coroutine, Iterable
@@ -25,6 +26,7 @@ from wizard.kernel import clipboard, language
 from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
+from wizard.kernel.program import command
 from wizard.kernel.settings import THEME, Settings, change, load
 from wizard.tui import garbage_collection, suspending, textual_private
 from wizard.tui.flow import Flow
@@ -103,6 +105,8 @@ class WizardApp(App[int]):
         """Servers that are known to run, by name."""
         self.runs: dict[str, Run] = {}
         """Plans that are being carried out, on the screen or in the background, by the server's name."""
+        self.next_command: tuple[str, ...] = ()
+        """The command of the wizard to run in the terminal after the app has exited."""
         self._told_to_end = False
         """Whether a signal told the wizard to exit; if so, it asks nothing."""
         self.answers, self.hardware, self.offline, self.clock = answers or {}, hardware, offline, clock
@@ -370,4 +374,7 @@ def run_tui(workspace: Workspace, **options: Any) -> int:
             os.environ.pop(name, None)
     app = WizardApp(workspace, **options)
     result = app.run()
+    if app.next_command:
+        program, *words = shlex.split(command(*app.next_command, workspace=workspace))
+        os.execvp(program, [program, *words])  # noqa: S606 - this program, with another command
     return (app.return_code or 0) if result is None else result

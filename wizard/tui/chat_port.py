@@ -37,6 +37,7 @@ class ChatPort:
         meter: The counter of the context's tokens.
         presets: System prompts with settings.
         history: The saved conversations.
+        measure: Measure a server when the wizard has ended, in the terminal that it leaves.
         private: Whether saving is off from the beginning.
         kept: The conversation that is continued, if it is saved.
         clock: Monotonic seconds.
@@ -52,6 +53,7 @@ class ChatPort:
     meter: Callable[[ServedModel], Meter]
     presets: Callable[[], list[Preset]]
     history: History
+    measure: Callable[[Endpoint], object] = lambda _: None
     private: bool = False
     kept: Kept | None = None
     clock: Callable[[], float] = time.monotonic

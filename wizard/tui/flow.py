@@ -207,6 +207,7 @@ class Flow:
         calls = replace(
             calls_of(self._journey, self._workspace),
             stop=lambda server: self.builds.stop(server.name),
+            measure=self._measure_later,
             private=private,
             kept=self._kept if before else None,
             clock=self._app.clock,
@@ -217,3 +218,6 @@ class Flow:
             return Answer("another")
         self._kept = end.kept
         return Answer(end.next, conversation=end.conversation)
+
+    def _measure_later(self, server: Endpoint) -> None:
+        self._app.next_command = ("bench", server.name, "--quick")

@@ -322,6 +322,9 @@ class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
         await self._save_what_came()
         if answer == "leave":
             self.app.exit(0)
+        elif answer == "measure":
+            self.calls.measure(self.endpoint)
+            self.app.exit(0)
         elif answer == "stop":
             self.talks.stop()
             self.talks.first.view = replace(self.view, busy="stopping", error=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -28,7 +29,7 @@ MODEL = Question(
     otherwise=mark("the server's only model"),
     help=mark("The model's name on that server."),
 )
-Leaving: TypeAlias = Literal["leave", "stop", "stay"] | NextAction
+Leaving: TypeAlias = Literal["leave", "measure", "stop", "stay"] | NextAction
 """What to do when the chat is left."""
 SECOND = mark("Which model do you want to compare with?")
 NEXT = mark("Which model should answer from now on?")
@@ -68,6 +69,8 @@ async def ask_leaving(
     """
     answers: list[tuple[Leaving, str]]
     restart: list[tuple[Leaving, str]] = [("restart", tr("Restart server"))] if restarts else []
+    in_browser = "TEXTUAL_DRIVER" in os.environ  # which shows no terminal after the wizard
+    measure: list[tuple[Leaving, str]] = [] if in_browser else [("measure", tr("Quit and measure this server"))]
     stay: tuple[Leaving, str] = ("stay", tr("Stay here"))
     name = one_line(server.title)
     if server.url is not None:
@@ -79,6 +82,7 @@ async def ask_leaving(
             ("leave", tr("Quit; the server keeps running")),
             ("stop", tr("Quit and stop the server")),
             ("another", tr("Set up another model; the server keeps running")),
+            *measure,
             stay,
         ]
     else:
