@@ -2,11 +2,11 @@
 
     python requirements/environment.py FILE [--oldest=3.11] [--no-deps] REQUIREMENT...
 
-`uv pip compile` resolves for CPython 3.10 (or another oldest version) to 3.12 on Linux x86_64 at once. Of the many files of a release only those
-wheels are kept that pip could choose there. The sizes are those of the files themselves for CPython 3.12: what the
-index says of their length (`download_bytes`), and what the wheels' own directories of contents say that they unpack to
-(`disk_bytes`), which are read by ranged requests, so that nothing large is fetched. Also printed: the newest glibc that
-a wheel's tag asks for.
+`uv pip compile` resolves for CPython 3.10 (or another oldest version) to 3.12 on Linux x86_64 at once. Of the many
+files of a release only those wheels are kept that pip could choose there. The sizes are those of the files themselves
+for CPython 3.12: what the index says of their length (`download_bytes`), and what the wheels' own directories of
+contents say that they unpack to (`disk_bytes`), which are read by ranged requests, so that nothing large is fetched.
+Also printed: the newest glibc that a wheel's tag asks for.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ KINDS = {
     "server": mark("server"),
     "environment": mark("environment"),
     "model": mark("model"),
+    "benchmark": mark("benchmark"),
     "container": mark("container"),
 }
 """Kind of `wizard.run.clean.Item` → display name."""

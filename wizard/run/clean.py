@@ -25,7 +25,7 @@ REMOVAL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A removable item: ``server``, ``environment``, ``model`` or ``container``.
+    """A removable item: ``server``, ``environment``, ``model``, ``benchmark`` or ``container``.
 
     Attributes:
         kind: One of these.
@@ -74,6 +74,7 @@ def items(workspace: Workspace) -> list[Item]:
         ("server", workspace.servers),
         ("environment", workspace.environments),
         ("model", workspace.models),
+        ("benchmark", workspace.bench),
     ):
         if folder.is_dir():
             paths = sorted(folder.iterdir())
