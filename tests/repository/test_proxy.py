@@ -140,7 +140,7 @@ def test_a_model_is_guided_and_read_as_far_as_its_stack_and_its_template_go() ->
     vllm, sglang = (abilities(hermes, replace(CHOICE, stack=name)) for name in ("vllm", "sglang"))
     assert (vllm.inputs, vllm.outputs) == ((JSON_SCHEMA, TOOLS), (TOOL_CALLS,))
     assert json.loads(vllm.parameters["tool_calls"]) == {"parser": "hermes", "begins": ["<tool_call>"]}
-    assert sglang.inputs == (TOOLS,)
+    assert sglang.inputs == (JSON_SCHEMA, TOOLS)
     assert json.loads(sglang.parameters["tool_calls"])["parser"] == "qwen25"
     assert abilities(FACTS, replace(CHOICE, stack="vllm")) == Abilities((JSON_SCHEMA,))
     assert abilities(hermes, replace(CHOICE, stack="trtllm-llmapi")) == Abilities((JSON_SCHEMA,))
