@@ -1,4 +1,4 @@
-"""The process: serves the application on a socket that it inherits, as long as a server of the workspace lives."""
+"""The process that serves the application on a socket that it inherits, as long as a server of the workspace lives."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from wizard.gateway.app import Gateway, application
 from wizard.gateway.faults import Fault
+from wizard.gateway.keeper import dismiss, lives, succeed
 from wizard.gateway.servers import Servers
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import Workspace
@@ -78,17 +79,20 @@ class Protocol(H11Protocol):
             self._late = None
 
 
-def main() -> None:
-    """Serve until no server is left, or SIGTERM."""
+def main(keeper: int) -> None:
+    """Serve until no server is left, or SIGTERM; if the ``keeper`` of this process dies, become one."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     workspace, exposure = Workspace(Path(sys.argv[1])), from_json(Exposure, sys.argv[3], where="exposure")
     with socket.socket(fileno=int(sys.argv[2])) as listener:
-        asyncio.run(serve(workspace, exposure, listener))
+        asyncio.run(serve(workspace, exposure, listener.dup(), keeper))
+        if not lives(keeper) and gateway.inherit(workspace, keeper):
+            listener.set_inheritable(True)
+            succeed()
 
 
-async def serve(workspace: Workspace, exposure: Exposure, listener: socket.socket) -> None:
-    """Serve the models of ``workspace`` on ``listener``, as long as there are any."""
+async def serve(workspace: Workspace, exposure: Exposure, listener: socket.socket, keeper: int) -> None:
+    """Serve the models of ``workspace`` on ``listener``, as long as there are any, and the keeper lives."""
     servers = Servers(workspace)
     key = read_key(workspace.gateway)[0] if exposure.beyond else ""
     settings: dict[str, Any] = {"http": Protocol, "ws": "none", "lifespan": "off", "server_header": False}
@@ -106,12 +110,15 @@ async def serve(workspace: Workspace, exposure: Exposure, listener: socket.socke
         """End when no server is left; the lock is kept until the port is free, so that a start waits for it."""
         while True:
             await asyncio.sleep(LOOK_S)
+            if not lives(keeper):
+                server.should_exit = True
             if servers.living():
                 continue
             try:
                 with gateway.locked(workspace, 0):
                     if not gateway.any_server(workspace):
                         workspace.gateway.address.unlink(missing_ok=True)
+                        dismiss(keeper)
                         server.should_exit = True
                         await asyncio.Event().wait()
             except ServerError:  # `up` is starting one
