@@ -17,7 +17,7 @@ from pydantic import Field
 from wizard.chat.ask import Piece, ToolCall, whole_calls
 from wizard.gateway import bodies
 from wizard.gateway.bodies import Part, Wanted
-from wizard.gateway.checked import Checked
+from wizard.gateway.checked import Checked, Many
 from wizard.gateway.faults import Fault, unsupported
 from wizard.gateway.tools import MOST_TOOLS
 
@@ -47,12 +47,12 @@ class _Block(Part):
     name: str | None = None
     input: dict[str, Any] | None = None
     tool_use_id: str | None = None
-    content: str | list[Part] | None = None
+    content: str | Many[Part] | None = None
 
 
 class _Turn(Checked):
     role: Literal["user", "assistant"]
-    content: str | list[_Block]
+    content: str | Many[_Block]
 
 
 class _Tool(Checked):
@@ -70,13 +70,13 @@ class _Choice(Checked):
 
 class _Body(Checked):
     model: str
-    messages: Annotated[list[_Turn], Field(min_length=1)]
-    system: str | list[Part] | None = None
-    tools: Annotated[list[_Tool], Field(max_length=MOST_TOOLS)] | None = None
+    messages: Annotated[Many[_Turn], Field(min_length=1)]
+    system: str | Many[Part] | None = None
+    tools: Annotated[Many[_Tool], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: _Choice | None = None
     thinking: Any = None
     max_tokens: Annotated[int, Field(ge=1)]
-    stop_sequences: list[str] | None = None
+    stop_sequences: Many[str] | None = None
     stream: bool | None = None
     temperature: float | None = None
     top_p: float | None = None

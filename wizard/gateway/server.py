@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import resource
 import socket
 import sys
 from pathlib import Path
@@ -33,7 +34,9 @@ HEADERS_S = 10.0
 IDLE_S = 60
 """Seconds that a connection without a request stays open."""
 CONNECTIONS = 512
-"""At once; more are answered with status 503."""
+"""At once; more requests are answered with status 503."""
+FILES = 8192
+"""That may be open: thousands of connections may arrive before the first one is closed."""
 LEAVE_S = 3
 """Seconds for running answers when the process is to end."""
 
@@ -44,9 +47,18 @@ class Protocol(H11Protocol):
     _late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client has connected."""
+        """A client has connected; if there are too many, it takes the place of one without a request."""
         super().connection_made(transport)
         self._wait()
+        if len(self.connections) >= CONNECTIONS:
+            others = (each for each in self.connections if isinstance(each, Protocol) and each is not self)
+            if idle := next((each for each in others if each.idle), None):
+                idle.transport.close()
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has no request, and is open."""
+        return (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing()
 
     def data_received(self, data: bytes) -> None:
         """A client has sent something."""
@@ -82,6 +94,9 @@ class Protocol(H11Protocol):
 def main(keeper: int) -> None:
     """Serve until no server is left, or SIGTERM; if the ``keeper`` of this process dies, become one."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = FILES if hard == resource.RLIM_INFINITY else min(hard, FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     workspace, exposure = Workspace(Path(sys.argv[1])), from_json(Exposure, sys.argv[3], where="exposure")
     with socket.socket(fileno=int(sys.argv[2])) as listener:

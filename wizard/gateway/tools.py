@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from wizard.chat.ask import Piece, ToolCall
-from wizard.gateway.checked import Checked
+from wizard.gateway.checked import Checked, Many
 from wizard.gateway.faults import Fault
 from wizard.gateway.guided import as_text
 from wizard.repository.call_pieces import CallPieces
@@ -63,7 +63,7 @@ class Call(Checked):
     function: _Called
 
 
-GivenTools = Annotated[list[Tool], Field(max_length=MOST_TOOLS)] | None
+GivenTools = Annotated[Many[Tool], Field(max_length=MOST_TOOLS)] | None
 Choice = Literal["none", "auto", "required"] | NamedChoice | None
 
 
