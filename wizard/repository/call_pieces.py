@@ -31,7 +31,7 @@ class CallPieces:
 
     def take(self, text: str) -> list[tuple[str, str]]:
         """Name and the beginning of the arguments of each call; without a name, more arguments of the last call."""
-        found: list[tuple[str, str]] = []
+        calls: list[tuple[str, str]] = []
         name, start = "", 0
         for place, char in enumerate(text):
             inside = self._inside
@@ -42,11 +42,11 @@ class CallPieces:
             if self._inside and not inside:
                 name, start = self._name, place
             elif inside and not self._inside:
-                found.append((name, text[start : place + 1]))
+                calls.append((name, text[start : place + 1]))
                 name = ""
         if self._inside and text[start:]:
-            found.append((name, text[start:]))
-        return found
+            calls.append((name, text[start:]))
+        return calls
 
     def _in_string(self, char: str) -> None:
         if self._escaped:
