@@ -250,7 +250,7 @@ class ToolCalls:
         self._pieces = CallPieces(given["arguments"]) if given.get("arguments") else None
         self._held = ""
         self._inside = False
-        self._said: list[list[str]] = []  # name and arguments so far
+        self._sent = 0  # calls, the last one maybe in part
 
     def take(self, text: str, over: bool) -> tuple[str, list[Any]]:
         """The text that is certainly no call, and calls: name and arguments; more of the last one's without a name."""
@@ -263,16 +263,12 @@ class ToolCalls:
             new = text[sure:]
         self._held = text[sure:]
         calls = self._pieces.take(new) if self._pieces and self._inside else []
-        for name, arguments in calls:
-            if name:
-                self._said.append([name, ""])
-            self._said[-1][1] += arguments
+        self._sent += sum(bool(name) for name, _ in calls)
         if not (over and self._inside):
             return text[:sure], calls
         rest, parsed = self._parse(self._held)
         # A call that was cut, or is not valid JSON, is a text for the parser; the client already has it as a call.
-        missing = [call for number, call in enumerate(parsed) if number >= len(self._said)]
-        return text[:sure] + (rest if parsed or not self._said else ""), [*calls, *missing]
+        return text[:sure] + (rest if parsed or not self._sent else ""), [*calls, *parsed[self._sent :]]
 
 
 THOUGHT_TOKENS = (
