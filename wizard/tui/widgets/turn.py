@@ -8,7 +8,8 @@ from wizard.chat.conversation import Role, Stats
 from wizard.chat.image_references import shown
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line, plain
-from wizard.tui.widgets.markdown_lines import Block, blocks, growing
+from wizard.tui.widgets.markdown_growing import growing
+from wizard.tui.widgets.markdown_lines import Block, blocks
 from wizard.tui.widgets.thought import Thought
 
 BAR = 2
@@ -156,13 +157,13 @@ class Turn:
         return "┃ " if self.current else "▌ "
 
     def _grown(self, width: int) -> list[Content]:
-        done, offset, rest = growing(self._open)
+        done, left, rest = growing(self._open, self._done[-1] if self._done else None)
         if not self._closed:
             self._closed = [*self._head(width), *self._with_bar(self._done, width, 0)]
         if done:
             self._closed += self._with_bar(done, width, len(self._done))
             self._done += done
-            self._open = self._open[offset:]
+            self._open = left
         return self._closed + self._with_bar(rest, width, len(self._done))
 
     def _with_bar(self, some: list[Block], width: int, before: int) -> list[Content]:
