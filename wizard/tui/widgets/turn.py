@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from wizard.chat.conversation import Role, Stats
+from wizard.chat import report
+from wizard.chat.conversation import Message, Role, Stats
 from wizard.chat.image_references import shown
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line, plain
@@ -30,6 +31,8 @@ class Turn:
         thought: What the model thought before it, folded unless `opened`.
         marked: Number of the marked block of code; None if none is.
         current: Whether the keys for copying apply to it.
+        message: The message that it shows, once it is complete.
+        detailed: Whether the author, the time and the measurements stand above it.
     """
 
     def __init__(
@@ -41,6 +44,8 @@ class Turn:
         self.thought = thought or Thought()
         self.marked: int | None = None
         self.current = False
+        self.message: Message | None = None
+        self.detailed = False
         self._pieces = [text]
         self._width = 0
         self._lines: list[Content] | None = None
@@ -146,9 +151,10 @@ class Turn:
         return len(self._head(width))
 
     def _head(self, width: int) -> list[Content]:
-        """The lines before the text: an empty one, the model's name, and the thought."""
+        """The lines before the text: an empty one, the model's name or the details, and the thought."""
         bar = Content.styled(self._mark, BARS[self.role])
-        name = Content.styled(self._model, "$text-muted").wrap(width - BAR) if self._model else []
+        title = report.about(self.message) if self.detailed and self.message else self._model
+        name = Content.styled(title, "$text-muted").wrap(width - BAR) if title else []
         thought = self.thought.lines(width - BAR, answered=bool(self.text))
         return [Content(""), *(bar + line for line in (*name, *thought))]
 
