@@ -47,8 +47,8 @@ def table(
 
 def natural(rows: Sequence[Sequence[Content]], least: Sequence[int] = ()) -> tuple[int, ...]:
     """The width that each column needs, at least ``least``."""
-    columns = zip_longest(*rows, fillvalue=Content(""))
-    return tuple(max(at_least, *map(_width, column)) for column, at_least in zip_longest(columns, least, fillvalue=0))
+    columns = [max(map(_width, column)) for column in zip_longest(*rows, fillvalue=Content(""))]
+    return tuple(max(pair) for pair in zip_longest(columns, least, fillvalue=0))
 
 
 def wrapped(text: Content, width: int) -> list[Content]:
@@ -80,9 +80,9 @@ def _cards(rows: list[list[Content]], room: int) -> list[Content]:
     return lines
 
 
-def _widths(natural: list[int], room: int) -> list[int]:
+def _widths(wanted: Sequence[int], room: int) -> list[int]:
     """Widths of columns in ``room`` cells: narrow ones keep their width, the others share the rest."""
-    widths = [max(each, 1) for each in natural]
+    widths = [max(each, 1) for each in wanted]
     while sum(widths) > room and max(widths) > 3:
         widths[widths.index(max(widths))] -= 1
     return widths
