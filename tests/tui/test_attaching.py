@@ -176,3 +176,19 @@ async def test_esc_stops_attaching_a_file_that_takes_long_to_read_and_loses_noth
         fenced.end()
     assert questions(made) == []
     assert not fenced.running()
+
+
+async def test_a_file_that_was_shown_and_is_gone_when_the_question_is_sent_is_an_error_and_not_text() -> None:
+    Path("notes.md").write_text("Triton serves models.")
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        await pilot.press(*"Sum up @notes.md")
+        await shows(pilot, chat, "attached: notes.md")
+        Path("notes.md").unlink()
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: "TW-C25" in notes(pilot))
+        assert chat.query_one(Prompt).text == "Sum up @notes.md"
+        await shows(pilot, chat, "notes.md: no such file")
+        await pilot.press("enter")
+        await answered(pilot, chat)
+    assert questions(made) == ["Sum up @notes.md"]

@@ -118,6 +118,11 @@ def _exists(path: Path) -> bool:
     return True
 
 
+def missing(reference: Reference) -> UsageError:
+    """The file was there when the question was written."""
+    return _unreadable(reference, tr("it was deleted or renamed"))
+
+
 def outside(reference: Reference, folder: Path) -> Path | None:
     """Where the file really is, if that is outside of ``folder``: the user is asked before it is read."""
     try:

@@ -24,6 +24,7 @@ from wizard.chat.meter import Meter, Usage
 from wizard.kernel.language import join, ntr, tr
 from wizard.kernel.text import one_line, plain
 from wizard.tui import attaching, background, slash
+from wizard.tui.attaching import Preview
 from wizard.tui.views.chat import ChatView, gauge
 from wizard.tui.widgets.error import errors_shown
 from wizard.tui.widgets.picker import BLANK, POINTER, Picker
@@ -75,6 +76,8 @@ class Asking(Vertical):
         """The text that they complete."""
         self._named: list[str] = []
         """The files in the text, when they were looked at last."""
+        self._seen: frozenset[str] = frozenset()
+        """Names of files that were shown as attached."""
         self._waiting, self._prompt = Waiting(), Prompt()
 
     def compose(self) -> ComposeResult:
@@ -236,8 +239,9 @@ class Asking(Vertical):
     async def _show_files(self, text: str) -> None:
         meter = self._meter or Meter()
         with self._reading(text):
-            shown = await attaching.preview(text, self._before, meter, self._view.served) if text else ""
-            self._say_files(shown)
+            shown = await attaching.preview(text, self._before, meter, self._view.served) if text else Preview()
+            self._say_files(shown.line)
+            self._seen |= shown.names
 
     @contextmanager
     def _reading(self, text: str, hint: str = "") -> Iterator[None]:
@@ -263,7 +267,7 @@ class Asking(Vertical):
         self.screen.refresh_bindings()
         with errors_shown(self.app), self._reading(text, tr("Esc to stop")):
             meter, served = self._meter or Meter(), self._view.served
-            whole = await attaching.with_files(self.app, text, self._before, meter, served)
+            whole = await attaching.with_files(self.app, text, self._before, meter, served, self._seen)
         self._say_files("")
         if whole is None:
             self._take_back()
@@ -284,7 +288,8 @@ class Asking(Vertical):
         self._take_back()
 
     def _take_back(self) -> None:
-        """The question on its way is in the field again."""
+        """The question on its way is in the field again; its files are looked at again."""
+        self._named, self._seen = [], frozenset()
         back, self._on_its_way = self._draft, ""
         self._sent, self._waits = None, False
         self._waiting.texts = back.waiting
