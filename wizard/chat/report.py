@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
-from wizard.chat.conversation import Stats
+from wizard.chat.conversation import Message, Stats
 from wizard.kernel.language import mark, ntr, tr
+from wizard.kernel.text import one_line
 from wizard.kernel.units import duration
 
 STOPPED = mark("stopped")
@@ -47,6 +49,16 @@ def figures(stats: Stats | None) -> str:
     if stats.finish in ENDS:
         parts.append(tr(ENDS[stats.finish]))
     return " · ".join(parts)
+
+
+def about(message: Message) -> str:
+    """``qwen3 · 2026-11-25 18:30:05 · 240.0 tokens/s · …``: who wrote a message and when, and an answer's figures.
+
+    The time is that of this machine's clock and zone. What is unknown is omitted.
+    """
+    names = {"user": tr("You"), "system": tr("System prompt"), "assistant": one_line(message.model) or tr("Model")}
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(message.at)) if message.at else ""
+    return " · ".join(filter(None, (names[message.role], when, figures(message.stats) if message.stats else "")))
 
 
 def pieces_rate(rate: float) -> str:

@@ -19,6 +19,7 @@ COMMANDS = {
     "/bye": "leave",
     "/compare": "compare",
     "/copy": "copy",
+    "/details": "details",
     "/edit": "edit",
     "/history": "conversations",
     "/logprobs": "logprobs",

@@ -122,8 +122,11 @@ class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
         self.asking.choose()
 
     def action_stop(self) -> None:
-        """Stop the answer."""
-        self.talks.stop()
+        """Stop reading files, or the answer."""
+        if self.asking.attaches:
+            self.asking.stop_attaching()
+        else:
+            self.talks.stop()
 
     def action_again(self) -> None:
         """Send the last question again."""
