@@ -57,6 +57,15 @@ def test_every_usual_port_has_a_source() -> None:
     assert all(server.source and server.owners for server in table.servers)
 
 
+def test_the_table_is_read_as_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert local_servers() == load(LocalServers, find("local_servers.toml"))
+    monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(tmp_path))
+    (tmp_path / "local_servers.toml").write_text('[[servers]]\nname = "a"\nports = 1\nowners = []\nsource = "b"\n')
+    with pytest.raises(UsageError) as caught:
+        local_servers()
+    assert caught.value.code == "TW-K01"
+
+
 def test_each_program_is_named_and_asked_for_its_models_only(look: Callable[..., list[nearby.Nearby]]) -> None:
     with ExitStack() as stack:
         fakes = [stack.enter_context(local_server(fake)) for fake, _ in KINDS]
