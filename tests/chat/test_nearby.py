@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,7 @@ from tests.chat.fake_local_servers import (
 )
 from tests.chat.fake_openai import read
 from wizard.catalog.local_servers import LocalServer, LocalServers, local_servers
+from wizard.catalog.profiles import find, load
 from wizard.chat import nearby, openai
 from wizard.chat.client import described
 from wizard.kernel.errors import ServerError, UsageError

@@ -153,3 +153,15 @@ async def test_escape_and_enter_do_not_stop_a_build() -> None:
         await pilot.press("enter")
         await screen(pilot, BuildScreen)
         assert build.view.phase is Phase.RUNNING
+
+
+@pytest.mark.parametrize("first", ["escape", "tab"])
+async def test_a_typed_sentence_and_enter_neither_stop_a_build_nor_leave(first: str) -> None:
+    made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await running(pilot)
+        await pilot.press(first, *"What is a queue?", "enter")
+        await screen(pilot, BuildScreen)
+        assert build.view.phase is Phase.RUNNING
+        assert "run" not in made.closed
+        assert pilot.app._exit is False

@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
-from textual.app import App, ComposeResult, SystemCommand
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.command import CommandPalette
-from textual.screen import ModalScreen, Screen
+from textual.command import CommandPalette, Provider
+from textual.screen import ModalScreen
 
 from wizard.flow.port import JourneyPort
 from wizard.kernel import clipboard, language
@@ -49,6 +49,12 @@ if TYPE_CHECKING:
     from wizard.tui.run import Run
 
 
+def _commands() -> type[Provider]:
+    from wizard.tui.palette import Commands
+
+    return Commands
+
+
 class WizardApp(App[int]):
     """Interface 1: full screen. Its result is the exit status.
 
@@ -65,6 +71,7 @@ class WizardApp(App[int]):
     """
 
     TITLE = "triton-wizard"
+    COMMANDS = {_commands}  # noqa: RUF012 - Textual declares it without ClassVar
     CSS_PATH = Path(__file__).with_name("wizard.tcss")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-medium"), (100, "-wide")]  # noqa: RUF012 - Textual declares it without ClassVar
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - the same
@@ -269,16 +276,10 @@ class WizardApp(App[int]):
         """Printed names of keys: Esc, F1, ^R."""
         return binding.key_display or key_name(binding.key)
 
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The commands of the command palette."""
-        from wizard.tui.palette import commands
-
-        return commands(self, screen)
-
     async def action_quit(self) -> None:
-        """Leave; the stage may ask first. If that question is already open, its selected answer is used."""
+        """Leave; the stage may ask first. If that question is already open, this answers it."""
         if isinstance(self.screen, AskScreen) and self.screen.leaves:
-            self.screen.action_accept()
+            self.screen.dismiss(self.screen.leaves)
             return
         stage = self._stage()
         if stage is None:
