@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.content import Content
 
 from wizard.chat.conversation import Role, Stats
@@ -144,12 +146,19 @@ class Turn:
         """Number of its lines before the text."""
         return len(self._head(width))
 
+    def _name(self, width: int) -> list[Content]:
+        return Content.styled(self._model, "$text-muted").wrap(width - BAR) if self._model else []
+
     def _head(self, width: int) -> list[Content]:
         """The lines before the text: an empty one, the model's name, and the thought."""
         bar = Content.styled(self._mark, BARS[self.role])
-        name = Content.styled(self._model, "$text-muted").wrap(width - BAR) if self._model else []
         thought = self.thought.lines(width - BAR, answered=bool(self.text))
-        return [Content(""), *(bar + line for line in (*name, *thought))]
+        return [Content(""), *(bar + line for line in (*self._name(width), *thought))]
+
+    def unfolds_at(self, line: int, width: int) -> bool:
+        """Whether ``line`` of it is the one that opens or folds the thought with a click."""
+        named = len(self._name(width)) + 1
+        return line == named < self.head(width)
 
     @property
     def _mark(self) -> str:
@@ -179,3 +188,12 @@ class Turn:
         if self.role == "user":
             return [line.pad_right(max(width - line.cell_length, 0)).stylize_before("on $surface") for line in lines]
         return [line.stylize("$text-muted", BAR) for line in lines] if self.role == "system" else lines
+
+
+def say_key(turns: Sequence[Turn], key: str) -> None:
+    """Show the ``key`` that opens a thought beside the one that it opens, which is the last."""
+    last = next((turn for turn in reversed(turns) if turn.thought.text), None)
+    for turn in turns:
+        if turn.thought.key != (shown := key if turn is last else ""):
+            turn.thought.key = shown
+            turn.refold()
