@@ -30,8 +30,8 @@ CURSOR = {"up", "down", "left", "right", "pageup", "pagedown", "home", "end"}
 """Cursor keys, whose actions are not commands."""
 
 
-BY_WORDS = 0.5
-"""Score of a command that is found by its words only; the title's is at most 1."""
+BY_WORDS = 2.0
+"""Score of each letter that begins a word. Textual's matcher gives 1 to letters that are scattered over the title."""
 
 
 class Command(NamedTuple):
@@ -66,7 +66,7 @@ class Commands(Provider):
         matcher, typed = self.matcher(query), query.lower().split()
         for command in self._commands():
             words = f"{command.title} {command.words}".lower().split()
-            by_words = all(any(word.startswith(each) for word in words) for each in typed)
+            by_words = all(any(word.startswith(each) for word in words) for each in typed) * len("".join(typed))
             if score := max(matcher.match(command.title), BY_WORDS * by_words):
                 yield Hit(score, matcher.highlight(command.title), command.run, help=command.help)
 
