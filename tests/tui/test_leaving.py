@@ -51,7 +51,7 @@ async def test_all_servers_that_keep_running_are_named(capsys: pytest.CaptureFix
     app = StillApp(FakeJourney(running=(ENDPOINT, other)))
     async with app.run_test(size=(80, 24)) as pilot:
         await to_welcome(pilot)
-        await pilot.press("q")
+        await pilot.press("ctrl+q")
     app._print_error_renderables()
     printed = "".join(capsys.readouterr().err.split())
     assert "downdemo" in printed

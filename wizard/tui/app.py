@@ -36,10 +36,13 @@ from wizard.tui.widgets.chrome import JourneyBar, Speaks, key_name
 
 LONGEST_S = 0.5
 """Maximum seconds that a key waits for text typed before it."""
+ALONE_S = 0.3
+"""Seconds without another key after which a letter is a key, and not the beginning of a typed word."""
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from textual.driver import Driver
+    from textual.timer import Timer
     from textual.worker import Worker
 
     from wizard.catalog.workshops import Workshop
@@ -116,6 +119,7 @@ class WizardApp(App[int]):
         self.chosen_keys: dict[str, str] = {}
         """Id of a binding → the keys that the user has put in its place."""
         self._tmux = asyncio.Lock()
+        self._quits: Timer | None = None
         self._damaged: WizardError | None = None
         self.settings = Settings()
         """What the user likes; changed with `change_settings` only."""
@@ -240,6 +244,8 @@ class WizardApp(App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         """Text typed before a key is processed before it, however fast it was typed."""
+        if isinstance(event, events.Key) and self._quits is not None:
+            self._quits.stop()
         if isinstance(event, events.Key) and not (event.is_forwarded or event.is_printable):
             await self._typed()
         await super().on_event(event)
@@ -286,6 +292,10 @@ class WizardApp(App[int]):
             self.exit(0)
         else:
             stage.leave()
+
+    def action_quit_alone(self) -> None:
+        """Leave if no other key follows at once: a sentence that is typed where no field is must not leave."""
+        self._quits = self.set_timer(ALONE_S, self.action_quit)
 
     def _terminate(self) -> None:
         self._told_to_end = True

@@ -19,7 +19,7 @@ from wizard.kernel.language import LANGUAGES, tr
 from wizard.tui.clipboard import copy
 from wizard.tui.palette_words import WORDS
 from wizard.tui.textual_private import screen_lines
-from wizard.tui.widgets.chrome import about, active_keys, key_name
+from wizard.tui.widgets.chrome import about, action_of, active_keys, key_name
 
 if TYPE_CHECKING:
     from wizard.tui.app import WizardApp
@@ -103,7 +103,7 @@ def commands(app: WizardApp, screen: Screen[Any]) -> Iterator[Command]:
 
 def _words(binding: Binding) -> str:
     """In English and in the language of the interface: the key bar's description, and other names."""
-    words = WORDS.get(binding.action.removeprefix("app."), "")
+    words = WORDS.get(action_of(binding), "")
     return " ".join([tr(binding.description), words, tr(words) if words else ""])
 
 
