@@ -63,6 +63,7 @@ def test_one_question_as_json(journey: FakeJourney, capsys: pytest.CaptureFixtur
         "thought": "",
         "tokens": 12,
         "thought_tokens": None,
+        "thought_pieces": None,
         "ttft_s": 0.05,
         "thought_s": None,
         "answer_s": None,
