@@ -63,5 +63,5 @@ async def test_the_log_panel_follows_the_model_that_answers(tmp_path: Path) -> N
     async with chatting(FakeJourney(running=(first, second))) as (pilot, chat):
         await pilot.press("f7")
         await wait_for(pilot, lambda: chat.query_one(LiveLog).lines == ["first.log"])
-        chat._switch(second)
+        chat.go_on_with(second)
         await wait_for(pilot, lambda: chat.query_one(LiveLog).lines == ["second.log"])

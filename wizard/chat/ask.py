@@ -34,6 +34,7 @@ class Ask:
         tools: The functions that the model may call, as text: ``{"tools": [...], "messages": [...]}`` in OpenAI's
             format.
         thinking: As in `Sampling`, for a server that renders the conversation itself.
+        budget: The server's own parameter for a number of tokens in ``thinking``; empty if it has none.
         images: SHA-256 → URL of the images in ``messages`` (`wizard.chat.images.Images`).
         special: Whether the answer's text needs its special tokens: they are the markers of the model's thoughts.
     """
@@ -56,6 +57,7 @@ class Ask:
     json_schema: str | None = None
     tools: str | None = None
     thinking: str | None = None
+    budget: str = ""
     special: bool = False
     images: Mapping[str, str] = field(default_factory=dict)
 
@@ -86,6 +88,7 @@ class Piece:
         prompt_tokens: Tokens of the prompt, counted by the server, or sent as IDs; None if neither.
         calls: Functions that the model calls, see `whole_calls`.
         thought: What to append to the thought, if the server itself separates it from the answer.
+        thought_tokens: Those of ``tokens`` that are of the thought, if the server counts them; only in the last one.
     """
 
     text: str
@@ -95,6 +98,7 @@ class Piece:
     prompt_tokens: int | None = None
     calls: tuple[ToolCall, ...] = ()
     thought: str = ""
+    thought_tokens: int | None = None
 
 
 def whole_calls(pieces: Iterable[Piece]) -> tuple[ToolCall, ...]:

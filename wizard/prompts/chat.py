@@ -247,7 +247,9 @@ class _Asker:
     def _answer(self, talk: ChatSession, question: str, *, again: bool) -> Reply:
         """A single model's answer; Ctrl-C stops it in the server, and the received part is kept."""
         before = talk.conversation
-        conversation = before if again else before.without_open_question().with_message("user", question)
+        conversation = (
+            before if again else before.without_open_question().with_message("user", question, at=time.time())
+        )
         talk.conversation = conversation
         shown = _Shown()
         try:
@@ -372,6 +374,7 @@ def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
         "thought": reply.thought,
         "tokens": stats.tokens if stats else None,
         "thought_tokens": stats.thought_tokens if stats else None,
+        "thought_pieces": stats.thought_pieces if stats else None,
         "ttft_s": stats.ttft_s if stats else None,
         "thought_s": stats.thought_s if stats else None,
         "answer_s": stats.answer_s if stats else None,
