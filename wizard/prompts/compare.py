@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import replace
 
+from wizard.chat import saving
+from wizard.chat.race import Lane, Race, RaceResult
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.prompts.chat_session import ChatSession, Outcome
+from wizard.prompts.speech import tell
 
 
 def compare(talk: ChatSession, argument: str) -> Outcome:
@@ -34,7 +39,55 @@ def compare(talk: ChatSession, argument: str) -> Outcome:
     return Outcome(" ".join(lines))
 
 
-def prepared_rival(talk: ChatSession, rival: ChatSession, question: str, *, again: bool) -> bool:
+def save_comparison(talk: ChatSession, name: str) -> Outcome:
+    """Save what was measured with the last question, as a picture or as data."""
+    if talk.race is None or not talk.race.ended:
+        todo = tr("Type /compare NAME, then ask a question.")
+        raise UsageError("TW-U24", tr("there is no comparison yet"), todo)
+    path, _there = saving.target(name)
+    saving.save_result(path, talk.race.result())
+    return Outcome(tr("Saved to {path}", path=path))
+
+
+def compared(
+    talk: ChatSession,
+    rival: ChatSession,
+    question: str,
+    answer: Callable[..., object],
+    *,
+    again: bool,
+    named: bool,
+) -> RaceResult:
+    """Let ``rival`` answer the same ``question`` after ``talk``, unless that answer was stopped.
+
+    Args:
+        talk: The main session.
+        rival: The second session.
+        question: The question.
+        answer: Shows an answer and measures it: session, question, ``again`` and ``lane``.
+        again: Whether it replaces the last question.
+        named: Whether the model's name is shown before its answer.
+    """
+    rival.along = rival.along and again
+    race = talk.race = Race((talk.endpoint, rival.endpoint), "turns", time.time())
+    first, second = race.lanes
+
+    def let(session: ChatSession, lane: Lane, *, again: bool) -> None:
+        if named:
+            tell(f"\n{one_line(session.endpoint.title)}:")
+        answer(session, question, again=again, lane=lane)
+
+    try:
+        let(talk, first, again=again)
+    finally:
+        if first.outcome != "complete":
+            second.skip()
+    if second.outcome is None:
+        let(rival, second, again=_prepared(talk, rival, question, again=again))
+    return race.result()
+
+
+def _prepared(talk: ChatSession, rival: ChatSession, question: str, *, again: bool) -> bool:
     """Prepare ``rival`` for the same ``question``; return whether it already has the turn.
 
     Args:
