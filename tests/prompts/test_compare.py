@@ -58,7 +58,10 @@ def test_an_object_for_each_answer(
 ) -> None:
     piped(monkeypatch, "/compare other", "both")
     run_chat(ENDPOINT, json_output=True, journey=journey)
-    assert [json.loads(line)["model"] for line in capsys.readouterr().out.splitlines()] == ["demo", "other"]
+    *answers, result = map(json.loads, capsys.readouterr().out.splitlines())
+    assert [answer["model"] for answer in answers] == ["demo", "other"]
+    assert [lane["model"] for lane in result["lanes"]] == ["demo", "other"]
+    assert [lane["tokens"] for lane in result["lanes"]] == [answer["tokens"] for answer in answers] == [12, 12]
 
 
 def test_each_is_kept_until_nothing_is(tmp_path: Path, journey: FakeJourney, monkeypatch: pytest.MonkeyPatch) -> None:

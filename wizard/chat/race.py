@@ -96,7 +96,10 @@ class Lane:
         """Seconds from sending to the end, or to ``now``; 0 before."""
         if self.stats is not None:
             return self.stats.total_s
-        return 0.0 if self._sent is None else max((self._ended or now) - self._sent, 0.0)
+        if self._sent is None:
+            return 0.0
+        last = self.arrivals[-1].at_s if self.arrivals else 0.0
+        return max((now if self._ended is None else self._ended) - self._sent, last)
 
     @property
     def started(self) -> bool:

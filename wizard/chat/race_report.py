@@ -101,7 +101,7 @@ def notes(result: RaceResult) -> list[str]:
 
 def _together(result: RaceResult) -> str:
     if result.shared:
-        return tr("Both answered at the same time on the same machine and shared it.")
+        return tr("Both answered at once and shared the machine.")
     if result.order == "turns":
         return tr("They answered one after the other.")
     return ""

@@ -113,8 +113,8 @@ async def ask_result_file(app: App[Any], result: RaceResult) -> None:
 async def ask_what(app: App[Any], server: Endpoint) -> str | None:
     """What of a comparison to save: the ``conversation`` with ``server``, or the ``comparison``."""
     choices = [
-        ("comparison", tr("The last comparison, as a picture (SVG) or data (JSON)")),
         ("conversation", tr("The conversation with {name}", name=one_line(server.title))),
+        ("comparison", tr("The last comparison, as a picture (SVG) or data (JSON)")),
     ]
     return await app.push_screen_wait(AskScreen(tr("What do you want to save?"), choices))
 

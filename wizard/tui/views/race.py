@@ -19,7 +19,8 @@ LEAST_BAR, GOOD_BAR = 8, 18
 """Cells of a lane below which there is none, and below which figures make room for it."""
 LEAST_WIDTH = 20
 MOST_NAME = 24
-BLOCKS = "▁▂▃▄▅▆▇█"
+BLOCKS = "▁▂▃▄▅▆▇"
+"""Without a full one, which would touch the lane above."""
 FIRST, ANSWER, WAIT = "◆", "◇", "·"
 """Where the first token came, where the answer begins after a thought, and before the first token."""
 SIGNS = {
@@ -123,7 +124,7 @@ def _head(columns: Sequence[tuple[int, int, str]], bar: int, width: int, end: fl
     last = words.time(end)
     between = bar - cell_width(text) - cell_width(last) - 2
     axis = f"{text} {'─' * between} {last}" if between > 0 else " " * bar
-    return Content.assemble((" " * (width - bar - cell_width(titles)) + axis + titles, "$text-muted"))
+    return _muted(" " * (width - bar - cell_width(titles)) + axis + titles)
 
 
 def _track(lane: Lane, now: float) -> Track:
@@ -153,17 +154,25 @@ def _cell(cell: Cell, most: float, color: str) -> tuple[str, str]:
 def _below(race: Race, width: int) -> list[Content]:
     """Who was ahead, once both have ended; before that, how they run."""
     if not race.ended:
-        return Content.assemble((_how(race), "$text-muted")).wrap(width)
+        return _muted(_how(race)).wrap(width)
     result = race.result()
     best, *rest = words.verdict(result)
-    text = Content.assemble((best, "bold $accent"), *(f" · {each}" for each in rest))
-    notes = Content.assemble((" ".join(words.notes(result)), "$text-muted"))
-    return [*text.wrap(width), *notes.wrap(width)]
+    notes = " ".join(words.notes(result))
+    if result.shared:
+        notes = f"{notes} {tr('Shift+F6: take turns.')}"
+    line = Content.assemble((best, "bold $accent"), *(f" · {each}" for each in rest))
+    if line.cell_length > width:
+        line = Content.assemble((best, "bold $accent"), *(f"\n{each}" for each in rest))
+    return [piece for text in line.split("\n") for piece in text.wrap(width)] + _muted(notes).wrap(width)
+
+
+def _muted(text: str) -> Content:
+    return Content.assemble((text, "$text-muted"))
 
 
 def _how(race: Race) -> str:
     if race.order == "turns":
         return tr("They answer one after the other.")
     if race.same_machine:
-        return tr("Both answer at the same time and share the same machine.")
-    return tr("Both answer at the same time.")
+        return tr("Both answer at once and share the machine.")
+    return tr("Both answer at once.")
