@@ -76,27 +76,34 @@ def _sooner(result: RaceResult) -> list[str]:
 
 def notes(result: RaceResult) -> list[str]:
     """What the figures do not say by themselves."""
-    said = [_together(result)]
+    said = [_together(result), _short(result)]
     for lane in result.lanes:
         if lane.outcome == "complete" and lane.ttft_s is None:
             said.append(tr("{name} sent no text.", name=lane.name))
-        elif lane.outcome == "complete" and not lane.comparable:
-            least = time(report.COMPARABLE_S)
-            said.append(
-                tr("{name} wrote for less than {time}: too short to compare speeds.", name=lane.name, time=least)
-            )
         if lane.estimated:
-            said.append(tr("≈ {name} does not count its tokens: the pieces of its stream are counted.", name=lane.name))
+            said.append(tr("≈ {name} does not count its tokens: pieces of its stream are counted.", name=lane.name))
         if lane.thought_s is not None and lane.answer_s is not None:
             after = time(lane.answer_s)
-            said.append(tr("{name} thought first; its answer began after {time}.", name=lane.name, time=after))
+            said.append(
+                tr("{name} thought first and answered after {time}; thinking counts.", name=lane.name, time=after)
+            )
         elif lane.thought_only:
-            said.append(tr("{name} only thought and gave no answer.", name=lane.name))
+            said.append(tr("{name} only thought and gave no answer; thinking counts.", name=lane.name))
         if lane.finish == "length":
             said.append(tr("{name} was cut off at max_tokens.", name=lane.name))
-    if any(lane.thought_s is not None for lane in result.lanes):
-        said.append(tr("Tokens and tokens/s include thinking."))
     return list(filter(None, said))
+
+
+def _short(result: RaceResult) -> str:
+    names = [lane.name for lane in result.lanes if lane.outcome == "complete" and lane.ttft_s and not lane.comparable]
+    least = time(report.COMPARABLE_S)
+    if len(names) == len(result.lanes):
+        return tr("Both wrote for less than {time}: too short to compare speeds.", time=least)
+    return (
+        tr("{name} wrote for less than {time}: too short to compare speeds.", name=names[0], time=least)
+        if names
+        else ""
+    )
 
 
 def _together(result: RaceResult) -> str:

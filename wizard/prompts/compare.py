@@ -74,7 +74,7 @@ def compared(
 
     def let(session: ChatSession, lane: Lane, *, again: bool) -> None:
         if named:
-            tell(f"\n{one_line(session.endpoint.title)}:")
+            tell(f"\n{race.names[race.lanes.index(lane)]}:")
         answer(session, question, again=again, lane=lane)
 
     try:

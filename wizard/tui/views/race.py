@@ -10,7 +10,7 @@ from textual.content import Content
 from wizard.chat import race_report as words
 from wizard.chat.race import Lane, Race
 from wizard.chat.race_scale import Cell, Track, cells, fastest, scale
-from wizard.kernel.language import tr
+from wizard.kernel.language import mark, tr
 from wizard.kernel.text import width as cell_width
 from wizard.kernel.units import duration
 
@@ -18,6 +18,10 @@ GAP = 2
 LEAST_BAR, GOOD_BAR = 8, 18
 """Cells of a lane below which there is none, and below which figures make room for it."""
 LEAST_WIDTH = 20
+ROOM_FOR_UNIT = 50
+"""Cells from which on a rate without a title has its whole unit."""
+UNITS = (mark("{rate} tokens/s"), mark("{rate}/s"))
+"""A rate without a title, and where there is little room."""
 MOST_NAME = 24
 BLOCKS = "▁▂▃▄▅▆▇"
 """Without a full one, which would touch the lane above."""
@@ -46,24 +50,29 @@ class _Row:
     time: str
 
 
-def panel(race: Race, now: float, width: int, *, headed: bool) -> list[Content]:
-    """The lines in ``width`` cells, with titles over the columns if ``headed``."""
+def panel(race: Race, now: float, width: int, *, headed: bool, most: int = 100) -> list[Content]:
+    """At most ``most`` lines in ``width`` cells, with titles over the columns if ``headed``."""
     width = max(width, LEAST_WIDTH)
-    rows = [_row(name, lane, now, units=not headed) for name, lane in zip(race.names, race.lanes, strict=True)]
+    unit = "" if headed else UNITS[width < ROOM_FOR_UNIT]
+    rows = [_row(name, lane, now, unit) for name, lane in zip(race.names, race.lanes, strict=True)]
     titles = (tr("TTFT"), tr("tokens/s"), tr("tokens"), tr("time"))
     columns, bar = _columns(rows, titles if headed else (), width)
     end = scale(max(lane.elapsed(now) for lane in race.lanes), live=not race.ended)
     drawn = [cells(_track(lane, now), end, bar - 1) for lane in race.lanes] if bar else [[], []]
-    most = fastest(drawn)
+    highest = fastest(drawn)
     lines = [_head(columns, bar, width, end)] if headed else []
     for row, lane_cells, color in zip(rows, drawn, COLORS, strict=True):
         name = _name(row, width - bar - sum(size + GAP for _at, size, _title in columns))
         figures = [(" " * GAP + _right(_figures(row)[at], size), "bold $foreground") for at, size, _title in columns]
-        lines.append(Content.assemble(*name, *_bar(row.lane, lane_cells, most, color), *figures))
-    return [*lines, *_below(race, width)]
+        lines.append(Content.assemble(*name, *_bar(row.lane, lane_cells, highest, color), *figures))
+    lines += _below(race, width)
+    if len(lines) > most:
+        return [*lines[: most - 1], lines[most - 1].truncate(width - 2) + _muted(" …")]
+    return lines
 
 
-def _row(name: str, lane: Lane, now: float, *, units: bool) -> _Row:
+def _row(name: str, lane: Lane, now: float, unit: str) -> _Row:
+    """``unit``: the rate with its unit, if the columns have no titles."""
     estimated = lane.tokens is None
     value = lane.pieces if estimated else lane.tokens
     if lane.stats is not None:
@@ -71,8 +80,8 @@ def _row(name: str, lane: Lane, now: float, *, units: bool) -> _Row:
     else:
         rate = lane.rate(value, now)
     speed, count = words.rate(rate, estimated=estimated), words.count(lane.tokens, lane.pieces)
-    if units:
-        speed = tr("{rate} tokens/s", rate=speed) if rate is not None else speed
+    if unit:
+        speed = tr(unit, rate=speed) if rate is not None else speed
         count = tr("{count} tokens", count=count) if value is not None else count
     elapsed = lane.elapsed(now)
     time = words.UNKNOWN if not lane.started else words.time(elapsed) if lane.outcome else duration(elapsed)

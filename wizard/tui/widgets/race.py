@@ -18,8 +18,8 @@ LOOK_S = 0.1
 """Seconds between two updates of the lanes."""
 HEADED = 20
 """Lines of a terminal from which on the columns have titles."""
-SHARE, MOST = 30, 10
-"""Percent of the terminal's lines that the panel may have, and its lines at most."""
+SHARE, LOW_SHARE, MOST = 35, 30, 10
+"""Percent of the lines of a terminal, and of a low one, that the panel may have; and its lines at most."""
 
 
 class RacePanel(Lines):
@@ -59,4 +59,6 @@ class RacePanel(Lines):
             text = tr("Both models get the same question; their measurements are compared here.")
             return Content.assemble((text, "$text-muted")).wrap(max(width, LEAST_WIDTH))
         height = self.app.size.height
-        return panel(self._race, self._clock(), width, headed=height >= HEADED)[: min(height * SHARE // 100, MOST)]
+        headed = height >= HEADED
+        most = min(height * (SHARE if headed else LOW_SHARE) // 100, MOST)
+        return panel(self._race, self._clock(), width, headed=headed, most=most)
