@@ -265,7 +265,7 @@ def test_pieces_are_scaled_to_the_tokens_that_are_counted_in_the_end() -> None:
     arrivals = [Arrival(at / 10, None, at + 1) for at in range(11)]
     assert Curve(arrivals, None).rate(0.2, 0.8) == pytest.approx(10)
     assert Curve(arrivals, 22).rate(0.2, 0.8) == pytest.approx(20)
-    assert Curve(arrivals, None).rate(0.5, 0.5) == 0
+    assert Curve(arrivals, None).rate(0.5, 0.5) == Curve((), None).rate(0.0, 1.0) == 0
 
 
 def test_text_that_came_in_a_burst_is_spread_over_the_time_before_it() -> None:

@@ -158,7 +158,7 @@ class Curve:
     def _at(self, time: float) -> float:
         at = bisect_right(self._times, time)
         if at == 0 or at == len(self._times):
-            return self._counts[at - 1] if at else self._counts[0]
+            return self._counts[max(at - 1, 0)] if self._counts else 0.0
         before, after = self._times[at - 1], self._times[at]
         share = (time - before) / (after - before)
         return self._counts[at - 1] + share * (self._counts[at] - self._counts[at - 1])
