@@ -277,7 +277,7 @@ class RaceResult:
         return both and self.same_machine and self.order == "together"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Race:
     """Two models with the same question.
 

@@ -76,22 +76,22 @@ def _sooner(result: RaceResult) -> list[str]:
 
 def notes(result: RaceResult) -> list[str]:
     """What the figures do not say by themselves."""
-    said = [_together(result), _short(result)]
+    remarks = [_together(result), _short(result)]
     for lane in result.lanes:
         if lane.outcome == "complete" and lane.ttft_s is None:
-            said.append(tr("{name} sent no text.", name=lane.name))
+            remarks.append(tr("{name} sent no text.", name=lane.name))
         if lane.estimated:
-            said.append(tr("≈ {name} does not count its tokens: pieces of its stream are counted.", name=lane.name))
+            remarks.append(tr("≈ {name} does not count its tokens: pieces of its stream are counted.", name=lane.name))
         if lane.thought_s is not None and lane.answer_s is not None:
             after = time(lane.answer_s)
-            said.append(
+            remarks.append(
                 tr("{name} thought first and answered after {time}; thinking counts.", name=lane.name, time=after)
             )
         elif lane.thought_only:
-            said.append(tr("{name} only thought and gave no answer; thinking counts.", name=lane.name))
+            remarks.append(tr("{name} only thought and gave no answer; thinking counts.", name=lane.name))
         if lane.finish == "length":
-            said.append(tr("{name} was cut off at max_tokens.", name=lane.name))
-    return list(filter(None, said))
+            remarks.append(tr("{name} was cut off at max_tokens.", name=lane.name))
+    return list(filter(None, remarks))
 
 
 def _short(result: RaceResult) -> str:

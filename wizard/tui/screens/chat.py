@@ -229,8 +229,8 @@ class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
         """Save the conversation to a file; an existing file is only overwritten after confirmation."""
         server, conversation = self.talks.here.endpoint, self.talks.here.view.conversation
         race = self.talks.race
-        if race and race.ended and (what := await windows.ask_what(self.app, server)) != "conversation":
-            if what is not None:
+        if race and race.ended and (subject := await windows.ask_subject(self.app, server)) != "conversation":
+            if subject is not None:
                 await windows.ask_result_file(self.app, race.result())
             return
         name = self._files.get(server.title, file_name(server.title))

@@ -110,7 +110,7 @@ async def ask_result_file(app: App[Any], result: RaceResult) -> None:
     await _ask_file(app, tr("Save the comparison"), RESULT_FILE, name, partial(save_result, result=result))
 
 
-async def ask_what(app: App[Any], server: Endpoint) -> str | None:
+async def ask_subject(app: App[Any], server: Endpoint) -> str | None:
     """What of a comparison to save: the ``conversation`` with ``server``, or the ``comparison``."""
     choices = [
         ("conversation", tr("The conversation with {name}", name=one_line(server.title))),
