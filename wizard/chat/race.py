@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from operator import itemgetter
 from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
@@ -40,6 +41,9 @@ class Arrival(NamedTuple):
     at_s: float
     tokens: int | None
     pieces: int | None
+
+
+_TIME = itemgetter(0)
 
 
 class Lane:
@@ -146,22 +150,25 @@ class Curve:
     """
 
     def __init__(self, arrivals: Sequence[Arrival], tokens: int | None) -> None:
-        self._times = [each.at_s for each in arrivals]
-        self._counts = [float(each.tokens or each.pieces or 0) for each in arrivals]
-        if self._counts and self._counts[-1] and tokens and arrivals[-1].tokens is None:
-            self._counts = [count * tokens / self._counts[-1] for count in self._counts]
+        self._arrivals, self._scale = arrivals, 1.0
+        if arrivals and tokens and arrivals[-1].tokens is None and arrivals[-1].pieces:
+            self._scale = tokens / arrivals[-1].pieces
 
     def rate(self, start: float, end: float) -> float:
         """Tokens per second from ``start`` to ``end``, which both are after the first arrival."""
         return (self._at(end) - self._at(start)) / (end - start) if end > start else 0.0
 
     def _at(self, time: float) -> float:
-        at = bisect_right(self._times, time)
-        if at == 0 or at == len(self._times):
-            return self._counts[max(at - 1, 0)] if self._counts else 0.0
-        before, after = self._times[at - 1], self._times[at]
+        at = bisect_right(self._arrivals, time, key=_TIME)  # a long answer has many, and is drawn often
+        if at == 0 or at == len(self._arrivals):
+            return self._count(max(at - 1, 0)) if self._arrivals else 0.0
+        before, after = self._arrivals[at - 1].at_s, self._arrivals[at].at_s
         share = (time - before) / (after - before)
-        return self._counts[at - 1] + share * (self._counts[at] - self._counts[at - 1])
+        return self._count(at - 1) + share * (self._count(at) - self._count(at - 1))
+
+    def _count(self, at: int) -> float:
+        arrival = self._arrivals[at]
+        return self._scale * (arrival.tokens or arrival.pieces or 0)
 
 
 @dataclass(frozen=True, slots=True)
