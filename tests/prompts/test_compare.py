@@ -200,7 +200,7 @@ def test_a_failing_first_answer_is_a_comparison_that_says_so(
         raise UsageError("TW-C03", "gone", "Look.")
 
     with pytest.raises(UsageError):
-        compared(talk, talk.rival, "Why?", fails, again=False, named=False)
+        compared(talk, talk.rival, "Why?", fails, again=False, json_output=True)
     save_comparison(talk, "a.json")
     lanes = json.loads(Path("a.json").read_text())["lanes"]
     assert [(lane["outcome"], lane["error"]) for lane in lanes] == [("failed", "TW-C03"), ("not_asked", "")]

@@ -39,6 +39,7 @@ class Stats:
         answer_s: Seconds from sending to the first text of the answer; None if none arrived.
         pieces: Pieces in which the text arrived, where the server does not count its tokens; most servers send one
             for each token.
+        thought_pieces: Those in which the thought arrived, where the server does not count the thought's tokens.
     """
 
     tokens: int | None
@@ -49,6 +50,7 @@ class Stats:
     thought_s: float | None = None
     answer_s: float | None = None
     pieces: int | None = None
+    thought_pieces: int | None = None
 
     @property
     def tokens_per_s(self) -> float | None:
@@ -203,6 +205,12 @@ _RANGES = {
 """
 
 
+def excerpt(text: str) -> str:
+    """The beginning of a message's text, on a single line."""
+    text = one_line(shown(text[: 10 * LONGEST_TITLE]))
+    return text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 1].rstrip() + "…"
+
+
 @dataclass(frozen=True, slots=True)
 class Conversation:
     """The messages so far and the sampling settings."""
@@ -251,9 +259,7 @@ class Conversation:
     @property
     def title(self) -> str:
         """The beginning of the first question, on a single line; empty if there is none."""
-        first = next((each.content for each in self.messages if each.role == "user"), "")
-        text = one_line(shown(first[: 10 * LONGEST_TITLE]))
-        return text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 1].rstrip() + "…"
+        return excerpt(next((each.content for each in self.messages if each.role == "user"), ""))
 
     def asked_again(self, question: str | None = None) -> Conversation:
         """The conversation up to the last question, unanswered: the same one, or edited; the old turn is kept as a

@@ -13,7 +13,6 @@ from wizard.chat.chunk import Chunk, Text
 from wizard.chat.conversation import Conversation, Stats
 from wizard.chat.history import History, Kept
 from wizard.chat.race import Lane
-from wizard.chat.race_report import spoken
 from wizard.chat.report import figures, thought_line
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.language import mark, tr
@@ -239,19 +238,14 @@ class _Asker:
         talk, rival = self._talk, self._talk.rival
         if rival is None:
             return self._answer(talk, question, again=again, lane=Lane()).stats is not None
-        result = compared(talk, rival, question, self._answer, again=again, named=not self.json_output)
-        if result.lanes[1].outcome == "not_asked":
-            _tell(tr("{name} was not queried.", name=result.lanes[1].name))
-        elif self.json_output:
-            print(to_json(result), flush=True)
-        else:
-            _tell(f"\n{spoken(result)}")
-        return all(lane.outcome == "complete" for lane in result.lanes)
+        return compared(talk, rival, question, self._answer, again=again, json_output=self.json_output)
 
     def _answer(self, talk: ChatSession, question: str, *, again: bool, lane: Lane) -> Reply:
         """A single model's answer; Ctrl-C stops it in the server, and the received part is kept."""
         before = talk.conversation
-        conversation = before if again else before.without_open_question().with_message("user", question)
+        conversation = (
+            before if again else before.without_open_question().with_message("user", question, at=time.time())
+        )
         talk.conversation = conversation
         shown = _Shown()
         lane.start(time.monotonic(), conversation)
@@ -382,6 +376,7 @@ def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
         "thought": reply.thought,
         "tokens": stats.tokens if stats else None,
         "thought_tokens": stats.thought_tokens if stats else None,
+        "thought_pieces": stats.thought_pieces if stats else None,
         "ttft_s": stats.ttft_s if stats else None,
         "thought_s": stats.thought_s if stats else None,
         "answer_s": stats.answer_s if stats else None,

@@ -169,6 +169,11 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
         inspect_commands.think,
         mark("show the last thought; set how much the model thinks: off, on, low, high …"),
     ),
+    "/details": (
+        "/details",
+        inspect_commands.details,
+        mark("show who wrote each message and when, with the answers' measurements"),
+    ),
     "/logprobs": (
         "/logprobs [N]",
         inspect_commands.logprobs,

@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from wizard.chat import saving
 from wizard.chat.race import Lane, Race, RaceResult
+from wizard.chat.race_report import spoken
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
+from wizard.kernel.values import to_json
 from wizard.prompts.chat_session import ChatSession, Outcome
-from wizard.prompts.speech import tell
+from wizard.prompts.speech import for_stderr, tell
 
 
 def compare(talk: ChatSession, argument: str) -> Outcome:
@@ -56,8 +58,8 @@ def compared(
     answer: Callable[..., object],
     *,
     again: bool,
-    named: bool,
-) -> RaceResult:
+    json_output: bool,
+) -> bool:
     """Let ``rival`` answer the same ``question`` after ``talk``, unless that answer was stopped.
 
     Args:
@@ -66,14 +68,17 @@ def compared(
         question: The question.
         answer: Shows an answer and measures it: session, question, ``again`` and ``lane``.
         again: Whether it replaces the last question.
-        named: Whether the model's name is shown before its answer.
+        json_output: Whether the result is printed as data, instead of in words.
+
+    Returns:
+        Whether both answers are complete.
     """
     rival.along = rival.along and again
     race = talk.race = Race((talk.endpoint, rival.endpoint), "turns", time.time())
     first, second = race.lanes
 
     def let(session: ChatSession, lane: Lane, *, again: bool) -> None:
-        if named:
+        if not json_output:
             tell(f"\n{race.names[race.lanes.index(lane)]}:")
         answer(session, question, again=again, lane=lane)
 
@@ -84,7 +89,17 @@ def compared(
             second.skip()
     if second.outcome is None:
         let(rival, second, again=_prepared(talk, rival, question, again=again))
-    return race.result()
+    _tell_result(race.result(), json_output=json_output)
+    return first.outcome == second.outcome == "complete"
+
+
+def _tell_result(result: RaceResult, *, json_output: bool) -> None:
+    if result.lanes[1].outcome == "not_asked":
+        tell(tr("{name} was not queried.", name=result.lanes[1].name))
+    elif json_output:
+        print(to_json(result), flush=True)
+    else:
+        tell(for_stderr(f"\n{spoken(result)}"))
 
 
 def _prepared(talk: ChatSession, rival: ChatSession, question: str, *, again: bool) -> bool:
