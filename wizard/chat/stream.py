@@ -223,6 +223,7 @@ async def _measured(
                 thought=new.thought,
                 recast=new.recast,
                 pieces=times.pieces if piece.tokens is None else None,
+                at_s=elapsed,
             )
             sent = None
 

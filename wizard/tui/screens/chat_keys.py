@@ -67,6 +67,15 @@ KEYS: list[BindingType] = [
             id="chat.compare",
         ),
         Binding(
+            "shift+f6",
+            "turns",
+            mark("Take turns"),
+            tooltip=mark("Compare one after the other, or at the same time"),
+            priority=True,
+            show=False,
+            id="chat.turns",
+        ),
+        Binding(
             "ctrl+t", "tune", mark("Tune"), tooltip=mark("Change how the model answers"), priority=True, id="chat.tune"
         ),
         Binding(
@@ -221,6 +230,7 @@ def applies(chat: ChatScreen, action: str) -> bool:
         **dict.fromkeys(("find", "step", "details"), lambda: begun),
         "version": lambda: idle and begun and not chat.talks.second and len(view.conversation.versions()[0]) > 1,
         "scroll": lambda: bool(view.conversation.messages) or chat.hides_something,
+        "turns": lambda: idle and chat.talks.second is not None,
         "mean": lambda: chat.talks.second is not None,
     }
     return action not in does or bool(does[action]())
