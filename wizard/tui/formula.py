@@ -98,9 +98,9 @@ def _grammar() -> Any:
     from pylatexenc.latexwalker import get_default_latex_context_db
     from pylatexenc.macrospec import EnvironmentSpec, MacroSpec, MacroStandardArgsParser, SpecialsSpec
 
-    one = [*TEXT, *ACCENTS, "mathbb", "mathcal", "mathscr", "mathfrak", "boxed", "fbox", "pmod", "tag", "phantom"]
-    one += ["substack", "underbrace", "overbrace", "color", "mod", "not", "hspace", "label"]
-    two = [
+    single = [*TEXT, *ACCENTS, "mathbb", "mathcal", "mathscr", "mathfrak", "boxed", "fbox", "pmod", "tag", "phantom"]
+    single += ["substack", "underbrace", "overbrace", "color", "mod", "not", "hspace", "label"]
+    double = [
         "frac",
         "dfrac",
         "tfrac",
@@ -113,7 +113,7 @@ def _grammar() -> Any:
         "stackrel",
         "textcolor",
     ]
-    known = [*(MacroSpec(name, "{") for name in one), *(MacroSpec(name, "{{") for name in two)]
+    known = [*(MacroSpec(name, "{") for name in single), *(MacroSpec(name, "{{") for name in double)]
     known += [
         MacroSpec("operatorname", "*{"),
         MacroSpec("sqrt", "[{"),
@@ -157,7 +157,7 @@ class _Formula:
         parts: list[Part] = []
         after = ""  # a space that is due if something follows
         for node in nodes or ():
-            part, before, then = self._one(node)
+            part, before, then = self._node(node)
             last = parts[-1].lines[parts[-1].base] if parts else ""
             if _UNKNOWN.search(last) and type(node).__name__ == "LatexGroupNode":
                 part = beside([Part(("{",)), part, Part(("}",))])
@@ -177,7 +177,7 @@ class _Formula:
         """Nodes on one line."""
         return _Formula(flat=True).row(nodes).lines[0]
 
-    def _one(self, node: Any) -> tuple[Part, str, str]:
+    def _node(self, node: Any) -> tuple[Part, str, str]:
         """A node, and whether a space is due before and after it (empty: none)."""
         kind = type(node).__name__
         if kind == "LatexCharsNode":
