@@ -29,6 +29,7 @@ def test_what_was_measured_in_words(stats: Stats | None, text: str) -> None:
     [
         (Stats(300, 0.1, 4.0, "stop", 214, 3.2, 3.4), True, "Thought for 3.2 s · 214 tokens"),
         (Stats(None, 0.1, 4.0, "stop", None, 0.25, 0.4), True, "Thought for 250 ms"),
+        (Stats(9, 0.1, 4.0, "stop", None, 0.25, 0.4, thought_pieces=7), True, "Thought for 250 ms · ≈ 7 tokens"),
         (None, True, "Thinking"),
         (None, False, "Thinking · stopped before the answer"),
         (

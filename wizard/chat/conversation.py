@@ -39,6 +39,7 @@ class Stats:
         answer_s: Seconds from sending to the first text of the answer; None if none arrived.
         pieces: Pieces in which the text arrived, where the server does not count its tokens; most servers send one
             for each token.
+        thought_pieces: Those in which the thought arrived, where the server does not count the thought's tokens.
     """
 
     tokens: int | None
@@ -49,6 +50,7 @@ class Stats:
     thought_s: float | None = None
     answer_s: float | None = None
     pieces: int | None = None
+    thought_pieces: int | None = None
 
     @property
     def tokens_per_s(self) -> float | None:

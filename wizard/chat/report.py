@@ -78,6 +78,8 @@ def thought_line(stats: Stats | None, *, answered: bool) -> str:
         parts = [tr("Thought for {time}", time=short(stats.thought_s))]
         if stats.thought_tokens:
             parts.append(ntr("{count:,} token", "{count:,} tokens", stats.thought_tokens, count=stats.thought_tokens))
+        elif stats.thought_pieces:
+            parts.append(tr("≈ {count:,} tokens", count=stats.thought_pieces))
     if not answered:
         parts.append(tr(UNANSWERED.get(stats.finish if stats else "cancelled", NO_ANSWER)))
     return " · ".join(parts)

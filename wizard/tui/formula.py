@@ -98,22 +98,10 @@ def _grammar() -> Any:
     from pylatexenc.latexwalker import get_default_latex_context_db
     from pylatexenc.macrospec import EnvironmentSpec, MacroSpec, MacroStandardArgsParser, SpecialsSpec
 
-    single = [*TEXT, *ACCENTS, "mathbb", "mathcal", "mathscr", "mathfrak", "boxed", "fbox", "pmod", "tag", "phantom"]
-    single += ["substack", "underbrace", "overbrace", "color", "mod", "not", "hspace", "label"]
-    double = [
-        "frac",
-        "dfrac",
-        "tfrac",
-        "cfrac",
-        "binom",
-        "dbinom",
-        "tbinom",
-        "overset",
-        "underset",
-        "stackrel",
-        "textcolor",
-    ]
-    known = [*(MacroSpec(name, "{") for name in single), *(MacroSpec(name, "{{") for name in double)]
+    unary = [*TEXT, *ACCENTS, "mathbb", "mathcal", "mathscr", "mathfrak", "boxed", "fbox", "pmod", "tag", "phantom"]
+    unary += ["substack", "underbrace", "overbrace", "color", "mod", "not", "hspace", "label"]
+    binary = "frac dfrac tfrac cfrac binom dbinom tbinom overset underset stackrel textcolor".split()
+    known = [*(MacroSpec(name, "{") for name in unary), *(MacroSpec(name, "{{") for name in binary)]
     known += [
         MacroSpec("operatorname", "*{"),
         MacroSpec("sqrt", "[{"),

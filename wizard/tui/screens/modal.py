@@ -69,7 +69,7 @@ class AskScreen(ModalScreen["str | None"]):
     Args:
         question: The question.
         answers: Name and text of each; the first is selected.
-        leaves: Whether it asks about leaving: leaving again accepts the selected answer.
+        leaves: The answer that leaving again gives, if it asks about leaving.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -77,7 +77,7 @@ class AskScreen(ModalScreen["str | None"]):
         Binding("escape", "close", mark("Cancel"), id="ask.close"),
     ]
 
-    def __init__(self, question: str, answers: Sequence[tuple[str, str]], *, leaves: bool = False) -> None:
+    def __init__(self, question: str, answers: Sequence[tuple[str, str]], *, leaves: str = "") -> None:
         super().__init__()
         self._question, self._answers = question, answers
         self.leaves = leaves

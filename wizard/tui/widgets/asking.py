@@ -56,6 +56,13 @@ class Asking(Vertical):
             super().__init__()
             self.text, self.again = text, again
 
+    class Told(Message):
+        """The command ``name`` with a ``text``."""
+
+        def __init__(self, name: str, text: str) -> None:
+            super().__init__()
+            self.name, self.text = name, text
+
     def __init__(self, history: History, server: str) -> None:
         super().__init__()
         self._drafts = Drafts.of(history, server)
@@ -190,6 +197,8 @@ class Asking(Vertical):
         if name == slash.PROMPT and "\n" not in text:
             with errors_shown(self.app):
                 self._prompt.write(await background.call(partial(prompt_files.text, argument.strip())))
+        elif name in slash.TAKE_TEXT and argument.strip() and "\n" not in text:
+            self.post_message(self.Told(name, argument.strip()))
         elif (action := slash.COMMANDS.get(text)) is None:
             return False
         elif not self.screen.check_action(action, ()):

@@ -22,13 +22,16 @@ from textual.style import Style
 
 from wizard.chat.conversation import Message, models
 from wizard.tui import textual_private
+from wizard.tui.widgets.chrome import key_name
 from wizard.tui.widgets.thought import Thought
-from wizard.tui.widgets.turn import BAR, Turn
+from wizard.tui.widgets.turn import BAR, Turn, say_key
 
 FRAME_S = 1 / 15
 """Seconds between two frames of a streamed answer."""
 DRAWN = 512
 """Maximum number of cached drawn lines."""
+UNFOLD = "chat.unfold"
+"""The binding that opens a thought."""
 SHARE = 4
 """A slow frame is followed by a pause of this many times its duration."""
 
@@ -67,6 +70,7 @@ class Transcript(ScrollView, can_focus=False):
         self._names = len({*models(messages), model} - {""}) > 1
         self.turns = [self.turn(each) for each in messages]
         self._follows = True
+        self._say_key()
         self._measure()
 
     def turn(self, message: Message) -> Turn:
@@ -121,7 +125,11 @@ class Transcript(ScrollView, can_focus=False):
 
     def complete(self) -> None:
         """The last turn is complete: show it now."""
+        self._say_key()
         self._measure()
+
+    def _say_key(self) -> None:
+        say_key(self.turns, key_name(getattr(self.app, "chosen_keys", {}).get(UNFOLD, "f12").split(",")[0]))
 
     def _draw(self) -> None:
         if self._terminal_is_behind():
@@ -174,7 +182,16 @@ class Transcript(ScrollView, can_focus=False):
 
     def unfold(self) -> None:
         """Open or fold the thoughts of the turn that the user went to, else the last ones; show where they begin."""
-        turn = self.thoughts[-1]
+        self._unfold(self.thoughts[-1])
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on the line of a thought opens or folds it."""
+        number = self.scroll_offset.y + event.y
+        turn = self.turns[self._at(number)] if self.turns else None
+        if turn and turn.unfolds_at(number - self.top(turn), self._width):
+            self._unfold(turn)
+
+    def _unfold(self, turn: Turn) -> None:
         turn.thought.opened = not turn.thought.opened
         turn.refold()
         self._measure()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.content import Content
 
 from wizard.chat import report
@@ -150,13 +152,20 @@ class Turn:
         """Number of its lines before the text."""
         return len(self._head(width))
 
+    def _title(self, width: int) -> list[Content]:
+        title = report.about(self.message) if self.detailed and self.message else self._model
+        return Content.styled(title, "$text-muted").wrap(width - BAR) if title else []
+
     def _head(self, width: int) -> list[Content]:
         """The lines before the text: an empty one, the model's name or the details, and the thought."""
         bar = Content.styled(self._mark, BARS[self.role])
-        title = report.about(self.message) if self.detailed and self.message else self._model
-        name = Content.styled(title, "$text-muted").wrap(width - BAR) if title else []
         thought = self.thought.lines(width - BAR, answered=bool(self.text))
-        return [Content(""), *(bar + line for line in (*name, *thought))]
+        return [Content(""), *(bar + line for line in (*self._title(width), *thought))]
+
+    def unfolds_at(self, line: int, width: int) -> bool:
+        """Whether ``line`` of it is the one that opens or folds the thought with a click."""
+        named = len(self._title(width)) + 1
+        return line == named < self.head(width)
 
     @property
     def _mark(self) -> str:
@@ -186,3 +195,12 @@ class Turn:
         if self.role == "user":
             return [line.pad_right(max(width - line.cell_length, 0)).stylize_before("on $surface") for line in lines]
         return [line.stylize("$text-muted", BAR) for line in lines] if self.role == "system" else lines
+
+
+def say_key(turns: Sequence[Turn], key: str) -> None:
+    """Show the ``key`` that opens a thought beside the one that it opens, which is the last."""
+    last = next((turn for turn in reversed(turns) if turn.thought.text), None)
+    for turn in turns:
+        if turn.thought.key != (shown := key if turn is last else ""):
+            turn.thought.key = shown
+            turn.refold()
