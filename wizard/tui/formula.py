@@ -23,6 +23,7 @@ from wizard.tui.formula_names import (
     SYMBOLS,
     TEXT,
     TIGHT,
+    names,
 )
 from wizard.tui.formula_parts import (
     LOWERED,
@@ -100,7 +101,7 @@ def _grammar() -> Any:
 
     unary = [*TEXT, *ACCENTS, "mathbb", "mathcal", "mathscr", "mathfrak", "boxed", "fbox", "pmod", "tag", "phantom"]
     unary += ["substack", "underbrace", "overbrace", "color", "mod", "not", "hspace", "label"]
-    binary = "frac dfrac tfrac cfrac binom dbinom tbinom overset underset stackrel textcolor".split()
+    binary = names("frac dfrac tfrac cfrac binom dbinom tbinom overset underset stackrel textcolor")
     known = [*(MacroSpec(name, "{") for name in unary), *(MacroSpec(name, "{{") for name in binary)]
     known += [
         MacroSpec("operatorname", "*{"),

@@ -6,7 +6,7 @@ Source: the macros that KaTeX supports (katex.org/docs/supported), which is what
 from __future__ import annotations
 
 
-def _names(words: str) -> frozenset[str]:
+def names(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
@@ -21,8 +21,8 @@ SPACES = {
     "enspace": " ",
     "thinspace": " ",
 }
-NOTHING = _names("! limits nolimits displaystyle textstyle scriptstyle nonumber notag hline allowbreak strut")
-TEXT = _names(
+NOTHING = names("! limits nolimits displaystyle textstyle scriptstyle nonumber notag hline allowbreak strut")
+TEXT = names(
     "text textbf textit textrm textsf texttt textnormal textup textmd mbox hbox mathrm mathbf mathit mathsf mathtt "
     "mathnormal boldsymbol bm pmb bold operatorname mathop mathbin mathrel mathord mathopen mathclose smash "
     "mathstrut cancel bcancel xcancel ce phase"
@@ -32,7 +32,7 @@ ACCENTS = {"hat": "\u0302", "bar": "\u0304", "vec": "\u20d7", "tilde": "\u0303",
 ACCENTS |= {"widehat": "\u0302", "widetilde": "\u0303", "overline": "\u0305", "underline": "\u0332"}
 ACCENTS |= {"overrightarrow": "\u20d7", "check": "\u030c", "breve": "\u0306", "acute": "\u0301", "grave": "\u0300"}
 ALL_LETTERS = {"overline", "underline"}
-FUNCTIONS = _names(
+FUNCTIONS = names(
     "arccos arcsin arctan arg cos cosh cot coth csc deg det dim exp gcd hom inf ker lg lim liminf limsup ln log max "
     "min Pr sec sin sinh sup tan tanh argmax argmin lcm"
 )
@@ -41,7 +41,7 @@ SYMBOLS |= {"mid": "∣", "gets": "←", "land": "∧", "lor": "∨", "lvert": "
 SYMBOLS |= {"dots": "…", "dotsc": "…", "dotsb": "⋯", "hbar": "ℏ", "blacksquare": "■", "square": "□", "qed": "∎"}
 SYMBOLS |= {"lbrack": "[", "rbrack": "]", "backslash": "\\", "colon": ":", "R": "ℝ", "N": "ℕ", "Z": "ℤ", "Q": "ℚ"}
 SYMBOLS |= {"coloneqq": "≔", "triangleq": "≜", "top": "⊤", "varnothing": "∅", "degree": "°", "checkmark": "✓"}
-SPACED = _names(
+SPACED = names(
     "leq le geq ge neq ne approx equiv sim simeq cong propto in notin ni subset subseteq supset supseteq cup cap "
     "setminus times cdot div pm mp to rightarrow leftarrow Rightarrow Leftarrow leftrightarrow Leftrightarrow "
     "longrightarrow Longrightarrow longleftrightarrow Longleftrightarrow implies iff mapsto land lor wedge vee oplus "
@@ -49,7 +49,7 @@ SPACED = _names(
     "ast bullet leqslant geqslant"
 )
 """Operators and relations: between spaces."""
-TIGHT = _names("partial nabla neg lnot forall exists infty sum prod int iint oint sqrt")
+TIGHT = names("partial nabla neg lnot forall exists infty sum prod int iint oint sqrt")
 """Symbols that stand close to what follows."""
 MATRICES = {
     "matrix": "",
@@ -61,7 +61,7 @@ MATRICES = {
     "vmatrix": "||",
 }
 MATRICES |= {"Vmatrix": "‖‖", "cases": "{", "dcases": "{", "rcases": " }"}
-LINES = _names(
+LINES = names(
     "aligned align align* alignat alignat* alignedat split gather gather* "
     "gathered equation equation* eqnarray "
     "eqnarray* multline multline* flalign flalign* displaymath math"
