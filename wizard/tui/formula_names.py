@@ -7,6 +7,7 @@ from __future__ import annotations
 
 
 def names(words: str) -> frozenset[str]:
+    """The ``words`` of a text."""
     return frozenset(words.split())
 
 
