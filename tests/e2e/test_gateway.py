@@ -102,6 +102,19 @@ def test_calls_are_read_by_vllms_own_parser(vllm: tuple[Served, Address], stream
     )
 
 
+def test_arguments_are_sent_before_their_call_ends(vllm: tuple[Served, Address]) -> None:
+    """By the profile's format, through the engine program, the proxy and the address; the parser adds nothing."""
+    _, address = vllm
+    asked: Any = [{"role": "user", "content": "Answer in JSON"}]
+    events = [event.choices[0] for event in create(address, messages=asked, tools=TOOLS, stream=True)]
+    calls = [call for event in events for call in event.delta.tool_calls or ()]
+    assert [(call.index, call.function.name) for call in calls] == [(0, "weather"), *[(0, None)] * (len(calls) - 1)]
+    assert "".join(call.function.arguments for call in calls) == '{"city": "Oslo"}'
+    whole = create(address, messages=asked, tools=TOOLS).choices[0].message
+    assert [call.function.arguments for call in whole.tool_calls] == ['{"city": "Oslo"}']
+    assert (whole.content, "".join(event.delta.content or "" for event in events)) == (None, "")
+
+
 def test_an_answer_without_a_call(vllm: tuple[Served, Address]) -> None:
     _, address = vllm
     choice = create(address, tools=TOOLS, max_tokens=4).choices[0]

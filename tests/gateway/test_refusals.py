@@ -13,11 +13,14 @@ from typing import Any
 
 import pytest
 
+from tests.chain_model import CHAT as FORMAT
 from tests.gateway.conftest import SECONDS, Address
 from tests.gateway.test_answers import ASKED, create
 from tests.ports import reserved
 from wizard.chat.ask import PromptTooLong, bad_template, model_ended, no_model, server_error, unreachable
-from wizard.gateway import app, bodies
+from wizard.chat.client import Client
+from wizard.chat.served import ServedModel
+from wizard.gateway import app, bodies, guard, requests
 from wizard.gateway.faults import fault
 from wizard.gateway.servers import Servers
 from wizard.kernel import proctable
@@ -345,6 +348,38 @@ def test_no_body_takes_much_memory(chain: Address) -> None:
                 connection.sendall(b"100000\r\n" + b"x" * 2**20 + b"\r\n")
     assert peak(chain) - before < 400 * 2**20
     assert create(chain).choices
+
+
+async def test_too_many_requests_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The one too many gets an error of its API, and a later one an answer."""
+    monkeypatch.setattr(guard, "REQUESTS", 1)
+    address, sent, waiting = app.application(app.Gateway(Servers(Workspace(tmp_path)))), list[Any](), asyncio.Event()
+
+    async def slow() -> dict[str, Any]:
+        await waiting.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    first = asyncio.create_task(address(scope(CHAT), slow, send))  # type: ignore[arg-type]
+    await asyncio.sleep(0)  # it begins
+    await address(scope("/v1/messages"), slow, send)
+    assert (sent[0]["status"], json.loads(sent[1]["body"])["error"]["type"]) == (503, "overloaded_error")
+    waiting.set()
+    await first
+    sent.clear()
+    await address({**scope("/health"), "method": "GET"}, slow, send)
+    assert json.loads(sent[1]["body"])["error"]["code"] == "TW-G10"
+
+
+def test_a_prompt_that_cannot_fit_is_not_sent_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "LONGEST_TOKEN", 2)
+    endpoint = Endpoint("s", "m", "127.0.0.1", Ports(1, 1, 1), 1, "", "log")
+    client = Client(endpoint, ServedModel("m", FORMAT, (), 100, None), None, None)
+    wanted = bodies.chat(json.dumps({"model": "m", "messages": [{"role": "user", "content": "a" * 201}]}).encode())
+    with pytest.raises(PromptTooLong, match="a request can have 100 tokens"):
+        requests.asks(wanted, client)
 
 
 def test_idle_connections_keep_no_one_out(chain: Address) -> None:

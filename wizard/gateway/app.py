@@ -25,7 +25,7 @@ from wizard.gateway import bodies, messages, requests
 from wizard.gateway.answers import Answer, Writer
 from wizard.gateway.choices import merged
 from wizard.gateway.faults import Fault, fault
-from wizard.gateway.guard import guarded, shaped
+from wizard.gateway.guard import guarded, limited, shaped
 from wizard.gateway.metrics import SERVER, Metrics
 from wizard.gateway.reasoning import split, splitter_of
 from wizard.gateway.servers import Server, Servers, listed
@@ -342,4 +342,5 @@ def application(gateway: Gateway, exposure: Exposure = LOOPBACK, key: str = "") 
     kinds = (HTTPException, Fault, ValidationError, WizardError, PromptTooLong, ClientDisconnect, Exception)
     errors: dict[Any, Any] = dict.fromkeys(kinds, _on_error)
     routes = [Route(path, handler, methods=[method]) for path, handler, method in handlers]
-    return gateway.metrics.counting(guarded(Starlette(routes=routes, exception_handlers=errors), exposure, key))
+    app = guarded(Starlette(routes=routes, exception_handlers=errors), exposure, key)
+    return gateway.metrics.counting(limited(app))

@@ -34,7 +34,7 @@ HEADERS_S = 10.0
 IDLE_S = 60
 """Seconds that a connection without a request stays open."""
 CONNECTIONS = 512
-"""At once; more requests are answered with status 503."""
+"""At once, if some have no request: the application has a limit for requests."""
 FILES = 8192
 """That may be open: thousands of connections may arrive before the first one is closed."""
 LEAVE_S = 3
@@ -112,7 +112,6 @@ async def serve(workspace: Workspace, exposure: Exposure, listener: socket.socke
     key = read_key(workspace.gateway)[0] if exposure.beyond else ""
     settings: dict[str, Any] = {"http": Protocol, "ws": "none", "lifespan": "off", "server_header": False}
     limits: dict[str, Any] = {
-        "limit_concurrency": CONNECTIONS,
         "timeout_keep_alive": IDLE_S,
         "timeout_graceful_shutdown": LEAVE_S,
         "h11_max_incomplete_event_size": 64 * 1024,
