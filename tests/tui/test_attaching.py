@@ -171,11 +171,11 @@ async def test_esc_stops_attaching_a_file_that_takes_long_to_read_and_loses_noth
             await pilot.press("escape")
             await wait_for(pilot, lambda: chat.query_one(Prompt).text == "Sum up @slow.pdf")
             assert waiting(chat) == ("next",)
-            assert fenced.running()
+            assert fenced._running
     finally:
         fenced.end()
     assert questions(made) == []
-    assert not fenced.running()
+    assert not fenced._running
 
 
 async def test_a_file_that_was_shown_and_is_gone_when_the_question_is_sent_is_an_error_and_not_text() -> None:

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from wizard.kernel.language import mark, tr
 from wizard.kernel.secrets import environment_for
 
 Why: TypeAlias = Literal["memory", "time", "crash"]
@@ -23,12 +24,24 @@ Why: TypeAlias = Literal["memory", "time", "crash"]
 _running: set[subprocess.Popen[bytes]] = set()
 
 
+_REASONS: dict[Why, str] = {
+    "memory": mark("reading it needs too much memory"),
+    "time": mark("reading it takes too long"),
+    "crash": mark("it cannot be read"),
+}
+
+
 class FencedError(Exception):
     """The program gave no result; ``why`` says what ended it."""
 
     def __init__(self, why: Why) -> None:
         super().__init__(why)
         self.why = why
+
+    @property
+    def reason(self) -> str:
+        """What is wrong with the file, for the user."""
+        return tr(_REASONS[self.why])
 
 
 def run(program: Path, data: bytes, arguments: tuple[str, ...], *, memory: int, seconds: int) -> dict[str, Any]:
@@ -77,11 +90,6 @@ def run(program: Path, data: bytes, arguments: tuple[str, ...], *, memory: int, 
     if reply.get("error") == "memory":
         raise FencedError("memory")
     return reply
-
-
-def running() -> bool:
-    """Whether any program runs."""
-    return bool(_running)
 
 
 @atexit.register

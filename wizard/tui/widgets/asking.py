@@ -224,7 +224,9 @@ class Asking(Vertical):
         lines = [f"{BLANK if at else POINTER}{slash.shown(each)}" for at, each in enumerate(self._completions)]
         line = self.query_one("#completions", Static)
         line.update(Content("\n".join(lines)))
-        line.display = bool(lines)
+        if line.display != bool(lines):
+            line.display = bool(lines)
+            self.screen.refresh_bindings()
         self._prompt.set_completes(bool(lines))
 
     @property
