@@ -277,9 +277,9 @@ async def test_the_line_of_a_thought_is_never_cut_and_a_click_on_it_opens_it(wid
     stats = Stats(512, 0.1, 4.0, "length", 512, 3.9)
     cut_off = Message("assistant", "", stats=stats, thought="Wait.", model="a")
     async with transcript([Message("user", "Why?"), cut_off], (width, 30)) as (pilot, view):
-        said = " ".join(in_sight(view))
-        assert "max_tokens reached before the answer: raise it, or turn thinking off · F12" in said
-        assert "Wait." not in said
+        text = " ".join(in_sight(view))
+        assert "max_tokens reached before the answer: raise it, or turn thinking off · F12" in text
+        assert "Wait." not in text
         title = next(at for at, line in enumerate(lines(view)) if line.startswith("▸"))
         await pilot.click(view, offset=(4, title - 1))
         assert "Wait." not in lines(view)
