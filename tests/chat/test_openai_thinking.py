@@ -34,7 +34,7 @@ async def test_a_thought_in_a_field_of_its_own(fake: FakeOpenAI, name: str) -> N
 
 
 THOUGHT = "SECRET: 42, I suppose."
-WAYS = {
+STREAMS = {
     "reasoning_content": event({"reasoning_content": THOUGHT}) + event({"content": "Yes."}),
     "reasoning": event({"reasoning": THOUGHT}) + event({"content": "Yes."}),
     "tags": event({"content": f"<think>\n{THOUGHT}\n</th"}) + event({"content": "ink>\n\nYes."}),
@@ -45,11 +45,11 @@ WAYS = {
 """How servers send a thought, with and without a parser of the engine."""
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("stream", STREAMS)
 def test_ten_turns_keep_no_thought_in_their_requests(
-    fake: FakeOpenAI, way: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    fake: FakeOpenAI, stream: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fake.body = ROLE + WAYS[way] + STOP + DONE
+    fake.body = ROLE + STREAMS[stream] + STOP + DONE
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"Question {number}?\n" for number in range(10))))
     run_chat(at(fake.url), json_output=True, journey=journey)
     replies = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -95,7 +95,7 @@ async def test_help_is_no_question() -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "mode", "set_to", "said"),
+    ("template", "mode", "set_to", "note"),
     [
         ("{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}", "off", "off", "off"),
         ("{{ thinking_budget }}{% if thinking_budget == 0 %}x{% endif %}", "512", "512", "512"),
@@ -103,11 +103,11 @@ async def test_help_is_no_question() -> None:
         ("{{ messages[0].content }}", "off", None, "TW-U24"),
     ],
 )
-async def test_thinking_is_set_by_a_command(template: str, mode: str, set_to: str | None, said: str) -> None:
+async def test_thinking_is_set_by_a_command(template: str, mode: str, set_to: str | None, note: str) -> None:
     made = FakeJourney(chats=ChatFormat(template, None, None, ()))
     async with chatting(made, (80, 24)) as (pilot, chat):
         await pilot.press(*f"/think {mode}", "enter")
-        await wait_for(pilot, lambda: said in notes(pilot))
+        await wait_for(pilot, lambda: note in notes(pilot))
         assert chat.view.conversation.sampling.thinking == set_to
         assert chat.query_one(Prompt).text == ""
     assert made.asked == []

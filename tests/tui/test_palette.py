@@ -94,8 +94,8 @@ async def test_a_function_of_the_chat_is_found_by_a_users_word(typed: str, key: 
     async with StillApp(made, opening=Opening(ENDPOINT, talk, None)).run_test() as pilot:
         chat = await screen(pilot, ChatScreen)
         await asked(pilot, "One", chat)
-        found = [hit async for hit in Commands(chat).search(typed)]
-        best = sorted((hit for hit in found if isinstance(hit, Hit)), key=lambda hit: -hit.score)
+        hits = [hit async for hit in Commands(chat).search(typed)]
+        best = sorted((hit for hit in hits if isinstance(hit, Hit)), key=lambda hit: -hit.score)
         assert key in [hit.help for hit in best[:2]]
 
 

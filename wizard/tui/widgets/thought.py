@@ -56,7 +56,7 @@ class Thought:
         elif not (self.complete or answered):
             most = OPENED_TAIL if self.opened else TAIL
             body = _wrapped(self.text[-most * width :], width)[-most:]
-        dim = [line.stylize("$text-muted") for line in [self._title(answered=answered), *body]]
+        dim = [line.stylize("$text-muted") for line in [*self._title(answered=answered).wrap(width), *body]]
         return [*dim, Content("")] if answered else dim
 
     def _title(self, *, answered: bool) -> Content:
