@@ -15,6 +15,7 @@ from wizard.advise.advice import Advice, Speed
 from wizard.advise.pareto import Front
 from wizard.catalog.recipes import Recipe
 from wizard.chat.conversation import TokenLogprob
+from wizard.chat.tools.called import Called
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan
 from wizard.plan.prerequisites import Prerequisite
@@ -30,7 +31,7 @@ FOLDER = Path(__file__).parent / "schemas"
 
 
 class Answer(TypedDict):
-    """An answer of the model; times in seconds. See `wizard.prompts.chat.reply_data`."""
+    """An answer of the model; times in seconds. See `wizard.prompts.reply.reply_data`."""
 
     question: str
     answer: str
@@ -46,6 +47,7 @@ class Answer(TypedDict):
     total_s: float | None
     finish: str
     model: str
+    calls: NotRequired[list[Called]]
     logprobs: NotRequired[list[TokenLogprob]]
 
 

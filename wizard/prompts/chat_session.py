@@ -11,6 +11,7 @@ from wizard.chat.history import History, Kept
 from wizard.chat.meter import Meter, meter
 from wizard.chat.served import ServedModel
 from wizard.chat.snippet import Request
+from wizard.chat.tools.loop import ToolUse
 from wizard.flow.others import others
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
@@ -55,6 +56,7 @@ class ChatSession:
         logprobs: Log probabilities of the last answer.
         rival: The session with the second model in a comparison, if there is one.
         along: Whether the last question of the session whose rival this is was sent here, too.
+        tools: The tools that the model may call; None if none are configured.
     """
 
     endpoint: Endpoint
@@ -70,6 +72,7 @@ class ChatSession:
     meter: Meter | None = None
     rival: ChatSession | None = None
     along: bool = False
+    tools: ToolUse | None = None
 
     def keep(self) -> None:
         """Save the conversation, if saving is on.

@@ -37,6 +37,7 @@ from wizard.prompts.question_input import tolerate_odd_encodings
 from wizard.prompts.run import Run, save
 from wizard.prompts.running import chat_words, running
 from wizard.prompts.speech import fitted, say, say_command
+from wizard.prompts.tool_consent import tools_or_report
 from wizard.texts.explain import figures
 
 EXPLAINED = {"machine": "machine", "model": "model", "engine": "advice", "advice": "advice", "review": "review"}
@@ -273,6 +274,7 @@ class Flow:
             history=self.journey.history(self.workspace),
             keep=wanted(),
             journey=self.journey,
+            tools=tools_or_report(self.journey, self.workspace),
         )
         if endpoint.url is not None:
             return Answer()
