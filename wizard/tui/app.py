@@ -152,6 +152,8 @@ class WizardApp(App[int]):
     @work
     async def _walk(self) -> None:
         flow, opening = Flow(self, self.journey, self.workspace), self._opening
+        if opening:
+            flow.use_tools(opening.tools)
         await (flow.walk(opening.state(flow.fresh()), opening.kept) if opening else flow.walk())
 
     def change_settings(self, **changes: Any) -> None:

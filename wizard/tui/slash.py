@@ -31,6 +31,7 @@ COMMANDS = {
     "/set": "tune",
     "/snippet": "elsewhere",
     "/think": "unfold",
+    "/tools": "tools",
 }
 """Command, as in plain prompts → the action of its key."""
 PROMPT = "/prompt"

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from pathlib import Path
+from typing import Literal
 
 from mcp.server.mcpserver import Image, MCPServer
 
@@ -64,6 +65,12 @@ async def wait(file: str) -> str:
     finally:
         Path(file).write_text("cancelled", encoding="utf-8")
     return ""
+
+
+@server.tool()
+def weather(city: Literal["Oslo"]) -> str:
+    """Now."""
+    return f"rain in {city}"
 
 
 if __name__ == "__main__":

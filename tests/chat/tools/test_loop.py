@@ -27,7 +27,7 @@ from wizard.plan.ports import Ports
 from wizard.serve.endpoint import Endpoint
 
 Make = Callable[..., Toolbox]
-ADD = ("real__add", '{"a": 2, "b": 3}')
+ADD = ("add", '{"a": 2, "b": 3}')
 
 
 class User:
@@ -66,9 +66,9 @@ async def test_a_call_is_shown_allowed_made_and_answered(fake: FakeOpenAI, toolb
     assert text.answer == "".join(WORDS)
     first, second = fake.asked
     names = [each["function"]["name"] for each in first["tools"]]
-    assert "real__add" in names
+    assert "add" in names
     assert first["messages"][-1] == {"role": "user", "content": "Hello"}
-    function = {"name": "real__add", "arguments": ADD[1]}
+    function = {"name": "add", "arguments": ADD[1]}
     assert second["messages"][2:] == [
         {
             "role": "assistant",
@@ -85,7 +85,7 @@ async def test_a_call_is_shown_allowed_made_and_answered(fake: FakeOpenAI, toolb
 
 
 async def test_the_next_question_has_the_calls_of_earlier_answers(fake: FakeOpenAI, toolbox: Make) -> None:
-    call = Called("c1", "real__add", "real", "add", "{}", "done", "5", 0, "Hm.")
+    call = Called("c1", "add", "real", "add", "{}", "done", "5", 0, "Hm.")
     later = replace(call, id="c2", round=1, outcome="running", result="", before="")
     talk = asked().with_message("assistant", "It is 5.", calls=(call, later)).with_message("user", "Sure?")
     await read(at(fake.url), use(toolbox(real()), User()), talk)
@@ -110,18 +110,18 @@ async def test_a_denied_call_is_told_to_the_model(fake: FakeOpenAI, toolbox: Mak
 
 
 async def test_always_and_never_are_kept_for_the_workspace(fake: FakeOpenAI, toolbox: Make, tmp_path: Path) -> None:
-    fake.bodies = [calling(ADD, ("real__echo", '{"text": "a"}'))]
+    fake.bodies = [calling(ADD, ("echo", '{"text": "a"}'))]
     user, path, box = User("always", "never"), tmp_path / "here" / "tools.json", toolbox(real())
     text, _ = await read(at(fake.url), use(box, user, path))
     assert [each.outcome for each in text.calls] == ["done", "denied"]
     assert text.calls[1].result == NOT_ALLOWED
     assert [each.round for each in text.calls] == [0, 0]
-    fake.bodies = [calling(ADD, ("real__echo", "{}"))]
+    fake.bodies = [calling(ADD, ("echo", "{}"))]
     text, _ = await read(at(fake.url), use(box, User(), path))  # another run, and nothing is asked
     names = [each["function"]["name"] for each in fake.asked[2]["tools"]]
-    assert "real__add" in names
-    assert "real__echo" not in names
-    assert [(each.tool, each.outcome) for each in text.calls] == [("add", "done"), ("real__echo", "failed")]
+    assert "add" in names
+    assert "echo" not in names
+    assert [(each.tool, each.outcome) for each in text.calls] == [("add", "done"), ("echo", "failed")]
     assert oct(path.stat().st_mode)[-3:] == "600"
 
 
@@ -149,10 +149,10 @@ async def test_damaged_decisions_are_not_trusted(
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (("real__nothing", "{}"), "There is no tool 'real__nothing'."),
-        (("real__add", '{"a": 2'), "The arguments are not a JSON object."),
-        (("real__add", "[1]"), "The arguments are not a JSON object."),
-        (("real__add", "[" * 100_000), "The arguments are not a JSON object."),
+        (("nothing", "{}"), "There is no tool 'nothing'."),
+        (("add", '{"a": 2'), "The arguments are not a JSON object."),
+        (("add", "[1]"), "The arguments are not a JSON object."),
+        (("add", "[" * 100_000), "The arguments are not a JSON object."),
     ],
     ids=["unknown", "cut", "list", "deep"],
 )
@@ -165,7 +165,7 @@ async def test_calls_that_cannot_be_made_are_not_asked_about(
 
 
 async def test_a_server_that_dies_fails_the_call_only(fake: FakeOpenAI, toolbox: Make) -> None:
-    fake.bodies = [calling(("real__leave", "{}"), ADD)]
+    fake.bodies = [calling(("leave", "{}"), ADD)]
     text, _ = await read(at(fake.url), use(toolbox(real()), User("once", "once")))
     assert [each.outcome for each in text.calls] == ["failed", "failed"]
     assert "out of cheese" in text.calls[0].result
@@ -180,7 +180,7 @@ async def test_rounds_are_bounded(fake: FakeOpenAI, toolbox: Make) -> None:
     assert all(each.id.isalnum() and len(each.id) == 9 for each in text.calls[1:])  # as Mistral's template wants
     assert "tools" not in fake.asked[-1]
     assert text.answer == "".join(WORDS)
-    assert sum(1 for chunk in chunks if chunk.note) == 1
+    assert "16 times in a row" in [chunk.note for chunk in chunks if chunk.note][-1]
     fake.bodies = [calling(ADD) for _ in range(MOST_ROUNDS + 1)]  # it calls without tools, too
     text, _ = await read(at(fake.url), use(toolbox(real()), User(*["once"] * MOST_ROUNDS)))
     assert len(text.calls) == MOST_ROUNDS
@@ -205,6 +205,7 @@ async def test_thoughts_of_several_rounds_stay_apart(fake: FakeOpenAI, toolbox: 
 async def test_a_model_without_tools_answers_without_them(fake: FakeOpenAI, toolbox: Make, refusal: str) -> None:
     fake.status, fake.body = 400, refusal.encode()
     tools = use(toolbox(real()), User())
+    await tools.offer()
     chunks = answer(at(fake.url), asked(), tools)
     note = (await chunks.__anext__()).note or ""
     with pytest.raises(ServerError):  # the stand-in refuses everything
@@ -231,8 +232,8 @@ def whole_calls(*calls: object) -> bytes:
 
 
 async def test_calls_in_one_piece_and_without_numbers(fake: FakeOpenAI, toolbox: Make) -> None:
-    function = {"name": "real__add", "arguments": '{"a": 1, "b": 1}'}
-    fake.bodies = [whole_calls({"function": function}, {"id": "", "function": {**function, "name": "real__echo"}})]
+    function = {"name": "add", "arguments": '{"a": 1, "b": 1}'}
+    fake.bodies = [whole_calls({"function": function}, {"id": "", "function": {**function, "name": "echo"}})]
     text, _ = await read(at(fake.url), use(toolbox(real()), User("once", "deny")))
     assert [(each.tool, each.outcome) for each in text.calls] == [("add", "done"), ("echo", "denied")]
 
@@ -257,7 +258,7 @@ async def test_malformed_calls(fake: FakeOpenAI, toolbox: Make, body: bytes) -> 
 
 async def test_stopping_the_answer_stops_the_call(fake: FakeOpenAI, toolbox: Make, tmp_path: Path) -> None:
     file = tmp_path / "state"
-    fake.bodies = [calling(("real__wait", json.dumps({"file": str(file)})))]
+    fake.bodies = [calling(("wait", json.dumps({"file": str(file)})))]
     text = Text()
 
     async def drive() -> None:
@@ -275,10 +276,10 @@ async def test_stopping_the_answer_stops_the_call(fake: FakeOpenAI, toolbox: Mak
 
 
 async def test_only_named_tools_without_a_user(fake: FakeOpenAI, toolbox: Make) -> None:
-    fake.bodies = [calling(ADD, ("real__echo", '{"text": "x"}'))]
+    fake.bodies = [calling(ADD, ("echo", '{"text": "x"}'))]
     tools = ToolUse(toolbox(real()), Consent(allowed=frozenset({"real/add"}), asks=False))
     text, _ = await read(at(fake.url), tools)
-    assert [each["function"]["name"] for each in fake.asked[0]["tools"]] == ["real__add"]
+    assert [each["function"]["name"] for each in fake.asked[0]["tools"]] == ["add"]
     assert [each.outcome for each in text.calls] == ["done", "failed"]
 
 
@@ -294,7 +295,8 @@ async def test_problems_are_noted_once(fake: FakeOpenAI, toolbox: Make) -> None:
     tools = use(toolbox(scripted("exit")), User())
     _, chunks = await read(at(fake.url), tools)
     assert [chunk.note for chunk in chunks if chunk.note] == [
-        "The tool server odd is not used: it exited: cannot find the database."
+        "Starting tool servers: odd",
+        "The tool server odd is not used: it exited: cannot find the database.",
     ]
     _, chunks = await read(at(fake.url), tools)
     assert not any(chunk.note for chunk in chunks)
@@ -310,7 +312,7 @@ async def test_tools_that_are_off(fake: FakeOpenAI, toolbox: Make) -> None:
 
 
 async def test_escape_sequences_stay_in_the_result_for_the_model(fake: FakeOpenAI, toolbox: Make) -> None:
-    fake.bodies = [calling(("odd__do", "{}"))]
+    fake.bodies = [calling(("do", "{}"))]
     text, _ = await read(at(fake.url), use(toolbox(scripted("escapes")), User("once")))
     assert text.calls[0].result.startswith("\x1b]52")  # what is shown is sanitized: test_text.py
 

@@ -42,16 +42,16 @@ def groups(box: Toolbox) -> list[int]:
 async def test_tools_of_a_real_server_are_listed_and_called(toolbox: Make, tmp_path: Path) -> None:
     box = toolbox(real(cwd=str(tmp_path)))
     there = await tools(box)
-    add = there["real__add"]
+    add = there["add"]
     assert (add.server, add.name, add.key, add.description) == ("real", "add", "real/add", "Add two numbers.")
     assert add.schema["required"] == ["a", "b"]
     assert (await box.call(add, {"a": 2, "b": 3})).text == "5"
     wrong = await box.call(add, {"a": "x"})
     assert wrong.failed
     assert "valid integer" in wrong.text
-    assert (await box.call(there["real__fail"], {"why": "because"})).failed
-    assert (await box.call(there["real__picture"], {})).text == "[image/png, 2 KiB: not shown]"
-    assert (await box.call(there["real__folder"], {})).text == str(tmp_path)
+    assert (await box.call(there["fail"], {"why": "because"})).failed
+    assert (await box.call(there["picture"], {})).text == "[image/png, 2 KiB: not shown]"
+    assert (await box.call(there["folder"], {})).text == str(tmp_path)
 
 
 async def test_nothing_is_started_before_tools_are_needed(toolbox: Make) -> None:
@@ -65,7 +65,7 @@ async def test_a_server_gets_no_secret_of_ours(toolbox: Make, monkeypatch: pytes
     for name in ("HF_TOKEN", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "PYTHONPATH"):
         monkeypatch.setenv(name, "secret")
     box = toolbox(real(env={"MINE": "1"}))
-    names = (await box.call((await tools(box))["real__environment"], {})).text.split()
+    names = (await box.call((await tools(box))["environment"], {})).text.split()
     assert {"MINE", "PATH"} <= {*names}
     assert not {"HF_TOKEN", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "PYTHONPATH"} & {*names}
 
@@ -73,24 +73,24 @@ async def test_a_server_gets_no_secret_of_ours(toolbox: Make, monkeypatch: pytes
 async def test_a_cancelled_call_ends_in_the_server(toolbox: Make, tmp_path: Path) -> None:
     box, file = toolbox(real()), tmp_path / "state"
     there = await tools(box)
-    call = asyncio.ensure_future(box.call(there["real__wait"], {"file": str(file)}))
+    call = asyncio.ensure_future(box.call(there["wait"], {"file": str(file)}))
     await says(file, "called")
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
     await says(file, "cancelled")
-    assert (await box.call(there["real__add"], {"a": 1, "b": 1})).text == "2"
+    assert (await box.call(there["add"], {"a": 1, "b": 1})).text == "2"
 
 
 async def test_a_server_that_dies_is_started_again_with_the_next_question(toolbox: Make) -> None:
     box = toolbox(real())
     there = await tools(box)
     with pytest.raises(ToolServerError, match="it exited: out of cheese"):
-        await box.call(there["real__leave"], {})
+        await box.call(there["leave"], {})
     with pytest.raises(ToolServerError, match="exited"):
-        await box.call(there["real__add"], {"a": 1, "b": 1})
+        await box.call(there["add"], {"a": 1, "b": 1})
     there = await tools(box)
-    assert (await box.call(there["real__add"], {"a": 1, "b": 1})).text == "2"
+    assert (await box.call(there["add"], {"a": 1, "b": 1})).text == "2"
 
 
 async def test_the_same_tool_of_two_servers_has_two_names(toolbox: Make) -> None:
@@ -104,7 +104,7 @@ def test_it_works_from_one_event_loop_after_another(toolbox: Make) -> None:
     box = toolbox(real())
     there = asyncio.run(tools(box))
     before = groups(box)
-    assert asyncio.run(box.call(there["real__echo"], {"text": "é\U0001f600"})).text == "é\U0001f600"
+    assert asyncio.run(box.call(there["echo"], {"text": "é\U0001f600"})).text == "é\U0001f600"
     assert groups(box) == before
     box.close()
     assert not any(proctable.group_members(group) for group in before)

@@ -13,9 +13,12 @@ from wizard.chat.chunk import Chunk
 from wizard.chat.conversation import Conversation
 from wizard.chat.tools import loop
 from wizard.chat.tools.loop import ToolUse
-from wizard.kernel.errors import UsageError
+from wizard.kernel.errors import WizardError
 from wizard.kernel.language import tr
 from wizard.serve.endpoint import Endpoint
+
+ABSENT = ("TW-C01", "TW-C02", "TW-C14")
+"""Errors of an address that does not answer for this server; Triton itself may."""
 
 
 async def answer(
@@ -30,39 +33,47 @@ async def answer(
         UsageError: TW-C42 a tool that may be called is unknown.
         WizardError: See `wizard.chat.stream.answer`.
     """
-    there = address(endpoint)
-    model = (endpoint.http, endpoint.model)
+    there, model = address(endpoint), (endpoint.http, endpoint.model)
     if not use.off and model not in use.refused:
         if there is None:
             use.refused.add(model)
             yield Chunk("", note=tr("Tools need the OpenAI-compatible address, which does not run; `up` starts it."))
         else:
-            offer = await use.offer()
-            if offer.problems:
-                yield Chunk("", note="\n".join(offer.problems))
+            begun = False
             try:
-                if offer.tools:
-                    async with aclosing(_with_tools(there, conversation, offer.tools, use)) as chunks:
-                        async for chunk in chunks:
-                            yield chunk
-                    return
-            except UsageError as error:
-                if error.code != NO_TOOLS:
+                async with aclosing(_with_tools(there, conversation, use)) as chunks:
+                    async for chunk in chunks:
+                        begun = begun or chunk.note is None
+                        yield chunk
+            except WizardError as error:
+                if begun or not (error.code == NO_TOOLS or (there is not endpoint and error.code in ABSENT)):
                     raise
-                use.refused.add(model)
+                if error.code == NO_TOOLS:
+                    use.refused.add(model)
                 yield Chunk("", note=tr("Without tools: {why}.", why=error.what))
+            if begun:
+                return
     async with aclosing(stream.answer(endpoint, conversation, protocol=protocol)) as chunks:
         async for chunk in chunks:
             yield chunk
 
 
-def _with_tools(
-    endpoint: Endpoint, conversation: Conversation, tools: Sequence[Any], use: ToolUse
-) -> AsyncGenerator[Chunk, None]:
+async def _with_tools(endpoint: Endpoint, conversation: Conversation, use: ToolUse) -> AsyncGenerator[Chunk, None]:
+    """The answer with tools; only notes if there are none."""
+    if names := use.toolbox.unstarted:
+        yield Chunk("", note=tr("Starting tool servers: {names}", names=", ".join(names)))
+    offer = await use.offer()
+    if offer.problems:
+        yield Chunk("", note="\n".join(offer.problems))
+    if not offer.tools:
+        return
+
     def send(so_far: Conversation, functions: Sequence[Mapping[str, Any]]) -> AsyncGenerator[Chunk, None]:
         return stream.answer(endpoint, so_far, tools=functions)
 
-    return loop.answer(send, conversation, tools, use)
+    async with aclosing(loop.answer(send, conversation, offer.tools, use)) as chunks:
+        async for chunk in chunks:
+            yield chunk
 
 
 def address(endpoint: Endpoint) -> Endpoint | None:

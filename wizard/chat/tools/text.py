@@ -23,6 +23,8 @@ STATES = {
     "denied": mark("denied"),
     "stopped": mark("stopped"),
 }
+_WORD = re.compile(r"\w")
+"""A line of a result that says something: not only a bracket."""
 _BACKTICKS = re.compile(r"`+")
 
 
@@ -52,8 +54,8 @@ def folded(call: Called) -> str:
     if call.outcome in STATES:
         parts.append(tr(STATES[call.outcome]))
     if call.outcome in ("done", "failed"):
-        first = next((one_line(line) for line in plain(call.result).splitlines() if line.strip()), "")
-        parts += [_cut(first) if first else tr("no text"), size(len(call.result.encode(errors="replace")))]
+        first = next((one_line(line) for line in plain(call.result).splitlines() if _WORD.search(line)), "")
+        parts += [_cut(first.rstrip(",")) if first else tr("no text"), size(len(call.result.encode(errors="replace")))]
     return " · ".join(parts)
 
 

@@ -96,13 +96,16 @@ def listed(server: ToolServer, name: str, description: str, schema: Mapping[str,
 
 
 def offered(tools: list[Tool]) -> list[Tool]:
-    """``tools`` with names for the model: letters, digits, ``_`` and ``-``, each of them once."""
+    """``tools`` with names for the model: letters, digits, ``_`` and ``-``, each of them once.
+
+    A tool keeps its own name if no other has it, because descriptions refer to it; otherwise its server's is before it.
+    """
+    names = [tool.name for tool in tools]
     taken: set[str] = set()
     named = []
     for tool in tools:
-        name = base = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in _joined(tool))[
-            -OFFERED:
-        ]
+        wanted = tool.name if names.count(tool.name) == 1 else f"{tool.server}__{tool.name}"
+        name = base = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in wanted)[-OFFERED:]
         number = 1
         while name in taken:
             number += 1
@@ -110,7 +113,3 @@ def offered(tools: list[Tool]) -> list[Tool]:
         taken.add(name)
         named.append(replace(tool, offered=name))
     return named
-
-
-def _joined(tool: Tool) -> str:
-    return f"{tool.server}__{tool.name}"

@@ -132,6 +132,11 @@ class Toolbox:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
+    @property
+    def unstarted(self) -> tuple[str, ...]:
+        """Names of the servers if none was started yet."""
+        return () if self._thread else tuple(each.name for each in self.configured.servers)
+
     async def offer(self) -> Offer:
         """All tools; starts the servers that do not run."""
         tools, problems = await self._within(self._ready())

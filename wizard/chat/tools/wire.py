@@ -15,7 +15,7 @@ from wizard.chat.tools.called import Called, ended
 MOST_CALLS = 128
 LONGEST_ARGUMENTS = 2**20
 """Characters of the names and arguments of all calls in an answer."""
-REFUSED = re.compile(r"\btools?\b|\btool[-_]?(?:call|choice)|function[- ]?call", re.IGNORECASE)
+REFUSED = re.compile(r"\btools?\b|\btool[-_]?(?:call|choice)|function[- ]?call|has no functions", re.IGNORECASE)
 """In the error of a server that does not support tools: vLLM without a parser (``"auto" tool choice requires
 --enable-auto-tool-choice``), llama-server without ``--jinja`` (``tools param requires --jinja flag``), Ollama (``does
 not support tools``), and the wizard's own address.

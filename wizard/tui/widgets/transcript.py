@@ -69,6 +69,7 @@ class Transcript(ScrollView, can_focus=False):
                 each.content,
                 thought=Thought(each.thought, each.stats, complete=True),
                 model=self.naming(each.model),
+                calls=each.calls,
             )
             for each in messages
         ]
@@ -99,7 +100,7 @@ class Transcript(ScrollView, can_focus=False):
     def relay(self) -> None:
         """Lay out the labels again, which have changed. The visible lines do not move."""
         for turn in self.turns:
-            if turn.role != "assistant" or turn.thought.text:
+            if turn.role != "assistant" or turn.thought.text or turn.calls.all:
                 turn.changed()
         self._measure()
 
@@ -162,10 +163,18 @@ class Transcript(ScrollView, can_focus=False):
         """Turns with thoughts: the one that the user went to, else all."""
         return [each for each in ([self.current] if self.current else self.turns) if each.thought.text]
 
+    @property
+    def foldable(self) -> list[Turn]:
+        """Turns with thoughts or calls of tools: the one that the user went to, else all."""
+        turns = [self.current] if self.current else self.turns
+        return [each for each in turns if each.thought.text or each.calls.all]
+
     def unfold(self) -> None:
-        """Open or fold the thoughts of the turn that the user went to, else the last ones; show where they begin."""
-        turn = self.thoughts[-1]
-        turn.thought.opened = not turn.thought.opened
+        """Open or fold the thoughts and calls of the turn that the user went to, else the last ones; show where they
+        begin.
+        """
+        turn = self.foldable[-1]
+        turn.thought.opened = turn.calls.opened = not turn.thought.opened
         turn.refold()
         self._measure()
         if turn.thought.opened and turn.thought.complete:

@@ -6,8 +6,10 @@ from textual.content import Content
 
 from wizard.chat.conversation import Role, Stats
 from wizard.chat.image_references import shown
+from wizard.chat.tools.called import Called
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line, plain
+from wizard.tui.widgets.calls import Calls
 from wizard.tui.widgets.markdown_lines import Block, blocks, growing
 from wizard.tui.widgets.thought import Thought
 
@@ -27,17 +29,26 @@ class Turn:
         role: The author's role.
         text: The complete text, as received.
         thought: What the model thought before it, folded unless `opened`.
+        calls: The tools that it called before it, folded unless `opened`.
         marked: Number of the marked block of code; None if none is.
         current: Whether the keys for copying apply to it.
     """
 
     def __init__(
-        self, role: Role, text: str = "", *, grows: bool = False, thought: Thought | None = None, model: str = ""
+        self,
+        role: Role,
+        text: str = "",
+        *,
+        grows: bool = False,
+        thought: Thought | None = None,
+        model: str = "",
+        calls: tuple[Called, ...] = (),
     ) -> None:
         """With a ``model``, its name stands above the text."""
         self.role = role
         self._model = one_line(model)
         self.thought = thought or Thought()
+        self.calls = Calls(calls)
         self.marked: int | None = None
         self.current = False
         self._pieces = [text]
@@ -70,9 +81,16 @@ class Turn:
         self.thought.add(thought)
         self._lines = None
 
+    def call(self, called: Called) -> None:
+        """The new state of a call; the text so far belongs to a new one."""
+        if self.calls.take(called):
+            self._pieces, self._open, self._done = [""], "", []
+        self.refold()
+
     def finish(self, stats: Stats | None = None) -> None:
         """The text is complete: lay all of it out again."""
         self.thought.stats, self.thought.complete = stats, True
+        self.calls.end()
         self._grows, self._open, self._done, self._closed = False, "", [], []
         self.changed()
 
@@ -81,7 +99,7 @@ class Turn:
         self._lines = self._blocks = None
 
     def refold(self) -> None:
-        """The thought was opened or folded."""
+        """The thought or the calls were opened or folded, or have changed."""
         self._closed, self._lines = [], None
 
     @property
@@ -145,11 +163,12 @@ class Turn:
         return len(self._head(width))
 
     def _head(self, width: int) -> list[Content]:
-        """The lines before the text: an empty one, the model's name, and the thought."""
+        """The lines before the text: an empty one, the model's name, the thought and the calls."""
         bar = Content.styled(self._mark, BARS[self.role])
         name = Content.styled(self._model, "$text-muted").wrap(width - BAR) if self._model else []
-        thought = self.thought.lines(width - BAR, answered=bool(self.text))
-        return [Content(""), *(bar + line for line in (*name, *thought))]
+        thought = self.thought.lines(width - BAR, answered=bool(self.text or self.calls.all))
+        calls = self.calls.lines(width - BAR, answered=bool(self.text))
+        return [Content(""), *(bar + line for line in (*name, *thought, *calls))]
 
     @property
     def _mark(self) -> str:
