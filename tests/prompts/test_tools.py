@@ -1,4 +1,4 @@
-"""Tools in the plain chat, in a real terminal and without one: the program itself, a stand-in's model, a real server."""
+"""Tools in the plain chat, with and without a terminal: the program itself, a stand-in's model, a real MCP server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 from tests.chat.fake_openai import WORDS, FakeOpenAI, calling, serving
 from tests.chat.tools.conftest import REAL
-from tests.prompts.terminal import CHECKOUT, CTRL_C, CTRL_D, environment
+from tests.prompts.terminal import CHECKOUT, CTRL_C, environment
 from wizard.kernel import proctable
 
 ADD = ("add", '{"a": 2, "b": 3}')
@@ -65,18 +65,9 @@ def sent(child: pexpect.spawn[str], *texts: str) -> None:
         child.send(f"{text}\r")
 
 
-def running() -> list[int]:
-    """The real servers that this test's programs have started."""
-    mark = str(REAL).encode()
-    pids = []
-    for row in proctable.processes():
-        try:
-            line = Path(f"/proc/{row.pid}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if mark in line and row.pid == row.group:
-            pids.append(row.pid)
-    return pids
+def running(home: Path) -> list[int]:
+    """The servers of the configuration in ``home``."""
+    return [row.pid for row in proctable.marked("PIDS", str(home / "pids")) if row.pid == row.group]
 
 
 def test_calls_are_asked_about_and_results_folded(fake: FakeOpenAI, home: Path) -> None:
@@ -90,13 +81,13 @@ def test_calls_are_asked_about_and_results_folded(fake: FakeOpenAI, home: Path) 
         folded = child.before
         child.expect_exact(ANSWER)
         shown = folded + child.before
-        assert "second" not in child.before
+        assert "\nsecond" not in child.before
         assert "\x1b]0" not in shown
         child.send("/result\r")
         child.expect_exact("second")
         child.send("/tools\r")
         child.expect(r"real/echo +you are asked")
-        child.send(CTRL_D)
+        child.send("/bye\r")
         child.expect(pexpect.EOF)
     assert fake.asked[1]["messages"][-1]["content"] == "\x1b]0;title\x07first\nsecond"
 
@@ -122,7 +113,7 @@ def test_decisions_stand_and_are_taken_back(fake: FakeOpenAI, home: Path) -> Non
         child.expect_exact("TW-U24")
         child.send("/tools never real/nothing\r")
         child.expect_exact("no tool 'real/nothing'")
-        child.send(CTRL_D)
+        child.send("/bye\r")
         child.expect(pexpect.EOF)
 
 
@@ -138,23 +129,21 @@ def test_ctrl_c_at_the_question_stops_the_answer(fake: FakeOpenAI, home: Path) -
         child.expect_exact("The user stopped this call.")
         child.send("Next\r")
         child.expect_exact(ANSWER)
-        child.send(CTRL_D)
+        child.send("/bye\r")
         child.expect(pexpect.EOF)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_the_servers(fake: FakeOpenAI, home: Path, number: signal.Signals) -> None:
-    before = running()
     fake.bodies = [calling(ADD)]
     with chat(fake, home) as child:
         child.send("Hello\r")
         child.expect_exact("Number: ")
-        mine = {*running()} - {*before}
-        assert len(mine) == 1
+        assert len(running(home)) == 1
         os.kill(child.pid, number)
         child.expect(pexpect.EOF)
         child.wait()
-    assert not mine & {*running()}
+    assert running(home) == []
 
 
 def asked(fake: FakeOpenAI, home: Path, *more: str) -> subprocess.CompletedProcess[str]:
@@ -218,7 +207,7 @@ def test_a_configuration_that_cannot_be_used_leaves_the_chat(fake: FakeOpenAI, h
         child.expect_exact(ANSWER)
         child.send("/tools\r")
         child.expect_exact("no tool servers are configured")
-        child.send(CTRL_D)
+        child.send("/bye\r")
         child.expect(pexpect.EOF)
 
 
