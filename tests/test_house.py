@@ -225,6 +225,8 @@ COUNTERS = {
     "Held",
     "Meter",
     "ChatSession",
+    "Consent",
+    "ToolUse",
     "_Run",
     "Answer",
     "_Choice",

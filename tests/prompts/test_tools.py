@@ -86,7 +86,7 @@ def test_calls_are_asked_about_and_results_folded(fake: FakeOpenAI, home: Path) 
         child.send("/result\r")
         child.expect_exact("second")
         child.send("/tools\r")
-        child.expect(r"real/echo +you are asked")
+        child.expect(r"real/echo +ask each time")
         child.send("/bye\r")
         child.expect(pexpect.EOF)
     assert fake.asked[1]["messages"][-1]["content"] == "\x1b]0;title\x07first\nsecond"
@@ -99,7 +99,7 @@ def test_decisions_stand_and_are_taken_back(fake: FakeOpenAI, home: Path) -> Non
         sent(child, "2")
         child.expect_exact(ANSWER)
         child.send("/tools ask real/add\r")
-        child.expect(r"real/add +you are asked")
+        child.expect(r"real/add +ask each time")
         fake.bodies = [calling(ADD)]
         child.send("Again\r")
         sent(child, "4")

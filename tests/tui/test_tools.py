@@ -149,7 +149,7 @@ async def test_always_asks_once_and_never_asks_no_more(fake: FakeOpenAI, toolbox
         await screen(pilot, AskScreen)
         assert "real/add: always allowed" in _rows(pilot)
         await pilot.press("enter")
-        await wait_for(pilot, lambda: "you are asked" in _rows(pilot) and "real/add" not in _rows(pilot))
+        await wait_for(pilot, lambda: "ask each time" in _rows(pilot) and "real/add" not in _rows(pilot))
         await pilot.press("down", "enter")
         await wait_for(pilot, lambda: "real/add: never allowed" in _rows(pilot))
         await pilot.press("escape")

@@ -152,7 +152,7 @@ NO_TOOLS = "TW-C41"
 def no_tools(detail: str) -> UsageError:
     """The server refuses a request because of its tools."""
     return UsageError(
-        NO_TOOLS,
+        "TW-C41",  # NO_TOOLS
         tr("this model cannot use tools here: {detail}", detail=plain(detail)[:500]),
         tr("Serve a model with tool calls on vLLM, SGLang or llama.cpp, or chat with --no-tools."),
     )

@@ -19,7 +19,7 @@ from wizard.prompts.speech import for_stderr, listed
 STANDING: dict[Standing | None, str] = {
     "always": mark("always allowed"),
     "never": mark("never allowed"),
-    None: mark("you are asked"),
+    None: mark("ask each time"),
 }
 LONGEST_ABOUT = 80
 

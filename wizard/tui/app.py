@@ -27,6 +27,7 @@ from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.settings import THEME, Settings, change, load
 from wizard.tui import garbage_collection, suspending, textual_private
+from wizard.tui.chat_tools import ChatTools
 from wizard.tui.flow import Flow
 from wizard.tui.guide import Guide
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
@@ -99,6 +100,7 @@ class WizardApp(App[int]):
 
             journey = real
         self.workspace, self.journey, self._opening = workspace, journey, opening
+        self.tools = ChatTools(self, opening)
         self.running: dict[str, Endpoint] = {}
         """Servers that are known to run, by name."""
         self.runs: dict[str, Run] = {}
@@ -152,8 +154,6 @@ class WizardApp(App[int]):
     @work
     async def _walk(self) -> None:
         flow, opening = Flow(self, self.journey, self.workspace), self._opening
-        if opening:
-            flow.use_tools(opening.tools)
         await (flow.walk(opening.state(flow.fresh()), opening.kept) if opening else flow.walk())
 
     def change_settings(self, **changes: Any) -> None:

@@ -12,7 +12,6 @@ from wizard.flow.others import nearby
 from wizard.flow.perform import perform
 from wizard.flow.values import Answer, Ask, Back, Finished, Resume, Serve, State, Talk, Watch
 from wizard.flow.walk import begin, resume, step
-from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.tui import background
@@ -24,7 +23,6 @@ from wizard.tui.views.welcome import WelcomeView
 
 if TYPE_CHECKING:
     from wizard.chat.history import Kept
-    from wizard.chat.tools.loop import ToolUse
     from wizard.flow.port import JourneyPort
     from wizard.kernel.paths import Workspace
     from wizard.plan.plan import Plan
@@ -49,8 +47,6 @@ class Flow:
         """What the welcome has found out."""
         self._kept: Kept | None = None
         """The conversation that the chat was left with, as it is kept."""
-        self._tools: ToolUse | None = None
-        self._tools_known = False
         self._restarted: Endpoint | None = None
         """The server that the chat was left to restart."""
 
@@ -196,20 +192,6 @@ class Flow:
         self._app.runs.pop(plan.name, None)
         return Back() if end is None else Answer(Talk(end))
 
-    def use_tools(self, tools: ToolUse | None) -> None:
-        """Use these instead of the user's configuration."""
-        self._tools, self._tools_known = tools, True
-
-    def _find_tools(self) -> ToolUse | None:
-        """The tools of all chats; a configuration that cannot be used is reported once."""
-        if not self._tools_known:
-            self._tools_known = True
-            try:
-                self._tools = self._journey.tools(self._workspace)
-            except UsageError as error:
-                self._app.notify(str(error), severity="warning", markup=False)
-        return self._tools
-
     async def _chat(self, state: State, _ask: Ask) -> Answer:
         """The chat; a saved conversation is continued in the history, too."""
         from wizard.chat.conversation import conversation
@@ -221,11 +203,10 @@ class Flow:
             name, at = one_line(endpoint.name), endpoint.http
             text = tr("{name} was restarted at a new address: {address}.", name=name, address=at)
             self._app.notify(text, markup=False)
-        private = self._kept is None if before else not self._app.settings.keep_chats
         calls = replace(
-            calls_of(self._journey, self._workspace, self._find_tools()),
+            calls_of(self._journey, self._workspace, self._app.tools()),
             stop=lambda server: self.builds.stop(server.name),
-            private=private,
+            private=self._kept is None if before else not self._app.settings.keep_chats,
             kept=self._kept if before else None,
             clock=self._app.clock,
         )

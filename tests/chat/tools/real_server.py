@@ -1,4 +1,4 @@
-"""A real MCP server, written with the official package. The argument is its name."""
+"""A real MCP server, written with the official package: NAME [TRANSPORT PORT]."""
 
 from __future__ import annotations
 
@@ -68,10 +68,19 @@ async def wait(file: str) -> str:
 
 
 @server.tool()
+def long(characters: int) -> str:
+    """A long text."""
+    return "x" * characters
+
+
+@server.tool()
 def weather(city: Literal["Oslo"]) -> str:
     """Now."""
     return f"rain in {city}"
 
 
 if __name__ == "__main__":
-    server.run("stdio")
+    if len(sys.argv) > 2:
+        server.run(sys.argv[2], host="127.0.0.1", port=int(sys.argv[3]))  # type: ignore[call-overload]
+    else:
+        server.run("stdio")

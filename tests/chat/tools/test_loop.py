@@ -13,6 +13,7 @@ import pytest
 
 from tests.chat.fake_openai import DONE, ROLE, SAID, STOP, USAGE, WORDS, FakeOpenAI, asked, calling, event
 from tests.chat.tools.conftest import real, says, scripted
+from wizard.chat import stream
 from wizard.chat.chunk import Chunk, Text
 from wizard.chat.conversation import Conversation
 from wizard.chat.openai import at
@@ -217,6 +218,15 @@ async def test_a_model_without_tools_answers_without_them(fake: FakeOpenAI, tool
     assert "tools" not in fake.asked[-1]
     assert text.answer == "".join(WORDS)
     assert not any(chunk.note for chunk in more), "said once"
+
+
+async def test_a_refusal_of_tools_is_an_error_with_a_remedy(fake: FakeOpenAI) -> None:
+    fake.status, fake.body = 400, b'{"error": {"message": "m does not support tools"}}'
+    tool = Tool("s", "t", "", {"type": "object", "properties": {}}, "", "t")
+    with pytest.raises(UsageError) as caught:
+        await stream.answer(at(fake.url), asked(), tools=[tool.definition]).__anext__()
+    assert caught.value.code == "TW-C41"
+    assert "--no-tools" in caught.value.todo
 
 
 async def test_other_errors_are_not_taken_for_that(fake: FakeOpenAI, toolbox: Make) -> None:

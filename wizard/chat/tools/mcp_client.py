@@ -125,7 +125,9 @@ class Session:
     def _exited(self) -> str:
         if self.broke:
             return self.broke
-        said = self.child.said if self.child else ""
+        if self.child is None:
+            return tr("the connection ended")
+        said = self.child.said
         return tr("it exited: {detail}", detail=said) if said else tr("it exited")
 
 

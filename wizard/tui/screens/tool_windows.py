@@ -30,7 +30,7 @@ LONGEST_ABOUT = 200
 STANDING: dict[str, str] = {
     "always": mark("always allowed"),
     "never": mark("never allowed"),
-    "ask": mark("you are asked"),
+    "ask": mark("ask each time"),
 }
 
 
