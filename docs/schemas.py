@@ -38,6 +38,7 @@ class Answer(TypedDict):
     thought: str
     tokens: int | None
     thought_tokens: int | None
+    thought_pieces: int | None
     ttft_s: float | None
     thought_s: float | None
     answer_s: float | None

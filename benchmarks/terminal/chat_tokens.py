@@ -3,10 +3,10 @@
     python benchmarks/terminal/chat_tokens.py [--keys N] [--size 120x40]
 
 The wizard runs in a pseudo terminal and chats with `token_server.py`, a process of its own that sends 500 tokens per
-second (4 characters and an event of HTTP each) of headings, paragraphs, lists, tables and code. This script is the
-terminal. It notes the clock and writes a character into the terminal that nothing else on the screen has (a braille
-pattern, another one for every key), and goes on typing as a person who types quickly does, whether the character is
-shown or not. It notes the clock of the read that brought the last byte of this character. So everything between the
+second (4 characters and an event of HTTP each) of headings, paragraphs, formulas, code, lists of 80 items and tables of
+200 rows. This script is the terminal. It notes the clock and writes a character into the terminal that nothing else on
+the screen has (a braille pattern, another one for every key), and goes on typing as a person who types quickly does,
+whether the character is shown or not. It notes the clock of the read that brought the last byte of this character. So everything between the
 keyboard and the terminal is in the figure, the kernel's queues and the turns of three processes too; what a terminal
 takes to draw is not.
 

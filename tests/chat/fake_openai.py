@@ -61,6 +61,7 @@ class FakeOpenAI:
     status: int = 200
     models: tuple[str, ...] = ("m",)
     key: str = ""
+    owner: str = ""
     keys: list[str | None] = field(default_factory=list)
     length: int | None = 4096
     endless: bool = False
@@ -91,7 +92,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if not self.refused():
-            more = {"max_model_len": self.fake.length} if self.fake.length else {}
+            more: dict[str, Any] = {"max_model_len": self.fake.length} if self.fake.length else {}
+            more |= {"owned_by": self.fake.owner} if self.fake.owner else {}
             models = json.dumps({"data": [{"id": name, **more} for name in self.fake.models]}).encode()
             self.reply(200, self.fake.raw or models)
 

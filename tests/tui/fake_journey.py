@@ -43,6 +43,7 @@ from wizard.chat.wire import OWN, Wire
 from wizard.kernel.errors import ModelError, ServerError, WizardError
 from wizard.kernel.language import localized
 from wizard.kernel.paths import Workspace
+from wizard.model.chat_format import ChatFormat
 from wizard.model.facts import ModelFacts
 from wizard.model.on_disk import Entry
 from wizard.plan.offers import Suggestion
@@ -112,6 +113,8 @@ class FakeJourney:
     chat_held: asyncio.Event | None = None
     context: int = 1024
     """Tokens that the served model takes."""
+    chats: ChatFormat | None = None
+    """The served model's template."""
     wire: Wire = OWN
     """How the served model is asked."""
     chat_error: WizardError | None = None
@@ -268,7 +271,7 @@ class FakeJourney:
     def served(self, endpoint: Endpoint) -> ServedModel:
         if endpoint.name in self.dead and endpoint not in self.again:
             raise unreachable(endpoint.http, "refused")
-        return ServedModel(endpoint.model, None, self.facts.questions, self.context, 0.0, self.wire)
+        return ServedModel(endpoint.model, self.chats, self.facts.questions, self.context, 0.0, self.wire)
 
     def endpoint(self, workspace: Workspace, name: str | None = None) -> Endpoint:
         known = (*self.again, *(endpoint for endpoint in (*self.running, ENDPOINT) if name not in self.dead))

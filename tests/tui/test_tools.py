@@ -145,7 +145,7 @@ async def test_always_asks_once_and_never_asks_no_more(fake: FakeOpenAI, toolbox
         await idle(pilot, chat)
         calls = chat.view.conversation.messages[-1].calls
         assert [each.outcome for each in calls] == ["done", "done"]
-        await pilot.press("alt+t")
+        await pilot.press("alt+u")
         await screen(pilot, AskScreen)
         assert "real/add: always allowed" in _rows(pilot)
         await pilot.press("enter")
@@ -246,6 +246,6 @@ async def test_problems_are_notified(fake: FakeOpenAI, toolbox: Make) -> None:
 async def test_a_configuration_that_cannot_be_used(fake: FakeOpenAI) -> None:
     async with chatting(ToolJourney(invalid=True)) as (pilot, chat):
         assert "TW-C40: cannot use the tool servers in [bold]mcp.json" in notes(pilot)
-        await pilot.press("alt+t")
+        await pilot.press("alt+u")
         await pilot.pause()
         assert pilot.app.screen is chat

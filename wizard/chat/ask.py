@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from wizard.chat.conversation import Message, TokenLogprob
@@ -34,6 +34,7 @@ class Ask:
         tools: The functions that the model may call, as text: ``{"tools": [...], "messages": [...]}`` in OpenAI's
             format; without ``messages`` for a server that gets those anyway.
         thinking: As in `Sampling`, for a server that renders the conversation itself.
+        budget: The server's own parameter for a number of tokens in ``thinking``; empty if it has none.
         images: SHA-256 → URL of the images in ``messages`` (`wizard.chat.images.Images`).
         special: Whether the answer's text needs its special tokens: they are the markers of the model's thoughts.
     """
@@ -56,17 +57,18 @@ class Ask:
     json_schema: str | None = None
     tools: str | None = None
     thinking: str | None = None
+    budget: str = ""
     special: bool = False
     images: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A function that the model calls.
+    """A function that the model calls, or more of the last one's arguments.
 
     Attributes:
-        name: Its name.
-        arguments: A JSON object, as the model wrote it.
+        name: Its name; empty: the rest belongs to the call before, maybe of an earlier piece.
+        arguments: A JSON object, or a part of one, as the model writes it.
         id: The server's name for the call; empty if it gave none.
     """
 
@@ -86,8 +88,9 @@ class Piece:
             reason.
         logprobs: Of the tokens in this response, if requested.
         prompt_tokens: Tokens of the prompt, counted by the server, or sent as IDs; None if neither.
-        calls: Functions that the model calls; only in the last response.
+        calls: Functions that the model calls, see `whole_calls`.
         thought: What to append to the thought, if the server itself separates it from the answer.
+        thought_tokens: Those of ``tokens`` that are of the thought, if the server counts them; only in the last one.
     """
 
     text: str
@@ -97,6 +100,18 @@ class Piece:
     prompt_tokens: int | None = None
     calls: tuple[ToolCall, ...] = ()
     thought: str = ""
+    thought_tokens: int | None = None
+
+
+def whole_calls(pieces: Iterable[Piece]) -> tuple[ToolCall, ...]:
+    """The complete calls in the ``pieces`` of an answer."""
+    calls: list[ToolCall] = []
+    for call in (call for piece in pieces for call in piece.calls):
+        if call.name or not calls:
+            calls.append(call)
+        else:
+            calls[-1] = ToolCall(calls[-1].name, calls[-1].arguments + call.arguments)
+    return tuple(calls)
 
 
 class PromptTooLong(Exception):  # noqa: N818 - caught where the oldest turn can be left out; never shown

@@ -41,6 +41,7 @@ class Stats:
         answer_s: Seconds from sending to the first text of the answer; None if none arrived.
         pieces: Pieces in which the text arrived, where the server does not count its tokens; most servers send one
             for each token.
+        thought_pieces: Those in which the thought arrived, where the server does not count the thought's tokens.
     """
 
     tokens: int | None
@@ -51,6 +52,7 @@ class Stats:
     thought_s: float | None = None
     answer_s: float | None = None
     pieces: int | None = None
+    thought_pieces: int | None = None
 
     @property
     def tokens_per_s(self) -> float | None:
@@ -209,6 +211,12 @@ _RANGES = {
 """
 
 
+def excerpt(text: str) -> str:
+    """The beginning of a message's text, on a single line."""
+    text = one_line(shown(text[: 10 * LONGEST_TITLE]))
+    return text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 1].rstrip() + "…"
+
+
 @dataclass(frozen=True, slots=True)
 class Conversation:
     """The messages so far and the sampling settings."""
@@ -258,9 +266,7 @@ class Conversation:
     @property
     def title(self) -> str:
         """The beginning of the first question, on a single line; empty if there is none."""
-        first = next((each.content for each in self.messages if each.role == "user"), "")
-        text = one_line(shown(first[: 10 * LONGEST_TITLE]))
-        return text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 1].rstrip() + "…"
+        return excerpt(next((each.content for each in self.messages if each.role == "user"), ""))
 
     def asked_again(self, question: str | None = None) -> Conversation:
         """The conversation up to the last question, unanswered: the same one, or edited; the old turn is kept as a
@@ -312,14 +318,9 @@ class Conversation:
         )
         place = self._last_question()
         question = replace(self.messages[place], content=version.question, versions=others)
+        model, calls = version.model, version.calls
         answer = Message(
-            "assistant",
-            version.answer,
-            version.stats,
-            version.at,
-            thought=version.thought,
-            model=version.model,
-            calls=version.calls,
+            "assistant", version.answer, version.stats, version.at, thought=version.thought, model=model, calls=calls
         )
         there = (answer,) if answer.content or answer.thought or answer.calls else ()
         return replace(self, messages=(*self.messages[:place], question, *there))

@@ -111,4 +111,6 @@ def _estimate(message: Message, size: float) -> int:
 def _counted(message: Message) -> int:
     """Tokens of an answer as the server counted them, without its thought, which is not sent again; 0 if unknown."""
     stats = message.stats
-    return max((stats.tokens or 0) - (stats.thought_tokens or 0), 0) if stats else 0
+    if stats is None or stats.thought_pieces:
+        return 0
+    return max((stats.tokens or 0) - (stats.thought_tokens or 0), 0)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from wizard.catalog.local_servers import local_servers
 from wizard.chat import images
 from wizard.chat.ask import (
     API_KEY,
@@ -115,7 +116,9 @@ def served_model(base: str, model: str, key: str | None = None) -> ServedModel:
     if entry is None:
         raise no_model(model, tr("it is not in the server's list"))
     length = entry.get("max_model_len") or (entry.get("meta") or {}).get("n_ctx")  # of vLLM; of llama.cpp's server
-    return ServedModel(model, None, (), length if type(length) is int else None, None, Wire(OPENAI))
+    length = length if type(length) is int else None
+    program = local_servers().of(str(entry.get("owned_by")))
+    return ServedModel(model, None, (), length, None, Wire(OPENAI), program=program)
 
 
 async def stream(
@@ -173,7 +176,7 @@ def _body(ask: Ask) -> dict[str, Any]:
         body |= {"logprobs": True, "top_logprobs": ask.logprobs}
     if ask.tools is not None:
         body["tools"] = json.loads(ask.tools)["tools"]
-    return body | _thinking(ask.thinking)
+    return body | _thinking(ask)
 
 
 def _messages(message: Message, ask: Ask) -> Iterable[dict[str, Any]]:
@@ -187,12 +190,14 @@ def _content(message: Message, ask: Ask) -> str | list[dict[str, Any]]:
     return images.parts(text, ask.images) if message.role == "user" else text
 
 
-def _thinking(mode: str | None) -> dict[str, Any]:
+def _thinking(ask: Ask) -> dict[str, Any]:
     """The parameters that switch thinking; levels are OpenAI's own, the rest is for servers that render templates."""
+    mode = ask.thinking
     if mode is None:
         return {}
     if mode.isdecimal():
-        return {"chat_template_kwargs": {"thinking_budget": int(mode)}}
+        own = {ask.budget: int(mode)} if ask.budget else {}
+        return {"chat_template_kwargs": {"thinking_budget": int(mode)}, **own}
     if mode not in ("off", "on"):
         return {"reasoning_effort": mode}
     return {"chat_template_kwargs": dict.fromkeys(("enable_thinking", "thinking"), mode == "on")}
@@ -217,6 +222,7 @@ class _Events:
         self._ask = ask
         self._base = base
         self._tokens: int | None = None
+        self._thought_tokens: int | None = None
         self._finish = ""
         self._done = False
         self._calls = tool_wire.CallParts()
@@ -236,6 +242,8 @@ class _Events:
                 raise _refused_content(self._ask, text) or server_error(text, self._ask.model)
             if usage := event.get("usage"):
                 self._tokens = int(usage["completion_tokens"])
+                details = usage.get("completion_tokens_details") or {}
+                self._thought_tokens = int(details.get("reasoning_tokens") or 0) or None  # some always send 0
             if not event["choices"]:
                 return None
             choice = event["choices"][0]
@@ -259,7 +267,8 @@ class _Events:
         """
         if not (self._done or self._finish):
             raise lost(self._base, tr("the stream ended too early"))
-        return Piece("", self._tokens, self._finish or "end", calls=self._calls.calls)
+        thought_tokens = self._thought_tokens
+        return Piece("", self._tokens, self._finish or "end", calls=self._calls.calls, thought_tokens=thought_tokens)
 
 
 def _error_text(status: int, body: bytes) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
-from wizard.chat.conversation import Stats
+from wizard.chat.conversation import Message, Stats
 from wizard.kernel.language import mark, ntr, tr
+from wizard.kernel.text import one_line
 from wizard.kernel.units import duration
 
 STOPPED = mark("stopped")
@@ -49,6 +51,16 @@ def figures(stats: Stats | None) -> str:
     return " · ".join(parts)
 
 
+def about(message: Message) -> str:
+    """``qwen3 · 2026-11-25 18:30:05 · 240.0 tokens/s · …``: who wrote a message and when, and an answer's figures.
+
+    The time is that of this machine's clock and zone. What is unknown is omitted.
+    """
+    names = {"user": tr("You"), "system": tr("System prompt"), "assistant": one_line(message.model) or tr("Model")}
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(message.at)) if message.at else ""
+    return " · ".join(filter(None, (names[message.role], when, figures(message.stats) if message.stats else "")))
+
+
 def pieces_rate(rate: float) -> str:
     """The rate of a server that does not count its tokens, which the pieces of its stream stand for."""
     return tr("≈ {rate:.1f} tokens/s (pieces counted)", rate=rate)
@@ -66,6 +78,8 @@ def thought_line(stats: Stats | None, *, answered: bool) -> str:
         parts = [tr("Thought for {time}", time=short(stats.thought_s))]
         if stats.thought_tokens:
             parts.append(ntr("{count:,} token", "{count:,} tokens", stats.thought_tokens, count=stats.thought_tokens))
+        elif stats.thought_pieces:
+            parts.append(tr("≈ {count:,} tokens", count=stats.thought_pieces))
     if not answered:
         parts.append(tr(UNANSWERED.get(stats.finish if stats else "cancelled", NO_ANSWER)))
     return " · ".join(parts)

@@ -19,7 +19,7 @@ from wizard.chat.exchange import Exchange
 from wizard.chat.image_references import references
 from wizard.chat.meter import Meter
 from wizard.chat.rendering import render
-from wizard.chat.served import ServedModel
+from wizard.chat.served import ANSWER, ServedModel
 from wizard.chat.snippet import Request, triton_request
 from wizard.chat.thinking import Split, Splitter
 from wizard.chat.thinking_modes import variables
@@ -179,9 +179,22 @@ def _left_out(count: int, context: int | None) -> str:
 
 def _ask(conversation: Conversation, served: ServedModel, tokenizer: Tokenizer | None) -> Ask:
     prompt = "" if served.wire.format is OPENAI else render(conversation, served)
-    return ask_of(
+    ask = ask_of(
         served, tokenizer, prompt, conversation.sampling, conversation.messages, rendered=served.chat is not None
     )
+    return _as_its_server_takes_it(ask, conversation, served) if served.wire.format is OPENAI else ask
+
+
+def _as_its_server_takes_it(ask: Ask, conversation: Conversation, served: ServedModel) -> Ask:
+    """With an answer that fits into the context, which servers demand, and their own words for thinking."""
+    if served.max_seq_len is not None:
+        left = served.max_seq_len - Meter().usage(conversation).tokens
+        ask = replace(ask, max_tokens=min(ask.max_tokens, max(left, min(ANSWER, served.max_seq_len // 4))))
+    if served.program is None:
+        return ask
+    off = served.program.thinking_off
+    thinking = off if off and ask.thinking == "off" else ask.thinking
+    return replace(ask, thinking=thinking, budget=served.program.thinking_budget)
 
 
 class _Clock:
@@ -233,6 +246,7 @@ class _Times:
         self.first: float | None = None
         self.thought: float | None = None  # the last text of the thought
         self.thought_tokens: int | None = None  # before the first text of the answer
+        self.thought_pieces = 0  # the same
         self.answer: float | None = None
         self.pieces = 0
         """Those with text."""
@@ -250,7 +264,7 @@ class _Times:
         if new.answer and self.answer is None:
             self.answer = elapsed
         if self.answer is None:
-            self.thought_tokens = piece.tokens
+            self.thought_tokens, self.thought_pieces = piece.tokens, self.pieces
 
     def stats(self, piece: Piece, elapsed: float) -> Stats:
         """The measurements at the end."""
@@ -258,5 +272,6 @@ class _Times:
         plain = Stats(piece.tokens, self.first, elapsed, piece.finish, answer_s=self.answer, pieces=pieces)
         if self.thought is None:
             return plain
-        thought_s = self.thought - (self.first or 0.0)
-        return replace(plain, thought_tokens=self.thought_tokens, thought_s=thought_s)
+        thought_s, tokens = self.thought - (self.first or 0.0), piece.thought_tokens or self.thought_tokens
+        uncounted = self.thought_pieces if tokens is None else None
+        return replace(plain, thought_tokens=tokens, thought_s=thought_s, thought_pieces=uncounted)

@@ -320,7 +320,8 @@ def _add_server(commands: Commands) -> None:
             "OpenAI-compatible one"
         ),
     )
-    chat.add_argument("--plain", action="store_true", help=tr("with --url: use plain prompts instead of full screen"))
+    plain = tr("with --url: use plain prompts instead of full screen")
+    chat.add_argument("--plain", action="store_true", default=argparse.SUPPRESS, help=plain)
     chat.add_argument(
         "--model", metavar="NAME", help=tr("the model's name on that server; without full screen, needed for several")
     )

@@ -6,6 +6,7 @@ before the process gets the first byte.
 
 from __future__ import annotations
 
+import atexit
 import json
 import resource
 import signal
@@ -17,6 +18,9 @@ from typing import Any, Literal, TypeAlias
 from wizard.kernel.secrets import environment_for
 
 Why: TypeAlias = Literal["memory", "time", "crash"]
+
+
+_running: set[subprocess.Popen[bytes]] = set()
 
 
 class FencedError(Exception):
@@ -50,6 +54,7 @@ def run(program: Path, data: bytes, arguments: tuple[str, ...], *, memory: int, 
         start_new_session=True,
         env=environment_for(),
     ) as process:
+        _running.add(process)
         try:
             for kind, most in _limits(memory, seconds).items():
                 _limit(process.pid, kind, most)
@@ -60,6 +65,7 @@ def run(program: Path, data: bytes, arguments: tuple[str, ...], *, memory: int, 
             raise FencedError("crash") from error
         finally:
             process.kill()
+            _running.discard(process)
     if process.returncode == -signal.SIGXCPU:
         raise FencedError("time")
     if process.returncode == -signal.SIGKILL:  # by the kernel, when the machine has no memory left
@@ -71,6 +77,20 @@ def run(program: Path, data: bytes, arguments: tuple[str, ...], *, memory: int, 
     if reply.get("error") == "memory":
         raise FencedError("memory")
     return reply
+
+
+def running() -> bool:
+    """Whether any program runs."""
+    return bool(_running)
+
+
+@atexit.register
+def end() -> None:
+    """End all programs; those that wait for them get a FencedError."""
+    for process in [*_running]:
+        process.kill()
+        process.wait()
+        _running.discard(process)
 
 
 def _limits(memory: int, seconds: int) -> dict[int, int]:

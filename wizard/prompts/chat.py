@@ -241,7 +241,9 @@ class _Asker:
     def _answer(self, talk: ChatSession, question: str, *, again: bool) -> Reply:
         """A single model's answer; Ctrl-C stops it in the server, and the received part is kept."""
         before = talk.conversation
-        conversation = before if again else before.without_open_question().with_message("user", question)
+        conversation = (
+            before if again else before.without_open_question().with_message("user", question, at=time.time())
+        )
         talk.conversation = conversation
         shown = _Shown()
         try:

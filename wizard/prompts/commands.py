@@ -172,6 +172,11 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
         mark("list tools; HOW is always, never or ask: what happens when the model calls NAME; on or off: all tools"),
     ),
     "/result": ("/result [N]", tool_commands.result, mark("show the whole result of the last answer's tool call N")),
+    "/details": (
+        "/details",
+        inspect_commands.details,
+        mark("show who wrote each message and when, with the answers' measurements"),
+    ),
     "/logprobs": (
         "/logprobs [N]",
         inspect_commands.logprobs,

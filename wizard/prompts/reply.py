@@ -33,6 +33,7 @@ def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
         "thought": reply.thought,
         "tokens": stats.tokens if stats else None,
         "thought_tokens": stats.thought_tokens if stats else None,
+        "thought_pieces": stats.thought_pieces if stats else None,
         "ttft_s": stats.ttft_s if stats else None,
         "thought_s": stats.thought_s if stats else None,
         "answer_s": stats.answer_s if stats else None,

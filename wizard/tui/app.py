@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
-from textual.app import App, ComposeResult, SystemCommand
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.command import CommandPalette
-from textual.screen import ModalScreen, Screen
+from textual.command import CommandPalette, Provider
+from textual.screen import ModalScreen
 
 from wizard.flow.port import JourneyPort
 from wizard.kernel import clipboard, language
@@ -37,10 +37,13 @@ from wizard.tui.widgets.chrome import JourneyBar, Speaks, key_name
 
 LONGEST_S = 0.5
 """Maximum seconds that a key waits for text typed before it."""
+ALONE_S = 0.3
+"""Seconds without another key after which a letter is a key, and not the beginning of a typed word."""
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from textual.driver import Driver
+    from textual.timer import Timer
     from textual.worker import Worker
 
     from wizard.catalog.workshops import Workshop
@@ -48,6 +51,12 @@ if TYPE_CHECKING:
     from wizard.serve.endpoint import Endpoint
     from wizard.tui.opening import Opening
     from wizard.tui.run import Run
+
+
+def _commands() -> type[Provider]:
+    from wizard.tui.palette import Commands
+
+    return Commands
 
 
 class WizardApp(App[int]):
@@ -66,6 +75,7 @@ class WizardApp(App[int]):
     """
 
     TITLE = "triton-wizard"
+    COMMANDS = {_commands}  # noqa: RUF012 - Textual declares it without ClassVar
     CSS_PATH = Path(__file__).with_name("wizard.tcss")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-medium"), (100, "-wide")]  # noqa: RUF012 - Textual declares it without ClassVar
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - the same
@@ -111,6 +121,7 @@ class WizardApp(App[int]):
         self.chosen_keys: dict[str, str] = {}
         """Id of a binding → the keys that the user has put in its place."""
         self._tmux = asyncio.Lock()
+        self._quits: Timer | None = None
         self._damaged: WizardError | None = None
         self.settings = Settings()
         """What the user likes; changed with `change_settings` only."""
@@ -235,6 +246,8 @@ class WizardApp(App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         """Text typed before a key is processed before it, however fast it was typed."""
+        if isinstance(event, events.Key) and self._quits is not None:
+            self._quits.stop()
         if isinstance(event, events.Key) and not (event.is_forwarded or event.is_printable):
             await self._typed()
         await super().on_event(event)
@@ -271,22 +284,20 @@ class WizardApp(App[int]):
         """Printed names of keys: Esc, F1, ^R."""
         return binding.key_display or key_name(binding.key)
 
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The commands of the command palette."""
-        from wizard.tui.palette import commands
-
-        return commands(self, screen)
-
     async def action_quit(self) -> None:
-        """Leave; the stage may ask first. If that question is already open, its selected answer is used."""
+        """Leave; the stage may ask first. If that question is already open, this answers it."""
         if isinstance(self.screen, AskScreen) and self.screen.leaves:
-            self.screen.action_accept()
+            self.screen.dismiss(self.screen.leaves)
             return
         stage = self._stage()
         if stage is None:
             self.exit(0)
         else:
             stage.leave()
+
+    def action_quit_alone(self) -> None:
+        """Leave if no other key follows at once: a sentence that is typed where no field is must not leave."""
+        self._quits = self.set_timer(ALONE_S, self.action_quit)
 
     def _terminate(self) -> None:
         self._told_to_end = True

@@ -86,16 +86,8 @@ _TIGHT = _names("partial nabla neg lnot forall exists infty sum prod int iint oi
 """Symbols that stand close to what follows."""
 _CLOSE_UP = (" ", "^", "_", ",", ")", *RAISED.values(), *LOWERED.values(), *SAME.values())
 """What stands close to a word before it."""
-_MATRICES = {
-    "matrix": "",
-    "smallmatrix": "",
-    "array": "",
-    "pmatrix": "()",
-    "bmatrix": "[]",
-    "Bmatrix": "{}",
-    "vmatrix": "||",
-}
-_MATRICES |= {"Vmatrix": "‖‖", "cases": "{", "dcases": "{", "rcases": " }"}
+_MATRICES = {"matrix": "", "smallmatrix": "", "array": "", "pmatrix": "()", "bmatrix": "[]", "Bmatrix": "{}"}
+_MATRICES |= {"vmatrix": "||", "Vmatrix": "‖‖", "cases": "{", "dcases": "{", "rcases": " }"}
 _LINES = _names(
     "aligned align align* alignat alignat* alignedat split gather gather* "
     "gathered equation equation* eqnarray "
@@ -142,22 +134,10 @@ def _grammar() -> Any:
     from pylatexenc.latexwalker import get_default_latex_context_db
     from pylatexenc.macrospec import EnvironmentSpec, MacroSpec, MacroStandardArgsParser, SpecialsSpec
 
-    one = [*_TEXT, *_ACCENTS, "mathbb", "mathcal", "mathscr", "mathfrak", "boxed", "fbox", "pmod", "tag", "phantom"]
-    one += ["substack", "underbrace", "overbrace", "color", "mod", "not", "hspace", "label"]
-    two = [
-        "frac",
-        "dfrac",
-        "tfrac",
-        "cfrac",
-        "binom",
-        "dbinom",
-        "tbinom",
-        "overset",
-        "underset",
-        "stackrel",
-        "textcolor",
-    ]
-    known = [*(MacroSpec(name, "{") for name in one), *(MacroSpec(name, "{{") for name in two)]
+    unary = [*_TEXT, *_ACCENTS, "mathbb", "mathcal", "mathscr", "mathfrak", "boxed", "fbox", "pmod", "tag", "phantom"]
+    unary += ["substack", "underbrace", "overbrace", "color", "mod", "not", "hspace", "label"]
+    binary = _names("frac dfrac tfrac cfrac binom dbinom tbinom overset underset stackrel textcolor")
+    known = [*(MacroSpec(name, "{") for name in unary), *(MacroSpec(name, "{{") for name in binary)]
     known += [
         MacroSpec("operatorname", "*{"),
         MacroSpec("sqrt", "[{"),
@@ -201,7 +181,7 @@ class _Formula:
         parts: list[Part] = []
         after = ""  # a space that is due if something follows
         for node in nodes or ():
-            part, before, then = self._one(node)
+            part, before, then = self._node(node)
             last = parts[-1].lines[parts[-1].base] if parts else ""
             if _UNKNOWN.search(last) and type(node).__name__ == "LatexGroupNode":
                 part = beside([Part(("{",)), part, Part(("}",))])
@@ -221,7 +201,7 @@ class _Formula:
         """Nodes on one line."""
         return _Formula(flat=True).row(nodes).lines[0]
 
-    def _one(self, node: Any) -> tuple[Part, str, str]:
+    def _node(self, node: Any) -> tuple[Part, str, str]:
         """A node, and whether a space is due before and after it (empty: none)."""
         kind = type(node).__name__
         if kind == "LatexCharsNode":

@@ -50,7 +50,7 @@ def test_arguments_are_readable() -> None:
 
 def test_markdown_folds_calls_and_cannot_be_broken_out_of() -> None:
     text = talk(replace(CALL, result="```\n</details>\n````")).to_markdown()
-    assert '<summary>✓ time/now {"zone": "UTC", "n": 1} · ``` · 19 B</summary>' in text
+    assert '<summary>✓ time/now {"zone": "UTC", "n": 1} · &lt;/details&gt; · 19 B</summary>' in text
     assert "Let me look.\n\n<details>" in text
     assert "`````\n```\n</details>\n````\n`````" in text
     assert text.endswith("</details>\n\nNoon.\n")

@@ -68,7 +68,7 @@ class ToolChild:
         return cls(process)
 
     @property
-    def said(self) -> str:
+    def last_line(self) -> str:
         """The last line of its standard error output."""
         lines = self._tail.decode(errors="replace").strip().splitlines()
         return one_line(lines[-1])[:300] if lines else ""

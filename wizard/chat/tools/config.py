@@ -132,20 +132,20 @@ def _entries(where: Path, data: Any) -> dict[str, _Entry]:
     if key is None:
         raise _invalid(where, tr("the object {name} is missing", name=LISTS[0]))
     try:
-        found = TypeAdapter(dict[str, _Entry]).validate_python(data[key])
+        entries = TypeAdapter(dict[str, _Entry]).validate_python(data[key])
     except ValidationError as error:
         first: dict[str, Any] = {**error.errors()[0]}
         if {"env", "headers"} & {*first["loc"]}:
             first["input"] = "…"  # it may be a secret
         place = ".".join(map(str, (key, *first["loc"])))
         raise _invalid(where, f"{plain(place)}: {misfit(first)}") from error
-    if len(found) > MOST_SERVERS:
+    if len(entries) > MOST_SERVERS:
         raise _invalid(where, tr("it names more than {count} servers", count=MOST_SERVERS))
-    for name, entry in found.items():
+    for name, entry in entries.items():
         problem = _problem(name, entry)
         if problem:
             raise _invalid(where, f"{key}.{plain(name)[:80]}: {problem}")
-    return found
+    return entries
 
 
 def _problem(name: str, entry: _Entry) -> str:

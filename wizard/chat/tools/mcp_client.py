@@ -127,8 +127,8 @@ class Session:
             return self.broke
         if self.child is None:
             return tr("the connection ended")
-        said = self.child.said
-        return tr("it exited: {detail}", detail=said) if said else tr("it exited")
+        last = self.child.last_line
+        return tr("it exited: {detail}", detail=last) if last else tr("it exited")
 
 
 def _text(content: Any) -> str:

@@ -24,6 +24,7 @@ from wizard.tui.autosave import Autosave
 from wizard.tui.chat_port import ChatPort
 from wizard.tui.screens import chat_windows as windows
 from wizard.tui.screens import tool_windows
+from wizard.tui.screens.chat_commands import Commanding
 from wizard.tui.screens.chat_copying import Copying
 from wizard.tui.screens.chat_escape import Escaping
 from wizard.tui.screens.chat_keys import KEYS, applies
@@ -46,7 +47,7 @@ ROOM_FOR_LIST = 120
 """Columns from which on the list of conversations is shown next to the chat."""
 
 
-class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
+class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
     """Dismissed with the next action; quitting leaves the wizard from here."""
 
     STAGE = 5
@@ -125,8 +126,11 @@ class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
         self.asking.choose()
 
     def action_stop(self) -> None:
-        """Stop the answer."""
-        self.talks.stop()
+        """Stop reading files, or the answer."""
+        if self.asking.attaches:
+            self.asking.stop_attaching()
+        else:
+            self.talks.stop()
 
     def action_again(self) -> None:
         """Send the last question again."""
@@ -193,9 +197,10 @@ class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
     async def action_switch(self) -> None:
         """Continue the conversation with another model."""
         if endpoint := await ask_model(self.app, self.calls, self.endpoint, tr(NEXT)):
-            self._switch(endpoint)
+            self.go_on_with(endpoint)
 
-    def _switch(self, endpoint: Endpoint) -> None:
+    def go_on_with(self, endpoint: Endpoint) -> None:
+        """Continue the conversation with the model at ``endpoint``."""
         self.talks.switch(endpoint)
         self.follow_log()
         self.show_state()
@@ -286,7 +291,7 @@ class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
         for panel in self.query(Conversations):
             panel.find()
         if there := await background.call(partial(self.calls.renewed, self.endpoint)):
-            self._switch(there)
+            self.go_on_with(there)
 
     async def _save(self, talk: ModelChat) -> None:
         with errors_shown(self.app):

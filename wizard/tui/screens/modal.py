@@ -69,7 +69,7 @@ class AskScreen(ModalScreen["str | None"]):
     Args:
         question: The question.
         answers: Name and text of each.
-        leaves: Whether it asks about leaving: leaving again accepts the selected answer.
+        leaves: The answer that leaving again gives, if it asks about leaving.
         selected: Index of the answer that is selected at first.
     """
 
@@ -79,7 +79,7 @@ class AskScreen(ModalScreen["str | None"]):
     ]
 
     def __init__(
-        self, question: str, answers: Sequence[tuple[str, str]], *, leaves: bool = False, selected: int = 0
+        self, question: str, answers: Sequence[tuple[str, str]], *, leaves: str = "", selected: int = 0
     ) -> None:
         super().__init__()
         self._question, self._answers, self._selected = question, answers, selected

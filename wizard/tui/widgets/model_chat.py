@@ -140,8 +140,9 @@ class ModelChat(DropsWork, Vertical):
         alternating = self.view.conversation.without_open_question()
         if alternating != self.view.conversation:
             self._turns(alternating)
-        self.transcript.say(Turn("user", text))
-        self._answer(alternating.with_message("user", text, at=time.time()))
+        asked = alternating.with_message("user", text, at=time.time())
+        self.transcript.say(self.transcript.turn(asked.messages[-1]))
+        self._answer(asked)
 
     def ask_again(self, text: str | None = None) -> None:
         """Send the last question again, unchanged or edited; the old turn is kept as a version."""
@@ -211,6 +212,7 @@ class ModelChat(DropsWork, Vertical):
         if conversation is view.conversation:
             self.transcript.drop(turn)
         else:
+            turn.message = conversation.messages[-1]
             self.transcript.complete()
         self.view = replace(
             view,
