@@ -16,6 +16,7 @@ from wizard.advise.pareto import Front
 from wizard.catalog.recipes import Recipe
 from wizard.chat.conversation import TokenLogprob
 from wizard.chat.race import RaceResult
+from wizard.chat.tools.called import Called
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan
 from wizard.plan.prerequisites import Prerequisite
@@ -31,7 +32,7 @@ FOLDER = Path(__file__).parent / "schemas"
 
 
 class Answer(TypedDict):
-    """An answer of the model; times in seconds. See `wizard.prompts.chat.reply_data`."""
+    """An answer of the model; times in seconds. See `wizard.prompts.reply.reply_data`."""
 
     question: str
     answer: str
@@ -48,6 +49,7 @@ class Answer(TypedDict):
     total_s: float | None
     finish: str
     model: str
+    calls: NotRequired[list[Called]]
     logprobs: NotRequired[list[TokenLogprob]]
 
 

@@ -227,6 +227,8 @@ COUNTERS = {
     "Held",
     "Meter",
     "ChatSession",
+    "Consent",
+    "ToolUse",
     "_Run",
     "Answer",
     "_Choice",

@@ -51,7 +51,7 @@ def test_a_schema_is_one_and_takes_no_other_property(command: str) -> None:
     Draft202012Validator.check_schema(schema)
     for kind in objects(schema):
         assert kind["additionalProperties"] is False
-        assert set(kind["required"]) | {"logprobs"} >= set(kind["properties"])
+        assert set(kind["required"]) | {"logprobs", "calls"} >= set(kind["properties"])
 
 
 @pytest.mark.parametrize("command", COMMANDS)

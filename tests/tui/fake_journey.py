@@ -304,6 +304,9 @@ class FakeJourney:
     def history(self, workspace: Workspace) -> History:
         return History(Path.home() / "chats" / "chats.sqlite3")
 
+    def tools(self, workspace: Workspace) -> None:
+        """No tools are configured."""
+
     async def chat(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]:
         self.asked.append(conversation)
         self.asked_servers.append(endpoint)

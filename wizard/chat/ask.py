@@ -32,7 +32,7 @@ class Ask:
             logprobs: Number of alternatives to report with each token's log probability; None: no log probabilities.
         json_schema: A JSON schema that the answer must match, as text.
         tools: The functions that the model may call, as text: ``{"tools": [...], "messages": [...]}`` in OpenAI's
-            format.
+            format; without ``messages`` for a server that gets those anyway.
         thinking: As in `Sampling`, for a server that renders the conversation itself.
         budget: The server's own parameter for a number of tokens in ``thinking``; empty if it has none.
         images: SHA-256 → URL of the images in ``messages`` (`wizard.chat.images.Images`).
@@ -69,10 +69,12 @@ class ToolCall:
     Attributes:
         name: Its name; empty: the rest belongs to the call before, maybe of an earlier piece.
         arguments: A JSON object, or a part of one, as the model writes it.
+        id: The server's name for the call; empty if it gave none.
     """
 
     name: str
     arguments: str
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,19 @@ def server_error(text: str, model: str) -> WizardError | PromptTooLong:
         "TW-C04",
         tr("the server could not answer: {text}", text=plain(text)),
         tr("For a local server, run `triton-wizard logs` to find the cause; then send the question again."),
+    )
+
+
+NO_TOOLS = "TW-C41"
+"""The server or the model supports no tools."""
+
+
+def no_tools(detail: str) -> UsageError:
+    """The server refuses a request because of its tools."""
+    return UsageError(
+        "TW-C41",  # NO_TOOLS
+        tr("this model cannot use tools here: {detail}", detail=plain(detail)[:500]),
+        tr("Serve a model with tool calls on vLLM, SGLang or llama.cpp, or chat with --no-tools."),
     )
 
 

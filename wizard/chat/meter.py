@@ -74,6 +74,10 @@ class Meter:
         return Usage(tokens, self.context, counted)
 
     def _of(self, message: Message, size: float) -> int:
+        if message.calls:  # the server counted what was generated, not the results
+            texts = [text for each in message.calls for text in (each.name, each.arguments, each.result, each.before)]
+            characters = sum(len(text.encode(errors="replace")) for text in (*texts, message.content))
+            return round(characters / BYTES_PER_TOKEN) + TURN_TOKENS * len(message.calls)
         if self.encode is None:
             return _estimate(message, size)
         if message.content not in self._known:

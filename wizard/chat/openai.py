@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,6 +29,7 @@ from wizard.chat.ask import (
     key_wanted,
     lost,
     no_model,
+    no_tools,
     not_openai,
     server_error,
     unreachable,
@@ -36,6 +38,7 @@ from wizard.chat.conversation import Message
 from wizard.chat.logprobs import of_openai as logprobs_of
 from wizard.chat.served import TIMEOUT_S, ServedModel
 from wizard.chat.snippet import NOT_OPENAIS, Request
+from wizard.chat.tools import wire as tool_wire
 from wizard.chat.wire import OPENAI, Wire
 from wizard.kernel import http
 from wizard.kernel.errors import UsageError
@@ -102,13 +105,14 @@ def names_of(models: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted((str(each["id"]) for each in models), key=lambda name: "embed" in name.lower())
 
 
-def served_model(base: str, model: str) -> ServedModel:
-    """The description of ``model`` from the server at ``base``.
+def served_model(base: str, model: str, key: str | None = None) -> ServedModel:
+    """The description of ``model`` from the server at ``base``; ``key`` is the file with the API key, if not the
+    environment has it.
 
     Raises:
         ServerError: TW-C01, TW-C02, TW-C12, TW-C14, TW-C17, see `wizard.chat.ask`.
     """
-    entry = next((each for each in _models(base) if each["id"] == model), None)
+    entry = next((each for each in _models(base, key) if each["id"] == model), None)
     if entry is None:
         raise no_model(model, tr("it is not in the server's list"))
     length = entry.get("max_model_len") or (entry.get("meta") or {}).get("n_ctx")  # of vLLM; of llama.cpp's server
@@ -117,12 +121,14 @@ def served_model(base: str, model: str) -> ServedModel:
     return ServedModel(model, None, (), length, None, Wire(OPENAI), program=program)
 
 
-async def stream(ask: Ask, base: str, sent: Callable[[], object] = lambda: None) -> AsyncGenerator[Piece, None]:
+async def stream(
+    ask: Ask, base: str, sent: Callable[[], object] = lambda: None, key: str | None = None
+) -> AsyncGenerator[Piece, None]:
     """Send ``ask`` to the server at ``base`` and yield the answer's pieces; closing it cancels the request.
 
     Raises:
         PromptTooLong: The conversation does not fit.
-        UsageError: TW-C32 the server takes no images.
+        UsageError: TW-C32 the server takes no images, TW-C41 it supports no tools.
         ServerError: TW-C01 … TW-C04, TW-C12, TW-C14, TW-C17, see `wizard.chat.ask`.
     """
     url, body = f"{base}/chat/completions", json.dumps(_body(ask)).encode()
@@ -142,8 +148,8 @@ async def stream(ask: Ask, base: str, sent: Callable[[], object] = lambda: None)
             break
         if headers or code not in KEY_WANTED:
             text = _error_text(code, b"\n".join(refused))
-            raise _refused_image(ask, text) or _refused(code, text, ask.model, base)
-        headers = _key(base, _error_text(code, b"\n".join(refused)))
+            raise _refused_content(ask, text) or _refused(code, text, ask.model, base)
+        headers = _key(base, _error_text(code, b"\n".join(refused)), key)
     yield events.last()
 
 
@@ -155,7 +161,7 @@ def request(ask: Ask, base: str) -> Request:
 def _body(ask: Ask) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": ask.model,
-        "messages": [{"role": each.role, "content": _content(each, ask)} for each in ask.messages],
+        "messages": [sent for each in ask.messages for sent in _messages(each, ask)],
         "max_tokens": ask.max_tokens,
         "top_p": ask.top_p,
         "stream": True,
@@ -168,7 +174,15 @@ def _body(ask: Ask) -> dict[str, Any]:
         body["stop"] = list(ask.stop)
     if ask.logprobs is not None:
         body |= {"logprobs": True, "top_logprobs": ask.logprobs}
+    if ask.tools is not None:
+        body["tools"] = json.loads(ask.tools)["tools"]
     return body | _thinking(ask)
+
+
+def _messages(message: Message, ask: Ask) -> Iterable[dict[str, Any]]:
+    yield from tool_wire.messages(message.calls)
+    if message.content or not message.calls:  # an answer may consist of calls so far
+        yield {"role": message.role, "content": _content(message, ask)}
 
 
 def _content(message: Message, ask: Ask) -> str | list[dict[str, Any]]:
@@ -211,6 +225,7 @@ class _Events:
         self._thought_tokens: int | None = None
         self._finish = ""
         self._done = False
+        self._calls = tool_wire.CallParts()
 
     def take(self, line: bytes) -> Piece | None:
         """The piece of text in a line of the body, if it has any."""
@@ -224,7 +239,7 @@ class _Events:
             event = json.loads(data)
             if error := event.get("error"):
                 text = _message(error)
-                raise _refused_image(self._ask, text) or server_error(text, self._ask.model)
+                raise _refused_content(self._ask, text) or server_error(text, self._ask.model)
             if usage := event.get("usage"):
                 self._tokens = int(usage["completion_tokens"])
                 details = usage.get("completion_tokens_details") or {}
@@ -234,6 +249,8 @@ class _Events:
             choice = event["choices"][0]
             self._finish = str(choice.get("finish_reason") or self._finish)
             text = choice["delta"].get("content")
+            if self._ask.tools is not None:
+                self._calls.take(choice["delta"].get("tool_calls") or ())
             thought = next((given for name in THOUGHTS if (given := choice["delta"].get(name))), "")
             logprobs = logprobs_of((choice.get("logprobs") or {}).get("content") or ())
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
@@ -250,7 +267,8 @@ class _Events:
         """
         if not (self._done or self._finish):
             raise lost(self._base, tr("the stream ended too early"))
-        return Piece("", self._tokens, self._finish or "end", thought_tokens=self._thought_tokens)
+        thought_tokens = self._thought_tokens
+        return Piece("", self._tokens, self._finish or "end", calls=self._calls.calls, thought_tokens=thought_tokens)
 
 
 def _error_text(status: int, body: bytes) -> str:
@@ -270,12 +288,13 @@ def _refused(status: int, text: str, model: str, base: str) -> Exception:
     return server_error(text, model)
 
 
-def _refused_image(ask: Ask, text: str) -> Exception | None:
-    """The error for an error text about an image in the request."""
-    error = server_error(text, ask.model)
-    if not ask.images or isinstance(error, PromptTooLong) or not images.REFUSED.search(text):
+def _refused_content(ask: Ask, text: str) -> Exception | None:
+    """The error for an error text about an image or tools in the request."""
+    if isinstance(server_error(text, ask.model), PromptTooLong):
         return None
-    return images.unsupported(text)
+    if ask.images and images.REFUSED.search(text):
+        return images.unsupported(text)
+    return no_tools(text) if ask.tools is not None and tool_wire.REFUSED.search(text) else None
 
 
 def _message(error: Any) -> str:
@@ -307,10 +326,10 @@ def checked(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
-def _models(base: str) -> list[dict[str, Any]]:
+def _models(base: str, key: str | None = None) -> list[dict[str, Any]]:
     status, body = _get_models(base, {})
     if status in KEY_WANTED:
-        status, body = _get_models(base, _key(base, _error_text(status, body)))
+        status, body = _get_models(base, _key(base, _error_text(status, body), key))
     if status in KEY_WANTED:
         raise _refused(status, _error_text(status, body), "", base)
     try:
@@ -346,15 +365,19 @@ def private(base: str) -> bool:
         return False
 
 
-def _key(base: str, refusal: str) -> dict[str, str]:
-    """The header with the key, for a server that rejected a request without it with the text ``refusal``.
+def _key(base: str, refusal: str, file: str | None = None) -> dict[str, str]:
+    """The header with the key, for a server that rejected a request without it with the text ``refusal``; the key is
+    in ``file``, or in the environment.
 
     Raises:
         ServerError: TW-C12 if there is no key, TW-C17 if it cannot be sent there.
     """
     if not private(base):
         raise key_not_sent(base, refusal)
-    key = os.environ.get(API_KEY, "").strip()
+    try:
+        key = (Path(file).read_text(encoding="utf-8") if file else os.environ.get(API_KEY, "")).strip()
+    except (OSError, UnicodeError) as error:
+        raise key_wanted(base, str(error)) from error
     if not (key.isascii() and key.isprintable()):
         raise key_wanted(base, tr("the key contains invalid characters"))
     if not key:

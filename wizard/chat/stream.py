@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Any
 
 from wizard.chat import images
 from wizard.chat.ask import Ask, Piece, PromptTooLong, too_long
@@ -29,7 +31,12 @@ from wizard.serve.endpoint import Endpoint
 
 
 async def answer(
-    endpoint: Endpoint, conversation: Conversation, *, protocol: str = "grpc", served: ServedModel | None = None
+    endpoint: Endpoint,
+    conversation: Conversation,
+    *,
+    protocol: str = "grpc",
+    served: ServedModel | None = None,
+    tools: Sequence[Mapping[str, Any]] = (),
 ) -> AsyncGenerator[Chunk, None]:
     """Stream the answer to the conversation's last message.
 
@@ -38,31 +45,35 @@ async def answer(
 
     Args:
         endpoint: Where the model is served.
-        conversation: Ends with the user's message.
+        conversation: Ends with the user's message, or with an answer that consists of calls so far.
         protocol: ``grpc`` or ``http``.
         served: An earlier result of `described`; called now if None.
+        tools: Functions that the model may call, in OpenAI's format, for an OpenAI-compatible server.
 
     Raises:
         UsageError: TW-C05 the last message alone is too long, TW-C08 a setting is out of its range, TW-C09 unknown
             protocol, TW-C10 there is no question, TW-C13 the model uses token IDs and there is no tokenizer, TW-C32 it
-            takes no images.
+            takes no images, TW-C41 it supports no tools.
         ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, TW-C12, TW-C14, see `wizard.chat.ask`.
         ModelError: TW-C06 the chat template rejects the messages.
     """
     conversation.sampling.check()
     if protocol not in ("grpc", "http"):
         raise UsageError("TW-C09", tr("unknown protocol: {name}", name=repr(protocol)), tr("Use grpc or http."))
-    if not conversation.messages or not conversation.messages[-1].content.strip():
+    last = conversation.messages[-1:]
+    if not last or not (last[0].content.strip() or last[0].calls):
         raise UsageError("TW-C10", tr("no question to answer"), tr("Enter a message first."))
     client = await asyncio.to_thread(client_of, endpoint, served)
     served, tokenizer = client.served, client.tokenizer
-    if served.wire.format is not OPENAI and any(references(conversation.messages[-1].content)):
+    if served.wire.format is not OPENAI and any(references(last[0].content)):
         raise images.unsupported()
     conversation = conversation.to_send()
     kept = _shortened(conversation, served)
     pictures = await asyncio.to_thread(_pictures, kept, served)
     while True:
         ask = replace(await asyncio.to_thread(_ask, kept, served, tokenizer), images=pictures.urls)
+        if tools:
+            ask = replace(ask, tools=json.dumps({"tools": [*tools]}))
         clock, exchange = _Clock(), exchange_of(ask, served, tokenizer)
         answers = pieces(client, ask, exchange, protocol=protocol, sent=clock.start)
         note = _note(conversation, kept, served, ask, pictures.missing)
@@ -229,6 +240,7 @@ async def _measured(
                 recast=new.recast,
                 pieces=times.pieces if piece.tokens is None else None,
                 at_s=elapsed,
+                calls=piece.calls,
             )
             sent = None
 

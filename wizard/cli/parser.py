@@ -358,6 +358,20 @@ def _add_server(commands: Commands) -> None:
             "any other setting, such as top_k=40 or stop=END (repeatable); run /set in the chat to list all settings"
         ),
     )
+    tools = chat.add_mutually_exclusive_group()
+    tools.add_argument(
+        "--mcp", metavar="FILE", help=tr("use the tools of the MCP servers in FILE instead of your mcp.json")
+    )
+    tools.add_argument("--no-tools", action="store_true", help=tr("use no tools"))
+    chat.add_argument(
+        "--allow-tool",
+        action="append",
+        default=[],
+        metavar="SERVER/TOOL",
+        help=tr(
+            "let the model call this tool without asking you (repeatable); without a terminal it can call no other"
+        ),
+    )
     chat.add_argument("--continue", dest="go_on", action="store_true", help=tr("continue the last conversation"))
     chat.add_argument("--private", action="store_true", help=tr("keep this conversation out of the history"))
     chat.add_argument(

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Any
 
 from wizard.chat.chunk import Chunk, Text
@@ -14,12 +13,15 @@ from wizard.chat.conversation import Conversation, Stats
 from wizard.chat.history import History, Kept
 from wizard.chat.race import Lane
 from wizard.chat.report import figures, thought_line
+from wizard.chat.tools.called import ended
+from wizard.chat.tools.loop import ToolUse
+from wizard.chat.tools.text import folded
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import pasteable
 from wizard.kernel.text import is_terminal, one_line, plain
-from wizard.kernel.values import to_data, to_json
+from wizard.kernel.values import to_json
 from wizard.prompts import history_commands
 from wizard.prompts.attaching import with_files
 from wizard.prompts.chat_session import ChatSession, Outcome, begin
@@ -28,6 +30,7 @@ from wizard.prompts.compare import compare as start_comparing
 from wizard.prompts.compare import compared
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.question_input import line_reader, read_question, tolerate_odd_encodings
+from wizard.prompts.reply import Reply, reply_data
 from wizard.prompts.speech import for_stderr, tell
 from wizard.serve.endpoint import Endpoint
 
@@ -36,17 +39,6 @@ KEPT = mark("Conversations are saved on this machine; /private turns this off.")
 NO_SERVER = "TW-C01"
 """Shown if no server responds (any more)."""
 ONCE_MORE = mark("Press Ctrl-C again, /bye or Ctrl-D to exit")
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """The received part of an answer. ``stats`` is None if it was stopped early."""
-
-    text: str
-    stats: Stats | None
-    thought: str = ""
-    chunks: list[Chunk] = field(default_factory=list)
-    """Chunks with more than text: the request, log probabilities."""
 
 
 def run_chat(
@@ -62,6 +54,7 @@ def run_chat(
     kept: Kept | None = None,
     compare: str | None = None,
     journey: Any = None,
+    tools: ToolUse | None = None,
 ) -> int:
     """Chat with a served model; answers go to standard output, everything else to standard error.
 
@@ -78,6 +71,7 @@ def run_chat(
         kept: The saved conversation that ``conversation`` continues.
         compare: A second server that gets the same questions, as the argument of ``/compare``.
         journey: Replaces `wizard.journey`.
+        tools: The tools that the model may call.
 
     Returns:
         The exit status, 0.
@@ -93,7 +87,7 @@ def run_chat(
     tolerate_odd_encodings()
     first = conversation or Conversation()
     talk = begin(endpoint, first, journey=journey, workspace=workspace, history=history, keeps=keep)
-    talk.kept = kept or talk.kept
+    talk.kept, talk.tools = kept or talk.kept, tools
     talk.conversation.sampling.check()  # now, not after the first question was typed
     if compare is not None:
         begun = start_comparing(talk, compare)
@@ -251,7 +245,7 @@ class _Asker:
         lane.start(time.monotonic(), conversation)
         try:
             reply = stream(
-                lambda: self._journey.chat(talk.endpoint, conversation, protocol=self._protocol),
+                lambda: self._send(talk.endpoint, conversation),
                 (lambda _: None) if self.json_output else shown,
                 lambda chunk: lane.take(chunk, time.monotonic()),
             )
@@ -269,17 +263,23 @@ class _Asker:
             if reply.thought and not reply.text:
                 _tell(thought_line(reply.stats, answered=False))
             _tell(figures(reply.stats))
-        if reply.text or reply.thought or reply.stats:
+        if reply.text or reply.thought or reply.stats or reply.calls:
             try:
                 talk.keep()
             except WorkspaceError as error:  # the answer is complete; nothing more is saved
                 _tell(str(error))
         return reply
 
+    def _send(self, endpoint: Endpoint, conversation: Conversation) -> Any:
+        tools = self._talk.tools
+        if tools is None:
+            return self._journey.chat(endpoint, conversation, protocol=self._protocol)
+        return self._journey.chat_with_tools(endpoint, conversation, tools, protocol=self._protocol)
+
 
 def _take(talk: ChatSession, reply: Reply, conversation: Conversation) -> None:
     """Add the answer to the session."""
-    if reply.text or reply.thought or reply.stats:
+    if reply.text or reply.thought or reply.stats or reply.calls:
         talk.conversation = conversation.with_message(
             "assistant",
             reply.text,
@@ -287,6 +287,7 @@ def _take(talk: ChatSession, reply: Reply, conversation: Conversation) -> None:
             at=time.time(),
             thought=reply.thought,
             model=talk.endpoint.title,
+            calls=reply.calls,
         )
     elif conversation.messages[-1].versions:
         talk.conversation = conversation.without_open_question()
@@ -314,6 +315,10 @@ class _Shown:
             sys.stderr.write(plain(chunk.thought))
             sys.stderr.flush()
             self._thinks = True
+        if chunk.called and chunk.called.outcome != "asking":
+            self.end_line()
+            self._open = False
+            _tell(folded(chunk.called))
         text = plain(chunk.text)
         if text:
             if self._thinks:
@@ -355,7 +360,7 @@ def stream(answer: Callable[[], Any], show: Callable[[Chunk], None], measure: Ca
                 if chunk.note:
                     tell(plain(chunk.note))
                 text.add(chunk)
-                if chunk.text or chunk.thought or chunk.recast:
+                if chunk.text or chunk.thought.strip() or chunk.recast or chunk.called:
                     show(chunk)
                 if chunk.stats is not None:
                     last.append(chunk.stats)
@@ -363,31 +368,7 @@ def stream(answer: Callable[[], Any], show: Callable[[Chunk], None], measure: Ca
                     more.append(chunk)
 
     until_stopped(drive())
-    return Reply(text.answer, last[-1] if last else None, text.thought, more)
-
-
-def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
-    """An answer as JSON data; times in seconds, null if not measured. ``logprobs`` only if received."""
-    stats = reply.stats
-    logprobs = [to_data(token) for chunk in reply.chunks for token in chunk.logprobs]
-    return {
-        "question": question,
-        "answer": reply.text,
-        "thought": reply.thought,
-        "tokens": stats.tokens if stats else None,
-        "thought_tokens": stats.thought_tokens if stats else None,
-        "thought_pieces": stats.thought_pieces if stats else None,
-        "ttft_s": stats.ttft_s if stats else None,
-        "thought_s": stats.thought_s if stats else None,
-        "answer_s": stats.answer_s if stats else None,
-        "tokens_per_s": stats.tokens_per_s if stats else None,
-        "pieces": stats.pieces if stats else None,
-        "pieces_per_s": stats.pieces_per_s if stats else None,
-        "total_s": stats.total_s if stats else None,
-        "finish": stats.finish if stats else "cancelled",
-        "model": model,
-        **({"logprobs": logprobs} if logprobs else {}),
-    }
+    return Reply(text.answer, last[-1] if last else None, text.thought, ended(text.calls), more)
 
 
 def _tell(text: str) -> None:

@@ -12,6 +12,7 @@ from wizard.chat.meter import Meter, meter
 from wizard.chat.race import Race
 from wizard.chat.served import ServedModel
 from wizard.chat.snippet import Request
+from wizard.chat.tools.loop import ToolUse
 from wizard.flow.others import others
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
@@ -57,6 +58,7 @@ class ChatSession:
         rival: The session with the second model in a comparison, if there is one.
         race: With the last question, if both had it.
         along: Whether the last question of the session whose rival this is was sent here, too.
+        tools: The tools that the model may call; None if none are configured.
     """
 
     endpoint: Endpoint
@@ -73,6 +75,7 @@ class ChatSession:
     rival: ChatSession | None = None
     race: Race | None = None
     along: bool = False
+    tools: ToolUse | None = None
 
     def keep(self) -> None:
         """Save the conversation, if saving is on.

@@ -13,7 +13,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, mark, tr
 from wizard.kernel.text import plain
 from wizard.plan.questions import SYSTEM
-from wizard.prompts import history_commands, inspect_commands, switch
+from wizard.prompts import history_commands, inspect_commands, switch, tool_commands
 from wizard.prompts.chat_session import ChatSession, Outcome
 from wizard.prompts.compare import compare, save_comparison
 from wizard.prompts.speech import listed
@@ -169,6 +169,12 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
         inspect_commands.think,
         mark("show the last thought; set how much the model thinks: off, on, low, high …"),
     ),
+    "/tools": (
+        "/tools [HOW NAME]",
+        tool_commands.tools,
+        mark("list tools; HOW is always, never or ask: what happens when the model calls NAME; on or off: all tools"),
+    ),
+    "/result": ("/result [N]", tool_commands.result, mark("show the whole result of the last answer's tool call N")),
     "/details": (
         "/details",
         inspect_commands.details,

@@ -27,7 +27,7 @@ from wizard.plan.question import Answers, Question
 from wizard.plan.questions import CHAT, HF_TOKEN, SERVER
 from wizard.plan.workshop import pinned_words
 from wizard.prompts import ask as asking
-from wizard.prompts import value_text
+from wizard.prompts import tool_consent, value_text
 from wizard.prompts.answers import asked_all, changed
 from wizard.prompts.chat import run_chat
 from wizard.prompts.chat_session import wanted
@@ -273,6 +273,7 @@ class Flow:
             history=self.journey.history(self.workspace),
             keep=wanted(),
             journey=self.journey,
+            tools=tool_consent.tools_or_report(self.journey, self.workspace),
         )
         if endpoint.url is not None:
             return Answer()

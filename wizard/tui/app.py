@@ -27,6 +27,7 @@ from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.settings import THEME, Settings, change, load
 from wizard.tui import garbage_collection, suspending, textual_private
+from wizard.tui.chat_tools import ChatTools
 from wizard.tui.flow import Flow
 from wizard.tui.guide import Guide
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
@@ -109,6 +110,7 @@ class WizardApp(App[int]):
 
             journey = real
         self.workspace, self.journey, self._opening = workspace, journey, opening
+        self.tools = ChatTools(self, opening)
         self.running: dict[str, Endpoint] = {}
         """Servers that are known to run, by name."""
         self.runs: dict[str, Run] = {}

@@ -13,6 +13,7 @@ from wizard.chat.conversation import Conversation
 from wizard.chat.history import History, Kept
 from wizard.chat.meter import Meter
 from wizard.chat.served import ServedModel
+from wizard.chat.tools.loop import ToolUse
 from wizard.flow.others import others
 from wizard.flow.perform import running
 from wizard.flow.port import JourneyPort
@@ -40,6 +41,7 @@ class ChatPort:
         private: Whether saving is off from the beginning.
         kept: The conversation that is continued, if it is saved.
         clock: Monotonic seconds.
+        tools: The tools that the model may call; None if none are configured.
     """
 
     send: Callable[[Endpoint, Conversation], AsyncGenerator[Chunk, None]]
@@ -55,6 +57,7 @@ class ChatPort:
     private: bool = False
     kept: Kept | None = None
     clock: Callable[[], float] = time.monotonic
+    tools: ToolUse | None = None
 
     def renewed(self, known: Endpoint) -> Endpoint | None:
         """The server that was restarted in place of ``known``, possibly with other settings."""
@@ -62,10 +65,11 @@ class ChatPort:
         return there if there is not None and there != known and there.answers_as(known) else None
 
 
-def calls_of(journey: JourneyPort, workspace: Workspace) -> ChatPort:
-    """The functions of ``journey`` for a chat."""
+def calls_of(journey: JourneyPort, workspace: Workspace, tools: ToolUse | None = None) -> ChatPort:
+    """The functions of ``journey`` for a chat with ``tools``."""
     return ChatPort(
-        send=journey.chat,
+        send=partial(journey.chat_with_tools, use=tools) if tools else journey.chat,
+        tools=tools,
         served=journey.served,
         now=lambda endpoint: None if endpoint.url else running(journey, workspace, endpoint.name),
         stop=lambda endpoint: journey.stop(workspace, endpoint.name),

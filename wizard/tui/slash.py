@@ -37,6 +37,7 @@ COMMANDS = {
     "/set": "tune",
     "/snippet": "elsewhere",
     "/think": "unfold",
+    "/tools": "tools",
 }
 """Command, as in plain prompts → the action of its key."""
 TAKE_TEXT = ("/model", "/think")

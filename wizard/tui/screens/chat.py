@@ -23,6 +23,7 @@ from wizard.tui import background, garbage_collection
 from wizard.tui.autosave import Autosave
 from wizard.tui.chat_port import ChatPort
 from wizard.tui.screens import chat_windows as windows
+from wizard.tui.screens import tool_windows
 from wizard.tui.screens.chat_commands import Commanding
 from wizard.tui.screens.chat_copying import Copying
 from wizard.tui.screens.chat_escape import Escaping
@@ -60,6 +61,8 @@ class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
     def __init__(self, endpoint: Endpoint, calls: ChatPort, conversation: Conversation | None = None) -> None:
         super().__init__()
         self.calls = calls
+        if calls.tools:
+            calls.tools.decide = tool_windows.Consenting(self).decide
         self.talks = Comparison(calls.send, endpoint, conversation or Conversation(), clock=calls.clock)
         self.asking = Asking(calls.history, endpoint.name)
         self.keeping = Autosave(calls.history, private=calls.private, kept=calls.kept)
@@ -165,6 +168,12 @@ class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
             if preset is not None:
                 self._change(with_preset(self.view.conversation, preset))
                 self.notify(tr("Answers now use the preset '{name}'", name=preset.name), markup=False)
+
+    @work(exclusive=True, group="form")
+    async def action_tools(self) -> None:
+        """Decide which tools the model may use."""
+        if self.calls.tools:
+            await tool_windows.ask_tools(self.app, self.calls.tools)
 
     def action_logprobs(self) -> None:
         """Show the probabilities of the last answer's tokens; request them from now on if they were not requested."""

@@ -124,6 +124,15 @@ KEYS: list[BindingType] = [
             id="chat.logprobs",
         ),
         Binding(
+            "alt+u",
+            "tools",
+            mark("Tools"),
+            tooltip=mark("Choose which tools the model may use"),
+            priority=True,
+            show=False,
+            id="chat.tools",
+        ),
+        Binding(
             "f10",
             "elsewhere",
             mark("Show as code"),
@@ -138,6 +147,14 @@ KEYS: list[BindingType] = [
         Binding("ctrl+y", "copy", mark("Copy"), tooltip=mark("Copy the answer"), priority=True, id="chat.copy"),
         Binding(
             "f12", "unfold", mark("Thinking"), tooltip=mark("Open or fold the thought"), priority=True, id="chat.unfold"
+        ),
+        Binding(
+            "f12",
+            "unfold_calls",
+            mark("Tool results"),
+            tooltip=mark("Open or fold the tool calls"),
+            priority=True,
+            id="chat.unfold_calls",
         ),
         Binding("ctrl+b", "copy_code", mark("Code"), tooltip=mark("Copy the code"), priority=True, id="chat.copy_code"),
         Binding(
@@ -226,6 +243,8 @@ def applies(chat: ChatScreen, action: str) -> bool:
         "copy": lambda: here.texts("assistant"),
         "copy_code": lambda: any("```" in text or "~~~" in text for text in here.texts("assistant")),
         **dict.fromkeys(("unfold", "copy_thought"), lambda: chat.talks.here.transcript.thoughts),
+        "unfold_calls": lambda: chat.talks.here.transcript.foldable and not chat.talks.here.transcript.thoughts,
+        "tools": lambda: idle and chat.calls.tools,
         "restart": lambda: idle and chat.talks.first.restarts and isinstance(view.error, ServerError),
         **dict.fromkeys(("find", "step", "details"), lambda: begun),
         "version": lambda: idle and begun and not chat.talks.second and len(view.conversation.versions()[0]) > 1,

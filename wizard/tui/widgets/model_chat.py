@@ -20,6 +20,7 @@ from wizard.chat.chunk import Chunk
 from wizard.chat.conversation import Conversation, Stats, TokenLogprob
 from wizard.chat.race import Lane
 from wizard.chat.snippet import Request
+from wizard.chat.tools.called import ended
 from wizard.kernel.errors import WizardError
 from wizard.kernel.text import plain
 from wizard.serve.endpoint import Endpoint
@@ -190,6 +191,9 @@ class ModelChat(DropsWork, Vertical):
 
     def _take(self, chunk: Chunk, turn: Turn, live: Live) -> Live:
         """Show a piece with the next frame."""
+        if chunk.called:
+            turn.call(chunk.called)
+            self.transcript.grown()
         arrived = bool(chunk.text or chunk.thought)
         if arrived or chunk.recast:
             turn.add(chunk.text, chunk.thought, recast=chunk.recast)
@@ -240,10 +244,10 @@ class ModelChat(DropsWork, Vertical):
         self.set_class(self.view.error is not None, "-failed")
 
     def _with_answer(self, conversation: Conversation, turn: Turn, stats: Stats | None) -> Conversation:
-        """``conversation`` with the answer in ``turn``, if it has text or a thought."""
-        text, thought = plain(turn.text), plain(turn.thought.text).strip()
-        if not (text or thought):
+        """``conversation`` with the answer in ``turn``, if it has text, a thought or calls."""
+        text, thought, calls = plain(turn.text), plain(turn.thought.text).strip(), ended(turn.calls.all)
+        if not (text or thought or calls):
             return conversation
         return conversation.with_message(
-            "assistant", text, stats=stats, at=time.time(), thought=thought, model=self.endpoint.title
+            "assistant", text, stats=stats, at=time.time(), thought=thought, model=self.endpoint.title, calls=calls
         )

@@ -76,7 +76,8 @@ class Transcript(ScrollView, can_focus=False):
     def turn(self, message: Message) -> Turn:
         """The turn that shows ``message``."""
         thought = Thought(message.thought, message.stats, complete=True)
-        turn = Turn(message.role, message.content, thought=thought, model=self.naming(message.model))
+        model = self.naming(message.model)
+        turn = Turn(message.role, message.content, thought=thought, model=model, calls=message.calls)
         turn.message, turn.detailed = message, self.detailed
         return turn
 
@@ -113,7 +114,7 @@ class Transcript(ScrollView, can_focus=False):
     def relay(self) -> None:
         """Lay out the labels again, which have changed. The visible lines do not move."""
         for turn in self.turns:
-            if turn.role != "assistant" or turn.thought.text or turn.detailed:
+            if turn.role != "assistant" or turn.thought.text or turn.calls.all or turn.detailed:
                 turn.changed()
         self._measure()
 
@@ -180,9 +181,15 @@ class Transcript(ScrollView, can_focus=False):
         """Turns with thoughts: the one that the user went to, else all."""
         return [each for each in ([self.current] if self.current else self.turns) if each.thought.text]
 
+    @property
+    def foldable(self) -> list[Turn]:
+        """Turns with thoughts or calls of tools: the one that the user went to, else all."""
+        turns = [self.current] if self.current else self.turns
+        return [each for each in turns if each.thought.text or each.calls.all]
+
     def unfold(self) -> None:
-        """Open or fold the thoughts of the turn that the user went to, else the last ones; show where they begin."""
-        self._unfold(self.thoughts[-1])
+        """Open or fold thoughts and calls of the turn that the user went to, else the last ones; go to them."""
+        self._unfold(self.foldable[-1])
 
     def on_click(self, event: events.Click) -> None:
         """A click on the line of a thought opens or folds it."""
@@ -192,7 +199,7 @@ class Transcript(ScrollView, can_focus=False):
             self._unfold(turn)
 
     def _unfold(self, turn: Turn) -> None:
-        turn.thought.opened = not turn.thought.opened
+        turn.thought.opened = turn.calls.opened = not turn.thought.opened
         turn.refold()
         self._measure()
         if turn.thought.opened and turn.thought.complete:

@@ -9,8 +9,10 @@ from textual.content import Content
 from wizard.chat import report
 from wizard.chat.conversation import Message, Role, Stats
 from wizard.chat.image_references import shown
+from wizard.chat.tools.called import Called
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line, plain
+from wizard.tui.widgets.calls import Calls
 from wizard.tui.widgets.markdown_growing import growing
 from wizard.tui.widgets.markdown_lines import Block, blocks
 from wizard.tui.widgets.thought import Thought
@@ -31,6 +33,7 @@ class Turn:
         role: The author's role.
         text: The complete text, as received.
         thought: What the model thought before it, folded unless `opened`.
+        calls: The tools that it called before it, folded unless `opened`.
         marked: Number of the marked block of code; None if none is.
         current: Whether the keys for copying apply to it.
         message: The message that it shows, once it is complete.
@@ -38,12 +41,20 @@ class Turn:
     """
 
     def __init__(
-        self, role: Role, text: str = "", *, grows: bool = False, thought: Thought | None = None, model: str = ""
+        self,
+        role: Role,
+        text: str = "",
+        *,
+        grows: bool = False,
+        thought: Thought | None = None,
+        model: str = "",
+        calls: tuple[Called, ...] = (),
     ) -> None:
         """With a ``model``, its name stands above the text."""
         self.role = role
         self._model = one_line(model)
         self.thought = thought or Thought()
+        self.calls = Calls(calls)
         self.marked: int | None = None
         self.current = False
         self.message: Message | None = None
@@ -78,9 +89,16 @@ class Turn:
         self.thought.add(thought)
         self._lines = None
 
+    def call(self, called: Called) -> None:
+        """The new state of a call; the text so far belongs to a new one."""
+        if self.calls.take(called):
+            self._pieces, self._open, self._done = [""], "", []
+        self.refold()
+
     def finish(self, stats: Stats | None = None) -> None:
         """The text is complete: lay all of it out again."""
         self.thought.stats, self.thought.complete = stats, True
+        self.calls.end()
         self._grows, self._open, self._done, self._closed = False, "", [], []
         self.changed()
 
@@ -89,7 +107,7 @@ class Turn:
         self._lines = self._blocks = None
 
     def refold(self) -> None:
-        """The thought was opened or folded."""
+        """The thought or the calls were opened or folded, or have changed."""
         self._closed, self._lines = [], None
 
     @property
@@ -157,10 +175,11 @@ class Turn:
         return Content.styled(title, "$text-muted").wrap(width - BAR) if title else []
 
     def _head(self, width: int) -> list[Content]:
-        """The lines before the text: an empty one, the model's name or the details, and the thought."""
+        """The lines before the text: an empty one, the model's name or the details, the thought and the calls."""
         bar = Content.styled(self._mark, BARS[self.role])
-        thought = self.thought.lines(width - BAR, answered=bool(self.text))
-        return [Content(""), *(bar + line for line in (*self._title(width), *thought))]
+        thought = self.thought.lines(width - BAR, answered=bool(self.text or self.calls.all))
+        calls = self.calls.lines(width - BAR, answered=bool(self.text))
+        return [Content(""), *(bar + line for line in (*self._title(width), *thought, *calls))]
 
     def unfolds_at(self, line: int, width: int) -> bool:
         """Whether ``line`` of it is the one that opens or folds the thought with a click."""
