@@ -15,6 +15,7 @@ from wizard.advise.advice import Advice, Speed
 from wizard.advise.pareto import Front
 from wizard.catalog.recipes import Recipe
 from wizard.chat.conversation import TokenLogprob
+from wizard.chat.race import RaceResult
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan
 from wizard.plan.prerequisites import Prerequisite
@@ -106,7 +107,7 @@ OUTPUT: dict[str, Any] = {
     "status": list[Status],
     "logs": list[str],
     "down": Status | list[Status] | None,
-    "chat": Answer,
+    "chat": Answer | RaceResult,
     "recipes": list[Recipe] | Recipe,
     "prerequisites": list[Prerequisite],
     "clean": Cleaning,

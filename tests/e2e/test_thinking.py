@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.fake_thinker import SIZE, THOUGHT
+from tests.e2e.fake_engine import SIZE, THOUGHT
 from tests.e2e.test_proxy import Served
 from tests.server_environment import running_triton, write
 from tests.tui.chatting import chatting, in_sight, lines
@@ -47,9 +47,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     log = scratch / "engine.log"
     made = repository(
         "demo",
-        engine=Engine(HERE / "fake_thinker.py", every_setting=False),
+        engine=Engine(HERE / "fake_engine.py", every_setting=False),
         python=sys.executable,
-        settings={"log": str(log), "step_s": 0.002},
+        settings={"log": str(log), "step_s": 0.002, "says": "thoughts"},
         env={"LD_LIBRARY_PATH": None},
         facts=replace(GGUF, chat=ChatFormat(TEMPLATE, stop=("<|im_end|>",))),
         choice=replace(CHOICE, max_seq_len=100_000),

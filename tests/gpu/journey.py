@@ -34,6 +34,7 @@ sys.path[:0] = [str(CHECKOUT), str(Path(__file__).parent)]
 
 import data_parallel  # noqa: E402
 import first_tokens  # noqa: E402
+import guided_answers  # noqa: E402
 import several_gpus  # noqa: E402
 from machine_parts import MIB, SLACK_BYTES, gone, marked, smi, state  # noqa: E402
 from stack_parts import prompts, summary  # noqa: E402
@@ -265,6 +266,8 @@ class Journey:
             full = up["load"]["tokens"] == STREAMS * ANSWER
             self.check(f"{name}: {STREAMS} streams at once get all tokens", full, up["load"])
             up["openai"] = self.shared(name, up["endpoint"])
+            if stack in ("vllm", "sglang"):
+                up["guided"] = guided_answers.guided(self, name, up["endpoint"])
             speed = up["choice"]["speed"]
             predicted = speed["throughput_tokens_per_s"] if speed else None
             self.note(f"{name}: tokens/s predicted, measured", f"{predicted}, {up['load']['tokens_per_s']}")

@@ -312,7 +312,13 @@ class FakeJourney:
                 raise self.chat_error
             for start in range(0, len(self.answer), 7):
                 given = self.logprobs if start == 0 and conversation.sampling.logprobs is not None else ()
-                yield Chunk(self.answer[start : start + 7], tokens=start // 7 + 1, logprobs=given, ttft_s=0.031)
+                yield Chunk(
+                    self.answer[start : start + 7],
+                    tokens=start // 7 + 1,
+                    logprobs=given,
+                    ttft_s=0.031,
+                    at_s=0.031 + start / 1000,
+                )
                 if endpoint.name == self.vanishes and start:
                     raise lost(endpoint.http, "connection reset")
             if self.hold_chat:

@@ -19,6 +19,7 @@ from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.chat_keys import KEYS
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.slash import COMMANDS, HELP, to_complete
+from wizard.tui.textual_private import screen_lines
 from wizard.tui.widgets.picker import BLANK
 from wizard.tui.widgets.prompt import Prompt
 
@@ -145,3 +146,14 @@ async def test_a_prompt_is_inserted_to_be_edited() -> None:
         await pilot.press(*"/prompt nope", "enter")
         await wait_for(pilot, lambda: "TW-D13" in notes(pilot))
     assert made.asked == []
+
+
+async def test_the_footer_offers_to_close_completions_only_while_there_are_any() -> None:
+    Path("data.csv").write_text("1,2")
+    async with chatting(FakeJourney(), (80, 24)) as (pilot, chat):
+        await types(pilot, chat, "see @d", "@data.csv")
+        await wait_for(pilot, lambda: "Esc Close" in (screen_lines(chat) or [""])[-1])
+        await pilot.press("tab")
+        await wait_for(pilot, lambda: not offered(chat))
+        await pilot.pause()
+        assert "Esc Close" not in (screen_lines(chat) or [""])[-1]

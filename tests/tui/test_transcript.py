@@ -13,7 +13,8 @@ from textual.selection import Selection
 from tests.tui.chatting import in_sight, lines
 from tests.tui.walking import wait_for
 from wizard.chat.conversation import Message, Stats
-from wizard.tui.widgets.markdown_lines import blocks, growing
+from wizard.tui.widgets.markdown_growing import growing
+from wizard.tui.widgets.markdown_lines import blocks
 from wizard.tui.widgets.transcript import Transcript
 from wizard.tui.widgets.turn import LONGEST, Turn
 
@@ -106,11 +107,11 @@ def test_a_text_that_grows_ends_as_the_whole_text_is(step: int) -> None:
 
 
 def test_only_the_last_block_of_a_growing_text_is_read_again() -> None:
-    done, offset, rest = growing("one\n\ntwo\n\n```py\nx = 1\n")
+    done, left, rest = growing("one\n\ntwo\n\n```py\nx = 1\n")
     assert [block.text.plain for block in done] == ["one", "two"]
-    assert "one\n\ntwo\n\n```py\nx = 1\n"[offset:].startswith("```py")
+    assert left.startswith("```py")
     assert [(block.kind, block.partial) for block in rest] == [("code", True)]
-    assert growing("") == ([], 0, [])
+    assert growing("") == ([], "", [])
 
 
 def test_what_a_terminal_would_obey_is_left_out() -> None:

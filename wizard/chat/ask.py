@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from wizard.chat.conversation import Message, TokenLogprob
@@ -64,11 +64,11 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A function that the model calls.
+    """A function that the model calls, or more of the last one's arguments.
 
     Attributes:
-        name: Its name.
-        arguments: A JSON object, as the model wrote it.
+        name: Its name; empty: the rest belongs to the call before, maybe of an earlier piece.
+        arguments: A JSON object, or a part of one, as the model writes it.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Piece:
             reason.
         logprobs: Of the tokens in this response, if requested.
         prompt_tokens: Tokens of the prompt, counted by the server, or sent as IDs; None if neither.
-        calls: Functions that the model calls; only in the last response.
+        calls: Functions that the model calls, see `whole_calls`.
         thought: What to append to the thought, if the server itself separates it from the answer.
         thought_tokens: Those of ``tokens`` that are of the thought, if the server counts them; only in the last one.
     """
@@ -99,6 +99,17 @@ class Piece:
     calls: tuple[ToolCall, ...] = ()
     thought: str = ""
     thought_tokens: int | None = None
+
+
+def whole_calls(pieces: Iterable[Piece]) -> tuple[ToolCall, ...]:
+    """The complete calls in the ``pieces`` of an answer."""
+    calls: list[ToolCall] = []
+    for call in (call for piece in pieces for call in piece.calls):
+        if call.name or not calls:
+            calls.append(call)
+        else:
+            calls[-1] = ToolCall(calls[-1].name, calls[-1].arguments + call.arguments)
+    return tuple(calls)
 
 
 class PromptTooLong(Exception):  # noqa: N818 - caught where the oldest turn can be left out; never shown

@@ -24,6 +24,7 @@ class Chunk:
         request: The request that was sent; only in the first chunk that is not a ``note``. See `wizard.chat.snippet`.
         ttft_s: As in `Stats`; None until text arrives.
         pieces: Pieces with text so far, as in `Stats`.
+        at_s: Seconds from sending the request to the arrival of this piece; None for a ``note``.
     """
 
     text: str
@@ -36,6 +37,7 @@ class Chunk:
     thought: str = ""
     recast: bool = False
     pieces: int | None = None
+    at_s: float | None = None
 
 
 class Text:

@@ -205,6 +205,12 @@ _RANGES = {
 """
 
 
+def excerpt(text: str) -> str:
+    """The beginning of a message's text, on a single line."""
+    text = one_line(shown(text[: 10 * LONGEST_TITLE]))
+    return text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 1].rstrip() + "…"
+
+
 @dataclass(frozen=True, slots=True)
 class Conversation:
     """The messages so far and the sampling settings."""
@@ -253,9 +259,7 @@ class Conversation:
     @property
     def title(self) -> str:
         """The beginning of the first question, on a single line; empty if there is none."""
-        first = next((each.content for each in self.messages if each.role == "user"), "")
-        text = one_line(shown(first[: 10 * LONGEST_TITLE]))
-        return text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 1].rstrip() + "…"
+        return excerpt(next((each.content for each in self.messages if each.role == "user"), ""))
 
     def asked_again(self, question: str | None = None) -> Conversation:
         """The conversation up to the last question, unanswered: the same one, or edited; the old turn is kept as a

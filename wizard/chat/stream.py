@@ -60,7 +60,7 @@ async def answer(
         raise images.unsupported()
     conversation = conversation.to_send()
     kept = _shortened(conversation, served)
-    pictures = await asyncio.to_thread(images.of, kept.messages if served.wire.format is OPENAI else ())
+    pictures = await asyncio.to_thread(_pictures, kept, served)
     while True:
         ask = replace(await asyncio.to_thread(_ask, kept, served, tokenizer), images=pictures.urls)
         clock, exchange = _Clock(), exchange_of(ask, served, tokenizer)
@@ -89,7 +89,7 @@ def request(endpoint: Endpoint, conversation: Conversation, served: ServedModel)
     """
     tokenizer = tokenizer_of(served)
     kept = _shortened(conversation.to_send(), served)
-    ask = replace(_ask(kept, served, tokenizer), images=images.of(kept.messages).urls)
+    ask = replace(_ask(kept, served, tokenizer), images=_pictures(kept, served).urls)
     return _request(ask, endpoint, exchange_of(ask, served, tokenizer))
 
 
@@ -99,6 +99,11 @@ def _request(ask: Ask, endpoint: Endpoint, exchange: Exchange) -> Request:
 
         return openai.request(ask, endpoint.http)
     return triton_request(endpoint, ask.model, exchange.tensors())
+
+
+def _pictures(conversation: Conversation, served: ServedModel) -> images.Images:
+    """The images of the conversation; other formats than OpenAI's have none."""
+    return images.of(conversation.messages if served.wire.format is OPENAI else ())
 
 
 def _shortened(conversation: Conversation, served: ServedModel) -> Conversation:
@@ -223,6 +228,7 @@ async def _measured(
                 thought=new.thought,
                 recast=new.recast,
                 pieces=times.pieces if piece.tokens is None else None,
+                at_s=elapsed,
             )
             sent = None
 

@@ -309,7 +309,8 @@ def _add_server(commands: Commands) -> None:
         commands,
         "chat",
         tr("chat with a served model"),
-        'chat\nchat -m "What is Triton?" --json\nchat < questions.txt\nchat --url http://127.0.0.1:11434',
+        'chat\nchat -m "What is Triton?" --json\nchat < questions.txt\nchat --url http://127.0.0.1:11434\n'
+        'chat demo --compare qwen3 -m "Why is the sky blue?" --json',
     )
     chat.add_argument("name", nargs="?", metavar="NAME", help=which)
     chat.add_argument(
@@ -320,7 +321,8 @@ def _add_server(commands: Commands) -> None:
             "OpenAI-compatible one"
         ),
     )
-    chat.add_argument("--plain", action="store_true", help=tr("with --url: use plain prompts instead of full screen"))
+    plain = tr("with --url: use plain prompts instead of full screen")
+    chat.add_argument("--plain", action="store_true", default=argparse.SUPPRESS, help=plain)
     chat.add_argument(
         "--model", metavar="NAME", help=tr("the model's name on that server; without full screen, needed for several")
     )
@@ -329,6 +331,11 @@ def _add_server(commands: Commands) -> None:
     )
     chat.add_argument(
         "-m", "--message", metavar="TEXT", help=tr("send TEXT (- for all of standard input), print the answer and exit")
+    )
+    chat.add_argument(
+        "--compare",
+        metavar="NAME",
+        help=tr("ask a second server, too, and compare them: NAME, URL or 'URL MODEL'; plain prompts"),
     )
     chat.add_argument("--system", metavar="TEXT", help=tr("system prompt"))
     for question in (TEMPERATURE, TOP_P, MAX_TOKENS, SEED):

@@ -296,6 +296,7 @@ def chat(arguments: argparse.Namespace) -> int:
         history=history,
         keep=spoken and not arguments.private and wanted(),
         kept=kept,
+        compare=arguments.compare,
     )
 
 
@@ -303,7 +304,7 @@ def _full_screen(arguments: argparse.Namespace) -> bool:
     """Whether a chat can take the whole terminal, and nothing else was asked for."""
     from wizard.kernel.text import is_terminal
 
-    wants = not (arguments.plain or arguments.json) and arguments.message is None
+    wants = not (arguments.plain or arguments.json or arguments.compare) and arguments.message is None
     return wants and is_terminal(sys.stdin) and is_terminal(sys.stdout) and os.environ.get("TERM", "dumb") != "dumb"
 
 

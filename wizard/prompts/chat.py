@@ -12,7 +12,8 @@ from typing import Any
 from wizard.chat.chunk import Chunk, Text
 from wizard.chat.conversation import Conversation, Stats
 from wizard.chat.history import History, Kept
-from wizard.chat.report import faster, figures, thought_line
+from wizard.chat.race import Lane
+from wizard.chat.report import figures, thought_line
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
@@ -23,7 +24,8 @@ from wizard.prompts import history_commands
 from wizard.prompts.attaching import with_files
 from wizard.prompts.chat_session import ChatSession, Outcome, begin
 from wizard.prompts.commands import command, is_command
-from wizard.prompts.compare import prepared_rival
+from wizard.prompts.compare import compare as start_comparing
+from wizard.prompts.compare import compared
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.question_input import line_reader, read_question, tolerate_odd_encodings
 from wizard.prompts.speech import for_stderr, tell
@@ -58,6 +60,7 @@ def run_chat(
     history: History | None = None,
     keep: bool = True,
     kept: Kept | None = None,
+    compare: str | None = None,
     journey: Any = None,
 ) -> int:
     """Chat with a served model; answers go to standard output, everything else to standard error.
@@ -73,6 +76,7 @@ def run_chat(
         history: Saved conversations; None if there are none.
         keep: Whether to save this conversation there.
         kept: The saved conversation that ``conversation`` continues.
+        compare: A second server that gets the same questions, as the argument of ``/compare``.
         journey: Replaces `wizard.journey`.
 
     Returns:
@@ -91,6 +95,10 @@ def run_chat(
     talk = begin(endpoint, first, journey=journey, workspace=workspace, history=history, keeps=keep)
     talk.kept = kept or talk.kept
     talk.conversation.sampling.check()  # now, not after the first question was typed
+    if compare is not None:
+        begun = start_comparing(talk, compare)
+        if message is None:
+            tell(begun.text)
     ask = _Asker(journey, talk, protocol, json_output)
     if message not in (None, "-"):
         ask.must(message)
@@ -212,50 +220,44 @@ class _Asker:
 
     def must(self, question: str, *, again: bool = False) -> None:
         """Send it; TW-U22 if the answer is stopped."""
-        if self(question, again=again).stats is None:
+        if not self(question, again=again):
             raise CancelledError(
                 "TW-U22", tr("the answer was stopped"), tr("Send your question again; the server keeps running.")
             )
 
-    def __call__(self, question: str, *, again: bool = False) -> Reply:
+    def __call__(self, question: str, *, again: bool = False) -> bool:
         """Send it; a second model gets the same question afterwards, so that neither slows the other down.
 
         Args:
             question: The question.
             again: Whether it is already the conversation's unanswered question.
+
+        Returns:
+            Whether it was answered; not if an answer was stopped.
         """
         talk, rival = self._talk, self._talk.rival
         if rival is None:
-            return self._answer(talk, question, again=again)
-        rival.along = rival.along and again
-        self._say_who(talk)
-        reply = self._answer(talk, question, again=again)
-        if reply.stats is None:  # stopped: the user does not want to wait for the other one either
-            _tell(tr("{name} was not queried.", name=one_line(rival.endpoint.name)))
-            return reply
-        self._say_who(rival)
-        second = self._answer(rival, question, again=prepared_rival(talk, rival, question, again=again))
-        if second.stats and not self.json_output:
-            both = [(one_line(talk.endpoint.name), reply.stats), (one_line(rival.endpoint.name), second.stats)]
-            _tell(f"\n{faster(both)}")
-        return second
+            return self._answer(talk, question, again=again, lane=Lane()).stats is not None
+        return compared(talk, rival, question, self._answer, again=again, json_output=self.json_output)
 
-    def _say_who(self, talk: ChatSession) -> None:
-        if not self.json_output:
-            tell(f"\n{one_line(talk.endpoint.name)}:")
-
-    def _answer(self, talk: ChatSession, question: str, *, again: bool) -> Reply:
+    def _answer(self, talk: ChatSession, question: str, *, again: bool, lane: Lane) -> Reply:
         """A single model's answer; Ctrl-C stops it in the server, and the received part is kept."""
         before = talk.conversation
-        conversation = before if again else before.without_open_question().with_message("user", question)
+        conversation = (
+            before if again else before.without_open_question().with_message("user", question, at=time.time())
+        )
         talk.conversation = conversation
         shown = _Shown()
+        lane.start(time.monotonic(), conversation)
         try:
             reply = stream(
                 lambda: self._journey.chat(talk.endpoint, conversation, protocol=self._protocol),
                 (lambda _: None) if self.json_output else shown,
+                lambda chunk: lane.take(chunk, time.monotonic()),
             )
-        except WizardError:
+            lane.end(time.monotonic(), reply.stats)
+        except WizardError as error:
+            lane.end(time.monotonic(), None, error.code)
             shown.end_line()
             talk.conversation = conversation.without_open_question() if again else conversation
             raise
@@ -334,12 +336,13 @@ class _Shown:
             self._thinks = False
 
 
-def stream(answer: Callable[[], Any], show: Callable[[Chunk], None]) -> Reply:
+def stream(answer: Callable[[], Any], show: Callable[[Chunk], None], measure: Callable[[Chunk], None]) -> Reply:
     """Drive an answer to its end, or until Ctrl-C, which cancels it in the server.
 
     Args:
         answer: Creates the asynchronous generator of chunks.
         show: Gets each piece of the thought and the answer.
+        measure: Gets all pieces, before that.
     """
     text = Text()
     last: list[Stats] = []
@@ -348,6 +351,7 @@ def stream(answer: Callable[[], Any], show: Callable[[Chunk], None]) -> Reply:
     async def drive() -> None:
         async with aclosing(answer()) as chunks:
             async for chunk in chunks:
+                measure(chunk)
                 if chunk.note:
                     tell(plain(chunk.note))
                 text.add(chunk)

@@ -8,7 +8,9 @@ import re
 import sys
 
 from wizard.catalog import presets
+from wizard.chat import report
 from wizard.chat import snippet as snippets
+from wizard.chat.conversation import excerpt
 from wizard.chat.settings import preset_of, with_answers, with_preset, with_thinking
 from wizard.kernel import clipboard
 from wizard.kernel.errors import UsageError
@@ -54,6 +56,13 @@ def context(talk: ChatSession, argument: str) -> Outcome:
         text = tr("{tokens:,} of {context:,} tokens{share}", tokens=usage.tokens, context=usage.context, share=share)
     how = tr("counted by the model's tokenizer") if usage.counted else tr("estimated; no tokenizer on this machine")
     return Outcome(f"{text}: {how}")
+
+
+def details(talk: ChatSession, argument: str) -> Outcome:
+    """Who wrote each message and when, with the answers' measurements."""
+    del argument
+    lines = [f"{report.about(each)}\n  {excerpt(each.content)}" for each in talk.conversation.messages]
+    return Outcome("\n".join(lines) or tr("No messages yet; ask something."))
 
 
 def logprobs(talk: ChatSession, argument: str) -> Outcome:

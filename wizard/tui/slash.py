@@ -22,6 +22,7 @@ COMMANDS = {
     "/copy": "copy",
     "/copy code": "copy_code",
     "/copy thought": "copy_thought",
+    "/details": "details",
     "/edit": "edit",
     "/history": "conversations",
     "/help": HELP,

@@ -31,13 +31,14 @@ from wizard.tui.screens.chat_servers import NEXT, SECOND, ask_leaving, ask_model
 from wizard.tui.screens.conversations import ConversationsScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.views.chat import ChatEnd, ChatView, NextAction, joined, welcome
+from wizard.tui.views.chat import ChatEnd, ChatView, NextAction, joined, taking_turns, welcome
 from wizard.tui.widgets.asking import Asking
 from wizard.tui.widgets.comparison import Comparison
 from wizard.tui.widgets.conversations import Conversations
 from wizard.tui.widgets.error import errors_shown
 from wizard.tui.widgets.model_chat import ModelChat
 from wizard.tui.widgets.prompt import Prompt
+from wizard.tui.widgets.race import RacePanel
 from wizard.tui.widgets.transcript_search import TranscriptSearch
 
 TINY = 12
@@ -81,7 +82,7 @@ class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
             Static(classes="heading"),
             Static(id="welcome"),
             Container(self.talks, id="talk-row"),
-            Static(id="comparison"),
+            RacePanel(self.calls.clock, id="comparison"),
             Vertical(TranscriptSearch(self.talks.seek), self.asking, id="below"),
         )
 
@@ -123,8 +124,11 @@ class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
         self.asking.choose()
 
     def action_stop(self) -> None:
-        """Stop the answer."""
-        self.talks.stop()
+        """Stop reading files, or the answer."""
+        if self.asking.attaches:
+            self.asking.stop_attaching()
+        else:
+            self.talks.stop()
 
     def action_again(self) -> None:
         """Send the last question again."""
@@ -181,6 +185,11 @@ class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
             self.notify(joined(endpoint.title, kept=not self.keeping.private), markup=False)
         self.show_state()
 
+    def action_turns(self) -> None:
+        """Let the second model answer after the first one, or at the same time again."""
+        self.talks.turns = not self.talks.turns
+        self.notify(taking_turns(self.talks.turns))
+
     @work(exclusive=True, group="form")
     async def action_switch(self) -> None:
         """Continue the conversation with another model."""
@@ -224,6 +233,11 @@ class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
     async def action_save(self) -> None:
         """Save the conversation to a file; an existing file is only overwritten after confirmation."""
         server, conversation = self.talks.here.endpoint, self.talks.here.view.conversation
+        race = self.talks.race
+        if race and race.ended and (subject := await windows.ask_subject(self.app, server)) != "conversation":
+            if subject is not None:
+                await windows.ask_result_file(self.app, race.result())
+            return
         name = self._files.get(server.title, file_name(server.title))
         self._files[server.title] = await windows.ask_file(self.app, name, server, conversation) or name
 
@@ -370,5 +384,5 @@ class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
         self.set_class(bool(view.conversation.messages) or compares, "-begun")
         self.set_class(compares, "-compares")
         self.asking.show(view, waits=self.talks.busy, private=self.keeping.private)
-        self.query_one("#comparison", Static).update(self.talks.compared)
+        self.query_one(RacePanel).show(self.talks.race)
         self.refresh_bindings()

@@ -30,6 +30,12 @@ class Copying(Screen[ChatEnd]):
         """Open or fold the thoughts of the selected turn, or the last ones."""
         self.talks.here.transcript.unfold()
 
+    def action_details(self) -> None:
+        """Show, or hide, the author, the time and the measurements of each turn."""
+        detailed = not self.talks.here.transcript.detailed
+        for talk in self.talks.chats:
+            talk.transcript.detail(detailed=detailed)
+
     def action_copy_thought(self) -> None:
         """Copy the thoughts of the selected turn, or the last ones."""
         here = self.talks.here.transcript

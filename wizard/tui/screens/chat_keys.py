@@ -67,6 +67,15 @@ KEYS: list[BindingType] = [
             id="chat.compare",
         ),
         Binding(
+            "shift+f6",
+            "turns",
+            mark("Take turns"),
+            tooltip=mark("Compare one after the other, or at the same time"),
+            priority=True,
+            show=False,
+            id="chat.turns",
+        ),
+        Binding(
             "ctrl+t", "tune", mark("Tune"), tooltip=mark("Change how the model answers"), priority=True, id="chat.tune"
         ),
         Binding(
@@ -149,6 +158,15 @@ KEYS: list[BindingType] = [
             show=False,
             id="chat.copy_thought",
         ),
+        Binding(
+            "alt+t",
+            "details",
+            mark("Details"),
+            tooltip=mark("Show each turn's model, time and measurements"),
+            priority=True,
+            show=False,
+            id="chat.details",
+        ),
         Binding("ctrl+up", "step(-1)", mark("Previous turn"), priority=True, show=False, id="chat.turn_before"),
         Binding("ctrl+down", "step(1)", mark("Next turn"), priority=True, show=False, id="chat.turn_after"),
     ),
@@ -206,12 +224,13 @@ def applies(chat: ChatScreen, action: str) -> bool:
         **dict.fromkeys(("tune", "presets", "private", "compare", "switch"), lambda: idle),
         "save": lambda: idle and here.texts("user"),
         "copy": lambda: here.texts("assistant"),
-        "copy_code": lambda: any("```" in text for text in here.texts("assistant")),
+        "copy_code": lambda: any("```" in text or "~~~" in text for text in here.texts("assistant")),
         **dict.fromkeys(("unfold", "copy_thought"), lambda: chat.talks.here.transcript.thoughts),
         "restart": lambda: idle and chat.talks.first.restarts and isinstance(view.error, ServerError),
-        **dict.fromkeys(("find", "step"), lambda: begun),
+        **dict.fromkeys(("find", "step", "details"), lambda: begun),
         "version": lambda: idle and begun and not chat.talks.second and len(view.conversation.versions()[0]) > 1,
         "scroll": lambda: bool(view.conversation.messages) or chat.hides_something,
+        "turns": lambda: idle and chat.talks.second is not None,
         "mean": lambda: chat.talks.second is not None,
     }
     return action not in does or bool(does[action]())

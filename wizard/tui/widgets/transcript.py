@@ -56,6 +56,8 @@ class Transcript(ScrollView, can_focus=False):
         self._strips: LRUCache[int, tuple[Content, Strip]] = LRUCache(DRAWN)
         """Lines that were drawn lately, by where they are."""
         self._names = False
+        self.detailed = False
+        """Whether each turn has its author, time and measurements above it."""
         self._sought = ""
         self._place: tuple[int, int] | None = None
         """Turn and line of the place that was found last."""
@@ -66,17 +68,24 @@ class Transcript(ScrollView, can_focus=False):
         """Show these messages instead, from their end; ``model`` answers next."""
         messages = tuple(messages)
         self._names = len({*models(messages), model} - {""}) > 1
-        self.turns = [
-            Turn(
-                each.role,
-                each.content,
-                thought=Thought(each.thought, each.stats, complete=True),
-                model=self.naming(each.model),
-            )
-            for each in messages
-        ]
+        self.turns = [self.turn(each) for each in messages]
         self._follows = True
         self._say_key()
+        self._measure()
+
+    def turn(self, message: Message) -> Turn:
+        """The turn that shows ``message``."""
+        thought = Thought(message.thought, message.stats, complete=True)
+        turn = Turn(message.role, message.content, thought=thought, model=self.naming(message.model))
+        turn.message, turn.detailed = message, self.detailed
+        return turn
+
+    def detail(self, *, detailed: bool) -> None:
+        """Show, or hide, author, time and measurements of each turn."""
+        self.detailed = detailed
+        for turn in self.turns:
+            turn.detailed = detailed
+            turn.refold()
         self._measure()
 
     def naming(self, model: str) -> str:
@@ -85,6 +94,7 @@ class Transcript(ScrollView, can_focus=False):
 
     def say(self, turn: Turn) -> Turn:
         """Add a turn, and show the end."""
+        turn.detailed = self.detailed
         self.turns.append(turn)
         self._follows = True
         self._measure()
@@ -103,7 +113,7 @@ class Transcript(ScrollView, can_focus=False):
     def relay(self) -> None:
         """Lay out the labels again, which have changed. The visible lines do not move."""
         for turn in self.turns:
-            if turn.role != "assistant" or turn.thought.text:
+            if turn.role != "assistant" or turn.thought.text or turn.detailed:
                 turn.changed()
         self._measure()
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from wizard.chat.conversation import Role, Stats
+from wizard.chat import report
+from wizard.chat.conversation import Message, Role, Stats
 from wizard.chat.image_references import shown
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line, plain
-from wizard.tui.widgets.markdown_lines import Block, blocks, growing
+from wizard.tui.widgets.markdown_growing import growing
+from wizard.tui.widgets.markdown_lines import Block, blocks
 from wizard.tui.widgets.thought import Thought
 
 BAR = 2
@@ -31,6 +33,8 @@ class Turn:
         thought: What the model thought before it, folded unless `opened`.
         marked: Number of the marked block of code; None if none is.
         current: Whether the keys for copying apply to it.
+        message: The message that it shows, once it is complete.
+        detailed: Whether the author, the time and the measurements stand above it.
     """
 
     def __init__(
@@ -42,6 +46,8 @@ class Turn:
         self.thought = thought or Thought()
         self.marked: int | None = None
         self.current = False
+        self.message: Message | None = None
+        self.detailed = False
         self._pieces = [text]
         self._width = 0
         self._lines: list[Content] | None = None
@@ -146,18 +152,19 @@ class Turn:
         """Number of its lines before the text."""
         return len(self._head(width))
 
-    def _name(self, width: int) -> list[Content]:
-        return Content.styled(self._model, "$text-muted").wrap(width - BAR) if self._model else []
+    def _title(self, width: int) -> list[Content]:
+        title = report.about(self.message) if self.detailed and self.message else self._model
+        return Content.styled(title, "$text-muted").wrap(width - BAR) if title else []
 
     def _head(self, width: int) -> list[Content]:
-        """The lines before the text: an empty one, the model's name, and the thought."""
+        """The lines before the text: an empty one, the model's name or the details, and the thought."""
         bar = Content.styled(self._mark, BARS[self.role])
         thought = self.thought.lines(width - BAR, answered=bool(self.text))
-        return [Content(""), *(bar + line for line in (*self._name(width), *thought))]
+        return [Content(""), *(bar + line for line in (*self._title(width), *thought))]
 
     def unfolds_at(self, line: int, width: int) -> bool:
         """Whether ``line`` of it is the one that opens or folds the thought with a click."""
-        named = len(self._name(width)) + 1
+        named = len(self._title(width)) + 1
         return line == named < self.head(width)
 
     @property
@@ -165,13 +172,13 @@ class Turn:
         return "┃ " if self.current else "▌ "
 
     def _grown(self, width: int) -> list[Content]:
-        done, offset, rest = growing(self._open)
+        done, left, rest = growing(self._open, self._done[-1] if self._done else None)
         if not self._closed:
             self._closed = [*self._head(width), *self._with_bar(self._done, width, 0)]
         if done:
             self._closed += self._with_bar(done, width, len(self._done))
             self._done += done
-            self._open = self._open[offset:]
+            self._open = left
         return self._closed + self._with_bar(rest, width, len(self._done))
 
     def _with_bar(self, some: list[Block], width: int, before: int) -> list[Content]:
