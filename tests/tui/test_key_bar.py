@@ -45,6 +45,13 @@ async def test_related_keys_are_neighbors() -> None:
     assert [group.split("  ")[0] for group in groups] == ["⏎ Send", "^O Model", "^Y Copy", "^N New"]
 
 
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 40)])
+async def test_a_wider_line_has_all_keys_of_a_narrower_one_that_matter(size: tuple[int, int]) -> None:
+    async with chatting(FakeJourney(), size) as (pilot, chat):
+        await asked(pilot, "One", chat)
+        assert "^R Retry" in chat.query_one(KeyBar).line(size[0] - 2).plain
+
+
 async def test_every_function_key_of_the_chat_is_in_the_palette() -> None:
     async with chatting(FakeJourney()) as (pilot, chat):
         await asked(pilot, "One", chat)

@@ -236,8 +236,9 @@ def _ranked(keys: Sequence[Key]) -> list[Key]:
         *(key for key in keys if key[2].key in ("enter", "escape")),
         *(key for key in keys if _action(key) in LEAVE),
     ]
-    own = _in_turn([key for key in keys if key not in first and _action(key) not in GENERAL])
-    own.sort(key=lambda key: key[2].key in KNOWN)
+    own = [key for key in keys if key not in first and _action(key) not in GENERAL]
+    own.sort(key=lambda key: key[2].key in KNOWN)  # in each group, and then among all
+    own = sorted(_in_turn(own), key=lambda key: key[2].key in KNOWN)
     general = [key for key in keys if key not in first and _action(key) in GENERAL]
     general.sort(key=lambda key: _action(key) != "command_palette")
     return [*first, *own[:1], *general[:1], *own[1:], *general[1:]]
