@@ -143,12 +143,18 @@ async def measure(server: ServerFolder, streams: int, requests: int) -> None:
             await triton.stop(None)
 
 
-async def compared(pid: int, port: int, triton: str, streams: int, requests: int) -> None:
+def serving(keeper: int) -> int:
+    """The process that serves, the only child of its ``keeper``, once it has answered."""
+    return int(Path(f"/proc/{keeper}/task/{keeper}/children").read_text(encoding="utf-8"))
+
+
+async def compared(keeper: int, port: int, triton: str, streams: int, requests: int) -> None:
     connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(streams)]
     grpc_ms: list[float] = []
     http_ms: list[float] = []
     async with triton_grpc.channel(triton) as channel:
         await asyncio.gather(over_grpc(channel, triton), *(over_http(*each) for each in connections))  # warm
+        pid = serving(keeper)
         before = processor_s(pid)
         for _ in range(requests // streams):
             grpc_ms += await asyncio.gather(*(over_grpc(channel, triton) for _ in connections))

@@ -16,6 +16,8 @@ from wizard.advise.pareto import Front
 from wizard.bench.report import Report as Bench
 from wizard.catalog.recipes import Recipe
 from wizard.chat.conversation import TokenLogprob
+from wizard.chat.race import RaceResult
+from wizard.chat.tools.called import Called
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan
 from wizard.plan.prerequisites import Prerequisite
@@ -31,13 +33,14 @@ FOLDER = Path(__file__).parent / "schemas"
 
 
 class Answer(TypedDict):
-    """An answer of the model; times in seconds. See `wizard.prompts.chat.reply_data`."""
+    """An answer of the model; times in seconds. See `wizard.prompts.reply.reply_data`."""
 
     question: str
     answer: str
     thought: str
     tokens: int | None
     thought_tokens: int | None
+    thought_pieces: int | None
     ttft_s: float | None
     thought_s: float | None
     answer_s: float | None
@@ -47,6 +50,7 @@ class Answer(TypedDict):
     total_s: float | None
     finish: str
     model: str
+    calls: NotRequired[list[Called]]
     logprobs: NotRequired[list[TokenLogprob]]
 
 
@@ -106,7 +110,7 @@ OUTPUT: dict[str, Any] = {
     "status": list[Status],
     "logs": list[str],
     "down": Status | list[Status] | None,
-    "chat": Answer,
+    "chat": Answer | RaceResult,
     "bench": Bench,
     "recipes": list[Recipe] | Recipe,
     "prerequisites": list[Prerequisite],

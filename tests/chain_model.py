@@ -9,7 +9,7 @@ What it says depends on the last character of the prompt::
     newline   Hi 😀é.Hi 😀é. … without end, the characters of several bytes as one token for each byte
     ?         yes, then the end token
     !         m or n, each with probability 1/2, then the end token
-    )         a call of the function ``weather``, as one token, then the end token
+    )         a call of the function ``weather``, as three tokens, then the end token
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
-"""As the Hermes models write it."""
+CALL = ('<tool_call>\n{"name": "weather", "arguments": {"ci', 'ty": "Os', 'lo"}}\n</tool_call>')
+"""As the Hermes models write it; each text is a token."""
 TOOLS_TEMPLATE = (
     "{%- if tools %}<|im_start|>system\n<tools>{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}</tools>"
     "<|im_end|>\n{% endif %}"
@@ -85,10 +85,10 @@ def _contents(
     context: int, add_bos: bool, template: str = TEMPLATE
 ) -> tuple[Metadata, dict[str, npt.NDArray[np.float32]]]:
     letters = alphabet()
-    call = "".join(letters[byte] for byte in CALL.encode())
-    tokens = [*letters, "<|endoftext|>", BOS, END, "Ġt", call]
+    call = ["".join(letters[byte] for byte in part.encode()) for part in CALL]
+    tokens = [*letters, "<|endoftext|>", BOS, END, "Ġt", *call]
     end = tokens.index(END)
-    follows = [*_follows(end), (ord(")"), tokens.index(call)), (tokens.index(call), end)]
+    follows = [*_follows(end), *itertools.pairwise([ord(")"), *map(tokens.index, call), end])]
     embedding = np.zeros((len(tokens), HIDDEN), np.float32)
     np.fill_diagonal(embedding, 1.0)
     output = np.zeros_like(embedding)
@@ -110,7 +110,7 @@ def _contents(
         ("tokenizer.ggml.model", STRING, "gpt2"),
         ("tokenizer.ggml.pre", STRING, "gpt-2"),
         ("tokenizer.ggml.tokens", ARRAY, (STRING, tokens)),
-        ("tokenizer.ggml.token_type", ARRAY, (INT32, [1] * 256 + [3] * 3 + [1] * 2)),
+        ("tokenizer.ggml.token_type", ARRAY, (INT32, [1] * 256 + [3] * 3 + [1] * 4)),
         ("tokenizer.ggml.merges", ARRAY, (STRING, ["Ġ t"])),
         ("tokenizer.ggml.bos_token_id", UINT32, tokens.index(BOS)),
         ("tokenizer.ggml.eos_token_id", UINT32, end),

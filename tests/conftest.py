@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.probe.fake_driver import FakeDriver
+from wizard.catalog.profiles import user_folder
 from wizard.kernel import language
 
 KEEP = {
@@ -106,3 +107,11 @@ def isolated(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def driver(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     """A place for an NVIDIA driver; there is none before the test says what it says."""
     return FakeDriver(tmp_path_factory.mktemp("driver"), monkeypatch)
+
+
+@pytest.fixture
+def no_local_servers(isolated: Path) -> None:
+    """The wizard looks for no servers of other programs: those of other tests run on the usual ports."""
+    table = user_folder() / "local_servers.toml"
+    table.parent.mkdir(parents=True)
+    table.write_text("servers = []\n")

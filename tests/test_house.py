@@ -35,8 +35,10 @@ ENGINES = {
 HEAVY = TOOLKITS | SDKS | WEB | ENGINES | {"pydantic", "asyncio", "http.client", "ssl"}
 """What neither ``import wizard`` nor ``triton-wizard --help`` may load."""
 
-OPTIONAL = {"wizard.tui.web.server"}
-"""What needs an extra to be imported: `triton-wizard web` alone imports it, and says what is missing."""
+OPTIONAL = {"wizard.tui.web.server", "wizard.repository.engine_process"}
+"""What cannot be imported just so: `triton-wizard web` alone imports the first, which needs an extra, and says what is
+missing; engine programs the second, from its folder.
+"""
 INTERFACES = {"wizard.tui", "wizard.prompts", "wizard.notebook"}
 """The parts that may load a toolkit."""
 
@@ -225,6 +227,8 @@ COUNTERS = {
     "Held",
     "Meter",
     "ChatSession",
+    "Consent",
+    "ToolUse",
     "_Run",
     "Answer",
     "_Choice",

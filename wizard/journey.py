@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from wizard.chat.nearby import Nearby
     from wizard.chat.served import ServedModel
     from wizard.chat.snippet import Request
+    from wizard.chat.tools.loop import ToolUse
     from wizard.kernel.errors import UsageError
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
@@ -449,6 +450,50 @@ def chat(endpoint: Endpoint, conversation: Conversation, *, protocol: str = "grp
     from wizard.chat.stream import answer
 
     return answer(endpoint, conversation, protocol=protocol)
+
+
+def tools(
+    workspace: Workspace, file: Path | None = None, *, allowed: Iterable[str] = (), asks: bool = True
+) -> ToolUse | None:
+    """The tools of the MCP servers in ``file``, or in the user's configuration; None if there is none. Starts nothing.
+
+    Args:
+        workspace: It has the file with what the user decided about tools.
+        file: Instead of the user's configuration.
+        allowed: Tools that may be called without a question (``SERVER/TOOL``).
+        asks: Whether there is a user to ask about the others, which cannot be called otherwise.
+
+    Raises:
+        UsageError: TW-C40 if the file is not a configuration, TW-C30 if the package ``mcp`` is not installed.
+    """
+    from wizard.chat.tools import config, mcp_client
+    from wizard.chat.tools.consent import Consent
+    from wizard.chat.tools.loop import ToolUse
+    from wizard.chat.tools.toolbox import Toolbox
+
+    if file is None and not config.path().exists():
+        return None
+    servers = config.load(file or config.path())
+    if not servers.servers and not servers.problems:
+        return None
+    mcp_client.check()
+    return ToolUse(Toolbox(servers), Consent(workspace.tools, frozenset(allowed), asks))
+
+
+def tools_file() -> Path:
+    """The user's configuration of MCP servers."""
+    from wizard.chat.tools.config import path
+
+    return path()
+
+
+def chat_with_tools(
+    endpoint: Endpoint, conversation: Conversation, use: ToolUse, *, protocol: str = "grpc"
+) -> AsyncGenerator[Chunk, None]:
+    """Stage 7 with tools: like `chat`, with the calls before the answer, each after the user's consent."""
+    from wizard.chat.tools.answer import answer
+
+    return answer(endpoint, conversation, use, protocol=protocol)
 
 
 def served(endpoint: Endpoint) -> ServedModel:

@@ -41,8 +41,8 @@ UP, DOWN, END, TAB, BACKSPACE = b"\x1b[A", b"\x1b[B", b"\x1b[F", b"\t", b"\x7f"
 def scroll() -> Iterator[Deed]:
     """↑ and End, in turn."""
     while True:
-        yield UP, lambda text: "stands still" in text
-        yield END, lambda text: "follows the end" in text
+        yield UP, lambda text: "paused" in text
+        yield END, lambda text: "following" in text
 
 
 def search(sure: random.Random) -> Iterator[Deed]:

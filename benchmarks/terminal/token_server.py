@@ -19,8 +19,13 @@ PARAGRAPH = (
     "Triton is **NVIDIA's** inference server; it *batches* what comes at the same time, see `max_batch_size`. " * 4
 )
 CODE = "\n".join(f"def step_{line}(value: int) -> str:  # line {line}\n    return 'x' * value" for line in range(30))
-LIST, TABLE = "- one\n- two\n- three", "| a | b |\n|---|---|\n| 1 | 2 |"
-PART = f"## A part\n\n{PARAGRAPH}\n\n{LIST}\n\n```python\n{CODE}\n```\n\n{TABLE}\n\n"
+FORMULA = r"""$$
+\int_{-\infty}^{\infty} e^{-x^2}\,dx = \sqrt{\pi}, \qquad A = \begin{pmatrix} a & b \\ c & d \end{pmatrix}
+$$"""
+LIST = "\n".join(f"{item}. **Step {item}** costs $O(n^{item} \\log n)$, see `step_{item}`" for item in range(1, 81))
+ROWS = "\n".join(f"| {row} | $x_{{{row}}}^2 + \\alpha$ | the row *number* {row} |" for row in range(200))
+TABLE = f"| n | formula | text |\n|--:|:-:|---|\n{ROWS}"
+PART = f"## A part\n\n{PARAGRAPH}\n\n{FORMULA}\n\n{LIST}\n\n```python\n{CODE}\n```\n\n{TABLE}\n\n"
 
 
 def tokens(count: int) -> list[str]:

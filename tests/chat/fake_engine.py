@@ -8,7 +8,6 @@ The parameter ``fake`` says which engine it stands for.
 
 import json
 import threading
-import time
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -101,12 +100,16 @@ class TritonPythonModel:
     def initialize(self, args):
         config = json.loads(args["model_config"])
         self.name = args["model_name"]
+        self.ended = threading.Event()
         self.batched = config["max_batch_size"] > 0
         self.parameters = {name: each["string_value"] for name, each in config["parameters"].items()}
         self.kind = self.parameters["fake"]
         self.decoupled = pb_utils.using_decoupled_model_transaction_policy(config)
         self.outputs = {each["name"] for each in config["output"]}
         self.inputs = {each["name"] for each in config["input"]}
+
+    def finalize(self):
+        self.ended.set()
 
     def execute(self, requests):
         if not self.decoupled:
@@ -137,7 +140,8 @@ class TritonPythonModel:
                 if sender.is_cancelled():
                     pb_utils.Logger.log_info(f"FakeEngine {self.name} cancelled after {sent} tokens")
                     break
-                time.sleep(STEP_S)
+                if self.ended.wait(STEP_S):
+                    break
                 sent += 1
                 answer.append(token)
                 new.append(token)

@@ -27,6 +27,20 @@ def event(delta: dict[str, Any], finish: str | None = None) -> bytes:
     return b"data: " + json.dumps({"choices": [choice]}, ensure_ascii=False).encode() + b"\n\n"
 
 
+def calling(*calls: tuple[str, str], before: str = "", cut: int = 5) -> bytes:
+    """The events of an answer that calls functions, as vLLM and OpenAI stream it: the name first, then the arguments in
+    pieces of ``cut`` characters (platform.openai.com/docs/guides/function-calling, streaming).
+    """
+    events = [event({"role": "assistant", "content": before})]
+    for index, (name, arguments) in enumerate(calls):
+        call = {"index": index, "id": f"chat-{index}", "type": "function", "function": {"name": name, "arguments": ""}}
+        events.append(event({"tool_calls": [call]}))
+        for start in range(0, len(arguments), cut):
+            piece = {"index": index, "function": {"arguments": arguments[start : start + cut]}}
+            events.append(event({"tool_calls": [piece]}))
+    return b"".join([*events, event({}, "tool_calls"), USAGE, DONE])
+
+
 ROLE = event({"role": "assistant", "content": ""})
 SAID = b"".join(event({"content": word}) for word in WORDS)
 STOP = event({}, "stop")
@@ -42,9 +56,12 @@ class FakeOpenAI:
     """What it answers, and what it was asked."""
 
     body: bytes = WHOLE
+    bodies: list[bytes] = field(default_factory=list)
+    """Answers before ``body``, one for each request."""
     status: int = 200
     models: tuple[str, ...] = ("m",)
     key: str = ""
+    owner: str = ""
     keys: list[str | None] = field(default_factory=list)
     length: int | None = 4096
     endless: bool = False
@@ -75,7 +92,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if not self.refused():
-            more = {"max_model_len": self.fake.length} if self.fake.length else {}
+            more: dict[str, Any] = {"max_model_len": self.fake.length} if self.fake.length else {}
+            more |= {"owned_by": self.fake.owner} if self.fake.owner else {}
             models = json.dumps({"data": [{"id": name, **more} for name in self.fake.models]}).encode()
             self.reply(200, self.fake.raw or models)
 
@@ -85,7 +103,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         self.fake.asked.append({"path": self.path, **asked})
         if not self.fake.endless:
-            self.reply(self.fake.status, self.fake.body)
+            self.reply(self.fake.status, self.fake.bodies.pop(0) if self.fake.bodies else self.fake.body)
             return
         self.send_response(200)
         self.end_headers()

@@ -57,3 +57,9 @@ def encrypted(data: bytes, user: str, owner: str = "owner") -> bytes:
     writer.encrypt(user, owner, algorithm="AES-256")
     writer.write(written)
     return written.getvalue()
+
+
+def slow() -> bytes:
+    """A page whose text takes longer to extract than a reader gets."""
+    page = b"BT /F1 12 Tf 72 720 Td " + b"(words words) Tj 1 0 Td " * 2_000_000 + b" ET"
+    return pdf("", objects={5: stream_of(zlib.compress(page), b"/Filter /FlateDecode")})

@@ -79,7 +79,19 @@ def test_a_byte_order_mark_and_windows_line_ends_are_dropped(tmp_path: Path) -> 
     assert read(references("@w.csv", tmp_path))[0].text == "a\nb\n"
 
 
-@pytest.mark.parametrize("data", [b"\x7fELF\0\0", bytes(range(128, 256))])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_utf_16_with_a_byte_order_mark_is_read_as_windows_programs_write_it(tmp_path: Path, encoding: str) -> None:
+    mark = "" if encoding == "utf-16" else "\ufeff"
+    (tmp_path / "a.csv").write_bytes(f"{mark}naïve,日本,🙂\r\n1,2,3\r\n".encode(encoding))
+    (attachment,) = read(references("@a.csv", tmp_path))
+    assert (attachment.text, attachment.notes) == ("naïve,日本,🙂\n1,2,3\n", ())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\x7fELF\0\0", bytes(range(128, 256)), b"\xff\xfea\0\0\xd8b\0", b"\xff\xfe\0\0a\0\0\0", b"\xfe\xff\0"],
+    ids=["ELF", "other bytes", "UTF-16 with half a pair", "UTF-32", "UTF-16 cut off"],
+)
 def test_a_binary_file_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "b.bin").write_bytes(data)
     assert refused("@b.bin", tmp_path).code == "TW-C26"

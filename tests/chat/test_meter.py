@@ -58,3 +58,10 @@ def test_a_thought_does_not_count_because_it_is_not_sent_again() -> None:
     talk = Conversation().with_message("assistant", "a" * 500, stats=stats, thought="t" * 1000)
     assert Meter().usage(talk).tokens == 100 + TURN_TOKENS
     assert bytes_per_token(talk) == 5
+
+
+def test_an_answer_with_a_thought_of_unknown_length_is_estimated_by_its_text() -> None:
+    """Its tokens include the thought, which is not sent again."""
+    stats = Stats(300, 0.1, 4.0, "stop", None, 3.0, 3.1, thought_pieces=200)
+    talk = Conversation().with_message("assistant", "a" * 300, stats=stats, thought="t" * 1000)
+    assert Meter().usage(talk).tokens == 300 // BYTES_PER_TOKEN + TURN_TOKENS

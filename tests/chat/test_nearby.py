@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,7 @@ from tests.chat.fake_local_servers import (
 )
 from tests.chat.fake_openai import read
 from wizard.catalog.local_servers import LocalServer, LocalServers, local_servers
+from wizard.catalog.profiles import find, load
 from wizard.chat import nearby, openai
 from wizard.chat.client import described
 from wizard.kernel.errors import ServerError, UsageError
@@ -55,6 +57,15 @@ def test_every_usual_port_has_a_source() -> None:
     table = local_servers()
     assert table.ports == (11434, 8080, 9931, 8000, 1234, 9000)
     assert all(server.source and server.owners for server in table.servers)
+
+
+def test_the_table_is_read_as_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert local_servers() == load(LocalServers, find("local_servers.toml"))
+    monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(tmp_path))
+    (tmp_path / "local_servers.toml").write_text('[[servers]]\nname = "a"\nports = 1\nowners = []\nsource = "b"\n')
+    with pytest.raises(UsageError) as caught:
+        local_servers()
+    assert caught.value.code == "TW-K01"
 
 
 def test_each_program_is_named_and_asked_for_its_models_only(look: Callable[..., list[nearby.Nearby]]) -> None:

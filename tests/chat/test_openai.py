@@ -20,7 +20,6 @@ from tests.chat.fake_openai import (
     ROLE,
     SAID,
     STOP,
-    USAGE,
     WHOLE,
     WORDS,
     FakeOpenAI,
@@ -32,7 +31,6 @@ from tests.chat.fake_openai import (
 from tests.chat.test_text_filters import PLACES, cut
 from wizard.chat import openai
 from wizard.chat.ask import API_KEY
-from wizard.chat.chunk import Text
 from wizard.chat.conversation import Sampling, TokenLogprob
 from wizard.chat.openai import at
 from wizard.chat.stream import answer
@@ -278,46 +276,3 @@ def test_something_else_answers() -> None:
             at(f"http://127.0.0.1:{listener.getsockname()[1]}")
         thread.join()
     assert caught.value.code == "TW-C14"
-
-
-@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
-async def test_a_thought_in_a_field_of_its_own(fake: FakeOpenAI, name: str) -> None:
-    thought = b"".join(event({name: word, "content": None}) for word in ("Let me ", "see."))
-    fake.body = ROLE + thought + SAID + STOP + USAGE + DONE
-    text, chunks = Text(), await read(at(fake.url))
-    for chunk in chunks:
-        text.add(chunk)
-    assert (text.thought, text.answer) == ("Let me see.", "".join(WORDS))
-    stats = chunks[-1].stats
-    assert stats is not None
-    assert stats.ttft_s is not None
-    assert stats.answer_s is not None
-    assert stats.ttft_s < stats.answer_s
-    assert chunks[0].ttft_s == stats.ttft_s
-
-
-@pytest.mark.parametrize("opened", ["<think>\n", ""])
-async def test_a_thought_in_the_text_of_an_unknown_model(fake: FakeOpenAI, opened: str) -> None:
-    """Its server may have opened the thought in the prompt, which nobody sees."""
-    words = [*filter(None, [opened]), "Let me see.", "\n</th", "ink>\n", "\nHi"]
-    fake.body = ROLE + b"".join(event({"content": word}) for word in words) + STOP + DONE
-    text = Text()
-    for chunk in await read(at(fake.url)):
-        text.add(chunk)
-    assert (text.thought, text.answer) == ("Let me see.", "Hi")
-
-
-@pytest.mark.parametrize(
-    ("mode", "sent"),
-    [
-        ("off", {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}),
-        ("on", {"chat_template_kwargs": {"enable_thinking": True, "thinking": True}}),
-        ("low", {"reasoning_effort": "low"}),
-        ("512", {"chat_template_kwargs": {"thinking_budget": 512}}),
-        (None, {}),
-    ],
-)
-async def test_thinking_is_switched_as_servers_take_it(fake: FakeOpenAI, mode: str | None, sent: object) -> None:
-    await read(at(fake.url), replace(asked(), sampling=Sampling(thinking=mode)))
-    keys = ("chat_template_kwargs", "reasoning_effort")
-    assert {name: fake.asked[0][name] for name in keys if name in fake.asked[0]} == sent

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from wizard.chat.conversation import Stats
-from wizard.chat.report import figures, thought_line
+from wizard.chat.conversation import Message, Stats
+from wizard.chat.report import about, figures, thought_line
 
 
 @pytest.mark.parametrize(
@@ -27,6 +29,7 @@ def test_what_was_measured_in_words(stats: Stats | None, text: str) -> None:
     [
         (Stats(300, 0.1, 4.0, "stop", 214, 3.2, 3.4), True, "Thought for 3.2 s · 214 tokens"),
         (Stats(None, 0.1, 4.0, "stop", None, 0.25, 0.4), True, "Thought for 250 ms"),
+        (Stats(9, 0.1, 4.0, "stop", None, 0.25, 0.4, thought_pieces=7), True, "Thought for 250 ms · ≈ 7 tokens"),
         (None, True, "Thinking"),
         (None, False, "Thinking · stopped before the answer"),
         (
@@ -45,3 +48,15 @@ def test_the_answers_first_text_is_shown_where_it_differs() -> None:
     thought = Stats(300, 0.1, 4.0, "stop", 214, 3.2, 3.4)
     assert figures(thought) == "76.7 tokens/s · TTFT 100 ms · answer after 3.4 s · 300 tokens"
     assert "answer after" not in figures(Stats(300, 0.1, 4.0, "stop", answer_s=0.1))
+
+
+def test_who_wrote_a_message_and_when(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Seoul")
+    time.tzset()
+    answer = Message("assistant", "Yes.", Stats(12, 0.05, 0.1, "stop"), at=1_000_000_000, model="qwen\x1b[3\n")
+    assert about(answer) == "qwen[3 · 2001-09-09 10:46:40 · 220.0 tokens/s · TTFT 50 ms · 12 tokens"
+    assert about(Message("user", "Why?")) == "You"
+    assert about(Message("assistant", "Imported.")) == "Model"
+    assert about(Message("system", "Be brief.")) == "System prompt"
+    monkeypatch.undo()
+    time.tzset()

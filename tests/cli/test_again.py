@@ -40,6 +40,7 @@ def test_the_same_command_has_every_flag_and_the_workspace_once(words: list[str]
     assert typed_command(Namespace(words=words, workspace=workspace)).partition(" ")[2] == command
 
 
+@pytest.mark.usefixtures("no_local_servers")
 def test_leaving_the_plain_prompts_names_the_command_that_resumes_them(tmp_path: Path) -> None:
     words = ["-m", "wizard", "--workspace", str(tmp_path), "--offline"]
     with pexpect.spawn(sys.executable, words, env=environment(TERM="dumb"), encoding="utf-8", timeout=60) as child:

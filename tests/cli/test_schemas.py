@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from docs import schemas
+from tests.chat.fake_openai import FakeOpenAI, serving
 from tests.cli.json_commands import COMMANDS, invalid, printed, world
-from wizard.cli import commands
+from wizard.cli import commands, main
 
 __all__ = ["world"]
 WITHOUT = {None, "web"}
@@ -47,7 +51,7 @@ def test_a_schema_is_one_and_takes_no_other_property(command: str) -> None:
     Draft202012Validator.check_schema(schema)
     for kind in objects(schema):
         assert kind["additionalProperties"] is False
-        assert set(kind["required"]) | {"logprobs"} >= set(kind["properties"])
+        assert set(kind["required"]) | {"logprobs", "calls"} >= set(kind["properties"])
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -69,3 +73,14 @@ def test_a_field_that_the_schema_lacks_does_not_fit(world: str) -> None:
 def test_every_kind_of_event_is_tried(world: str) -> None:
     events = {line["event"] for line in printed("up demo --offline --yes", world)}
     assert events == {"StepStarted", "Output", "Progress", "StepFinished", "Ready"}
+
+
+def test_two_models_with_one_question_fit_the_schema() -> None:
+    with serving(FakeOpenAI(models=("m", "n"))) as fake:
+        options = ["chat", "--url", fake.url, "--model", "m", "--compare", f"{fake.url} n", "-m", "Hello", "--json"]
+        with redirect_stdout(io.StringIO()) as out, pytest.raises(SystemExit) as ended:
+            main(options)
+    assert not ended.value.code
+    *answers, result = map(json.loads, out.getvalue().splitlines())
+    assert [answer["model"] for answer in answers] == [lane["name"] for lane in result["lanes"]] == ["m", "n"]
+    assert [invalid("chat", line) for line in (*answers, result)] == [[], [], []]

@@ -7,6 +7,10 @@ prompt says how an answer goes: ``error`` refuses it, ``broken`` fails it, ``die
 token and then nothing, ``child`` starts a process that would outlive this one; anything else is answered with
 ``0 1 2 …`` up to ``max_tokens``. A word of the prompt is a token. What the proxy said is appended to the
 file ``log``, one JSON message a line.
+
+With ``"says": "thoughts"`` it is a thinking model, in pieces of three characters. Its text is made as Qwen3 makes it
+(its template: Qwen-Qwen3-0.6B.jinja of llama.cpp): the thought between ``<think>`` and ``</think>``, unless the prompt
+ends with an empty one. A question with ``forever`` is thought about without end.
 """
 
 from __future__ import annotations
@@ -16,15 +20,18 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
+from typing import Any
 
-sys.path.insert(0, "engines")
-
-from engine_process import Proxy, Refused
+THOUGHT = "<think>\nLet me think about it.\n\nSECRET: 42, I suppose.\n</think>\n\n"
+FOREVER = "Wait, let me check that again. "
+SIZE = 3
 
 
 def main(settings: dict) -> None:
+    sys.path.insert(0, "engines")
+    from engine_process import Proxy
+
     log = Path(settings["log"]).open("a", buffering=1)  # noqa: SIM115 - as long as the process
     running: dict[int, dict] = {}
     changed = threading.Condition()
@@ -47,24 +54,28 @@ def main(settings: dict) -> None:
     if settings.get("load") == "hang":
         threading.Event().wait()
     proxy.ready()
+    step = thought if settings.get("says") == "thoughts" else number
     while True:
         with changed:
             changed.wait_for(
                 lambda: any(request["text"] != "hang" or not request["sent"] for request in running.values())
             )
             deltas = [step(proxy, request) for request in tuple(running.values())]
-            for number, *_, finish in filter(None, deltas):
+            for ended, *_, finish in filter(None, deltas):
                 if finish:
-                    del running[number]
-            for number in [number for number, request in running.items() if request.get("over")]:
-                del running[number]
+                    del running[ended]
+            for ended in [ended for ended, request in running.items() if request.get("over")]:
+                del running[ended]
         if any(deltas):
             proxy.say([delta for delta in deltas if delta])
-        time.sleep(settings.get("step_s", 0))
+        with changed:  # the rate of its steps
+            changed.wait_for(lambda: not running, settings.get("step_s", 0))
 
 
-def step(proxy: Proxy, request: dict) -> tuple | None:
+def number(proxy: Any, request: dict) -> tuple | None:
     if request["text"] in ("error", "broken"):
+        from engine_process import Refused
+
         error = Refused("this is refused") if request["text"] == "error" else KeyError("a defect")
         request["over"] = True
         proxy.refuse(request["id"], error)
@@ -80,6 +91,20 @@ def step(proxy: Proxy, request: dict) -> tuple | None:
     request["sent"] += 1
     finish = "length" if request["sent"] >= request["max_tokens"] else ""
     return (request["id"], f"{request['sent'] - 1} ", request["sent"], finish)
+
+
+def thought(_proxy: object, request: dict) -> tuple[int, str, int, str]:
+    prompt = request["text"]
+    thinks = not prompt.endswith("</think>\n\n")
+    question = prompt.rpartition("<|im_start|>user\n")[2].partition("<|im_end|>")[0]
+    if "forever" in question and thinks:
+        whole = "<think>\n" + FOREVER * (request["sent"] // 2 + 2)
+    else:
+        whole = f"{THOUGHT if thinks else ''}You asked: {question}"
+    start = SIZE * request["sent"]
+    request["sent"] += 1
+    finish = "length" if request["sent"] >= request["max_tokens"] else "stop" if start + SIZE >= len(whole) else ""
+    return request["id"], whole[start : start + SIZE], request["sent"], finish
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import json
 import re
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import openai
@@ -41,6 +40,14 @@ def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Add
     """vLLM's stand-in, with a model that writes calls as the Hermes models do."""
     scratch = tmp_path_factory.mktemp("vllm")
     with test_proxy_vllm.serving(scratch, template=HERMES) as served, gateway(served.endpoint, scratch) as address:
+        yield served, address
+
+
+@pytest.fixture(scope="module")
+def sglang(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Address]]:
+    """SGLang's stand-in, with a model that has no functions."""
+    scratch = tmp_path_factory.mktemp("sglang")
+    with test_proxy_sglang.serving(scratch) as served, gateway(served.endpoint, scratch) as address:
         yield served, address
 
 
@@ -95,21 +102,53 @@ def test_calls_are_read_by_vllms_own_parser(vllm: tuple[Served, Address], stream
     )
 
 
+def test_arguments_are_sent_before_their_call_ends(vllm: tuple[Served, Address]) -> None:
+    """By the profile's format, through the engine program, the proxy and the address; the parser adds nothing."""
+    _, address = vllm
+    asked: Any = [{"role": "user", "content": "Answer in JSON"}]
+    events = [event.choices[0] for event in create(address, messages=asked, tools=TOOLS, stream=True)]
+    calls = [call for event in events for call in event.delta.tool_calls or ()]
+    assert [(call.index, call.function.name) for call in calls] == [(0, "weather"), *[(0, None)] * (len(calls) - 1)]
+    assert "".join(call.function.arguments for call in calls) == '{"city": "Oslo"}'
+    whole = create(address, messages=asked, tools=TOOLS).choices[0].message
+    assert [call.function.arguments for call in whole.tool_calls] == ['{"city": "Oslo"}']
+    assert (whole.content, "".join(event.delta.content or "" for event in events)) == (None, "")
+
+
 def test_an_answer_without_a_call(vllm: tuple[Served, Address]) -> None:
     _, address = vllm
     choice = create(address, tools=TOOLS, max_tokens=4).choices[0]
     assert (choice.message.content, choice.message.tool_calls, choice.finish_reason) == ("0 1 2 3 ", None, "length")
 
 
-@pytest.mark.parametrize("more", [{"response_format": FORM}, {"tools": TOOLS}, {"logprobs": True}])
-def test_what_an_engine_cannot_is_refused(tmp_path: Path, more: dict[str, Any]) -> None:
-    """SGLang's engine here has no grammar, and the model's template no functions."""
-    with test_proxy_sglang.serving(tmp_path) as served, gateway(served.endpoint, tmp_path) as address:
-        with pytest.raises(openai.BadRequestError) as caught:
-            create(address, **more)
-        assert caught.value.code == "unsupported_parameter"
-        assert caught.value.param == next(iter(more))
-        assert create(address).choices
+def test_sglang_gets_the_schema(sglang: tuple[Served, Address]) -> None:
+    served, address = sglang
+    answer = create(address, response_format=FORM, seed=77)
+    assert (answer.choices[0].message.content, answer.choices[0].finish_reason) == ("{}", "stop")
+    log = served.triton.wait_for_log(lambda text: "'sampling_seed': 77" in text)
+    (line,) = [line for line in log.splitlines() if "'sampling_seed': 77" in line]
+    assert f"'json_schema': {json.dumps(SCHEMA)!r}" in line
+    create(address, seed=78)
+    log = served.triton.wait_for_log(lambda text: "'sampling_seed': 78" in text)
+    assert all("json_schema" not in line for line in log.splitlines() if "'sampling_seed': 78" in line)
+
+
+def test_a_schema_that_sglang_cannot_compile_is_an_error_of_the_client(sglang: tuple[Served, Address]) -> None:
+    _, address = sglang
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "nothing"}}}
+    with pytest.raises(openai.BadRequestError, match="Failed to compile json grammar"):
+        create(address, response_format=form)
+
+
+@pytest.mark.parametrize("more", [{"tools": TOOLS}, {"logprobs": True}])
+def test_what_an_engine_cannot_is_refused(sglang: tuple[Served, Address], more: dict[str, Any]) -> None:
+    """The model's template has no functions, and the engine reports no log probabilities."""
+    _, address = sglang
+    with pytest.raises(openai.BadRequestError) as caught:
+        create(address, **more)
+    assert caught.value.code == "unsupported_parameter"
+    assert caught.value.param == next(iter(more))
+    assert create(address).choices
 
 
 def messages(served: Served, kind: str) -> list[Any]:

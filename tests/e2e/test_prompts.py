@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.e2e,
     pytest.mark.xdist_group("terminal"),
     pytest.mark.timeout(900),
-    pytest.mark.usefixtures("other_ports"),
+    pytest.mark.usefixtures("other_ports", "no_local_servers"),
 ]
 
 

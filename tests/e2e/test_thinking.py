@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.fake_thinker import SIZE, THOUGHT
+from tests.e2e.fake_engine import SIZE, THOUGHT
 from tests.e2e.test_proxy import Served
 from tests.server_environment import running_triton, write
 from tests.tui.chatting import chatting, in_sight, lines
@@ -47,9 +47,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     log = scratch / "engine.log"
     made = repository(
         "demo",
-        engine=Engine(HERE / "fake_thinker.py", every_setting=False),
+        engine=Engine(HERE / "fake_engine.py", every_setting=False),
         python=sys.executable,
-        settings={"log": str(log), "step_s": 0.002},
+        settings={"log": str(log), "step_s": 0.002, "says": "thoughts"},
         env={"LD_LIBRARY_PATH": None},
         facts=replace(GGUF, chat=ChatFormat(TEMPLATE, stop=("<|im_end|>",))),
         choice=replace(CHOICE, max_seq_len=100_000),
@@ -149,13 +149,20 @@ async def test_a_thought_is_folded_and_opened_with_one_key(served: Served) -> No
         await wait_for(pilot, lambda: chat.view.stats)
         answer_at = next(at for at, line in enumerate(lines(transcript)) if line == "You asked: Why?")
         (folded,) = [line for line in lines(transcript)[:answer_at] if line.startswith("▸ Thought for ")]
-        assert folded.endswith(" tokens")
+        assert folded.endswith(" tokens · F12")
         assert not [line for line in lines(transcript) if "SECRET" in line]
         await pilot.press("f12")
         await wait_for(pilot, lambda: "SECRET: 42, I suppose." in in_sight(transcript))
         await pilot.press("f12")
         await wait_for(pilot, lambda: "SECRET: 42, I suppose." not in in_sight(transcript))
-        assert chat.view.texts("assistant") == ["You asked: Why?"]
+        await pilot.press(*"And?", "enter")
+        await wait_for(pilot, lambda: chat.view.stats and len(chat.view.texts("assistant")) == 2)
+        titles = [line for line in lines(transcript) if line.startswith("▸ Thought for ")]
+        assert [title.endswith("F12") for title in titles] == [False, True], "the key opens the last one"
+        at = next(at for at, line in enumerate(lines(transcript)) if line.startswith("▸ Thought for "))
+        await pilot.click(transcript, offset=(4, at - transcript.scroll_offset.y))
+        await wait_for(pilot, lambda: "SECRET: 42, I suppose." in lines(transcript)[: at + 6])
+        assert chat.view.texts("assistant") == ["You asked: Why?", "You asked: And?"]
         assert chat.view.conversation.messages[-1].thought == THINKS
 
 
@@ -172,7 +179,7 @@ async def test_escape_stops_a_model_that_never_stops_thinking(served: Served) ->
         await wait_for(pilot, lambda: not chat.view.busy)
         number = [message["ask"]["id"] for message in served.messages() if "ask" in message][-1]
         await wait_for(pilot, lambda: {"cancel": number} in served.messages())
-        assert "▸ Thinking · stopped before the answer" in in_sight(transcript)
+        assert "▸ Thinking · stopped before the answer · F12" in in_sight(transcript)
         kept = chat.view.conversation.messages[-1]
         assert (kept.role, kept.content) == ("assistant", "")
         assert kept.thought.startswith("Wait, let me check")

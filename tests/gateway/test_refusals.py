@@ -7,16 +7,20 @@ import http.client
 import json
 import os
 import socket
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.chain_model import CHAT as FORMAT
 from tests.gateway.conftest import SECONDS, Address
 from tests.gateway.test_answers import ASKED, create
 from tests.ports import reserved
 from wizard.chat.ask import PromptTooLong, bad_template, model_ended, no_model, server_error, unreachable
-from wizard.gateway import app, bodies
+from wizard.chat.client import Client
+from wizard.chat.served import ServedModel
+from wizard.gateway import app, bodies, guard, requests
 from wizard.gateway.faults import fault
 from wizard.gateway.servers import Servers
 from wizard.kernel import proctable
@@ -33,14 +37,20 @@ NO_OBJECT = {"id": "1", "function": {"name": "f", "arguments": "[1]"}}
 LARGE = {"type": "json_schema", "json_schema": {"schema": {"enum": ["x" * 100_000]}}}
 
 
-def post(address: Address, body: bytes, path: str = CHAT, **headers: str) -> tuple[int, dict[str, Any]]:
-    """Status and error of a request that is refused."""
+def send(address: Address, body: bytes, path: str = CHAT, **headers: str) -> tuple[int, bytes]:
+    """Status and answer."""
     connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=SECONDS)
     connection.request("POST", path, body, {"Content-Type": "application/json", **headers})
     answer = connection.getresponse()
-    status, data = answer.status, json.load(answer)
+    status, data = answer.status, answer.read()
     connection.close()
-    error = data["error"]
+    return status, data
+
+
+def post(address: Address, body: bytes, path: str = CHAT, **headers: str) -> tuple[int, dict[str, Any]]:
+    """Status and error of a request that is refused."""
+    status, data = send(address, body, path, **headers)
+    error = json.loads(data)["error"]
     from openai.types.shared import ErrorObject
 
     ErrorObject.model_validate(error, strict=True)
@@ -309,3 +319,72 @@ def test_another_path_is_said_to_be_none(chain: Address) -> None:
         "/v1/messages, /v1/models, /health and /metrics"
     )
     assert post(chain, b"{}", "/v2/health/ready" * 100)[1]["message"].startswith("no such address: /v2/")
+
+
+def peak(address: Address) -> int:
+    """Bytes of memory that the process that serves has had at most (proc_pid_status(5), VmHWM)."""
+    children = Path(f"/proc/{address.process.pid}/task/{address.process.pid}/children").read_text()
+    (line,) = (row for row in Path(f"/proc/{int(children)}/status").read_text().splitlines() if row.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
+def test_no_body_takes_much_memory(chain: Address) -> None:
+    """Each just as large as allowed, and wrong in millions of places; 10,000 stop words; 100 MB in chunks."""
+    size = app.LARGEST_BODY - 200
+    start, end = b'{"model":"chain","messages":[', b"0]}"
+    values = [start + b"0," * (size // 2) + end, start + b"{}," * (size // 3) + end]
+    few = [start + b"{}," * (app.MOST_VALUES - 10) + end, b'{"model":"chain","prompt":[' + b"0," * 900_000 + end]
+    stops = json.dumps({"model": "chain", "messages": ASKED, "stop": [f"stop {i}" for i in range(10_000)]}).encode()
+    before = peak(chain)
+    for body in values:
+        assert post(chain, body)[0] == 413
+    for path, body in ((CHAT, few[0]), ("/v1/messages", few[0]), ("/v1/completions", few[1]), (CHAT, stops)):
+        status, data = send(chain, body, path)
+        assert (status, b"TW-G03" in data or b"TW-G04" in data) == (400, True)
+    with socket.create_connection(("127.0.0.1", chain.port), SECONDS) as connection:
+        connection.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" % CHAT.encode())
+        with suppress(ConnectionError):  # closed before all of it is sent
+            for _ in range(100):
+                connection.sendall(b"100000\r\n" + b"x" * 2**20 + b"\r\n")
+    assert peak(chain) - before < 400 * 2**20
+    assert create(chain).choices
+
+
+async def test_too_many_requests_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The one too many gets an error of its API, and a later one an answer."""
+    monkeypatch.setattr(guard, "REQUESTS", 1)
+    address, sent, waiting = app.application(app.Gateway(Servers(Workspace(tmp_path)))), list[Any](), asyncio.Event()
+
+    async def slow() -> dict[str, Any]:
+        await waiting.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    first = asyncio.create_task(address(scope(CHAT), slow, send))  # type: ignore[arg-type]
+    await asyncio.sleep(0)  # it begins
+    await address(scope("/v1/messages"), slow, send)
+    assert (sent[0]["status"], json.loads(sent[1]["body"])["error"]["type"]) == (503, "overloaded_error")
+    waiting.set()
+    await first
+    sent.clear()
+    await address({**scope("/health"), "method": "GET"}, slow, send)
+    assert json.loads(sent[1]["body"])["error"]["code"] == "TW-G10"
+
+
+def test_a_prompt_that_cannot_fit_is_not_sent_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "LONGEST_TOKEN", 2)
+    endpoint = Endpoint("s", "m", "127.0.0.1", Ports(1, 1, 1), 1, "", "log")
+    client = Client(endpoint, ServedModel("m", FORMAT, (), 100, None), None, None)
+    wanted = bodies.chat(json.dumps({"model": "m", "messages": [{"role": "user", "content": "a" * 201}]}).encode())
+    with pytest.raises(PromptTooLong, match="a request can have 100 tokens"):
+        requests.asks(wanted, client)
+
+
+def test_idle_connections_keep_no_one_out(chain: Address) -> None:
+    """More of them than there may be connections; each new one takes the place of an idle one."""
+    with ExitStack() as stack:
+        for _ in range(700):
+            stack.enter_context(socket.create_connection(("127.0.0.1", chain.port), SECONDS))
+        assert create(chain).choices

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.chat.test_thinking_modes import BODY, BUDGET, COMPARED, QWEN, chat
+from wizard.chat.ask import Ask
 from wizard.chat.client import Client
 from wizard.chat.openai import _thinking
 from wizard.chat.served import ServedModel
@@ -31,7 +32,7 @@ def prompt(format_: ChatFormat | None, **more: Any) -> str:
 
 @pytest.mark.parametrize("mode", ["off", "on", "low", "max", "200"])
 def test_what_the_wizards_chat_sends_is_understood(mode: str) -> None:
-    assert wanted(**_thinking(mode)).sampling.thinking == mode
+    assert wanted(**_thinking(Ask("m", "", 8, None, 1.0, None, thinking=mode))).sampling.thinking == mode
 
 
 @pytest.mark.parametrize(

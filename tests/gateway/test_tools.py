@@ -13,7 +13,7 @@ import pytest
 from tests.chain_model import CHAT, CYCLE, CYCLE_TOKENS
 from tests.gateway.conftest import Address
 from tests.gateway.test_answers import create
-from wizard.chat.ask import Ask, Piece, ToolCall
+from wizard.chat.ask import Ask, Piece, ToolCall, whole_calls
 from wizard.chat.served import ServedModel
 from wizard.gateway.answers import Answer
 from wizard.gateway.faults import Fault
@@ -112,8 +112,11 @@ def test_a_call_of_a_function(tools: Address, choice: Any, finish: str, stream: 
     answer = asked(tools, tool_choice=choice, stream=stream, **({} if choice == "auto" else GUIDED))
     if stream:
         choices = [event.choices[0] for event in answer]
-        (call,) = [call for each in choices for call in each.delta.tool_calls or ()]
+        call, *more = [call for each in choices for call in each.delta.tool_calls or ()]
+        assert more  # as it is written
+        assert all((each.index, each.id, each.type, each.function.name) == (0, None, None, None) for each in more)
         assert (call.index, "".join(each.delta.content or "" for each in choices)) == (0, "")
+        call.function.arguments += "".join(each.function.arguments for each in more)
         reason = choices[-1].finish_reason
     else:
         (call,) = answer.choices[0].message.tool_calls
@@ -202,7 +205,8 @@ async def test_required_calls_that_were_cut_are_a_text() -> None:
         yield Piece('[{"name": "a", ', 1, "")
         yield Piece('"param', 2, "length")
 
-    (last,) = [piece async for piece in called(pieces(), Tools((), None, True, "{}"))]
+    first, last = [piece async for piece in called(pieces(), Tools((), None, True, "{}"))]
+    assert (first.text, first.calls) == ("", ())
     assert (last.text, last.calls, last.finish) == ('[{"name": "a", "param', (), "length")
 
 
@@ -217,5 +221,23 @@ async def test_a_function_may_have_the_name_of_a_choice(name: str) -> None:
         yield Piece('{"a": ', 1, "")
         yield Piece("1}", 2, "stop")
 
-    *_, piece = [piece async for piece in called(pieces(), tools)]
-    assert (piece.calls, piece.finish) == ((ToolCall(name, '{"a": 1}'),), "stop")
+    first, last = [piece async for piece in called(pieces(), tools)]
+    assert (first.text, first.calls) == ("", (ToolCall(name, '{"a": '),))
+    assert (last.text, last.calls, last.finish) == ("", (ToolCall("", "1}"),), "stop")
+
+
+@pytest.mark.parametrize("size", [1, 5, 1000])
+async def test_required_calls_come_as_they_are_written(size: int) -> None:
+    text = '[{"name": "a", "parameters": {"x": [1, {"y": "]}"}]}},\n {"name": "b", "parameters": {}}]'
+
+    async def pieces() -> AsyncGenerator[Piece, None]:
+        for place in range(0, len(text), size):
+            yield Piece(text[place : place + size], 5, "stop" if place + size >= len(text) else "", (), 3)
+
+    for parallel, names in ((True, ["a", "b"]), (False, ["a"])):
+        given = [piece async for piece in called(pieces(), Tools((), None, parallel, "{}"))]
+        assert [(call.name, json.loads(call.arguments)) for call in whole_calls(given)] == [
+            (name, {"a": {"x": [1, {"y": "]}"}]}, "b": {}}[name]) for name in names
+        ]
+        assert ("".join(piece.text for piece in given), given[-1].finish) == ("", "tool_calls")
+        assert (len([piece for piece in given if piece.calls]) > len(names)) == (size < 1000)

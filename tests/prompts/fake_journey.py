@@ -275,6 +275,9 @@ class FakeJourney(FakeBench):
         if self.chats in ("down", "moved") and endpoint.ports == ENDPOINT.ports:
             raise ServerError("TW-C01", f"no server answers at {endpoint.http}", "Start it with `triton-wizard up`.")
 
+    def tools(self, workspace: Workspace) -> None:
+        """No tools are configured."""
+
     async def chat(
         self, endpoint: Endpoint, conversation: Conversation, *, protocol: str = "grpc"
     ) -> AsyncGenerator[Chunk, None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chat.pdf_files import pdf
+from tests.chat.pdf_files import pdf, slow
 from tests.chat.test_images import picture
 from tests.prompts.fake_journey import ENDPOINT, FakeJourney
 from tests.prompts.terminal import CTRL_C, DOWN, ENTER, Terminal
@@ -83,3 +83,14 @@ def test_in_a_pipe_at_is_text(
     run_chat(ENDPOINT, message="Sum up @notes.md", journey=journey)
     assert [each.messages[-1].content for each in journey.asked] == ["Sum up @notes.md"] * 2
     capsys.readouterr()
+
+
+def test_ctrl_c_stops_attaching_a_file_that_takes_long_to_read_and_loses_nothing(tmp_path: Path) -> None:
+    Path("slow.pdf").write_bytes(slow())
+    with Terminal("chat", str(tmp_path)) as terminal:
+        terminal.sees("> ")
+        terminal.types("Sum up @slow.pdf\n")
+        terminal.sees("reading slow.pdf")
+        terminal.types(CTRL_C)
+        terminal.sees("stopping")
+        terminal.sees("> Sum up @slow.pdf")

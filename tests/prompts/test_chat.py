@@ -18,7 +18,7 @@ import pytest
 from tests.prompts.fake_journey import ENDPOINT, FakeJourney
 from tests.prompts.terminal import CTRL_C, CTRL_D, Terminal, command, environment
 from wizard.chat.chunk import Chunk
-from wizard.chat.conversation import Conversation, Message, Sampling, Stats
+from wizard.chat.conversation import Conversation, Sampling, Stats
 from wizard.kernel.errors import ServerError, UsageError
 from wizard.prompts.chat import run_chat
 from wizard.prompts.question_input import forget_typed, read_question, unechoed
@@ -43,7 +43,11 @@ def test_one_question(journey: FakeJourney, capsys: pytest.CaptureFixture[str]) 
     out, err = capsys.readouterr()
     assert out == "You asked: Hello?\n"
     assert err == "220.0 tokens/s · TTFT 50 ms · 12 tokens\n"
-    assert journey.asked == [Conversation((Message("system", "Be brief."), Message("user", "Hello?")))]
+    (conversation,) = journey.asked
+    assert [(message.role, message.content) for message in conversation.messages] == [
+        ("system", "Be brief."),
+        ("user", "Hello?"),
+    ]
 
 
 def test_settings_out_of_range_are_refused_before_anything_is_asked(journey: FakeJourney) -> None:
@@ -63,6 +67,7 @@ def test_one_question_as_json(journey: FakeJourney, capsys: pytest.CaptureFixtur
         "thought": "",
         "tokens": 12,
         "thought_tokens": None,
+        "thought_pieces": None,
         "ttft_s": 0.05,
         "thought_s": None,
         "answer_s": None,

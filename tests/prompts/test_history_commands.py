@@ -217,3 +217,11 @@ def test_load_brings_back_what_was_saved(talk: ChatSession, tmp_path: Path) -> N
     assert refusal(talk, f"/load {tmp_path}/bad.json") == "TW-K01"
     (tmp_path / "worse.json").write_text("{")
     assert refusal(talk, f"/load {tmp_path}/worse.json") == "TW-K02"
+
+
+def test_details_of_each_message(talk: ChatSession) -> None:
+    assert command(talk, "/details").text.splitlines() == [
+        "System prompt", "  Be brief.", "You", "  Why?", "Model", "  Because.",
+    ]  # fmt: skip
+    talk.conversation = Conversation()
+    assert command(talk, "/details").text == "No messages yet; ask something."

@@ -136,3 +136,15 @@ def test_without_full_screen_several_models_need_a_name(
     with pytest.raises(SystemExit):
         main(["--workspace", str(tmp_path), "chat", "--url", ollama.url, "-m", "Hi"])
     assert "TW-C16" in capsys.readouterr().err
+
+
+def test_plain_may_stand_before_the_command(
+    ollama: FakeLocalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain: list[str] = []
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("wizard.kernel.text.is_terminal", lambda *_: True)
+    monkeypatch.setattr("wizard.prompts.chat.run_chat", lambda endpoint, *_, **__: plain.append(endpoint.model) or 0)
+    with pytest.raises(SystemExit):
+        main(["--plain", "--workspace", str(tmp_path), "chat", "--url", ollama.url, "--model", "a"])
+    assert plain == ["a"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -61,6 +62,57 @@ def test_calls_are_held_back_and_all_else_is_sent_however_the_text_comes(text: s
     before, call = (text[: mark.start()], text[mark.start() :]) if mark else (text, None)
     assert "".join(sent for sent, _ in results) == before
     assert [each for _, calls in results for each in calls] == ([("f", call)] if call else [])
+
+
+CALLS = [("weather", {"city": 'Os"lo}', "days": [1, {"a": 2}]}), ("time", {})]
+WRITTEN = "\n".join(f"<c>\n{json.dumps({'name': name, 'arguments': given})}\n</c>" for name, given in CALLS)
+
+
+def hermes(text: str) -> tuple[str, list[Any]]:
+    """The calls that are complete, as vLLM's parser of that name reads them, which has no text if there is one."""
+    read = [json.loads(each) for each in re.findall("<c>\n(.*?)\n</c>", text, re.DOTALL)]
+    return "" if read else text, [(call["name"], json.dumps(call["arguments"])) for call in read]
+
+
+def joined(results: list[tuple[str, list[Any]]]) -> tuple[str, list[tuple[str, str]]]:
+    """Text and calls, as a client puts the pieces together."""
+    calls: list[tuple[str, str]] = []
+    for name, arguments in (call for _, each in results for call in each):
+        last = calls.pop() if not name else (name, "")
+        calls.append((last[0], last[1] + arguments))
+    return "".join(text for text, _ in results), calls
+
+
+@given(cut=st.integers(0, len(WRITTEN)), sizes=st.lists(st.integers(1, 9), max_size=60))
+def test_arguments_are_sent_as_the_model_writes_them(cut: int, sizes: list[int]) -> None:
+    """However the text comes, and wherever it is cut: what is sent is the beginning of what the parser would read."""
+    tools = engine.ToolCalls({"begins": ["<c>"], "arguments": "arguments"}, hermes)
+    text = ("Well. " + WRITTEN)[: 6 + cut]
+    places = [min(len(text), sum(sizes[:number])) for number in range(len(sizes) + 1)]
+    pieces = [text[begin:end] for begin, end in zip(places, [*places[1:], len(text)], strict=True)]
+    results = [tools.take(piece, number == len(pieces) - 1) for number, piece in enumerate(pieces)]
+    sent, calls = joined(results)
+    wanted = [(name, json.dumps(given)) for name, given in CALLS]
+    assert sent == "Well. " if calls else text.startswith(sent)
+    assert [name for name, _ in calls] == [name for name, _ in wanted][: len(calls)]
+    assert "".join(given for _, given in wanted).startswith("".join(given for _, given in calls))
+    if cut == len(WRITTEN):
+        assert calls == wanted
+
+
+def test_arguments_come_before_their_call_ends() -> None:
+    tools = engine.ToolCalls({"begins": ["<c>"], "arguments": "arguments"}, hermes)
+    assert tools.take('<c>\n{"name": "weather", "arg', False) == ("", [])
+    assert tools.take('uments": {"city": ', False) == ("", [("weather", '{"city": ')])
+    assert tools.take('"Oslo"}}', False) == ("", [("", '"Oslo"}')])
+    assert tools.take("\n</c>", True) == ("", [])
+
+
+@pytest.mark.parametrize("text", ['{"arguments": {"a": 1}, "name": "f"}', '{"name": "f", "arguments": "{}"}', "{]}"])
+def test_calls_in_another_order_or_form_are_left_to_the_parser(text: str) -> None:
+    tools = engine.ToolCalls({"begins": ["<c>"], "arguments": "arguments"}, lambda held: ("", [("f", held)]))
+    assert tools.take("<c>" + text, False) == ("", [])
+    assert tools.take("", True) == ("", [("f", "<c>" + text)])
 
 
 def test_the_stop_word_that_is_complete_first_counts() -> None:

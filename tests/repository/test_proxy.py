@@ -71,7 +71,7 @@ def test_files_lie_where_triton_and_the_command_look() -> None:
     paths = [file.path for file in made().files]
     assert paths[:3] == ["demo/config.pbtxt", "demo/1/model.py", "demo/1/text_requests.py"]
     assert paths[3] == "demo/1/engine_replicas.py"
-    assert paths[4:] == ["demo/1/engines/engine_process.py", "demo/1/engines/vllm_engine.py"]
+    assert paths[4:] == [f"demo/1/engines/{name}.py" for name in ("engine_process", "call_pieces", "vllm_engine")]
 
 
 def test_the_linter_finds_nothing_in_it(tmp_path: Path) -> None:
@@ -139,8 +139,12 @@ def test_a_model_is_guided_and_read_as_far_as_its_stack_and_its_template_go() ->
     hermes = replace(FACTS, chat=replace(CHAT, template="{{ tools }}<tool_call>{{ messages }}"))
     vllm, sglang = (abilities(hermes, replace(CHOICE, stack=name)) for name in ("vllm", "sglang"))
     assert (vllm.inputs, vllm.outputs) == ((JSON_SCHEMA, TOOLS), (TOOL_CALLS,))
-    assert json.loads(vllm.parameters["tool_calls"]) == {"parser": "hermes", "begins": ["<tool_call>"]}
-    assert sglang.inputs == (TOOLS,)
+    assert json.loads(vllm.parameters["tool_calls"]) == {
+        "parser": "hermes",
+        "begins": ["<tool_call>"],
+        "arguments": "arguments",
+    }
+    assert sglang.inputs == (JSON_SCHEMA, TOOLS)
     assert json.loads(sglang.parameters["tool_calls"])["parser"] == "qwen25"
     assert abilities(FACTS, replace(CHOICE, stack="vllm")) == Abilities((JSON_SCHEMA,))
     assert abilities(hermes, replace(CHOICE, stack="trtllm-llmapi")) == Abilities((JSON_SCHEMA,))
@@ -174,7 +178,7 @@ def test_what_is_shipped_is_for_old_pythons_and_needs_nothing_of_the_wizard(path
     imported |= {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     import sys
 
-    own = {"text_requests", "engine_replicas"} if stub else {"engine_process", "tokenizers"}
+    own = {"text_requests", "engine_replicas"} if stub else {"engine_process", "call_pieces", "tokenizers"}
     assert imported <= allowed | own | sys.stdlib_module_names
     assert not any(isinstance(node, ast.Match) for node in ast.walk(tree))
 

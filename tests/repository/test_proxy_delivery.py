@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 from collections.abc import Iterator
@@ -98,6 +99,16 @@ def test_log_probabilities_come_with_their_tokens_once(deliveries: Deliveries) -
     deliveries.delivery.add([[1, "", 2, "", [["b", -1, []]]]])
     deliveries.delivery.add([[1, "bc", 3, "stop", [["c", -2, []]]]])
     assert sender.reply()[0]["logprobs"] == b'[["b", -1, []], ["c", -2, []]]'
+
+
+def test_calls_come_as_they_are_read_and_once(deliveries: Deliveries) -> None:
+    sender, whole = deliveries.begin(1), deliveries.begin(2, stream=False)
+    first, rest = [["weather", '{"ci']], [["", 'ty": "Oslo"}']]
+    deliveries.delivery.add([[number, "", 1, "", [], first] for number in (1, 2)])
+    assert sender.reply() == ({**texts("", "", 1), "tool_calls": b'[["weather", "{\\"ci"]]'}, False)
+    deliveries.delivery.add([[number, "", 2, "stop", [], rest] for number in (1, 2)])
+    assert json.loads(sender.reply()[0]["tool_calls"]) == rest
+    assert json.loads(whole.reply()[0]["tool_calls"]) == [*first, *rest]
 
 
 def test_texts_of_answers_that_are_not_due_wait(model: ModuleType, deliveries: Deliveries) -> None:

@@ -228,13 +228,19 @@ class FencedOs:
 
 
 def load(path: Path, name: str) -> ModuleType:
-    """A file as a module of its own, as the stub and the engine environments import it: not as part of the wizard."""
+    """A file as a module of its own, as the stub and the engine environments import it: not as part of the wizard, and
+    with the other files of its folder beside it.
+    """
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
     return module
 
 

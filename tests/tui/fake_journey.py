@@ -44,6 +44,7 @@ from wizard.chat.wire import OWN, Wire
 from wizard.kernel.errors import ModelError, ServerError, WizardError
 from wizard.kernel.language import localized
 from wizard.kernel.paths import Workspace
+from wizard.model.chat_format import ChatFormat
 from wizard.model.facts import ModelFacts
 from wizard.model.on_disk import Entry
 from wizard.plan.offers import Suggestion
@@ -113,6 +114,8 @@ class FakeJourney(FakeBench):
     chat_held: asyncio.Event | None = None
     context: int = 1024
     """Tokens that the served model takes."""
+    chats: ChatFormat | None = None
+    """The served model's template."""
     wire: Wire = OWN
     """How the served model is asked."""
     chat_error: WizardError | None = None
@@ -269,7 +272,7 @@ class FakeJourney(FakeBench):
     def served(self, endpoint: Endpoint) -> ServedModel:
         if endpoint.name in self.dead and endpoint not in self.again:
             raise unreachable(endpoint.http, "refused")
-        return ServedModel(endpoint.model, None, self.facts.questions, self.context, 0.0, self.wire)
+        return ServedModel(endpoint.model, self.chats, self.facts.questions, self.context, 0.0, self.wire)
 
     def endpoint(self, workspace: Workspace, name: str | None = None) -> Endpoint:
         known = (*self.again, *(endpoint for endpoint in (*self.running, ENDPOINT) if name not in self.dead))
@@ -302,6 +305,9 @@ class FakeJourney(FakeBench):
     def history(self, workspace: Workspace) -> History:
         return History(Path.home() / "chats" / "chats.sqlite3")
 
+    def tools(self, workspace: Workspace) -> None:
+        """No tools are configured."""
+
     async def chat(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]:
         self.asked.append(conversation)
         self.asked_servers.append(endpoint)
@@ -310,7 +316,13 @@ class FakeJourney(FakeBench):
                 raise self.chat_error
             for start in range(0, len(self.answer), 7):
                 given = self.logprobs if start == 0 and conversation.sampling.logprobs is not None else ()
-                yield Chunk(self.answer[start : start + 7], tokens=start // 7 + 1, logprobs=given, ttft_s=0.031)
+                yield Chunk(
+                    self.answer[start : start + 7],
+                    tokens=start // 7 + 1,
+                    logprobs=given,
+                    ttft_s=0.031,
+                    at_s=0.031 + start / 1000,
+                )
                 if endpoint.name == self.vanishes and start:
                     raise lost(endpoint.http, "connection reset")
             if self.hold_chat:

@@ -19,6 +19,7 @@ from tests.tui.chatting import to_running_chat, words
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.test_machine import at_work, here
 from tests.tui.test_model import VERDICTS
+from tests.tui.test_race import FakeStream, racing, token, tokens
 from tests.tui.values import (
     ANSWER,
     ENDPOINT,
@@ -247,6 +248,20 @@ async def to_compared(pilot: Pilot[Any]) -> None:
     await pilot.pause()
 
 
+async def to_racing(pilot: Pilot[Any]) -> None:
+    """Two models answer, one of them faster, the other after a thought."""
+    chat = await to_running_chat(pilot)
+    made = chat.calls.send.__self__  # type: ignore[attr-defined]
+    await racing(pilot, chat, made)
+    made.put("demo", *tokens(60, 0.2, 0.03))
+    made.put("second", *(token(number, 0.3 + number * 0.08, ttft=0.38, thought=number < 9) for number in range(1, 21)))
+    await wait_for(pilot, lambda: [len(lane.arrivals) for lane in chat.talks.race.lanes] == [60, 20])  # type: ignore[union-attr]
+    pilot.app.clear_notifications()
+    chat.show_state()
+    await wait_for(pilot, lambda: all(talk.transcript.is_vertical_scroll_end for talk in chat.talks.chats))
+    await pilot.pause()
+
+
 async def to_probabilities(pilot: Pilot[Any]) -> None:
     await to_empty_chat(pilot)
     await pilot.press("f8")
@@ -336,6 +351,7 @@ STATES: dict[str, tuple[Callable[[], FakeJourney], Route]] = {
     "chat_streaming": (lambda: FakeJourney(hold_chat=True), to_streaming),
     "chat_conversations": (FakeJourney, to_conversations),
     "chat_compare": (two_servers, to_compared),
+    "chat_racing": (FakeStream, to_racing),
     "chat_log": (with_log, to_log),
     "chat_logprobs": (lambda: FakeJourney(logprobs=TOKENS), to_probabilities),
     "help": (FakeJourney, then(to_answer, "f1", to=ReaderScreen)),

@@ -130,6 +130,27 @@ async def test_the_conversation_goes_on_with_another_model_and_each_turn_says_wh
         assert "llama3.1:8b" not in lines(chat.talks.here.transcript)
 
 
+async def test_a_model_is_switched_by_a_command() -> None:
+    made = FakeJourney(running=(ENDPOINT, SECOND), strangers=(OLLAMA,))
+    async with chatting(made) as (pilot, chat):
+        await pilot.press(*"/model second", "enter")
+        await wait_for(pilot, lambda: chat.endpoint == SECOND)
+        await pilot.press(*f"/model {URL} qwen3", "enter")
+        await wait_for(pilot, lambda: chat.endpoint == replace(made.at(URL), model="qwen3"))
+        for command in ("/model", "/model nobody"):
+            await pilot.press(*command, "enter")
+            window = await screen(pilot, AskScreen)
+            assert "llama3.1:8b" in text(window)
+            await pilot.press("escape")
+            await screen(pilot, ChatScreen)
+        made.hold_chat = True
+        await pilot.press(*"Hi", "enter")
+        await wait_for(pilot, lambda: chat.talks.answering)
+        await pilot.press(*"/model demo", "enter")
+        await wait_for(pilot, lambda: "/model is not possible now" in notes(pilot))
+        assert [message.content for message in made.asked[-1].messages] == ["Hi"]
+
+
 async def test_a_model_that_does_not_answer_is_reported_and_the_next_one_can_be_chosen() -> None:
     made = FakeJourney(running=(ENDPOINT,), strangers=(OLLAMA,), dead=("demo",))
     made.again = (ENDPOINT,)

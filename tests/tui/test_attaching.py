@@ -8,13 +8,14 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from tests.chat.pdf_files import pdf
+from tests.chat.pdf_files import pdf, slow
 from tests.chat.test_images import picture
 from tests.tui.chatting import chatting, lines, notes
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.test_waiting import asking, end, questions, waiting
 from tests.tui.walking import answered, screen, wait_for
 from wizard.chat.wire import OPENAI, Wire
+from wizard.kernel import fenced
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.widgets.prompt import Prompt
@@ -154,3 +155,40 @@ async def test_editing_a_question_does_not_attach_again() -> None:
         await answered(pilot, chat)
     first, second = questions(made)
     assert first == second
+
+
+async def test_esc_stops_attaching_a_file_that_takes_long_to_read_and_loses_nothing() -> None:
+    Path("slow.pdf").write_bytes(slow())
+    made = FakeJourney()
+    try:
+        async with chatting(made) as (pilot, chat):
+            await pilot.press(*"Sum up @slow.pdf")
+            await shows(pilot, chat, "reading slow.pdf …")
+            await pilot.press("enter")
+            await wait_for(pilot, lambda: not chat.query_one(Prompt).text)
+            await shows(pilot, chat, "reading slow.pdf … · Esc to stop")
+            await pilot.press(*"next", "enter")
+            await pilot.press("escape")
+            await wait_for(pilot, lambda: chat.query_one(Prompt).text == "Sum up @slow.pdf")
+            assert waiting(chat) == ("next",)
+            assert fenced._running
+    finally:
+        fenced.end()
+    assert questions(made) == []
+    assert not fenced._running
+
+
+async def test_a_file_that_was_shown_and_is_gone_when_the_question_is_sent_is_an_error_and_not_text() -> None:
+    Path("notes.md").write_text("Triton serves models.")
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        await pilot.press(*"Sum up @notes.md")
+        await shows(pilot, chat, "attached: notes.md")
+        Path("notes.md").unlink()
+        await pilot.press("enter")
+        await wait_for(pilot, lambda: "TW-C25" in notes(pilot))
+        assert chat.query_one(Prompt).text == "Sum up @notes.md"
+        await shows(pilot, chat, "notes.md: no such file")
+        await pilot.press("enter")
+        await answered(pilot, chat)
+    assert questions(made) == ["Sum up @notes.md"]

@@ -107,7 +107,7 @@ async def test_quitting_asks_and_stops_what_is_built_in_the_background() -> None
         assert app.runs["demo"].under_way
         await pilot.press("q")
         await screen(pilot, AskScreen)
-        await pilot.press("enter")
+        await pilot.press("ctrl+q")
         await wait_for(pilot, lambda: app._exit)
     assert "run" in made.closed
     assert app.return_value == CancelledError.exit_code

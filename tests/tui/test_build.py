@@ -108,7 +108,7 @@ async def test_quitting_when_ready_says_that_the_server_keeps_running(capsys: py
     async with app.run_test(size=(80, 24)) as pilot:
         build = await to_build(pilot)
         await wait_for(pilot, lambda: build.view.phase is Phase.READY)
-        await pilot.press("q")
+        await pilot.press("ctrl+q")
     assert app.return_value == 0
     assert "triton-wizard down demo" in " ".join(capsys.readouterr().err.split())
 
@@ -189,7 +189,7 @@ async def test_quitting_after_a_failure_has_the_status_of_the_error() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         build = await to_build(pilot)
         await wait_for(pilot, lambda: build.view.phase is Phase.FAILED)
-        await pilot.press("q")
+        await pilot.press("ctrl+q")
     assert app.return_value == WorkspaceError.exit_code
 
 

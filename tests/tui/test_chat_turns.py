@@ -282,3 +282,18 @@ async def test_what_is_typed_at_once_is_sent_in_its_order() -> None:
             pilot.app.post_message(events.Key(key, key if len(key) == 1 else None))
         await wait_for(pilot, lambda: made.asked and chat.query_one(Prompt).text == "x")
         assert made.asked[0].messages[0].content == "Go"
+
+
+async def test_on_demand_each_turn_shows_its_author_its_time_and_its_measurements() -> None:
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        await asked(pilot, "Why?", chat)
+        transcript = chat.talks.here.transcript
+        folded = lines(transcript)
+        await pilot.press("alt+t")
+        await asked(pilot, "And now?", chat)
+        shown = [line for line in lines(transcript) if " · 20" in line]
+        assert [line.partition(" · ")[0] for line in shown] == ["You", "demo", "You", "demo"]
+        assert all("tokens/s" in line for line in shown[1::2])
+        await pilot.press("alt+t")
+        assert lines(transcript)[: len(folded)] == folded

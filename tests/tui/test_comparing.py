@@ -18,7 +18,6 @@ from wizard.chat.conversation import Conversation, Stats
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
-from wizard.tui.views.chat import ChatView, comparison
 from wizard.tui.widgets.conversations import Conversations
 from wizard.tui.widgets.log_panel import LogPanel
 from wizard.tui.widgets.model_chat import ModelChat
@@ -46,8 +45,9 @@ async def test_two_models_answer_the_same_question_and_are_compared(size: tuple[
         await wait_for(pilot, lambda: "as fast" in words(chat, "#comparison"))
         assert [message.content for message in made.asked[2].messages] == ["Both"]
         assert chat.view.texts("user") == ["Alone", "Both"]
-        assert "demo is 3.8× as fast as second: 94.0 vs. 24.6 tokens/s" in words(chat, "#comparison")
-        assert "24.6 tokens/s" in words(chat, "#second Figures")
+        result = " ".join(words(chat, "#comparison").split())
+        assert "demo is 3.8× as fast as second: 94.0 vs. 24.6 tokens/s" in result
+        assert "24.6" in words(chat, "#comparison").splitlines()[2 if size[1] >= 20 else 1]
         beside = rival.region.x > chat.talks.first.region.x
         assert beside == (size[0] >= 100)
         assert rival.region.width > 0
@@ -199,6 +199,8 @@ async def test_find_copy_and_save_mean_the_model_that_was_gone_to() -> None:
         await pilot.press("ctrl+b")
         assert pilot.app.clipboard == "1 + 1\n"
         await pilot.press("ctrl+s")
+        await screen(pilot, AskScreen)  # the conversation or the comparison
+        await pilot.press("enter")
         form = await screen(pilot, FormScreen)
         assert form.query_one("#file", Input).value == "second.md"
         await pilot.press("enter")
@@ -212,24 +214,6 @@ async def test_find_copy_and_save_mean_the_model_that_was_gone_to() -> None:
         await wait_for(pilot, lambda: chat.talks.second is None)
         await pilot.press("ctrl+y")
         assert pilot.app.clipboard == made.answer
-
-
-def test_what_cannot_be_compared_is_not() -> None:
-    asked_both = Conversation().with_message("user", "Q")
-    measured = ChatView(asked_both, stats=SLOW)
-    silent = ChatView(asked_both, stats=Stats(None, 0.1, 2.5, "stop"))
-    text = comparison(("a", measured), ("b", silent)).plain
-    assert "as fast" not in text
-    assert "a: 2.0 s in total · b: 2.5 s in total · a: TTFT 90 ms" in text
-    short = [
-        (name, ChatView(asked_both, stats=Stats(24, ttft, 1.1 * ttft, "stop")))
-        for name, ttft in (("a", 0.07), ("b", 0.18))
-    ]
-    assert comparison(*short).plain.startswith("a: 77 ms in total · b: 198 ms in total")
-    assert "Both are about equally fast" in comparison(("a", measured), ("b", measured)).plain
-    assert "b's answer is incomplete" in comparison(("a", measured), ("b", ChatView(asked_both))).plain
-    for early in (ChatView(Conversation()), ChatView(asked_both, busy="answering")):
-        assert "are compared here" in comparison(("a", measured), ("b", early)).plain
 
 
 async def test_a_model_that_joins_later_is_asked_the_last_question_again_and_its_side_is_named() -> None:

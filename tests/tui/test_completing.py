@@ -12,11 +12,14 @@ from textual.widgets import Static
 from tests.tui.chatting import chatting, notes
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.test_waiting import questions
-from tests.tui.walking import answered, wait_for
+from tests.tui.walking import answered, screen, wait_for
 from wizard.catalog.profiles import user_folder
+from wizard.model.chat_format import ChatFormat
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.chat_keys import KEYS
-from wizard.tui.slash import COMMANDS, to_complete
+from wizard.tui.screens.modal import ReaderScreen
+from wizard.tui.slash import COMMANDS, HELP, to_complete
+from wizard.tui.textual_private import screen_lines
 from wizard.tui.widgets.picker import BLANK
 from wizard.tui.widgets.prompt import Prompt
 
@@ -79,7 +82,35 @@ async def test_a_path_or_an_unknown_command_is_a_question() -> None:
 
 
 def test_every_command_is_the_action_of_a_key() -> None:
-    assert {*COMMANDS.values()} <= {each.action for each in KEYS}  # type: ignore[union-attr]
+    assert {*COMMANDS.values()} <= {HELP} | {each.action for each in KEYS}  # type: ignore[union-attr]
+
+
+async def test_help_is_no_question() -> None:
+    made = FakeJourney()
+    async with chatting(made, (80, 24)) as (pilot, chat):
+        await types(pilot, chat, "/he", "/help  Help (F1)")
+        await pilot.press("tab", "enter")
+        await screen(pilot, ReaderScreen)
+    assert made.asked == []
+
+
+@pytest.mark.parametrize(
+    ("template", "mode", "set_to", "note"),
+    [
+        ("{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}", "off", "off", "off"),
+        ("{{ thinking_budget }}{% if thinking_budget == 0 %}x{% endif %}", "512", "512", "512"),
+        ("{% if enable_thinking is defined and not enable_thinking %}x{% endif %}", "high", None, "TW-U24"),
+        ("{{ messages[0].content }}", "off", None, "TW-U24"),
+    ],
+)
+async def test_thinking_is_set_by_a_command(template: str, mode: str, set_to: str | None, note: str) -> None:
+    made = FakeJourney(chats=ChatFormat(template, None, None, ()))
+    async with chatting(made, (80, 24)) as (pilot, chat):
+        await pilot.press(*f"/think {mode}", "enter")
+        await wait_for(pilot, lambda: note in notes(pilot))
+        assert chat.view.conversation.sampling.thinking == set_to
+        assert chat.query_one(Prompt).text == ""
+    assert made.asked == []
 
 
 @pytest.mark.parametrize(
@@ -90,6 +121,7 @@ def test_every_command_is_the_action_of_a_key() -> None:
         ("\n/co", ""),
         ("/prompt re", "/prompt re"),
         ("/private x", ""),
+        ("/copy th", "/copy th"),
         ("see @a/b", "@a/b"),
         ('see @"a b', '@"a b'),
         ("me@home", ""),
@@ -114,3 +146,14 @@ async def test_a_prompt_is_inserted_to_be_edited() -> None:
         await pilot.press(*"/prompt nope", "enter")
         await wait_for(pilot, lambda: "TW-D13" in notes(pilot))
     assert made.asked == []
+
+
+async def test_the_footer_offers_to_close_completions_only_while_there_are_any() -> None:
+    Path("data.csv").write_text("1,2")
+    async with chatting(FakeJourney(), (80, 24)) as (pilot, chat):
+        await types(pilot, chat, "see @d", "@data.csv")
+        await wait_for(pilot, lambda: "Esc Close" in (screen_lines(chat) or [""])[-1])
+        await pilot.press("tab")
+        await wait_for(pilot, lambda: not offered(chat))
+        await pilot.pause()
+        assert "Esc Close" not in (screen_lines(chat) or [""])[-1]

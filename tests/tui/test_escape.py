@@ -11,7 +11,18 @@ from tests.tui.chatting import chatting, notes
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.test_completing import offered
 from tests.tui.values import events
-from tests.tui.walking import StillApp, answered, asked, screen, to_build, wait_for
+from tests.tui.walking import (
+    StillApp,
+    answered,
+    asked,
+    screen,
+    to_build,
+    to_machine,
+    to_model,
+    to_welcome,
+    wait_for,
+)
+from wizard.tui.app import ALONE_S
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.modal import AskScreen
@@ -153,3 +164,34 @@ async def test_escape_and_enter_do_not_stop_a_build() -> None:
         await pilot.press("enter")
         await screen(pilot, BuildScreen)
         assert build.view.phase is Phase.RUNNING
+
+
+@pytest.mark.parametrize("first", ["escape", "tab"])
+async def test_a_typed_sentence_and_enter_neither_stop_a_build_nor_leave(first: str) -> None:
+    made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"))
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await running(pilot)
+        await pilot.press(first, *"What is a queue?", "enter")
+        await screen(pilot, BuildScreen)
+        assert build.view.phase is Phase.RUNNING
+        assert "run" not in made.closed
+        assert pilot.app._exit is False
+
+
+@pytest.mark.parametrize("walk", [to_welcome, to_machine, to_model])
+async def test_a_typed_sentence_does_not_leave_a_stage(walk: Any) -> None:
+    """After Esc there may be no field any more, and q quits: but not as the beginning of a word."""
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        await walk(pilot)
+        await pilot.press("escape", *"quick faq?", "enter")
+        await pilot.pause(2 * ALONE_S)
+        assert pilot.app._exit is False
+        await pilot.press("ctrl+q")
+        await wait_for(pilot, lambda: pilot.app._exit)
+
+
+async def test_the_key_alone_quits() -> None:
+    async with StillApp(FakeJourney()).run_test(size=(80, 24)) as pilot:
+        await to_welcome(pilot)
+        await pilot.press("q")
+        await wait_for(pilot, lambda: pilot.app._exit)

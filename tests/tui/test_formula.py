@@ -56,3 +56,12 @@ def test_an_unknown_macro_and_its_argument_stay() -> None:
 
 def test_a_formula_never_has_control_characters() -> None:
     assert readable("x\x1b[31m + \u202ey") == "x + y"
+
+
+def test_a_formula_that_is_too_long_to_be_read_is_not_remembered_either() -> None:
+    from wizard.tui import formula
+
+    formula._readable.cache_clear()
+    source = r"\alpha + " * 100_000
+    assert readable(source) == source.strip()
+    assert formula._readable.cache_info().currsize == 0

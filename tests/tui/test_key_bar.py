@@ -45,14 +45,21 @@ async def test_related_keys_are_neighbors() -> None:
     assert [group.split("  ")[0] for group in groups] == ["⏎ Send", "^O Model", "^Y Copy", "^N New"]
 
 
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 40)])
+async def test_a_wider_line_has_all_keys_of_a_narrower_one_that_matter(size: tuple[int, int]) -> None:
+    async with chatting(FakeJourney(), size) as (pilot, chat):
+        await asked(pilot, "One", chat)
+        assert "^R Retry" in chat.query_one(KeyBar).line(size[0] - 2).plain
+
+
 async def test_every_function_key_of_the_chat_is_in_the_palette() -> None:
     async with chatting(FakeJourney()) as (pilot, chat):
         await asked(pilot, "One", chat)
-        found = {command.help for command in commands(pilot.app, chat)}  # type: ignore[arg-type]
+        listed = {command.help for command in commands(pilot.app, chat)}  # type: ignore[arg-type]
         keys = {each.binding.key for each in active_keys(chat) if each.binding.id}
         functions = {key.upper() for key in keys if key[0] == "f" and key[1:].isdigit()}
-        assert {"F4", "F6", "F7", "F8", "F9", "F10"} <= functions <= found
-        assert {"^F", "^S", "^G", "^Q"} <= found
+        assert {"F4", "F6", "F7", "F8", "F9", "F10"} <= functions <= listed
+        assert {"^F", "^S", "^G", "^Q"} <= listed
 
 
 async def test_the_log_panel_follows_the_model_that_answers(tmp_path: Path) -> None:
@@ -63,5 +70,5 @@ async def test_the_log_panel_follows_the_model_that_answers(tmp_path: Path) -> N
     async with chatting(FakeJourney(running=(first, second))) as (pilot, chat):
         await pilot.press("f7")
         await wait_for(pilot, lambda: chat.query_one(LiveLog).lines == ["first.log"])
-        chat._switch(second)
+        chat.go_on_with(second)
         await wait_for(pilot, lambda: chat.query_one(LiveLog).lines == ["second.log"])

@@ -54,7 +54,7 @@ async def test_all_servers_that_keep_running_are_named(capsys: pytest.CaptureFix
     app = StillApp(FakeJourney(running=(ENDPOINT, other)))
     async with app.run_test(size=(80, 24)) as pilot:
         await to_welcome(pilot)
-        await pilot.press("q")
+        await pilot.press("ctrl+q")
     app._print_error_renderables()
     printed = "".join(capsys.readouterr().err.split())
     assert "downdemo" in printed
@@ -208,10 +208,14 @@ async def test_leaving_names_what_is_stopped_and_that_the_wizard_ends() -> None:
             await pilot.press(key)
             question = await screen(pilot, AskScreen)
             answers = question.query_one(Picker).options
-            questions.append((str(question.query_one(".question").render()).split("?")[0], str(answers[0].prompt)))
+            asks = str(question.query_one(".question").render()).split("?")[0]
+            questions.append((asks, *(str(answer.prompt)[2:] for answer in answers)))
             await pilot.press("escape")
             await screen(pilot, BuildScreen)
-    assert questions == [("Stop building demo", "▸ Continue"), ("Stop building demo", "▸ Stop it and quit")]
+    assert questions == [
+        ("Stop building demo", "Continue", "Stop it"),
+        ("Stop building demo", "Continue", "Stop it and quit"),
+    ]
 
 
 async def test_a_question_without_an_answer_is_not_sent_with_the_next() -> None:

@@ -38,7 +38,7 @@ async def test_quitting_does_not_wait_for_a_probe_that_hangs() -> None:
     app = StillApp(FakeJourney(gate=gate), answers={"model": "demo"})
     async with app.run_test(size=(80, 24)) as pilot:
         await screen(pilot, MachineScreen)
-        await pilot.press("q")
+        await pilot.press("ctrl+q")
     gate.set()
     assert app.return_value == 0
 

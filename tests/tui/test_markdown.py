@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from textual.style import Style
 
-from wizard.tui.widgets.markdown_lines import MEASURE, blocks, growing
+from wizard.tui.widgets.markdown_growing import growing
+from wizard.tui.widgets.markdown_lines import MEASURE, blocks
 from wizard.tui.widgets.turn import Turn
 
 
@@ -148,3 +149,44 @@ def test_separators_of_lines_that_markdown_does_not_know_keep_the_end_of_a_growi
 
 def test_a_diagram_names_the_key_that_copies_it() -> None:
     assert "^B" in shown("```mermaid\ngraph TD\n```")[0]
+
+
+def grown(text: str, piece: int = 7) -> Turn:
+    turn = Turn("assistant", grows=True)
+    for at in range(0, len(text), piece):
+        turn.add(text[at : at + piece])
+        turn.lines(60)
+    return turn
+
+
+HEAD = "Words.\n\n| n | square | name |\n|--:|:-:|---|\n"
+LONG_TABLE = HEAD + "".join(f"| {n} | {n * n} | row {n} |\n" for n in range(200)) + "\nAnd *so* on.\n"
+LONG_LIST = "Words.\n\n" + "".join(f"{n}. **Item** {n}\n   - [x] a part\n" for n in range(1, 120)) + "\n- another\n"
+LOOSE_LIST = "".join(f"* item {n}\n\n  more\n\n" for n in range(90))
+
+
+@pytest.mark.parametrize("text", [LONG_TABLE, LONG_LIST, LOOSE_LIST], ids=["table", "list", "loose list"])
+def test_a_long_table_or_list_looks_the_same_while_it_grows(text: str) -> None:
+    def lines(turn: Turn) -> list[str]:  # a column that grew wider may be narrower above the row where it did
+        return [" ".join(line.plain.replace("─", "").split()) for line in turn.lines(60)]
+
+    turn = grown(text)
+    before = lines(turn)
+    turn.finish()
+    assert before == lines(turn)
+
+
+@pytest.mark.parametrize("text", [LONG_TABLE, LONG_LIST], ids=["table", "list"])
+def test_only_the_end_of_a_long_table_or_list_is_read_again(text: str) -> None:
+    done, rest, last = [], "", []
+    for line in text.removesuffix("\n").rpartition("\n\n")[0].splitlines(keepends=True):
+        more, rest, last = growing(rest + line, done[-1] if done else None)
+        done += more
+    assert len(rest) < 0.25 * len(text)
+    assert last
+    assert sum(len(block.rows) for block in done) > 150 or len(done) > 150
+
+
+def test_columns_keep_their_widths_where_a_growing_table_is_cut() -> None:
+    turn = grown("| a wide header | b |\n|---|---|\n" + "| 1 | 2 |\n" * 100)
+    assert {line.plain.index("│") for line in turn.lines(60) if "│" in line.plain} == {16}

@@ -243,7 +243,7 @@ async def test_pages_of_the_list_are_turned_while_the_field_has_the_focus() -> N
         await wait_for(pilot, lambda: picker.scroll_y + picker.size.height >= 2 * (first + 1))  # two lines each
         await pilot.press("pagedown")
         assert (picker.highlighted or 0) > first
-        await pilot.press("pageup", "pageup")
+        await pilot.press("pageup", "pageup", "pageup")
         assert picker.highlighted == 0
         await pilot.press("enter")
         await screen(pilot, AdviceScreen)

@@ -5,18 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from textual.app import SystemCommand
-from textual.command import CommandPalette
+from textual.command import CommandPalette, Hit
 
 from tests.tui.fake_journey import FakeJourney
-from tests.tui.walking import StillApp, Walk, screen, to_machine, to_model, to_welcome, wait_for
+from tests.tui.values import ENDPOINT
+from tests.tui.walking import StillApp, Walk, asked, screen, to_machine, to_model, to_welcome, wait_for
+from wizard.chat.ask import unreachable
+from wizard.chat.conversation import Conversation
 from wizard.kernel import language
 from wizard.kernel.settings import load
-from wizard.tui.palette import commands
+from wizard.tui.keys import declared
+from wizard.tui.opening import Opening
+from wizard.tui.palette import Command, Commands, commands
+from wizard.tui.palette_words import WORDS
+from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.modal import ReaderScreen
 
 
-def offered(app: StillApp) -> dict[str, SystemCommand]:
+def offered(app: StillApp) -> dict[str, Command]:
     return {command.title: command for command in commands(app, app.screen)}
 
 
@@ -49,6 +55,53 @@ async def test_a_command_is_found_by_its_words_and_run() -> None:
         await to_machine(pilot)
         await type_command(pilot, "Help")
         await screen(pilot, ReaderScreen)
+
+
+@pytest.mark.parametrize(
+    ("typed", "key"),
+    [
+        ("race", "F6"),
+        ("second model", "F6"),
+        ("logs", "F7"),
+        ("error", "F7"),
+        ("probability", "F8"),
+        ("confidence", "F8"),
+        ("logprobs", "F8"),
+        ("presets", "F9"),
+        ("persona", "F9"),
+        ("curl", "F10"),
+        ("python", "F10"),
+        ("api", "F10"),
+        ("reasoning", "F12"),
+        ("think", "F12"),
+        ("copy thinking", "Shift+F12"),
+        ("restart", "F5"),
+        ("history", "F4"),
+        ("temp", "^T"),
+        ("system prompt", "^T"),
+        ("search", "^F"),
+        ("export", "^S"),
+        ("incognito", "^G"),
+        ("llm", "^O"),
+        ("quit", "^Q"),
+        ("exit", "^Q"),
+        ("clear", "^N"),
+    ],
+)
+async def test_a_function_of_the_chat_is_found_by_a_users_word(typed: str, key: str) -> None:
+    made = FakeJourney(running=(ENDPOINT,), chat_error=unreachable(ENDPOINT.http, "refused"))
+    talk = Conversation().with_message("user", "Hi").with_message("assistant", "Yes", thought="Hm.")
+    async with StillApp(made, opening=Opening(ENDPOINT, talk, None)).run_test() as pilot:
+        chat = await screen(pilot, ChatScreen)
+        await asked(pilot, "One", chat)
+        hits = [hit async for hit in Commands(chat).search(typed)]
+        best = sorted((hit for hit in hits if isinstance(hit, Hit)), key=lambda hit: -hit.score)
+        assert key in [hit.help for hit in best[:2]]
+
+
+async def test_no_command_has_words_that_nobody_can_find() -> None:
+    """Each action is one of a key."""
+    assert {*WORDS} <= {key.binding.action.removeprefix("app.") for key in declared()}
 
 
 async def test_a_theme_that_is_chosen_there_is_kept() -> None:

@@ -24,7 +24,7 @@ MAIN = ("welcome", "machine_with_gpus", "model", "advice_gpus", "review", "build
 """One state of each stage."""
 PLACED = (
     *("welcome_help", "recipes", "keys", "keys_press", "review_export", "advice_constraints"),
-    *("machine_explained", "chat_conversations", "chat_compare", "chat_log", "chat_logprobs"),
+    *("machine_explained", "chat_conversations", "chat_compare", "chat_racing", "chat_log", "chat_logprobs"),
 )
 """Windows, and panels beside or below something."""
 DRAWN = (
@@ -35,7 +35,7 @@ DRAWN = (
 """Graphs, colours, marks and boxes that no other picture has."""
 CASES = [
     *((name, size, THEME) for name in MAIN for size in (NARROW, MEDIUM, WIDE, LARGE)),
-    *((name, MEDIUM, CONTRAST.name) for name in MAIN),
+    *((name, MEDIUM, CONTRAST.name) for name in (*MAIN, "chat_racing")),
     *((name, size, THEME) for name in PLACED for size in (NARROW, MEDIUM, WIDE)),
     *((name, MEDIUM, THEME) for name in DRAWN),
 ]

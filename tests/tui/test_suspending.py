@@ -110,7 +110,7 @@ def test_a_build_continues_and_its_screen_is_back(shell: Any, tmp_path: Path) ->
             shell.expect("it waits")
         shell.send("q")
         shell.expect("Stop building")
-        shell.send("\r")
+        shell.send("\x11")  # Ctrl+Q: yes
         shell.expect(PROMPT)
         assert proctable.marked(proctable.STEP_MARK, str(tmp_path)) == []
     finally:

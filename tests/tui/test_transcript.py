@@ -12,8 +12,9 @@ from textual.selection import Selection
 
 from tests.tui.chatting import in_sight, lines
 from tests.tui.walking import wait_for
-from wizard.chat.conversation import Message
-from wizard.tui.widgets.markdown_lines import blocks, growing
+from wizard.chat.conversation import Message, Stats
+from wizard.tui.widgets.markdown_growing import growing
+from wizard.tui.widgets.markdown_lines import blocks
 from wizard.tui.widgets.transcript import Transcript
 from wizard.tui.widgets.turn import LONGEST, Turn
 
@@ -106,11 +107,11 @@ def test_a_text_that_grows_ends_as_the_whole_text_is(step: int) -> None:
 
 
 def test_only_the_last_block_of_a_growing_text_is_read_again() -> None:
-    done, offset, rest = growing("one\n\ntwo\n\n```py\nx = 1\n")
+    done, left, rest = growing("one\n\ntwo\n\n```py\nx = 1\n")
     assert [block.text.plain for block in done] == ["one", "two"]
-    assert "one\n\ntwo\n\n```py\nx = 1\n"[offset:].startswith("```py")
+    assert left.startswith("```py")
     assert [(block.kind, block.partial) for block in rest] == [("code", True)]
-    assert growing("") == ([], 0, [])
+    assert growing("") == ([], "", [])
 
 
 def test_what_a_terminal_would_obey_is_left_out() -> None:
@@ -270,3 +271,20 @@ async def test_no_terminal_is_too_small(size: tuple[int, int]) -> None:
         view.step(-1)
         await pilot.pause()
         assert len(in_sight(view)) == view.size.height
+
+
+@pytest.mark.parametrize("width", [20, 38, 78])
+async def test_the_line_of_a_thought_is_never_cut_and_a_click_on_it_opens_it(width: int) -> None:
+    stats = Stats(512, 0.1, 4.0, "length", 512, 3.9)
+    cut_off = Message("assistant", "", stats=stats, thought="Wait.", model="a")
+    async with transcript([Message("user", "Why?"), cut_off], (width, 30)) as (pilot, view):
+        text = " ".join(in_sight(view))
+        assert "max_tokens reached before the answer: raise it, or turn thinking off · F12" in text
+        assert "Wait." not in text
+        title = next(at for at, line in enumerate(lines(view)) if line.startswith("▸"))
+        await pilot.click(view, offset=(4, title - 1))
+        assert "Wait." not in lines(view)
+        await pilot.click(view, offset=(4, title))
+        assert "Wait." in lines(view)
+        await pilot.click(view, offset=(4, title))
+        assert "Wait." not in lines(view)

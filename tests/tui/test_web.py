@@ -223,6 +223,9 @@ async def test_the_page_shows_the_wizard_takes_keys_and_loads_nothing_from_elsew
 ) -> None:
     async with Browser(tmp_path / "profile") as browser:
         await to_the_step(browser, page)
+        await browser.presses("z", ctrl=True)  # nothing could resume it there
+        await browser.presses("l")
+        await browser.sees("Full output of each step")
         hosts = {urlsplit(address).hostname for address in browser.requests if not address.startswith("data:")}
         assert hosts == {"127.0.0.1"}
         assert browser.problems == []

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
 
 from wizard.catalog.profiles import find, load, load_toml
-
-T = TypeVar("T", "Format", "Switch")
+from wizard.catalog.rows import row
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +77,9 @@ def thinking() -> Thinking:
 
 @cache
 def _read(path: Path) -> Thinking:
-    """Read it by hand, because importing pydantic would delay the first question; it only reports what does not fit."""
     data = load_toml(path)
     try:
-        formats = tuple(_row(Format, row) for row in data["formats"])
-        return Thinking(formats, tuple(_row(Switch, row) for row in data["switches"]))
+        formats = tuple(row(Format, each) for each in data["formats"])
+        return Thinking(formats, tuple(row(Switch, each) for each in data["switches"]))
     except (TypeError, KeyError):
         return load(Thinking, path)
-
-
-def _row(kind: type[T], row: Mapping[str, Any]) -> T:
-    """A row of the table; TypeError if it does not fit."""
-    given: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-    made = kind(**given)
-    for each in fields(made):
-        if isinstance(getattr(made, each.name), tuple) != str(each.type).startswith("tuple"):
-            raise TypeError(each.name)
-    return made

@@ -19,12 +19,15 @@ class CallFormat:
         template: Texts that a chat template for it has.
         begins: Texts with which calls begin in an answer.
         parsers: Engine → its parser.
+        arguments: The member with the arguments of a call, if every call is a JSON object with ``name`` and this; they
+            can be passed on while the model writes them.
     """
 
     template: tuple[str, ...]
     begins: tuple[str, ...]
     parsers: dict[str, str]
     source: str
+    arguments: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +40,9 @@ class CallFormats:
 
 
 def parser(template: str, engine: str) -> dict[str, Any] | None:
-    """What reads the calls of a model with this chat template: ``parser`` and ``begins``, or nothing if the engine
-    itself knows; None if the template has no functions, or ``engine`` cannot read the calls.
+    """What reads the calls of a model with this chat template: ``parser``, ``begins`` and, if there is one,
+    ``arguments``, or nothing if the engine itself knows; None if the template has no functions, or ``engine`` cannot
+    read the calls.
 
     Args:
         template: The model's chat template.
@@ -53,4 +57,5 @@ def parser(template: str, engine: str) -> dict[str, Any] | None:
     mine = next((each for each in formats if all(text in template for text in ("tools", *each.template))), None)
     if mine is None or engine not in mine.parsers:
         return None
-    return {"parser": mine.parsers[engine], "begins": list(mine.begins)}
+    json_member = {"arguments": mine.arguments} if mine.arguments else {}
+    return {"parser": mine.parsers[engine], "begins": list(mine.begins), **json_member}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from wizard.chat.conversation import Message, TokenLogprob
@@ -32,8 +32,9 @@ class Ask:
             logprobs: Number of alternatives to report with each token's log probability; None: no log probabilities.
         json_schema: A JSON schema that the answer must match, as text.
         tools: The functions that the model may call, as text: ``{"tools": [...], "messages": [...]}`` in OpenAI's
-            format.
+            format; without ``messages`` for a server that gets those anyway.
         thinking: As in `Sampling`, for a server that renders the conversation itself.
+        budget: The server's own parameter for a number of tokens in ``thinking``; empty if it has none.
         images: SHA-256 → URL of the images in ``messages`` (`wizard.chat.images.Images`).
         special: Whether the answer's text needs its special tokens: they are the markers of the model's thoughts.
     """
@@ -56,21 +57,24 @@ class Ask:
     json_schema: str | None = None
     tools: str | None = None
     thinking: str | None = None
+    budget: str = ""
     special: bool = False
     images: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A function that the model calls.
+    """A function that the model calls, or more of the last one's arguments.
 
     Attributes:
-        name: Its name.
-        arguments: A JSON object, as the model wrote it.
+        name: Its name; empty: the rest belongs to the call before, maybe of an earlier piece.
+        arguments: A JSON object, or a part of one, as the model writes it.
+        id: The server's name for the call; empty if it gave none.
     """
 
     name: str
     arguments: str
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +88,9 @@ class Piece:
             reason.
         logprobs: Of the tokens in this response, if requested.
         prompt_tokens: Tokens of the prompt, counted by the server, or sent as IDs; None if neither.
-        calls: Functions that the model calls; only in the last response.
+        calls: Functions that the model calls, see `whole_calls`.
         thought: What to append to the thought, if the server itself separates it from the answer.
+        thought_tokens: Those of ``tokens`` that are of the thought, if the server counts them; only in the last one.
     """
 
     text: str
@@ -95,6 +100,18 @@ class Piece:
     prompt_tokens: int | None = None
     calls: tuple[ToolCall, ...] = ()
     thought: str = ""
+    thought_tokens: int | None = None
+
+
+def whole_calls(pieces: Iterable[Piece]) -> tuple[ToolCall, ...]:
+    """The complete calls in the ``pieces`` of an answer."""
+    calls: list[ToolCall] = []
+    for call in (call for piece in pieces for call in piece.calls):
+        if call.name or not calls:
+            calls.append(call)
+        else:
+            calls[-1] = ToolCall(calls[-1].name, calls[-1].arguments + call.arguments)
+    return tuple(calls)
 
 
 class PromptTooLong(Exception):  # noqa: N818 - caught where the oldest turn can be left out; never shown
@@ -140,6 +157,19 @@ def server_error(text: str, model: str) -> WizardError | PromptTooLong:
         "TW-C04",
         tr("the server could not answer: {text}", text=plain(text)),
         tr("For a local server, run `triton-wizard logs` to find the cause; then send the question again."),
+    )
+
+
+NO_TOOLS = "TW-C41"
+"""The server or the model supports no tools."""
+
+
+def no_tools(detail: str) -> UsageError:
+    """The server refuses a request because of its tools."""
+    return UsageError(
+        "TW-C41",  # NO_TOOLS
+        tr("this model cannot use tools here: {detail}", detail=plain(detail)[:500]),
+        tr("Serve a model with tool calls on vLLM, SGLang or llama.cpp, or chat with --no-tools."),
     )
 
 

@@ -5,6 +5,7 @@ Their size is bounded before and while they are read.
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Sequence
@@ -117,6 +118,11 @@ def _exists(path: Path) -> bool:
     return True
 
 
+def missing(reference: Reference) -> UsageError:
+    """The file was there when the question was written."""
+    return _unreadable(reference, tr("it was deleted or renamed"))
+
+
 def outside(reference: Reference, folder: Path) -> Path | None:
     """Where the file really is, if that is outside of ``folder``: the user is asked before it is read."""
     try:
@@ -191,12 +197,13 @@ def _unreadable(file: Reference, why: str) -> UsageError:
 
 
 def _decoded(name: str, data: bytes) -> Attachment:
-    text = data.decode("utf-8-sig", errors="replace")
-    replaced = text.count("\ufffd") - data.count("\ufffd".encode())
-    if b"\0" in data or replaced > MOST_REPLACED * len(text):
+    utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as Windows' programs write it
+    text = data.decode("utf-16" if utf16 else "utf-8-sig", errors="replace")
+    replaced = text.count("\ufffd") - (0 if utf16 else data.count("\ufffd".encode()))
+    if "\0" in text or replaced > (0 if utf16 else MOST_REPLACED * len(text)):
         raise UsageError(
             "TW-C26",
-            tr("cannot attach {name}: it is not text in UTF-8, a PDF or an image", name=one_line(name)),
+            tr("cannot attach {name}: it is not text in UTF-8 or UTF-16, a PDF or an image", name=one_line(name)),
             tr("Convert it to text first; images must be PNG, JPEG, WebP or GIF."),
         )
     note = ntr(

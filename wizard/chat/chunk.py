@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wizard.chat.ask import ToolCall
 from wizard.chat.conversation import Stats, TokenLogprob
 from wizard.chat.snippet import Request
+from wizard.chat.tools.called import Called, put
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,9 @@ class Chunk:
         request: The request that was sent; only in the first chunk that is not a ``note``. See `wizard.chat.snippet`.
         ttft_s: As in `Stats`; None until text arrives.
         pieces: Pieces with text so far, as in `Stats`.
+        at_s: Seconds from sending the request to the arrival of this piece; None for a ``note``.
+        calls: Functions that the model calls; only in the last chunk of a request.
+        called: The new state of a call; if the call is new, it comes after all text so far, which its ``before`` has.
     """
 
     text: str
@@ -36,12 +41,16 @@ class Chunk:
     thought: str = ""
     recast: bool = False
     pieces: int | None = None
+    at_s: float | None = None
+    calls: tuple[ToolCall, ...] = ()
+    called: Called | None = None
 
 
 class Text:
-    """The thought and the answer that chunks make up."""
+    """The thought, the calls and the answer that chunks make up."""
 
     def __init__(self) -> None:
+        self.calls: tuple[Called, ...] = ()
         self._thought: list[str] = []
         self._answer: list[str] = []
 
@@ -49,6 +58,10 @@ class Text:
         """Append the texts of ``chunk``."""
         if chunk.recast:
             self._thought, self._answer = [*self._thought, *self._answer], []
+        if chunk.called:
+            known, self.calls = len(self.calls), put(self.calls, chunk.called)
+            if len(self.calls) > known:
+                self._answer = []
         self._thought.append(chunk.thought)
         self._answer.append(chunk.text)
 

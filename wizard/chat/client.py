@@ -48,7 +48,7 @@ def described(endpoint: Endpoint) -> ServedModel:
     if endpoint.protocol == "openai":
         from wizard.chat import openai
 
-        return openai.served_model(endpoint.http, endpoint.model)
+        return openai.served_model(endpoint.http, endpoint.model, endpoint.openai_key)
     return served_model(endpoint.http, endpoint.model, endpoint.folder)
 
 
@@ -166,7 +166,7 @@ def _stream(
     if exchange.wire.format is OPENAI:
         from wizard.chat import openai
 
-        return openai.stream(ask, endpoint.http, sent)
+        return openai.stream(ask, endpoint.http, sent, endpoint.openai_key)
     if protocol == "http" or endpoint.url is not None:  # whose gRPC port is unknown
         from wizard.chat import triton_http
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Literal, TypeAlias
 
 from wizard.chat.image_references import shown
+from wizard.chat.tools.called import Called
+from wizard.chat.tools.text import as_markdown
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
@@ -39,6 +41,7 @@ class Stats:
         answer_s: Seconds from sending to the first text of the answer; None if none arrived.
         pieces: Pieces in which the text arrived, where the server does not count its tokens; most servers send one
             for each token.
+        thought_pieces: Those in which the thought arrived, where the server does not count the thought's tokens.
     """
 
     tokens: int | None
@@ -49,6 +52,7 @@ class Stats:
     thought_s: float | None = None
     answer_s: float | None = None
     pieces: int | None = None
+    thought_pieces: int | None = None
 
     @property
     def tokens_per_s(self) -> float | None:
@@ -83,6 +87,7 @@ class Version:
         at: When it ended, in seconds since 1970 (UTC); 0 if unknown.
         thought: What the model thought before it.
         model: As in `Message`.
+        calls: As in `Message`.
     """
 
     question: str
@@ -91,6 +96,7 @@ class Version:
     at: float = 0.0
     thought: str = ""
     model: str = ""
+    calls: tuple[Called, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,7 @@ class Message:
         versions: Of a question: other versions of this turn (regenerated, edited), in any order.
         thought: Of an answer: what the model thought before it. It is not sent again.
         model: Of an answer: the model that gave it, by the name that the user knows; empty if unknown.
+        calls: Of an answer: the tools that the model called before it.
     """
 
     role: Role
@@ -114,10 +121,11 @@ class Message:
     versions: tuple[Version, ...] = ()
     thought: str = ""
     model: str = ""
+    calls: tuple[Called, ...] = ()
 
     def version(self, question: str) -> Version:
         """This answer to ``question``, as a version of the turn."""
-        return Version(question, self.content, self.stats, self.at, self.thought, self.model)
+        return Version(question, self.content, self.stats, self.at, self.thought, self.model, self.calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +211,12 @@ _RANGES = {
 """
 
 
+def excerpt(text: str) -> str:
+    """The beginning of a message's text, on a single line."""
+    text = one_line(shown(text[: 10 * LONGEST_TITLE]))
+    return text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 1].rstrip() + "…"
+
+
 @dataclass(frozen=True, slots=True)
 class Conversation:
     """The messages so far and the sampling settings."""
@@ -219,9 +233,10 @@ class Conversation:
         at: float = 0.0,
         thought: str = "",
         model: str = "",
+        calls: tuple[Called, ...] = (),
     ) -> Conversation:
         """The conversation with one more message; see `Message`."""
-        message = Message(role, content, stats, at, thought=thought, model=model)
+        message = Message(role, content, stats, at, thought=thought, model=model, calls=calls)
         return replace(self, messages=(*self.messages, message))
 
     def to_send(self) -> Conversation:
@@ -233,7 +248,7 @@ class Conversation:
         blank = {
             place
             for place, each in enumerate(self.messages)
-            if each.role == "assistant" and each.thought and not each.content.strip()
+            if each.role == "assistant" and each.thought and not (each.content.strip() or each.calls)
         }
         kept = (each for place, each in enumerate(self.messages) if not {place, place + 1} & blank)
         return replace(self, messages=tuple(replace(each, thought="") for each in kept))
@@ -251,9 +266,7 @@ class Conversation:
     @property
     def title(self) -> str:
         """The beginning of the first question, on a single line; empty if there is none."""
-        first = next((each.content for each in self.messages if each.role == "user"), "")
-        text = one_line(shown(first[: 10 * LONGEST_TITLE]))
-        return text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 1].rstrip() + "…"
+        return excerpt(next((each.content for each in self.messages if each.role == "user"), ""))
 
     def asked_again(self, question: str | None = None) -> Conversation:
         """The conversation up to the last question, unanswered: the same one, or edited; the old turn is kept as a
@@ -301,14 +314,15 @@ class Conversation:
         others = tuple(
             each
             for place, each in enumerate(versions)
-            if place != index and (each.answer or each.thought or place != now)
+            if place != index and (each.answer or each.thought or each.calls or place != now)
         )
         place = self._last_question()
         question = replace(self.messages[place], content=version.question, versions=others)
+        model, calls = version.model, version.calls
         answer = Message(
-            "assistant", version.answer, version.stats, version.at, thought=version.thought, model=version.model
+            "assistant", version.answer, version.stats, version.at, thought=version.thought, model=model, calls=calls
         )
-        there = (answer,) if answer.content or answer.thought else ()
+        there = (answer,) if answer.content or answer.thought or answer.calls else ()
         return replace(self, messages=(*self.messages[:place], question, *there))
 
     def _last_question(self) -> int:
@@ -341,7 +355,7 @@ class Conversation:
         several = len(models(self.messages)) > 1
         return "\n".join(
             f"## {message.role.title()}{f' ({one_line(message.model)})' if several and message.model else ''}\n\n"
-            f"{_folded(message.thought)}{message.content.strip()}\n"
+            f"{_folded(message.thought)}{as_markdown(message.calls)}{message.content.strip()}\n"
             for message in self.messages
         )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from wizard.kernel import fenced
 from wizard.kernel.errors import UsageError
 from wizard.kernel.extras import install
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
 
@@ -80,10 +80,10 @@ def _read(name: str, data: bytes, most: int) -> Document:
     try:
         reply = fenced.run(_PROGRAM, data, (str(most),), memory=MEMORY, seconds=SECONDS)
     except fenced.FencedError as error:
-        raise _no_text(name, tr(_WHY[error.why])) from error
+        raise _no_text(name, error.reason) from error
     problem = reply.get("error")
     if problem == "large":
-        raise too_much_text(name, most)
+        raise _too_much_text(name, most)
     if problem == "encrypted":
         raise _no_text(name, tr("it is protected by a password"), tr("Save it without the password first."))
     if problem:
@@ -94,15 +94,8 @@ def _read(name: str, data: bytes, most: int) -> Document:
         todo = tr("Recognize its text first, for example with ocrmypdf, or attach its pages as images.")
         raise _no_text(name, why, todo)
     if len(document.text.encode()) > most:
-        raise too_much_text(name, most)
+        raise _too_much_text(name, most)
     return document
-
-
-_WHY: dict[fenced.Why, str] = {
-    "memory": mark("reading it needs too much memory"),
-    "time": mark("reading it takes too long"),
-    "crash": mark("it cannot be read"),
-}
 
 
 def _no_text(name: str, why: str, todo: str = "") -> UsageError:
@@ -113,7 +106,7 @@ def _no_text(name: str, why: str, todo: str = "") -> UsageError:
     )
 
 
-def too_much_text(name: str, most: int) -> UsageError:
+def _too_much_text(name: str, most: int) -> UsageError:
     """The text of a file is too large."""
     return UsageError(
         "TW-C27",

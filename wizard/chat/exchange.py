@@ -72,12 +72,12 @@ class Exchange:
             if self._ask.logprobs is not None and outputs.get(self.wire.format.logprobs):
                 logprobs = self.wire.format.read_logprobs(_text(outputs[self.wire.format.logprobs]))
         text = self._stop.feed(self._prompt.feed(new))
+        calls = _calls(values) if (values := outputs.get(self.wire.format.calls)) else ()
         if reason or self._stop.reached:
-            calls = _calls(outputs.get(self.wire.format.calls) or ())
             return self._last(text, "stop" if self._stop.reached else reason, logprobs, calls)
         if not (text or logprobs or self.wire.format is WIZARD):
             return None
-        return Piece(text, self._tokens, "", logprobs, self._prompt_tokens)
+        return Piece(text, self._tokens, "", logprobs, self._prompt_tokens, calls)
 
     def end(self) -> Piece | None:
         """The last piece, once the server has sent everything; None if it was cut short, or already delivered."""

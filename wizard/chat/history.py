@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from wizard.chat.conversation import Conversation, Message, Sampling, Stats, Version
+from wizard.chat.tools.called import Called
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
@@ -261,6 +262,7 @@ class _More:
     versions: tuple[Version, ...] = ()
     thought: str = ""
     model: str = ""
+    calls: tuple[Called, ...] = ()
 
 
 def _write_messages(store: sqlite3.Connection, chat: int, messages: tuple[Message, ...]) -> None:
@@ -279,7 +281,7 @@ def _write_messages(store: sqlite3.Connection, chat: int, messages: tuple[Messag
 
 
 def _row(message: Message) -> tuple[str, str, float, str]:
-    more = to_json(_More(message.stats, message.versions, message.thought, message.model))
+    more = to_json(_More(message.stats, message.versions, message.thought, message.model, message.calls))
     return message.role, _utf8(message.content), message.at, _utf8(more)
 
 
@@ -291,7 +293,7 @@ def _utf8(text: str) -> str:
 def _message(row: Any, where: str) -> Message:
     role, content, at, more = row
     known = from_json(_More, more, where=where)
-    return Message(role, content, known.stats, at, known.versions, known.thought, known.model)
+    return Message(role, content, known.stats, at, known.versions, known.thought, known.model, known.calls)
 
 
 def _around(content: str, text: str, *, width: int = 80) -> str:

@@ -21,7 +21,7 @@ from wizard.chat.documents import missing_extra
 from wizard.chat.image_references import reference, references, without
 from wizard.kernel import fenced, regular_files
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
 
@@ -113,7 +113,7 @@ def _read(name: str, data: bytes, digest: str) -> Picture:
     try:
         reply = fenced.run(_PROGRAM, data, (str(MOST_PIXELS), str(SIDE)), memory=MEMORY, seconds=SECONDS)
     except fenced.FencedError as error:
-        raise _unusable(name, tr(_WHY[error.why])) from error
+        raise _unusable(name, error.reason) from error
     if reply.get("error") == "pixels":
         why = tr(
             "it has {width:,}×{height:,} pixels; at most {most:,} million are possible",
@@ -126,13 +126,6 @@ def _read(name: str, data: bytes, digest: str) -> Picture:
         raise _unusable(name, tr("it is damaged ({detail})", detail=plain(str(reply.get("detail", "")))))
     width, height = reply.pop("sent")
     return Picture(digest=digest, sent=(width, height), **reply)
-
-
-_WHY: dict[fenced.Why, str] = {
-    "memory": mark("reading it needs too much memory"),
-    "time": mark("reading it takes too long"),
-    "crash": mark("it cannot be read"),
-}
 
 
 def _unusable(name: str, why: str) -> UsageError:

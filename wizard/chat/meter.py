@@ -74,6 +74,10 @@ class Meter:
         return Usage(tokens, self.context, counted)
 
     def _of(self, message: Message, size: float) -> int:
+        if message.calls:  # the server counted what was generated, not the results
+            texts = [text for each in message.calls for text in (each.name, each.arguments, each.result, each.before)]
+            characters = sum(len(text.encode(errors="replace")) for text in (*texts, message.content))
+            return round(characters / BYTES_PER_TOKEN) + TURN_TOKENS * len(message.calls)
         if self.encode is None:
             return _estimate(message, size)
         if message.content not in self._known:
@@ -107,4 +111,6 @@ def _estimate(message: Message, size: float) -> int:
 def _counted(message: Message) -> int:
     """Tokens of an answer as the server counted them, without its thought, which is not sent again; 0 if unknown."""
     stats = message.stats
-    return max((stats.tokens or 0) - (stats.thought_tokens or 0), 0) if stats else 0
+    if stats is None or stats.thought_pieces:
+        return 0
+    return max((stats.tokens or 0) - (stats.thought_tokens or 0), 0)

@@ -123,7 +123,7 @@ async def _server(root: str, table: LocalServers) -> Nearby | None:
     with suppress(*_NOT_IT):
         reply = await http.glance(f"{base}/models", within_s=LOOK_S)
         models = openai.listed(reply.body)
-        kind = next(filter(None, (table.named(str(each.get("owned_by"))) for each in models)), "")
+        kind = next((known.name for each in models if (known := table.of(str(each.get("owned_by"))))), "")
         there = [openai.elsewhere(base, name) for name in openai.names_of(models)]
         return Nearby(kind, tuple(there)) if there and reply.status == 200 else None
     there = await _of_triton(root, LOOK_S)

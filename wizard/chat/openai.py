@@ -13,9 +13,11 @@ import json
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from wizard.catalog.local_servers import local_servers
 from wizard.chat import images
 from wizard.chat.ask import (
     API_KEY,
@@ -27,6 +29,7 @@ from wizard.chat.ask import (
     key_wanted,
     lost,
     no_model,
+    no_tools,
     not_openai,
     server_error,
     unreachable,
@@ -35,6 +38,7 @@ from wizard.chat.conversation import Message
 from wizard.chat.logprobs import of_openai as logprobs_of
 from wizard.chat.served import TIMEOUT_S, ServedModel
 from wizard.chat.snippet import NOT_OPENAIS, Request
+from wizard.chat.tools import wire as tool_wire
 from wizard.chat.wire import OPENAI, Wire
 from wizard.kernel import http
 from wizard.kernel.errors import UsageError
@@ -101,25 +105,30 @@ def names_of(models: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted((str(each["id"]) for each in models), key=lambda name: "embed" in name.lower())
 
 
-def served_model(base: str, model: str) -> ServedModel:
-    """The description of ``model`` from the server at ``base``.
+def served_model(base: str, model: str, key: str | None = None) -> ServedModel:
+    """The description of ``model`` from the server at ``base``; ``key`` is the file with the API key, if not the
+    environment has it.
 
     Raises:
         ServerError: TW-C01, TW-C02, TW-C12, TW-C14, TW-C17, see `wizard.chat.ask`.
     """
-    entry = next((each for each in _models(base) if each["id"] == model), None)
+    entry = next((each for each in _models(base, key) if each["id"] == model), None)
     if entry is None:
         raise no_model(model, tr("it is not in the server's list"))
     length = entry.get("max_model_len") or (entry.get("meta") or {}).get("n_ctx")  # of vLLM; of llama.cpp's server
-    return ServedModel(model, None, (), length if type(length) is int else None, None, Wire(OPENAI))
+    length = length if type(length) is int else None
+    program = local_servers().of(str(entry.get("owned_by")))
+    return ServedModel(model, None, (), length, None, Wire(OPENAI), program=program)
 
 
-async def stream(ask: Ask, base: str, sent: Callable[[], object] = lambda: None) -> AsyncGenerator[Piece, None]:
+async def stream(
+    ask: Ask, base: str, sent: Callable[[], object] = lambda: None, key: str | None = None
+) -> AsyncGenerator[Piece, None]:
     """Send ``ask`` to the server at ``base`` and yield the answer's pieces; closing it cancels the request.
 
     Raises:
         PromptTooLong: The conversation does not fit.
-        UsageError: TW-C32 the server takes no images.
+        UsageError: TW-C32 the server takes no images, TW-C41 it supports no tools.
         ServerError: TW-C01 … TW-C04, TW-C12, TW-C14, TW-C17, see `wizard.chat.ask`.
     """
     url, body = f"{base}/chat/completions", json.dumps(_body(ask)).encode()
@@ -139,8 +148,8 @@ async def stream(ask: Ask, base: str, sent: Callable[[], object] = lambda: None)
             break
         if headers or code not in KEY_WANTED:
             text = _error_text(code, b"\n".join(refused))
-            raise _refused_image(ask, text) or _refused(code, text, ask.model, base)
-        headers = _key(base, _error_text(code, b"\n".join(refused)))
+            raise _refused_content(ask, text) or _refused(code, text, ask.model, base)
+        headers = _key(base, _error_text(code, b"\n".join(refused)), key)
     yield events.last()
 
 
@@ -152,7 +161,7 @@ def request(ask: Ask, base: str) -> Request:
 def _body(ask: Ask) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": ask.model,
-        "messages": [{"role": each.role, "content": _content(each, ask)} for each in ask.messages],
+        "messages": [sent for each in ask.messages for sent in _messages(each, ask)],
         "max_tokens": ask.max_tokens,
         "top_p": ask.top_p,
         "stream": True,
@@ -165,7 +174,15 @@ def _body(ask: Ask) -> dict[str, Any]:
         body["stop"] = list(ask.stop)
     if ask.logprobs is not None:
         body |= {"logprobs": True, "top_logprobs": ask.logprobs}
-    return body | _thinking(ask.thinking)
+    if ask.tools is not None:
+        body["tools"] = json.loads(ask.tools)["tools"]
+    return body | _thinking(ask)
+
+
+def _messages(message: Message, ask: Ask) -> Iterable[dict[str, Any]]:
+    yield from tool_wire.messages(message.calls)
+    if message.content or not message.calls:  # an answer may consist of calls so far
+        yield {"role": message.role, "content": _content(message, ask)}
 
 
 def _content(message: Message, ask: Ask) -> str | list[dict[str, Any]]:
@@ -173,12 +190,14 @@ def _content(message: Message, ask: Ask) -> str | list[dict[str, Any]]:
     return images.parts(text, ask.images) if message.role == "user" else text
 
 
-def _thinking(mode: str | None) -> dict[str, Any]:
+def _thinking(ask: Ask) -> dict[str, Any]:
     """The parameters that switch thinking; levels are OpenAI's own, the rest is for servers that render templates."""
+    mode = ask.thinking
     if mode is None:
         return {}
     if mode.isdecimal():
-        return {"chat_template_kwargs": {"thinking_budget": int(mode)}}
+        own = {ask.budget: int(mode)} if ask.budget else {}
+        return {"chat_template_kwargs": {"thinking_budget": int(mode)}, **own}
     if mode not in ("off", "on"):
         return {"reasoning_effort": mode}
     return {"chat_template_kwargs": dict.fromkeys(("enable_thinking", "thinking"), mode == "on")}
@@ -203,8 +222,10 @@ class _Events:
         self._ask = ask
         self._base = base
         self._tokens: int | None = None
+        self._thought_tokens: int | None = None
         self._finish = ""
         self._done = False
+        self._calls = tool_wire.CallParts()
 
     def take(self, line: bytes) -> Piece | None:
         """The piece of text in a line of the body, if it has any."""
@@ -218,14 +239,18 @@ class _Events:
             event = json.loads(data)
             if error := event.get("error"):
                 text = _message(error)
-                raise _refused_image(self._ask, text) or server_error(text, self._ask.model)
+                raise _refused_content(self._ask, text) or server_error(text, self._ask.model)
             if usage := event.get("usage"):
                 self._tokens = int(usage["completion_tokens"])
+                details = usage.get("completion_tokens_details") or {}
+                self._thought_tokens = int(details.get("reasoning_tokens") or 0) or None  # some always send 0
             if not event["choices"]:
                 return None
             choice = event["choices"][0]
             self._finish = str(choice.get("finish_reason") or self._finish)
             text = choice["delta"].get("content")
+            if self._ask.tools is not None:
+                self._calls.take(choice["delta"].get("tool_calls") or ())
             thought = next((given for name in THOUGHTS if (given := choice["delta"].get(name))), "")
             logprobs = logprobs_of((choice.get("logprobs") or {}).get("content") or ())
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
@@ -242,7 +267,8 @@ class _Events:
         """
         if not (self._done or self._finish):
             raise lost(self._base, tr("the stream ended too early"))
-        return Piece("", self._tokens, self._finish or "end")
+        thought_tokens = self._thought_tokens
+        return Piece("", self._tokens, self._finish or "end", calls=self._calls.calls, thought_tokens=thought_tokens)
 
 
 def _error_text(status: int, body: bytes) -> str:
@@ -262,12 +288,13 @@ def _refused(status: int, text: str, model: str, base: str) -> Exception:
     return server_error(text, model)
 
 
-def _refused_image(ask: Ask, text: str) -> Exception | None:
-    """The error for an error text about an image in the request."""
-    error = server_error(text, ask.model)
-    if not ask.images or isinstance(error, PromptTooLong) or not images.REFUSED.search(text):
+def _refused_content(ask: Ask, text: str) -> Exception | None:
+    """The error for an error text about an image or tools in the request."""
+    if isinstance(server_error(text, ask.model), PromptTooLong):
         return None
-    return images.unsupported(text)
+    if ask.images and images.REFUSED.search(text):
+        return images.unsupported(text)
+    return no_tools(text) if ask.tools is not None and tool_wire.REFUSED.search(text) else None
 
 
 def _message(error: Any) -> str:
@@ -299,10 +326,10 @@ def checked(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
-def _models(base: str) -> list[dict[str, Any]]:
+def _models(base: str, key: str | None = None) -> list[dict[str, Any]]:
     status, body = _get_models(base, {})
     if status in KEY_WANTED:
-        status, body = _get_models(base, _key(base, _error_text(status, body)))
+        status, body = _get_models(base, _key(base, _error_text(status, body), key))
     if status in KEY_WANTED:
         raise _refused(status, _error_text(status, body), "", base)
     try:
@@ -338,15 +365,19 @@ def private(base: str) -> bool:
         return False
 
 
-def _key(base: str, refusal: str) -> dict[str, str]:
-    """The header with the key, for a server that rejected a request without it with the text ``refusal``.
+def _key(base: str, refusal: str, file: str | None = None) -> dict[str, str]:
+    """The header with the key, for a server that rejected a request without it with the text ``refusal``; the key is
+    in ``file``, or in the environment.
 
     Raises:
         ServerError: TW-C12 if there is no key, TW-C17 if it cannot be sent there.
     """
     if not private(base):
         raise key_not_sent(base, refusal)
-    key = os.environ.get(API_KEY, "").strip()
+    try:
+        key = (Path(file).read_text(encoding="utf-8") if file else os.environ.get(API_KEY, "")).strip()
+    except (OSError, UnicodeError) as error:
+        raise key_wanted(base, str(error)) from error
     if not (key.isascii() and key.isprintable()):
         raise key_wanted(base, tr("the key contains invalid characters"))
     if not key:

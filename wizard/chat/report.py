@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
 
-from wizard.chat.conversation import Stats
+from wizard.chat.conversation import Message, Stats
 from wizard.kernel.language import mark, ntr, tr
+from wizard.kernel.text import one_line
 from wizard.kernel.units import duration
 
 STOPPED = mark("stopped")
@@ -49,6 +50,16 @@ def figures(stats: Stats | None) -> str:
     return " · ".join(parts)
 
 
+def about(message: Message) -> str:
+    """``qwen3 · 2026-11-25 18:30:05 · 240.0 tokens/s · …``: who wrote a message and when, and an answer's figures.
+
+    The time is that of this machine's clock and zone. What is unknown is omitted.
+    """
+    names = {"user": tr("You"), "system": tr("System prompt"), "assistant": one_line(message.model) or tr("Model")}
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(message.at)) if message.at else ""
+    return " · ".join(filter(None, (names[message.role], when, figures(message.stats) if message.stats else "")))
+
+
 def pieces_rate(rate: float) -> str:
     """The rate of a server that does not count its tokens, which the pieces of its stream stand for."""
     return tr("≈ {rate:.1f} tokens/s (pieces counted)", rate=rate)
@@ -66,6 +77,8 @@ def thought_line(stats: Stats | None, *, answered: bool) -> str:
         parts = [tr("Thought for {time}", time=short(stats.thought_s))]
         if stats.thought_tokens:
             parts.append(ntr("{count:,} token", "{count:,} tokens", stats.thought_tokens, count=stats.thought_tokens))
+        elif stats.thought_pieces:
+            parts.append(tr("≈ {count:,} tokens", count=stats.thought_pieces))
     if not answered:
         parts.append(tr(UNANSWERED.get(stats.finish if stats else "cancelled", NO_ANSWER)))
     return " · ".join(parts)
@@ -74,29 +87,3 @@ def thought_line(stats: Stats | None, *, answered: bool) -> str:
 def short(seconds: float) -> str:
     """A time that is usually below a second."""
     return duration(seconds) if seconds >= 1 else f"{1000 * seconds:.0f} ms"
-
-
-def faster(measured: Sequence[tuple[str, Stats]]) -> str:
-    """Which of two named models is faster, and by how much; or how long each took, without comparable rates.
-
-    A rate is comparable if the server counts its tokens, and they arrived over at least `COMPARABLE_S`.
-    """
-    rates = [
-        (name, stats.tokens_per_s)
-        for name, stats in measured
-        if stats.tokens_per_s is not None and stats.total_s - (stats.ttft_s or 0.0) >= COMPARABLE_S
-    ]
-    if len(rates) < len(measured):
-        times = (tr("{name}: {time} in total", name=name, time=short(stats.total_s)) for name, stats in measured)
-        return " · ".join(times)
-    (fast, rate), (slow, least) = sorted(rates, key=lambda each: each[1], reverse=True)
-    if rate < 1.05 * least:
-        return tr("Both are about equally fast: {rate:.1f} and {least:.1f} tokens/s", rate=rate, least=least)
-    return tr(
-        "{fast} is {times:.1f}× as fast as {slow}: {rate:.1f} vs. {least:.1f} tokens/s",
-        fast=fast,
-        slow=slow,
-        times=rate / least,
-        rate=rate,
-        least=least,
-    )

@@ -1,14 +1,18 @@
-"""A conversation as a file, for reading (``.md``) or for programs (``.json``); shared by the interfaces."""
+"""A conversation as a file, for reading (``.md``) or for programs (``.json``), and the result of a comparison as a
+picture (``.svg``) or for programs (``.json``); shared by the interfaces.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wizard.chat.conversation import Conversation
+from wizard.chat.race import RaceResult
+from wizard.chat.race_svg import picture
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.reasons import unreadable
@@ -41,6 +45,13 @@ def as_json(saved: Saved) -> str:
 
 FORMATS: dict[str, Callable[[Saved], str]] = {".md": as_markdown, ".json": as_json}
 """File suffix → format."""
+RESULT_FORMATS: dict[str, Callable[[RaceResult], str]] = {
+    ".svg": picture,
+    ".json": lambda result: to_json(result, indent=2) + "\n",
+}
+"""The same for the result of a comparison."""
+MOST_NAME = 60
+"""Characters of a model in the name of a file."""
 LARGEST_BYTES = 256 * 1024**2
 
 
@@ -55,6 +66,11 @@ def problem(name: str) -> str:
     return "" if Path(name).suffix in FORMATS else tr("the file name must end in .md or .json")
 
 
+def result_problem(name: str) -> str:
+    """The same for the result of a comparison."""
+    return "" if Path(name).suffix in RESULT_FORMATS else tr("the file name must end in .svg or .json")
+
+
 FILE = Question(
     "file",
     "text",
@@ -65,11 +81,24 @@ FILE = Question(
     help=mark("Use NAME.md for reading or NAME.json for programs; ~ is your home folder."),
 )
 """The question for the file, for interfaces with a form."""
+RESULT_FILE = replace(
+    FILE,
+    flag="/save comparison FILE",
+    validate=result_problem,
+    help=mark("Use NAME.svg for a picture or NAME.json for programs; ~ is your home folder."),
+)
+"""The same for the result of a comparison."""
 
 
-def file_name(server: str) -> str:
+def file_name(server: str, suffix: str = ".md") -> str:
     """The default file for a conversation with ``server``, whose name may be an address."""
-    return re.sub(r"[^\w.-]+", "-", server).strip(".-") + ".md"
+    return re.sub(r"[^\w.-]+", "-", server).strip(".-") + suffix
+
+
+def result_file_name(result: RaceResult) -> str:
+    """The default file for the result of a comparison."""
+    first, second = (lane.name[:MOST_NAME] for lane in result.lanes)
+    return file_name(f"{first} vs {second}", ".svg")
 
 
 def target(name: str) -> tuple[Path, bool]:
@@ -92,7 +121,21 @@ def save(path: Path, model: str, conversation: Conversation, *, title: str = "",
     """
     if wrong := problem(str(path)):
         raise UsageError("TW-U24", wrong, tr("For example: chat.md"))
-    text = FORMATS[path.suffix](Saved(conversation, title, model))
+    _write(path, FORMATS[path.suffix](Saved(conversation, title, model)), overwrite=overwrite)
+
+
+def save_result(path: Path, result: RaceResult, *, overwrite: bool = False) -> None:
+    """Write the result of a comparison to ``path``; as `save`.
+
+    Raises:
+        UsageError: TW-U24 if the name's ending is neither ``.svg`` nor ``.json``, TW-U25 as in `save`.
+    """
+    if wrong := result_problem(str(path)):
+        raise UsageError("TW-U24", wrong, tr("For example: {example}", example=result_file_name(result)))
+    _write(path, RESULT_FORMATS[path.suffix](result), overwrite=overwrite)
+
+
+def _write(path: Path, text: str, *, overwrite: bool) -> None:
     temporary = path.with_name(f".{path.name}.new")
     try:
         if not overwrite:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from wizard.catalog.local_servers import LocalServer
 from wizard.catalog.thinking import Format
 from wizard.chat import ask
 from wizard.chat.thinking import formats_of
@@ -39,6 +40,7 @@ class ServedModel:
         wire: Its format.
         folder: Folder with its tokenizer, if the client needs one.
         note: A remark for the user.
+        program: What runs at its URL, if the wizard did not start it and knows it.
     """
 
     name: str
@@ -49,6 +51,7 @@ class ServedModel:
     wire: Wire = OWN
     folder: str | None = None
     note: str | None = None
+    program: LocalServer | None = None
 
     @property
     def takes_turns(self) -> bool:
@@ -64,8 +67,8 @@ class ServedModel:
 
     @property
     def answer_limit(self) -> int:
-        """Tokens of an answer if no other limit is set: more for a model that thinks first."""
-        usual = THINKING_ANSWER if self.chat and self.formats else ANSWER
+        """Tokens of an answer if no other limit is set: more for a model that thinks first, or may."""
+        usual = THINKING_ANSWER if self.formats else ANSWER
         return min(usual, self.max_seq_len or usual)
 
     @property

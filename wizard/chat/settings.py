@@ -13,7 +13,7 @@ from wizard.chat.ask import Ask
 from wizard.chat.conversation import Conversation, Sampling, thinking_problem
 from wizard.chat.history import History, Kept
 from wizard.chat.served import ServedModel
-from wizard.chat.thinking_modes import modes
+from wizard.chat.thinking_modes import modes, variables
 from wizard.chat.wire import OPENAI
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, mark, tr
@@ -144,6 +144,19 @@ def unsupported(served: ServedModel) -> list[str]:
 def thinks_on_demand(served: ServedModel) -> bool:
     """Whether its thinking may be switched: its chat template has modes, or another server renders it."""
     return served.wire.format is OPENAI or bool(served.chat and modes(served.chat).names)
+
+
+def with_thinking(conversation: Conversation, served: ServedModel, mode: str) -> Conversation:
+    """The conversation with ``mode`` for thinking, if the model's template has it; other servers report nothing.
+
+    Raises:
+        UsageError: TW-U24 if it has not, TW-C08 if it is none at all.
+    """
+    if served.chat and not variables(served.chat, mode):
+        names = modes(served.chat).names
+        todo = tr("This model's modes: {modes}.", modes=names) if names else tr("Its chat template has no modes.")
+        raise UsageError("TW-U24", tr("this model has no thinking mode {mode}", mode=plain(mode)[:20]), todo)
+    return with_answers(conversation, {"thinking": mode})
 
 
 def answers_of(conversation: Conversation) -> dict[str, Any]:

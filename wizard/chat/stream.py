@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Any
 
 from wizard.chat import images
 from wizard.chat.ask import Ask, Piece, PromptTooLong, too_long
@@ -17,7 +19,7 @@ from wizard.chat.exchange import Exchange
 from wizard.chat.image_references import references
 from wizard.chat.meter import Meter
 from wizard.chat.rendering import render
-from wizard.chat.served import ServedModel
+from wizard.chat.served import ANSWER, ServedModel
 from wizard.chat.snippet import Request, triton_request
 from wizard.chat.thinking import Split, Splitter
 from wizard.chat.thinking_modes import variables
@@ -29,7 +31,12 @@ from wizard.serve.endpoint import Endpoint
 
 
 async def answer(
-    endpoint: Endpoint, conversation: Conversation, *, protocol: str = "grpc", served: ServedModel | None = None
+    endpoint: Endpoint,
+    conversation: Conversation,
+    *,
+    protocol: str = "grpc",
+    served: ServedModel | None = None,
+    tools: Sequence[Mapping[str, Any]] = (),
 ) -> AsyncGenerator[Chunk, None]:
     """Stream the answer to the conversation's last message.
 
@@ -38,31 +45,35 @@ async def answer(
 
     Args:
         endpoint: Where the model is served.
-        conversation: Ends with the user's message.
+        conversation: Ends with the user's message, or with an answer that consists of calls so far.
         protocol: ``grpc`` or ``http``.
         served: An earlier result of `described`; called now if None.
+        tools: Functions that the model may call, in OpenAI's format, for an OpenAI-compatible server.
 
     Raises:
         UsageError: TW-C05 the last message alone is too long, TW-C08 a setting is out of its range, TW-C09 unknown
             protocol, TW-C10 there is no question, TW-C13 the model uses token IDs and there is no tokenizer, TW-C32 it
-            takes no images.
+            takes no images, TW-C41 it supports no tools.
         ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, TW-C12, TW-C14, see `wizard.chat.ask`.
         ModelError: TW-C06 the chat template rejects the messages.
     """
     conversation.sampling.check()
     if protocol not in ("grpc", "http"):
         raise UsageError("TW-C09", tr("unknown protocol: {name}", name=repr(protocol)), tr("Use grpc or http."))
-    if not conversation.messages or not conversation.messages[-1].content.strip():
+    last = conversation.messages[-1:]
+    if not last or not (last[0].content.strip() or last[0].calls):
         raise UsageError("TW-C10", tr("no question to answer"), tr("Enter a message first."))
     client = await asyncio.to_thread(client_of, endpoint, served)
     served, tokenizer = client.served, client.tokenizer
-    if served.wire.format is not OPENAI and any(references(conversation.messages[-1].content)):
+    if served.wire.format is not OPENAI and any(references(last[0].content)):
         raise images.unsupported()
     conversation = conversation.to_send()
     kept = _shortened(conversation, served)
-    pictures = await asyncio.to_thread(images.of, kept.messages if served.wire.format is OPENAI else ())
+    pictures = await asyncio.to_thread(_pictures, kept, served)
     while True:
         ask = replace(await asyncio.to_thread(_ask, kept, served, tokenizer), images=pictures.urls)
+        if tools:
+            ask = replace(ask, tools=json.dumps({"tools": [*tools]}))
         clock, exchange = _Clock(), exchange_of(ask, served, tokenizer)
         answers = pieces(client, ask, exchange, protocol=protocol, sent=clock.start)
         note = _note(conversation, kept, served, ask, pictures.missing)
@@ -89,7 +100,7 @@ def request(endpoint: Endpoint, conversation: Conversation, served: ServedModel)
     """
     tokenizer = tokenizer_of(served)
     kept = _shortened(conversation.to_send(), served)
-    ask = replace(_ask(kept, served, tokenizer), images=images.of(kept.messages).urls)
+    ask = replace(_ask(kept, served, tokenizer), images=_pictures(kept, served).urls)
     return _request(ask, endpoint, exchange_of(ask, served, tokenizer))
 
 
@@ -99,6 +110,11 @@ def _request(ask: Ask, endpoint: Endpoint, exchange: Exchange) -> Request:
 
         return openai.request(ask, endpoint.http)
     return triton_request(endpoint, ask.model, exchange.tensors())
+
+
+def _pictures(conversation: Conversation, served: ServedModel) -> images.Images:
+    """The images of the conversation; other formats than OpenAI's have none."""
+    return images.of(conversation.messages if served.wire.format is OPENAI else ())
 
 
 def _shortened(conversation: Conversation, served: ServedModel) -> Conversation:
@@ -168,9 +184,22 @@ def _left_out(count: int, context: int | None) -> str:
 
 def _ask(conversation: Conversation, served: ServedModel, tokenizer: Tokenizer | None) -> Ask:
     prompt = "" if served.wire.format is OPENAI else render(conversation, served)
-    return ask_of(
+    ask = ask_of(
         served, tokenizer, prompt, conversation.sampling, conversation.messages, rendered=served.chat is not None
     )
+    return _as_its_server_takes_it(ask, conversation, served) if served.wire.format is OPENAI else ask
+
+
+def _as_its_server_takes_it(ask: Ask, conversation: Conversation, served: ServedModel) -> Ask:
+    """With an answer that fits into the context, which servers demand, and their own words for thinking."""
+    if served.max_seq_len is not None:
+        left = served.max_seq_len - Meter().usage(conversation).tokens
+        ask = replace(ask, max_tokens=min(ask.max_tokens, max(left, min(ANSWER, served.max_seq_len // 4))))
+    if served.program is None:
+        return ask
+    off = served.program.thinking_off
+    thinking = off if off and ask.thinking == "off" else ask.thinking
+    return replace(ask, thinking=thinking, budget=served.program.thinking_budget)
 
 
 class _Clock:
@@ -210,6 +239,8 @@ async def _measured(
                 thought=new.thought,
                 recast=new.recast,
                 pieces=times.pieces if piece.tokens is None else None,
+                at_s=elapsed,
+                calls=piece.calls,
             )
             sent = None
 
@@ -221,6 +252,7 @@ class _Times:
         self.first: float | None = None
         self.thought: float | None = None  # the last text of the thought
         self.thought_tokens: int | None = None  # before the first text of the answer
+        self.thought_pieces = 0  # the same
         self.answer: float | None = None
         self.pieces = 0
         """Those with text."""
@@ -238,7 +270,7 @@ class _Times:
         if new.answer and self.answer is None:
             self.answer = elapsed
         if self.answer is None:
-            self.thought_tokens = piece.tokens
+            self.thought_tokens, self.thought_pieces = piece.tokens, self.pieces
 
     def stats(self, piece: Piece, elapsed: float) -> Stats:
         """The measurements at the end."""
@@ -246,5 +278,6 @@ class _Times:
         plain = Stats(piece.tokens, self.first, elapsed, piece.finish, answer_s=self.answer, pieces=pieces)
         if self.thought is None:
             return plain
-        thought_s = self.thought - (self.first or 0.0)
-        return replace(plain, thought_tokens=self.thought_tokens, thought_s=thought_s)
+        thought_s, tokens = self.thought - (self.first or 0.0), piece.thought_tokens or self.thought_tokens
+        uncounted = self.thought_pieces if tokens is None else None
+        return replace(plain, thought_tokens=tokens, thought_s=thought_s, thought_pieces=uncounted)

@@ -311,7 +311,8 @@ def _add_server(commands: Commands) -> None:
         commands,
         "chat",
         tr("chat with a served model"),
-        'chat\nchat -m "What is Triton?" --json\nchat < questions.txt\nchat --url http://127.0.0.1:11434',
+        'chat\nchat -m "What is Triton?" --json\nchat < questions.txt\nchat --url http://127.0.0.1:11434\n'
+        'chat demo --compare qwen3 -m "Why is the sky blue?" --json',
     )
     chat.add_argument("name", nargs="?", metavar="NAME", help=which)
     chat.add_argument(
@@ -322,7 +323,8 @@ def _add_server(commands: Commands) -> None:
             "OpenAI-compatible one"
         ),
     )
-    chat.add_argument("--plain", action="store_true", help=tr("with --url: use plain prompts instead of full screen"))
+    plain = tr("with --url: use plain prompts instead of full screen")
+    chat.add_argument("--plain", action="store_true", default=argparse.SUPPRESS, help=plain)
     chat.add_argument(
         "--model", metavar="NAME", help=tr("the model's name on that server; without full screen, needed for several")
     )
@@ -331,6 +333,11 @@ def _add_server(commands: Commands) -> None:
     )
     chat.add_argument(
         "-m", "--message", metavar="TEXT", help=tr("send TEXT (- for all of standard input), print the answer and exit")
+    )
+    chat.add_argument(
+        "--compare",
+        metavar="NAME",
+        help=tr("ask a second server, too, and compare them: NAME, URL or 'URL MODEL'; plain prompts"),
     )
     chat.add_argument("--system", metavar="TEXT", help=tr("system prompt"))
     for question in (TEMPERATURE, TOP_P, MAX_TOKENS, SEED):
@@ -351,6 +358,20 @@ def _add_server(commands: Commands) -> None:
         metavar="NAME=VALUE",
         help=tr(
             "any other setting, such as top_k=40 or stop=END (repeatable); run /set in the chat to list all settings"
+        ),
+    )
+    tools = chat.add_mutually_exclusive_group()
+    tools.add_argument(
+        "--mcp", metavar="FILE", help=tr("use the tools of the MCP servers in FILE instead of your mcp.json")
+    )
+    tools.add_argument("--no-tools", action="store_true", help=tr("use no tools"))
+    chat.add_argument(
+        "--allow-tool",
+        action="append",
+        default=[],
+        metavar="SERVER/TOOL",
+        help=tr(
+            "let the model call this tool without asking you (repeatable); without a terminal it can call no other"
         ),
     )
     chat.add_argument("--continue", dest="go_on", action="store_true", help=tr("continue the last conversation"))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from wizard.cli.command_lines import command_line, fit, typed_command
 from wizard.cli.exposure import exposure_of, from_elsewhere
 from wizard.cli.stages import host_of, print_json, workspace_of
+from wizard.cli.tools import tools_of
 from wizard.cli.walk import constraints_given, make_plan
 from wizard.cli.workshop import explanations_of, pinned_answers, workshop_options
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WorkspaceError
@@ -285,7 +286,8 @@ def chat(arguments: argparse.Namespace) -> int:
         from wizard.tui.opening import Opening
 
         keeps = not arguments.private and wanted()
-        return run_tui(workspace, opening=Opening(endpoint, conversation, kept if keeps else None))
+        tools = tools_of(arguments, workspace, asks=True)
+        return run_tui(workspace, opening=Opening(endpoint, conversation, kept if keeps else None, tools))
     spoken = arguments.go_on or (arguments.message is None and is_terminal(sys.stdin))
     return run_chat(
         endpoint,
@@ -297,6 +299,8 @@ def chat(arguments: argparse.Namespace) -> int:
         history=history,
         keep=spoken and not arguments.private and wanted(),
         kept=kept,
+        compare=arguments.compare,
+        tools=tools_of(arguments, workspace, asks=arguments.message is None and is_terminal(sys.stdin)),
     )
 
 
@@ -304,7 +308,7 @@ def _full_screen(arguments: argparse.Namespace) -> bool:
     """Whether a chat can take the whole terminal, and nothing else was asked for."""
     from wizard.kernel.text import is_terminal
 
-    wants = not (arguments.plain or arguments.json) and arguments.message is None
+    wants = not (arguments.plain or arguments.json or arguments.compare) and arguments.message is None
     return wants and is_terminal(sys.stdin) and is_terminal(sys.stdout) and os.environ.get("TERM", "dumb") != "dumb"
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wizard.chat.meter import Meter
     from wizard.chat.nearby import Nearby
     from wizard.chat.served import ServedModel
+    from wizard.chat.tools.loop import ToolUse
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
     from wizard.model.on_disk import Entry
@@ -119,6 +120,12 @@ class JourneyPort(Protocol):
     def history(self, workspace: Workspace) -> History: ...  # noqa: D102
 
     def chat(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]: ...  # noqa: D102
+
+    def tools(self, workspace: Workspace) -> ToolUse | None: ...  # noqa: D102
+
+    def chat_with_tools(  # noqa: D102
+        self, endpoint: Endpoint, conversation: Conversation, use: ToolUse
+    ) -> AsyncGenerator[Chunk, None]: ...
 
     def logs(  # noqa: D102
         self,

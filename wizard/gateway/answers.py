@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from json.encoder import encode_basestring
 from typing import Any, Literal, Protocol
 
-from wizard.chat.ask import Piece, ToolCall
+from wizard.chat.ask import Piece, ToolCall, whole_calls
 from wizard.chat.conversation import TokenLogprob
 from wizard.gateway.faults import Fault
 
@@ -43,10 +43,11 @@ class Writer(Protocol):
 
 @dataclass(slots=True)
 class _Choice:
-    """One of several answers: the last piece, and characters of a completion's text before the next token."""
+    """One of several answers: the last piece, characters of a completion's text before the next token, and calls."""
 
     last: Piece | None = None
     offset: int = 0
+    calls: int = 0
     frames: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
     """Kind of text → the event around it: all events with the same kind of text differ in the text alone."""
 
@@ -96,7 +97,7 @@ class Answer:
         elif piece.text:
             events += self._framed(index, "content", piece.text)
         if piece.calls:
-            calls = [{"index": number, **call} for number, call in enumerate(map(_call, piece.calls))]
+            calls = [_part(call, choice) for call in piece.calls]
             events += self._event(index, {"delta": {"tool_calls": calls}})
         if piece.finish:
             content: dict[str, Any] = {"delta": {}} if self.kind == "chat" else {"text": ""}
@@ -121,8 +122,8 @@ class Answer:
         message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
         if thought := "".join(piece.thought for piece in pieces):
             message["reasoning_content"] = thought
-        if last.calls:
-            message |= {"content": text or None, "tool_calls": [*map(_call, last.calls)]}
+        if calls := whole_calls(pieces):
+            message |= {"content": text or None, "tool_calls": [*map(_call, calls)]}
         return {
             "index": index,
             **({"message": message} if self.kind == "chat" else {"text": text}),
@@ -197,6 +198,13 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 def _call(call: ToolCall) -> dict[str, Any]:
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": f"call_{uuid.uuid4().hex}", "type": "function", "function": function}
+
+
+def _part(call: ToolCall, choice: _Choice) -> dict[str, Any]:
+    """A call in an event: a new one, or only more arguments of the last one."""
+    choice.calls += bool(call.name)
+    whole = _call(call) if call.name else {"function": {"arguments": call.arguments}}
+    return {"index": choice.calls - 1, **whole}
 
 
 def _token(text: str, logprob: float) -> dict[str, Any]:

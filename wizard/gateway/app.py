@@ -25,7 +25,7 @@ from wizard.gateway import bodies, messages, requests
 from wizard.gateway.answers import Answer, Writer
 from wizard.gateway.choices import merged
 from wizard.gateway.faults import Fault, fault
-from wizard.gateway.guard import guarded, shaped
+from wizard.gateway.guard import guarded, limited, shaped
 from wizard.gateway.metrics import SERVER, Metrics
 from wizard.gateway.reasoning import split, splitter_of
 from wizard.gateway.servers import Server, Servers, listed
@@ -39,8 +39,10 @@ LARGEST_BODY = 16 * 2**20
 """Bytes: a prompt of a million tokens has about 4 MB."""
 SMALL_BODY = 32 * 2**10
 """Bytes that are read, and rendered as a prompt, in about a millisecond, less than another thread may have to wait."""
+MOST_VALUES = 1_000_000
+"""Of a body: small ones need 30 times as much memory as the text."""
 ALL_BODIES = 64 * 2**20
-"""Bytes of all bodies that are being read."""
+"""Bytes of all bodies that are being received or parsed."""
 BODY_S = 30.0
 """Seconds for a client to send its body."""
 STALLED_S = 60.0
@@ -120,11 +122,10 @@ class Gateway:
             wanted.kind, wanted.model, wanted.usage, wanted.n, prompts
         ),
     ) -> Response:
-        raw = await self._body(request)
-        wanted = await _aside(len(raw), read, raw)
+        wanted, size = await self._wanted(request, read)
         server, client = await self.servers.serving(wanted.model)
         request.scope[SERVER] = server.endpoint.name
-        asks = await _aside(len(raw), requests.asks, wanted, client)
+        asks = await _aside(size, requests.asks, wanted, client)
         answered = self._anywhere(request.scope, wanted, server, self._merged(asks, wanted, server, client))
         return Reply(answered, writer(wanted, len(asks) // wanted.n), stream=wanted.stream)
 
@@ -163,15 +164,15 @@ class Gateway:
             answer = split(answer, splitter)
         return called(answer, wanted.tools) if wanted.tools else answer
 
-    async def _body(self, request: Request) -> bytes:
-        """The body, of a bounded size and in a bounded time.
+    async def _wanted(self, request: Request, read: Callable[[bytes], bodies.Wanted]) -> tuple[bodies.Wanted, int]:
+        """What the body says, which is of a bounded size and read in a bounded time, and its bytes.
 
         Raises:
-            Fault: TW-G01 it is too large, TW-G08 it took too long, or too many are being read.
+            Fault: TW-G01 it is too large, TW-G08 it took too long, or too many are being read, and those of ``read``.
         """
         body = bytearray()
 
-        async def read() -> None:
+        async def receive() -> None:
             async for chunk in request.stream():
                 self._reading += len(chunk)
                 body.extend(chunk)
@@ -183,12 +184,18 @@ class Gateway:
         if int(request.headers.get("content-length") or 0) > LARGEST_BODY:
             raise _too_large()
         try:
-            await asyncio.wait_for(read(), BODY_S)
+            await asyncio.wait_for(receive(), BODY_S)
+            return await _aside(len(body), _parsed, bytes(body), read), len(body)
         except asyncio.TimeoutError:
             raise Fault("TW-G08", 408, f"the body took more than {BODY_S:.0f} s") from None
         finally:
             self._reading -= len(body)
-        return bytes(body)
+
+
+def _parsed(body: bytes, read: Callable[[bytes], bodies.Wanted]) -> bodies.Wanted:
+    if body.count(b",") > MOST_VALUES:
+        raise Fault("TW-G01", 413, f"the body has more than {MOST_VALUES:,} commas, so maybe as many values")
+    return read(body)
 
 
 async def _aside(size: int, work: Callable[..., Result], *arguments: Any) -> Result:
@@ -335,4 +342,5 @@ def application(gateway: Gateway, exposure: Exposure = LOOPBACK, key: str = "") 
     kinds = (HTTPException, Fault, ValidationError, WizardError, PromptTooLong, ClientDisconnect, Exception)
     errors: dict[Any, Any] = dict.fromkeys(kinds, _on_error)
     routes = [Route(path, handler, methods=[method]) for path, handler, method in handlers]
-    return gateway.metrics.counting(guarded(Starlette(routes=routes, exception_handlers=errors), exposure, key))
+    app = guarded(Starlette(routes=routes, exception_handlers=errors), exposure, key)
+    return gateway.metrics.counting(limited(app))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from wizard.chat.conversation import Sampling
-from wizard.gateway.checked import Checked
+from wizard.gateway.checked import Checked, Many
 from wizard.gateway.faults import Fault, unsupported
 from wizard.gateway.guided import ResponseFormat, schema_of
 from wizard.gateway.reasoning import TemplateVariables, mode_of
@@ -50,9 +50,9 @@ class Part(Checked):
 
 class _Message(Checked):
     role: str
-    content: str | list[Part] | None = None
+    content: str | Many[Part] | None = None
     name: str | None = None
-    tool_calls: list[Call] | None = None
+    tool_calls: Many[Call] | None = None
     tool_call_id: str | None = None
 
 
@@ -71,7 +71,7 @@ class Body(Checked):
     top_k: int | None = None
     min_p: float | None = None
     repetition_penalty: float | None = None
-    stop: _Stop | Annotated[list[_Stop], Field(max_length=MOST_STOPS)] | None = None
+    stop: _Stop | Annotated[Many[_Stop], Field(max_length=MOST_STOPS)] | None = None
     n: Annotated[int, Field(ge=1, le=MOST_CHOICES)] | None = None
     logit_bias: Any = None
 
@@ -79,7 +79,7 @@ class Body(Checked):
 class ChatBody(Body):
     """A request for a chat completion."""
 
-    messages: Annotated[list[_Message], Field(min_length=1)]
+    messages: Annotated[Many[_Message], Field(min_length=1)]
     max_completion_tokens: int | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
@@ -97,7 +97,7 @@ class ChatBody(Body):
 class CompletionBody(Body):
     """A request for a completion of a text."""
 
-    prompt: str | Annotated[list[str], Field(min_length=1)] | list[int] | list[list[int]]
+    prompt: str | Annotated[Many[str], Field(min_length=1)] | Many[int] | Many[Many[int]]
     response_format: ResponseFormat | None = None
     logprobs: int | None = None
     echo: bool | None = None

@@ -19,6 +19,29 @@ from wizard.serve.exposure import Exposure
 LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
+REQUESTS = 512
+"""At once; more are refused."""
+
+
+def limited(app: ASGIApp) -> ASGIApp:
+    """``app`` for at most `REQUESTS` requests at once."""
+    running = 0
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal running
+        if scope["type"] == "http" and running >= REQUESTS:
+            full = Fault("TW-G08", 503, f"{REQUESTS} requests are being answered; try again")
+            await _refused(full, scope, receive, send)
+            return
+        running += 1
+        try:
+            await app(scope, receive, send)
+        finally:
+            running -= 1
+
+    return answer
+
+
 def guarded(app: ASGIApp, exposure: Exposure, key: str = "") -> ASGIApp:
     """``app`` for those that ``exposure`` is for; with a ``key``, for those who have it."""
     safe = _keyed(app, key) if key else _local(app, exposure)

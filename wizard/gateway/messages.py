@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from wizard.chat.ask import Piece, ToolCall
+from wizard.chat.ask import Piece, ToolCall, whole_calls
 from wizard.gateway import bodies
 from wizard.gateway.bodies import Part, Wanted
-from wizard.gateway.checked import Checked
+from wizard.gateway.checked import Checked, Many
 from wizard.gateway.faults import Fault, unsupported
 from wizard.gateway.tools import MOST_TOOLS
 
@@ -47,12 +47,12 @@ class _Block(Part):
     name: str | None = None
     input: dict[str, Any] | None = None
     tool_use_id: str | None = None
-    content: str | list[Part] | None = None
+    content: str | Many[Part] | None = None
 
 
 class _Turn(Checked):
     role: Literal["user", "assistant"]
-    content: str | list[_Block]
+    content: str | Many[_Block]
 
 
 class _Tool(Checked):
@@ -70,13 +70,13 @@ class _Choice(Checked):
 
 class _Body(Checked):
     model: str
-    messages: Annotated[list[_Turn], Field(min_length=1)]
-    system: str | list[Part] | None = None
-    tools: Annotated[list[_Tool], Field(max_length=MOST_TOOLS)] | None = None
+    messages: Annotated[Many[_Turn], Field(min_length=1)]
+    system: str | Many[Part] | None = None
+    tools: Annotated[Many[_Tool], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: _Choice | None = None
     thinking: Any = None
     max_tokens: Annotated[int, Field(ge=1)]
-    stop_sequences: list[str] | None = None
+    stop_sequences: Many[str] | None = None
     stream: bool | None = None
     temperature: float | None = None
     top_p: float | None = None
@@ -161,7 +161,10 @@ class Answer:
     _id: str = field(default_factory=lambda: f"msg_{uuid.uuid4().hex}")
     _last: Piece | None = None
     _blocks: int = 0
-    """Begun so far; only the first may be a text."""
+    """Begun so far."""
+    _kind: str = ""
+    """Of the last one."""
+    _called: bool = False
 
     def begin(self) -> bytes:
         """Nothing: the first event has the number of prompt tokens, which comes with the first piece."""
@@ -174,15 +177,19 @@ class Answer:
             started = {**self._message([], piece), "stop_reason": None}
             events = event({"type": "message_start", "message": started})
         self._last = piece
-        if (piece.text or (piece.finish and not piece.calls)) and not self._blocks:
-            events += self._begin({"type": "text", "text": ""})
         if piece.text:
+            if self._kind != "text":
+                events += self._end() + self._begin({"type": "text", "text": ""})
             events += self._delta({"type": "text_delta", "text": piece.text})
-        if piece.finish:
-            for call in piece.calls:
+        for call in piece.calls:
+            if call.name:
+                self._called = True
                 events += self._end() + self._begin({**_use(call), "input": {}})
-                events += self._delta({"type": "input_json_delta", "partial_json": call.arguments})
-            stopped = {"stop_reason": _stop(piece), "stop_sequence": None}
+            events += self._delta({"type": "input_json_delta", "partial_json": call.arguments})
+        if piece.finish:
+            if not self._blocks:
+                events += self._begin({"type": "text", "text": ""})
+            stopped = {"stop_reason": _stop(piece, self._called), "stop_sequence": None}
             events += self._end() + event({"type": "message_delta", "delta": stopped, "usage": _usage(piece)})
         return events
 
@@ -193,8 +200,10 @@ class Answer:
     def whole(self, pieces: Sequence[tuple[int, Piece]]) -> dict[str, Any]:
         """The complete message."""
         text, last = "".join(piece.text for _, piece in pieces), pieces[-1][1]
-        content = [{"type": "text", "text": text}] if text or not last.calls else []
-        return self._message([*content, *map(_use, last.calls)], last)
+        calls = whole_calls(piece for _, piece in pieces)
+        self._called = bool(calls)
+        content = [{"type": "text", "text": text}] if text or not calls else []
+        return self._message([*content, *map(_use, calls)], last)
 
     def failed(self, fault: Fault) -> bytes:
         """The event that ends a stream with an error."""
@@ -202,6 +211,7 @@ class Answer:
 
     def _begin(self, block: dict[str, Any]) -> bytes:
         self._blocks += 1
+        self._kind = block["type"]
         return event({"type": "content_block_start", "index": self._blocks - 1, "content_block": block})
 
     def _delta(self, delta: dict[str, Any]) -> bytes:
@@ -218,7 +228,7 @@ class Answer:
             "role": "assistant",
             "model": self.model,
             "content": content,
-            "stop_reason": _stop(piece),
+            "stop_reason": _stop(piece, self._called),
             "stop_sequence": None,
             "usage": _usage(piece),
         }
@@ -234,9 +244,9 @@ def _use(call: ToolCall) -> dict[str, Any]:
     return {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex}", "name": call.name, "input": given}
 
 
-def _stop(piece: Piece) -> str:
+def _stop(piece: Piece, called: bool) -> str:
     """OpenAI's API ends a call that the client named with ``stop``; here every call ends with ``tool_use``."""
-    return "tool_use" if piece.calls and piece.finish != "length" else STOPS.get(piece.finish, "end_turn")
+    return "tool_use" if called and piece.finish != "length" else STOPS.get(piece.finish, "end_turn")
 
 
 def _usage(piece: Piece) -> dict[str, int]:

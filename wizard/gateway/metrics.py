@@ -82,7 +82,7 @@ class Metrics:
             async with aclosing(pieces):
                 async for piece in pieces:
                     last = piece
-                    if piece.text:
+                    if piece.text or piece.calls:
                         now = time.perf_counter()
                         histogram.observe(now - before)
                         before, histogram = now, figures.between

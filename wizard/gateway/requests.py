@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from wizard.chat.ask import Ask
+from wizard.chat.ask import Ask, PromptTooLong
 from wizard.chat.client import Client, ask_of
 from wizard.chat.rendering import plain_turns, render_turns
 from wizard.chat.wire import WIZARD
@@ -18,6 +18,9 @@ from wizard.model.special_tokens import pattern
 NAMES = {"json_schema": "response_format"}
 """Setting of ours → OpenAI's parameter."""
 
+LONGEST_TOKEN = 1024
+"""Characters, generously: engines need many seconds to split a text into tokens that is far too long for them."""
+
 
 def asks(wanted: Wanted, client: Client) -> list[Ask]:
     """The requests; those of the same prompt have seeds of their own if the client gave one.
@@ -25,6 +28,7 @@ def asks(wanted: Wanted, client: Client) -> list[Ask]:
     Raises:
         Fault: TW-G04 the model lacks a setting that the client gave.
         ModelError: TW-C06 the chat template rejects the messages.
+        PromptTooLong: A prompt cannot fit, whatever its tokens are.
     """
     served, sampling = client.served, wanted.sampling
     if sampling.logprobs is not None and sampling.logprobs > (-1 if served.logprobs is None else served.logprobs):
@@ -33,6 +37,8 @@ def asks(wanted: Wanted, client: Client) -> list[Ask]:
     rendered = wanted.kind == "chat" and served.chat is not None
     made = []
     for prompt in prompts:
+        if served.max_seq_len and len(prompt) > LONGEST_TOKEN * served.max_seq_len:
+            raise PromptTooLong(f"{len(prompt):,} characters; a request can have {served.max_seq_len:,} tokens")
         ask = ask_of(served, client.tokenizer, prompt, sampling, rendered=rendered)
         ask = replace(ask, json_schema=wanted.schema, tools=_tools(wanted, client))
         limit = wanted.max_tokens or _room(client, ask)

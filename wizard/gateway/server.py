@@ -1,4 +1,4 @@
-"""The process: serves the application on a socket that it inherits, as long as a server of the workspace lives."""
+"""The process that serves the application on a socket that it inherits, as long as a server of the workspace lives."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import resource
 import socket
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from wizard.gateway.app import Gateway, application
 from wizard.gateway.faults import Fault
+from wizard.gateway.keeper import dismiss, lives, succeed
 from wizard.gateway.servers import Servers
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import Workspace
@@ -32,7 +34,9 @@ HEADERS_S = 10.0
 IDLE_S = 60
 """Seconds that a connection without a request stays open."""
 CONNECTIONS = 512
-"""At once; more are answered with status 503."""
+"""At once, if some have no request: the application has a limit for requests."""
+FILES = 8192
+"""That may be open: thousands of connections may arrive before the first one is closed."""
 LEAVE_S = 3
 """Seconds for running answers when the process is to end."""
 
@@ -43,9 +47,18 @@ class Protocol(H11Protocol):
     _late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client has connected."""
+        """A client has connected; if there are too many, it takes the place of one without a request."""
         super().connection_made(transport)
         self._wait()
+        if len(self.connections) >= CONNECTIONS:
+            others = (each for each in self.connections if isinstance(each, Protocol) and each is not self)
+            if idle := next((each for each in others if each.idle), None):
+                idle.transport.close()
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has no request, and is open."""
+        return (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing()
 
     def data_received(self, data: bytes) -> None:
         """A client has sent something."""
@@ -78,22 +91,27 @@ class Protocol(H11Protocol):
             self._late = None
 
 
-def main() -> None:
-    """Serve until no server is left, or SIGTERM."""
+def main(keeper: int) -> None:
+    """Serve until no server is left, or SIGTERM; if the ``keeper`` of this process dies, become one."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = FILES if hard == resource.RLIM_INFINITY else min(hard, FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     workspace, exposure = Workspace(Path(sys.argv[1])), from_json(Exposure, sys.argv[3], where="exposure")
     with socket.socket(fileno=int(sys.argv[2])) as listener:
-        asyncio.run(serve(workspace, exposure, listener))
+        asyncio.run(serve(workspace, exposure, listener.dup(), keeper))
+        if not lives(keeper) and gateway.inherit(workspace, keeper):
+            listener.set_inheritable(True)
+            succeed()
 
 
-async def serve(workspace: Workspace, exposure: Exposure, listener: socket.socket) -> None:
-    """Serve the models of ``workspace`` on ``listener``, as long as there are any."""
+async def serve(workspace: Workspace, exposure: Exposure, listener: socket.socket, keeper: int) -> None:
+    """Serve the models of ``workspace`` on ``listener``, as long as there are any, and the keeper lives."""
     servers = Servers(workspace)
     key = read_key(workspace.gateway)[0] if exposure.beyond else ""
     settings: dict[str, Any] = {"http": Protocol, "ws": "none", "lifespan": "off", "server_header": False}
     limits: dict[str, Any] = {
-        "limit_concurrency": CONNECTIONS,
         "timeout_keep_alive": IDLE_S,
         "timeout_graceful_shutdown": LEAVE_S,
         "h11_max_incomplete_event_size": 64 * 1024,
@@ -106,12 +124,15 @@ async def serve(workspace: Workspace, exposure: Exposure, listener: socket.socke
         """End when no server is left; the lock is kept until the port is free, so that a start waits for it."""
         while True:
             await asyncio.sleep(LOOK_S)
+            if not lives(keeper):
+                server.should_exit = True
             if servers.living():
                 continue
             try:
                 with gateway.locked(workspace, 0):
                     if not gateway.any_server(workspace):
                         workspace.gateway.address.unlink(missing_ok=True)
+                        dismiss(keeper)
                         server.should_exit = True
                         await asyncio.Event().wait()
             except ServerError:  # `up` is starting one

@@ -15,9 +15,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from wizard.chat.ask import Piece, ToolCall
-from wizard.gateway.checked import Checked
+from wizard.gateway.checked import Checked, Many
 from wizard.gateway.faults import Fault
 from wizard.gateway.guided import as_text
+from wizard.repository.call_pieces import CallPieces
 
 MOST_TOOLS = 128
 """OpenAI's limit."""
@@ -62,7 +63,7 @@ class Call(Checked):
     function: _Called
 
 
-GivenTools = Annotated[list[Tool], Field(max_length=MOST_TOOLS)] | None
+GivenTools = Annotated[Many[Tool], Field(max_length=MOST_TOOLS)] | None
 Choice = Literal["none", "auto", "required"] | NamedChoice | None
 
 
@@ -124,39 +125,43 @@ def _array(functions: Sequence[Mapping[str, Any]], several: bool) -> dict[str, A
 
 
 async def called(pieces: AsyncGenerator[Piece, None], tools: Tools) -> AsyncGenerator[Piece, None]:
-    """``pieces`` with the calls in the last one, as the client wants them; the text of required ones is held back."""
-    held: list[Piece] = []
+    """``pieces`` with the calls as the client wants them; the text of a guided answer becomes calls."""
+    calls = _Calls(tools)
     async with aclosing(pieces) as stream:
         async for piece in stream:
-            if tools.schema is None:
-                yield _finished(piece, tools) if piece.finish else piece
-                continue
-            held.append(piece)
-            if piece.finish:
-                text = "".join(each.text for each in held)
-                logprobs = tuple(token for each in held for token in each.logprobs)
-                calls = _required(text, tools)
-                last = replace(piece, text="" if calls else text, logprobs=logprobs, calls=calls)
-                yield _finished(last, tools)
+            yield calls.take(piece)
 
 
-def _finished(piece: Piece, tools: Tools) -> Piece:
-    """OpenAI reports ``stop`` for a function that the client named."""
-    calls = piece.calls if tools.parallel else piece.calls[:1]
-    ended = bool(calls) and piece.finish == "stop" and tools.named is None
-    return replace(piece, calls=calls, finish="tool_calls" if ended else piece.finish)
+class _Calls:
+    """The calls in an answer, as they come."""
 
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._required = CallPieces("parameters", array=True) if tools.schema and not tools.named else None
+        self._held = ""  # of a guided answer in which no call has begun
+        self._begun = 0
 
-def _required(text: str, tools: Tools) -> tuple[ToolCall, ...]:
-    """The calls in a guided answer; none if it was cut before its end."""
-    if tools.named is not None:
-        return (ToolCall(tools.named, text),)
-    try:
-        return tuple(
-            ToolCall(str(call["name"]), json.dumps(call["parameters"], ensure_ascii=False)) for call in json.loads(text)
-        )
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return ()
+    def take(self, piece: Piece) -> Piece:
+        """``piece`` with calls; an answer that was cut before its first one is a text."""
+        if self._tools.schema is not None:
+            piece = self._guided(piece)
+        calls = []
+        for call in piece.calls:
+            self._begun += bool(call.name)
+            if self._tools.parallel or self._begun <= 1:
+                calls.append(call)
+        # OpenAI reports `stop` for a function that the client named.
+        ended = self._begun and piece.finish == "stop" and self._tools.named is None
+        return replace(piece, calls=tuple(calls), finish="tool_calls" if ended else piece.finish)
+
+    def _guided(self, piece: Piece) -> Piece:
+        if self._required is None:  # the whole answer is the arguments of the function that the client named
+            name = "" if self._begun else self._tools.named or ""
+            sent = piece.text or (piece.finish and name)
+            return replace(piece, text="", calls=(ToolCall(name, piece.text),) if sent else ())
+        calls = tuple(ToolCall(*call) for call in self._required.take(piece.text))
+        self._held = "" if calls or self._begun else self._held + piece.text
+        return replace(piece, text=self._held if piece.finish else "", calls=calls)
 
 
 def turn_call(call: Call) -> dict[str, Any]:

@@ -6,6 +6,7 @@ before the process gets the first byte.
 
 from __future__ import annotations
 
+import atexit
 import json
 import resource
 import signal
@@ -14,9 +15,20 @@ import sys
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from wizard.kernel.language import mark, tr
 from wizard.kernel.secrets import environment_for
 
 Why: TypeAlias = Literal["memory", "time", "crash"]
+
+
+_running: set[subprocess.Popen[bytes]] = set()
+
+
+_REASONS: dict[Why, str] = {
+    "memory": mark("reading it needs too much memory"),
+    "time": mark("reading it takes too long"),
+    "crash": mark("it cannot be read"),
+}
 
 
 class FencedError(Exception):
@@ -25,6 +37,11 @@ class FencedError(Exception):
     def __init__(self, why: Why) -> None:
         super().__init__(why)
         self.why = why
+
+    @property
+    def reason(self) -> str:
+        """What is wrong with the file, for the user."""
+        return tr(_REASONS[self.why])
 
 
 def run(program: Path, data: bytes, arguments: tuple[str, ...], *, memory: int, seconds: int) -> dict[str, Any]:
@@ -50,6 +67,7 @@ def run(program: Path, data: bytes, arguments: tuple[str, ...], *, memory: int, 
         start_new_session=True,
         env=environment_for(),
     ) as process:
+        _running.add(process)
         try:
             for kind, most in _limits(memory, seconds).items():
                 _limit(process.pid, kind, most)
@@ -60,6 +78,7 @@ def run(program: Path, data: bytes, arguments: tuple[str, ...], *, memory: int, 
             raise FencedError("crash") from error
         finally:
             process.kill()
+            _running.discard(process)
     if process.returncode == -signal.SIGXCPU:
         raise FencedError("time")
     if process.returncode == -signal.SIGKILL:  # by the kernel, when the machine has no memory left
@@ -71,6 +90,15 @@ def run(program: Path, data: bytes, arguments: tuple[str, ...], *, memory: int, 
     if reply.get("error") == "memory":
         raise FencedError("memory")
     return reply
+
+
+@atexit.register
+def end() -> None:
+    """End all programs; those that wait for them get a FencedError."""
+    for process in [*_running]:
+        process.kill()
+        process.wait()
+        _running.discard(process)
 
 
 def _limits(memory: int, seconds: int) -> dict[int, int]:

@@ -11,8 +11,8 @@ import asyncio
 import contextlib
 import functools
 import ipaddress
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 from urllib.parse import urlsplit
 
 from wizard.kernel.language import tr
@@ -143,6 +143,39 @@ async def post_lines(
                     yield response.status_code, line
             if rest or response.status_code != 200:
                 yield response.status_code, rest
+
+
+def bounded_client(url: str, headers: Mapping[str, str], largest: int) -> httpx2.AsyncClient:
+    """An asynchronous client for the server at ``url`` that sends ``headers`` and follows no redirects.
+
+    A response with more than ``largest`` bytes, or a compressed one, ends with an error of httpx2.
+    """
+    import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        def __init__(self, body: httpx2.AsyncByteStream) -> None:
+            self._body = body
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            count = 0
+            async for data in self._body:
+                count += len(data)
+                if count > largest:
+                    raise httpx2.DecodingError(tr("the response is too long"))
+                yield data
+
+        async def aclose(self) -> None:
+            await self._body.aclose()
+
+    async def bound(response: httpx2.Response) -> None:
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise httpx2.DecodingError(tr("the response is compressed"))
+        response.stream = Bounded(cast("httpx2.AsyncByteStream", response.stream))
+
+    client = _client(httpx2.AsyncClient, url, httpx2.Timeout(None, connect=CONNECT_S), follow=False)
+    client.headers.update({**headers, "Accept-Encoding": "identity"})
+    client.event_hooks = {"request": [], "response": [bound]}
+    return client
 
 
 def local(host: str) -> bool:

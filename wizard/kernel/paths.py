@@ -7,6 +7,7 @@
       lock                          one writer at a time
       journal.jsonl                 completed steps, one event per line, append-only
       calibration.jsonl             measured memory of servers on this machine, one start per line, append-only
+      tools.json                    which tools of MCP servers the user allows always, or never
       cpu.json                      memory bandwidth of this machine's processor, measured on request
       environments/NAME-FINGERPRINT server environments, shared by all servers
       models/REPO/FILE              downloaded weights, shared by all servers
@@ -157,6 +158,11 @@ class Workspace:
     def bench(self) -> Path:
         """Benchmarks, one folder each."""
         return self.root / "bench"
+
+    @property
+    def tools(self) -> Path:
+        """What the user decided about tools of MCP servers."""
+        return self.root / "tools.json"
 
     @property
     def gateway(self) -> GatewayFolder:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 from wizard.chat import attachments
+from wizard.chat.served import ServedModel
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.prompts.ask import Ask
 from wizard.prompts.chat_session import ChatSession
 from wizard.prompts.speech import tell
+
+READING_S = 0.5
+"""Seconds after which a line shows that files are being read: a PDF may take a minute."""
 
 
 def with_files(talk: ChatSession, question: str) -> str | None:
@@ -20,6 +25,20 @@ def with_files(talk: ChatSession, question: str) -> str | None:
     except UsageError as error:
         tell(str(error))
         return None
+    except KeyboardInterrupt:
+        tell(f"\n{tr('stopping')}")
+        return None
+
+
+def _read(files: list[attachments.Reference], served: ServedModel) -> list[attachments.Attachment]:
+    """The files; a line appears if reading them takes long."""
+    text = tr("reading {names} …", names=", ".join(one_line(each.name) for each in files))
+    timer = threading.Timer(READING_S, tell, [text])
+    timer.start()
+    try:
+        return attachments.read(files, served)
+    finally:
+        timer.cancel()
 
 
 def _with_files(talk: ChatSession, question: str) -> str | None:
@@ -36,7 +55,7 @@ def _with_files(talk: ChatSession, question: str) -> str | None:
                 return None
     if not files:
         return question
-    read = attachments.read(files, talk.served())
+    read = _read(files, talk.served())
     whole = attachments.attached(question, files, read)
     meter = talk.measure()
     before, usage = meter.usage(talk.conversation), meter.usage(talk.conversation, whole, exact=True)

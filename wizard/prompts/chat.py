@@ -6,26 +6,31 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Any
 
 from wizard.chat.chunk import Chunk, Text
 from wizard.chat.conversation import Conversation, Stats
 from wizard.chat.history import History, Kept
-from wizard.chat.report import faster, figures, thought_line
+from wizard.chat.race import Lane
+from wizard.chat.report import figures, thought_line
+from wizard.chat.tools.called import ended
+from wizard.chat.tools.loop import ToolUse
+from wizard.chat.tools.text import folded
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import pasteable
 from wizard.kernel.text import is_terminal, one_line, plain
-from wizard.kernel.values import to_data, to_json
+from wizard.kernel.values import to_json
 from wizard.prompts import history_commands
 from wizard.prompts.attaching import with_files
 from wizard.prompts.chat_session import ChatSession, Outcome, begin
 from wizard.prompts.commands import command, is_command
-from wizard.prompts.compare import prepared_rival
+from wizard.prompts.compare import compare as start_comparing
+from wizard.prompts.compare import compared
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.question_input import line_reader, read_question, tolerate_odd_encodings
+from wizard.prompts.reply import Reply, reply_data
 from wizard.prompts.speech import for_stderr, tell
 from wizard.serve.endpoint import Endpoint
 
@@ -34,17 +39,6 @@ KEPT = mark("Conversations are saved on this machine; /private turns this off.")
 NO_SERVER = "TW-C01"
 """Shown if no server responds (any more)."""
 ONCE_MORE = mark("Press Ctrl-C again, /bye or Ctrl-D to exit")
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """The received part of an answer. ``stats`` is None if it was stopped early."""
-
-    text: str
-    stats: Stats | None
-    thought: str = ""
-    chunks: list[Chunk] = field(default_factory=list)
-    """Chunks with more than text: the request, log probabilities."""
 
 
 def run_chat(
@@ -58,7 +52,9 @@ def run_chat(
     history: History | None = None,
     keep: bool = True,
     kept: Kept | None = None,
+    compare: str | None = None,
     journey: Any = None,
+    tools: ToolUse | None = None,
 ) -> int:
     """Chat with a served model; answers go to standard output, everything else to standard error.
 
@@ -73,7 +69,9 @@ def run_chat(
         history: Saved conversations; None if there are none.
         keep: Whether to save this conversation there.
         kept: The saved conversation that ``conversation`` continues.
+        compare: A second server that gets the same questions, as the argument of ``/compare``.
         journey: Replaces `wizard.journey`.
+        tools: The tools that the model may call.
 
     Returns:
         The exit status, 0.
@@ -89,8 +87,12 @@ def run_chat(
     tolerate_odd_encodings()
     first = conversation or Conversation()
     talk = begin(endpoint, first, journey=journey, workspace=workspace, history=history, keeps=keep)
-    talk.kept = kept or talk.kept
+    talk.kept, talk.tools = kept or talk.kept, tools
     talk.conversation.sampling.check()  # now, not after the first question was typed
+    if compare is not None:
+        begun = start_comparing(talk, compare)
+        if message is None:
+            tell(begun.text)
     ask = _Asker(journey, talk, protocol, json_output)
     if message not in (None, "-"):
         ask.must(message)
@@ -212,50 +214,44 @@ class _Asker:
 
     def must(self, question: str, *, again: bool = False) -> None:
         """Send it; TW-U22 if the answer is stopped."""
-        if self(question, again=again).stats is None:
+        if not self(question, again=again):
             raise CancelledError(
                 "TW-U22", tr("the answer was stopped"), tr("Send your question again; the server keeps running.")
             )
 
-    def __call__(self, question: str, *, again: bool = False) -> Reply:
+    def __call__(self, question: str, *, again: bool = False) -> bool:
         """Send it; a second model gets the same question afterwards, so that neither slows the other down.
 
         Args:
             question: The question.
             again: Whether it is already the conversation's unanswered question.
+
+        Returns:
+            Whether it was answered; not if an answer was stopped.
         """
         talk, rival = self._talk, self._talk.rival
         if rival is None:
-            return self._answer(talk, question, again=again)
-        rival.along = rival.along and again
-        self._say_who(talk)
-        reply = self._answer(talk, question, again=again)
-        if reply.stats is None:  # stopped: the user does not want to wait for the other one either
-            _tell(tr("{name} was not queried.", name=one_line(rival.endpoint.name)))
-            return reply
-        self._say_who(rival)
-        second = self._answer(rival, question, again=prepared_rival(talk, rival, question, again=again))
-        if second.stats and not self.json_output:
-            both = [(one_line(talk.endpoint.name), reply.stats), (one_line(rival.endpoint.name), second.stats)]
-            _tell(f"\n{faster(both)}")
-        return second
+            return self._answer(talk, question, again=again, lane=Lane()).stats is not None
+        return compared(talk, rival, question, self._answer, again=again, json_output=self.json_output)
 
-    def _say_who(self, talk: ChatSession) -> None:
-        if not self.json_output:
-            tell(f"\n{one_line(talk.endpoint.name)}:")
-
-    def _answer(self, talk: ChatSession, question: str, *, again: bool) -> Reply:
+    def _answer(self, talk: ChatSession, question: str, *, again: bool, lane: Lane) -> Reply:
         """A single model's answer; Ctrl-C stops it in the server, and the received part is kept."""
         before = talk.conversation
-        conversation = before if again else before.without_open_question().with_message("user", question)
+        conversation = (
+            before if again else before.without_open_question().with_message("user", question, at=time.time())
+        )
         talk.conversation = conversation
         shown = _Shown()
+        lane.start(time.monotonic(), conversation)
         try:
             reply = stream(
-                lambda: self._journey.chat(talk.endpoint, conversation, protocol=self._protocol),
+                lambda: self._send(talk.endpoint, conversation),
                 (lambda _: None) if self.json_output else shown,
+                lambda chunk: lane.take(chunk, time.monotonic()),
             )
-        except WizardError:
+            lane.end(time.monotonic(), reply.stats)
+        except WizardError as error:
+            lane.end(time.monotonic(), None, error.code)
             shown.end_line()
             talk.conversation = conversation.without_open_question() if again else conversation
             raise
@@ -267,17 +263,23 @@ class _Asker:
             if reply.thought and not reply.text:
                 _tell(thought_line(reply.stats, answered=False))
             _tell(figures(reply.stats))
-        if reply.text or reply.thought or reply.stats:
+        if reply.text or reply.thought or reply.stats or reply.calls:
             try:
                 talk.keep()
             except WorkspaceError as error:  # the answer is complete; nothing more is saved
                 _tell(str(error))
         return reply
 
+    def _send(self, endpoint: Endpoint, conversation: Conversation) -> Any:
+        tools = self._talk.tools
+        if tools is None:
+            return self._journey.chat(endpoint, conversation, protocol=self._protocol)
+        return self._journey.chat_with_tools(endpoint, conversation, tools, protocol=self._protocol)
+
 
 def _take(talk: ChatSession, reply: Reply, conversation: Conversation) -> None:
     """Add the answer to the session."""
-    if reply.text or reply.thought or reply.stats:
+    if reply.text or reply.thought or reply.stats or reply.calls:
         talk.conversation = conversation.with_message(
             "assistant",
             reply.text,
@@ -285,6 +287,7 @@ def _take(talk: ChatSession, reply: Reply, conversation: Conversation) -> None:
             at=time.time(),
             thought=reply.thought,
             model=talk.endpoint.title,
+            calls=reply.calls,
         )
     elif conversation.messages[-1].versions:
         talk.conversation = conversation.without_open_question()
@@ -312,6 +315,10 @@ class _Shown:
             sys.stderr.write(plain(chunk.thought))
             sys.stderr.flush()
             self._thinks = True
+        if chunk.called and chunk.called.outcome != "asking":
+            self.end_line()
+            self._open = False
+            _tell(folded(chunk.called))
         text = plain(chunk.text)
         if text:
             if self._thinks:
@@ -334,12 +341,13 @@ class _Shown:
             self._thinks = False
 
 
-def stream(answer: Callable[[], Any], show: Callable[[Chunk], None]) -> Reply:
+def stream(answer: Callable[[], Any], show: Callable[[Chunk], None], measure: Callable[[Chunk], None]) -> Reply:
     """Drive an answer to its end, or until Ctrl-C, which cancels it in the server.
 
     Args:
         answer: Creates the asynchronous generator of chunks.
         show: Gets each piece of the thought and the answer.
+        measure: Gets all pieces, before that.
     """
     text = Text()
     last: list[Stats] = []
@@ -348,10 +356,11 @@ def stream(answer: Callable[[], Any], show: Callable[[Chunk], None]) -> Reply:
     async def drive() -> None:
         async with aclosing(answer()) as chunks:
             async for chunk in chunks:
+                measure(chunk)
                 if chunk.note:
                     tell(plain(chunk.note))
                 text.add(chunk)
-                if chunk.text or chunk.thought or chunk.recast:
+                if chunk.text or chunk.thought.strip() or chunk.recast or chunk.called:
                     show(chunk)
                 if chunk.stats is not None:
                     last.append(chunk.stats)
@@ -359,30 +368,7 @@ def stream(answer: Callable[[], Any], show: Callable[[Chunk], None]) -> Reply:
                     more.append(chunk)
 
     until_stopped(drive())
-    return Reply(text.answer, last[-1] if last else None, text.thought, more)
-
-
-def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
-    """An answer as JSON data; times in seconds, null if not measured. ``logprobs`` only if received."""
-    stats = reply.stats
-    logprobs = [to_data(token) for chunk in reply.chunks for token in chunk.logprobs]
-    return {
-        "question": question,
-        "answer": reply.text,
-        "thought": reply.thought,
-        "tokens": stats.tokens if stats else None,
-        "thought_tokens": stats.thought_tokens if stats else None,
-        "ttft_s": stats.ttft_s if stats else None,
-        "thought_s": stats.thought_s if stats else None,
-        "answer_s": stats.answer_s if stats else None,
-        "tokens_per_s": stats.tokens_per_s if stats else None,
-        "pieces": stats.pieces if stats else None,
-        "pieces_per_s": stats.pieces_per_s if stats else None,
-        "total_s": stats.total_s if stats else None,
-        "finish": stats.finish if stats else "cancelled",
-        "model": model,
-        **({"logprobs": logprobs} if logprobs else {}),
-    }
+    return Reply(text.answer, last[-1] if last else None, text.thought, ended(text.calls), more)
 
 
 def _tell(text: str) -> None:

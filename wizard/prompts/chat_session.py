@@ -9,8 +9,10 @@ from typing import Any
 from wizard.chat.conversation import Conversation, TokenLogprob
 from wizard.chat.history import History, Kept
 from wizard.chat.meter import Meter, meter
+from wizard.chat.race import Race
 from wizard.chat.served import ServedModel
 from wizard.chat.snippet import Request
+from wizard.chat.tools.loop import ToolUse
 from wizard.flow.others import others
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
@@ -54,7 +56,9 @@ class ChatSession:
         request: The last request.
         logprobs: Log probabilities of the last answer.
         rival: The session with the second model in a comparison, if there is one.
+        race: With the last question, if both had it.
         along: Whether the last question of the session whose rival this is was sent here, too.
+        tools: The tools that the model may call; None if none are configured.
     """
 
     endpoint: Endpoint
@@ -69,7 +73,9 @@ class ChatSession:
     logprobs: list[TokenLogprob] = field(default_factory=list)
     meter: Meter | None = None
     rival: ChatSession | None = None
+    race: Race | None = None
     along: bool = False
+    tools: ToolUse | None = None
 
     def keep(self) -> None:
         """Save the conversation, if saving is on.
@@ -113,7 +119,7 @@ class ChatSession:
     def go_on_with(self, kept: Kept) -> None:
         """Continue with another conversation; the rival starts over."""
         self.kept, self.conversation = kept, kept.conversation
-        self.request, self.logprobs, self.along = None, [], False
+        self.request, self.logprobs, self.race, self.along = None, [], None, False
         if self.rival is not None:
             self.rival.go_on_with(Kept(Conversation()))
 

@@ -13,9 +13,9 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, mark, tr
 from wizard.kernel.text import plain
 from wizard.plan.questions import SYSTEM
-from wizard.prompts import history_commands, inspect_commands, switch
+from wizard.prompts import history_commands, inspect_commands, switch, tool_commands
 from wizard.prompts.chat_session import ChatSession, Outcome
-from wizard.prompts.compare import compare
+from wizard.prompts.compare import compare, save_comparison
 from wizard.prompts.speech import listed
 
 
@@ -99,6 +99,9 @@ def _questions(talk: ChatSession, argument: str) -> Outcome:
 
 
 def _save(talk: ChatSession, argument: str) -> Outcome:
+    name = argument.removeprefix("comparison ").strip()
+    if name != argument or name.endswith(".svg"):  # only a comparison can be a picture
+        return save_comparison(talk, name)
     path, _there = saving.target(argument)
     saving.save(path, talk.endpoint.model, talk.conversation, title=talk.kept.title)
     return Outcome(tr("Saved to {path}", path=path))
@@ -166,6 +169,17 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
         inspect_commands.think,
         mark("show the last thought; set how much the model thinks: off, on, low, high …"),
     ),
+    "/tools": (
+        "/tools [HOW NAME]",
+        tool_commands.tools,
+        mark("list tools; HOW is always, never or ask: what happens when the model calls NAME; on or off: all tools"),
+    ),
+    "/result": ("/result [N]", tool_commands.result, mark("show the whole result of the last answer's tool call N")),
+    "/details": (
+        "/details",
+        inspect_commands.details,
+        mark("show who wrote each message and when, with the answers' measurements"),
+    ),
     "/logprobs": (
         "/logprobs [N]",
         inspect_commands.logprobs,
@@ -182,7 +196,11 @@ COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
         mark("copy the last answer, its last code block or the last thought to the clipboard"),
     ),
     "/prompt": ("/prompt NAME", _prompt, mark("insert one of your prompts")),
-    "/save": ("/save FILE", _save, mark("save the conversation to FILE.md or FILE.json")),
+    "/save": (
+        "/save [comparison] FILE",
+        _save,
+        mark("save the conversation to FILE.md or FILE.json; the last comparison to FILE.svg or FILE.json"),
+    ),
     "/load": ("/load FILE", _load, mark("continue a conversation saved to FILE.json")),
     "/bye": ("/bye", _bye, mark("exit")),
 }

@@ -27,7 +27,7 @@ from wizard.plan.question import Answers, Question
 from wizard.plan.questions import CHAT, HF_TOKEN, SERVER
 from wizard.plan.workshop import pinned_words
 from wizard.prompts import ask as asking
-from wizard.prompts import value_text
+from wizard.prompts import tool_consent, value_text
 from wizard.prompts.answers import asked_all, changed
 from wizard.prompts.chat import run_chat
 from wizard.prompts.chat_session import wanted
@@ -36,7 +36,7 @@ from wizard.prompts.options import as_value, setup_options
 from wizard.prompts.question_input import tolerate_odd_encodings
 from wizard.prompts.run import Run, save
 from wizard.prompts.running import chat_words, running
-from wizard.prompts.speech import fitted, say, say_command
+from wizard.prompts.speech import fitted, say, say_command, say_running
 from wizard.texts.explain import figures
 
 EXPLAINED = {"machine": "machine", "model": "model", "engine": "advice", "advice": "advice", "review": "review"}
@@ -273,11 +273,11 @@ class Flow:
             history=self.journey.history(self.workspace),
             keep=wanted(),
             journey=self.journey,
+            tools=tool_consent.tools_or_report(self.journey, self.workspace),
         )
         if endpoint.url is not None:
             return Answer()
         with suppress(WizardError):  # stopped elsewhere; a restarted server is found
             self.journey.endpoint(self.workspace, endpoint.name)
-            say_command(tr("Measure this server:"), self._again("bench", endpoint.name, "--quick"))
-            say_command(tr("The server keeps running. Stop it with:"), stop)
+            say_running(self._again("bench", endpoint.name, "--quick"), stop)
         return Answer()

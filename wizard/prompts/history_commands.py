@@ -10,6 +10,7 @@ from wizard.chat import image_references
 from wizard.chat.conversation import Conversation
 from wizard.chat.history import Entry, History, Kept
 from wizard.chat.report import figures
+from wizard.chat.tools.text import folded
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line, plain
@@ -126,6 +127,7 @@ def shown(conversation: Conversation) -> str:
         else []
     )
     for each in messages[-SHOWN_MESSAGES:]:
+        lines += [for_stderr(folded(call)) for call in each.calls]
         lines.append(f"> {plain(image_references.shown(each.content))}" if each.role == "user" else plain(each.content))
     return "\n".join(lines)
 

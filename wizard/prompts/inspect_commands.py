@@ -8,9 +8,10 @@ import re
 import sys
 
 from wizard.catalog import presets
+from wizard.chat import report
 from wizard.chat import snippet as snippets
-from wizard.chat.settings import preset_of, with_answers, with_preset
-from wizard.chat.thinking_modes import modes, variables
+from wizard.chat.conversation import excerpt
+from wizard.chat.settings import preset_of, with_answers, with_preset, with_thinking
 from wizard.kernel import clipboard
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
@@ -55,6 +56,13 @@ def context(talk: ChatSession, argument: str) -> Outcome:
         text = tr("{tokens:,} of {context:,} tokens{share}", tokens=usage.tokens, context=usage.context, share=share)
     how = tr("counted by the model's tokenizer") if usage.counted else tr("estimated; no tokenizer on this machine")
     return Outcome(f"{text}: {how}")
+
+
+def details(talk: ChatSession, argument: str) -> Outcome:
+    """Who wrote each message and when, with the answers' measurements."""
+    del argument
+    lines = [f"{report.about(each)}\n  {excerpt(each.content)}" for each in talk.conversation.messages]
+    return Outcome("\n".join(lines) or tr("No messages yet; ask something."))
 
 
 def logprobs(talk: ChatSession, argument: str) -> Outcome:
@@ -108,12 +116,7 @@ def think(talk: ChatSession, argument: str) -> Outcome:
     if not argument:
         thought = _last_thought(talk) or tr("No thought yet. Only thinking models have thoughts; ask one a question.")
         return Outcome(plain(thought))
-    served = talk.served()
-    if served.chat and not variables(served.chat, argument):
-        names = modes(served.chat).names
-        todo = tr("This model's modes: {modes}.", modes=names) if names else tr("Its chat template has no modes.")
-        raise UsageError("TW-U24", tr("this model has no thinking mode {mode}", mode=plain(argument)[:20]), todo)
-    talk.conversation = with_answers(talk.conversation, {"thinking": argument})
+    talk.conversation = with_thinking(talk.conversation, talk.served(), argument)
     return Outcome(tr("Thinking: {mode}, starting with the next answer.", mode=argument))
 
 

@@ -128,6 +128,12 @@ def say_command(label: str, command: str) -> None:
     print(f"{fitted(label)}\n  $ {command}", flush=True)
 
 
+def say_running(measure: str, stop: str) -> None:
+    """The chat has ended: the commands that measure the server, which keeps running, and stop it."""
+    say_command(tr("Measure this server:"), measure)
+    say_command(tr("The server keeps running. Stop it with:"), stop)
+
+
 def for_stderr(text: str) -> str:
     """The wizard's own ``text`` for standard error: spoken if that is a terminal."""
     return spoken(text) if is_terminal(sys.stderr) else text

@@ -20,6 +20,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from call_pieces import CallPieces
+
 LENGTH = struct.Struct(">I")
 LEAVE_SECONDS = 2.0
 """Time for the engine's own children to exit."""
@@ -50,7 +52,8 @@ class Proxy:
         """Send the results of a step: per request its ID, new text, tokens so far, and at the end the finish reason.
 
         An optional fifth item has the new tokens' log probabilities: (token, logprob, [(token, logprob), ...]) for
-        each. A sixth has, at the end, the functions that the model calls: (name, arguments) for each.
+        each. A sixth has the functions that the model calls: (name, arguments) for each, or more arguments of the last
+        one if the name is empty.
         """
         self._send({"deltas": deltas})
 
@@ -230,32 +233,42 @@ def _begun(text: str, words: Sequence[str]) -> int:
 
 
 class ToolCalls:
-    """Holds back the functions that a model calls until the answer's end, when the engine's own parser reads them."""
+    """The functions that a model calls, which the engine's own parser reads at the answer's end.
+
+    Arguments that the model writes as JSON are passed on as they come; the parser then adds only what is missing.
+    """
 
     def __init__(self, given: dict[str, Any], parse: Callable[[str], tuple[str, list[Any]]]) -> None:
         """Start.
 
         Args:
-            given: ``tools`` of a request: ``begins`` are texts with which calls begin.
+            given: ``tools`` of a request: ``begins`` are texts with which calls begin; ``arguments`` is the member that
+                has the arguments of a call, if calls are JSON objects.
             parse: Text → the part that is no call, and name and arguments (JSON text) of each call.
         """
         self._begins, self._parse = given["begins"], parse
+        self._pieces = CallPieces(given["arguments"]) if given.get("arguments") else None
         self._held = ""
         self._inside = False
+        self._sent = 0  # calls, the last one maybe in part
 
     def take(self, text: str, over: bool) -> tuple[str, list[Any]]:
-        """The text that is certainly no call, and, if the answer is ``over``, the calls."""
-        text = self._held + text
+        """The text that is certainly no call, and calls: name and arguments; more of the last one's without a name."""
+        new, text = text, self._held + text
         sure = 0
         if not self._inside:
             hits = [text.index(begin) for begin in self._begins if begin in text]
             self._inside = bool(hits)
             sure = min(hits) if hits else len(text) if over else len(text) - _begun(text, self._begins)
+            new = text[sure:]
         self._held = text[sure:]
+        calls = self._pieces.take(new) if self._pieces and self._inside else []
+        self._sent += sum(bool(name) for name, _ in calls)
         if not (over and self._inside):
-            return text[:sure], []
-        rest, calls = self._parse(self._held)
-        return text[:sure] + rest, calls
+            return text[:sure], calls
+        rest, parsed = self._parse(self._held)
+        # A call that was cut, or is not valid JSON, is a text for the parser; the client already has it as a call.
+        return text[:sure] + (rest if parsed or not self._sent else ""), [*calls, *parsed[self._sent :]]
 
 
 THOUGHT_TOKENS = (

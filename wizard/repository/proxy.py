@@ -19,6 +19,8 @@ REPLICAS = Path(__file__).with_name("engine_replicas.py")
 """The module that it imports."""
 ENGINE_PROCESS = Path(__file__).with_name("engine_process.py")
 """The module that every engine program imports."""
+CALL_PIECES = Path(__file__).with_name("call_pieces.py")
+"""The module that it imports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,6 @@ def repository(
     return Repository(
         (
             RepositoryFile(f"{model_name}/config.pbtxt", config),
-            *programs(model_name, MODEL, (ENGINE_PROCESS, engine.program), (REPLICAS,)),
+            *programs(model_name, MODEL, (ENGINE_PROCESS, CALL_PIECES, engine.program), (REPLICAS,)),
         )
     )

@@ -12,7 +12,7 @@ The engine's standard input is one end of a Unix socket pair, so each notices wh
 length (4 bytes, big-endian) and JSON. To the engine: ``{"ask": {...}}`` and ``{"cancel": ID}``. From it:
 ``{"ready": true}`` once, then ``{"prompts": [[ID, TOKENS], ...]}`` with the lengths of prompts,
 ``{"deltas": [[ID, TEXT, TOKENS, FINISH], ...]}`` with the results of an engine step for all requests (a fifth item has
-the new tokens' log probabilities, if requested, and a sixth the functions that the model calls, at the end), and
+the new tokens' log probabilities, if requested, and a sixth the functions that the model calls), and
 ``{"errors": [[ID, TEXT, WHOSE], ...]}`` where WHOSE is ``client`` or ``engine``.
 """
 
@@ -100,7 +100,7 @@ class Delivery:
                     answer.logprobs += more[0]
                 answer.calls += more[1] if len(more) > 1 else ()
                 answer.tokens, answer.finish = tokens, finish
-                if (answer.stream and text) or finish:
+                if (answer.stream and (text or answer.calls)) or finish:
                     self._due[number] = answer
             self._changed.notify()
 
@@ -146,6 +146,7 @@ class Delivery:
         with self._changed:
             text, tokens, finish, error = "".join(answer.pieces), answer.tokens, answer.finish, answer.error
             logprobs, answer.logprobs = answer.logprobs, None if answer.logprobs is None else []
+            calls, answer.calls = answer.calls, []
             answer.pieces.clear()
             self._due.pop(number, None)
             if answer.over:
@@ -153,7 +154,7 @@ class Delivery:
         if error:
             reply = pb_utils.InferenceResponse(error=pb_utils.TritonError(*error))
         else:
-            reply = response(text, finish, tokens, logprobs, answer.prompt, answer.calls)
+            reply = response(text, finish, tokens, logprobs, answer.prompt, calls)
         last = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL if finish or error else 0
         try:
             answer.sender.send(reply, flags=last)

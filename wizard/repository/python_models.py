@@ -47,7 +47,7 @@ LOGPROBS = Tensor("logprobs", "STRING")
 JSON_SCHEMA = Tensor("json_schema", "STRING", optional=True)
 TOOLS = Tensor("tools", "STRING", optional=True)
 TOOL_CALLS = Tensor("tool_calls", "STRING")
-"""Only in the last response to a request with ``tools``."""
+"""Only in responses to a request with ``tools``."""
 
 REQUESTS = "text_requests.py"
 """The module that all of the wizard's own models import."""
@@ -82,7 +82,7 @@ class Abilities:
     Attributes:
         inputs: Further inputs.
         outputs: Further outputs.
-        parameters: Further parameters: ``tool_calls`` is JSON, ``parser`` and ``begins`` (`engine_process.ToolCalls`).
+        parameters: Further parameters: ``tool_calls`` is JSON, what `wizard.catalog.tool_calls.parser` returns.
     """
 
     inputs: tuple[Tensor, ...] = ()

@@ -38,7 +38,8 @@ Outputs: ``text_output`` (never a partial character), ``finish_reason`` (empty u
 ``length``), ``completion_tokens`` (so far, counted by the engine), ``prompt_tokens`` (the same; in responses from the
 first whose engine has counted them). If requested, ``logprobs``: JSON,
 ``[[token, logprob, [[token, logprob], ...]], ...]`` for the tokens since the last response, natural logarithms. If
-functions are called, in the last response ``tool_calls``: JSON, ``[[name, arguments], ...]``, arguments as JSON text.
+functions are called, ``tool_calls``: JSON, ``[[name, arguments], ...]``, arguments as JSON text; an empty name means
+that these are more arguments of the last call, also of an earlier response.
 """
 
 from __future__ import annotations
@@ -192,7 +193,7 @@ def response(
         tokens: Number of tokens so far.
         logprobs: Of the tokens since the last response; None if not requested.
         prompt: Number of tokens of the prompt; None if not known yet.
-        calls: Name and arguments of the functions that the model calls.
+        calls: Name and arguments of the functions that the model calls; an empty name continues the last one.
     """
     counts = {"completion_tokens": tokens} if prompt is None else {"completion_tokens": tokens, "prompt_tokens": prompt}
     texts = {"text_output": text, "finish_reason": reason}

@@ -1,7 +1,8 @@
 """The OpenAI-compatible address of a workspace: one process for all its servers, started and found again here.
 
-The process finds the servers itself, as they come and go, and ends when the last one has ended. `up` starts it, and
-restarts it if it died, on the same port and with the same options. A lock lets only one start or end at a time.
+The process finds the servers itself, as they come and go, and ends when the last one has ended. `up` starts it with a
+keeper, which starts it again if it dies (`wizard.gateway.keeper`). If both have died, the next `up` does so, on the
+same port and with the same options. A lock lets only one start or end at a time.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -49,7 +51,7 @@ class Address:
 
     Attributes:
         url: Its base URL for this machine, ``http://127.0.0.1:PORT/v1``.
-        pid: The process.
+        pid: The process that `up` has started; the one that serves is a child of it.
         started: Its start time as the kernel counts it.
         exposure: Where it listens, and for whom.
         version: The wizard's, whose code it runs.
@@ -190,12 +192,30 @@ def _started(workspace: Workspace, options: Exposure, port: int | None) -> Addre
     with _listener(workspace, options, port) as listener:
         url = options.url(listener.getsockname()[1])
         process = _process(workspace, options, listener)
-    row = proctable.read(process.pid)
-    address = Address(url, process.pid, row.started if row else "", options, __version__)
+    return _noted(workspace, Address(url, process.pid, "", options, __version__))
+
+
+def _noted(workspace: Workspace, address: Address) -> Address:
+    row = proctable.read(address.pid)
+    address = replace(address, started=row.started if row else "")
     temporary = workspace.gateway.address.with_suffix(".new")
     temporary.write_text(to_json(address, indent=2) + "\n", encoding="utf-8")
     temporary.replace(workspace.gateway.address)
     return address
+
+
+def inherit(workspace: Workspace, pid: int) -> bool:
+    """Note this process instead of ``pid``, which was killed; False if another address is noted, or none.
+
+    Raises:
+        ServerError, OSError: See `locked`.
+    """
+    with locked(workspace):
+        address = note(workspace)
+        if address is None or address.pid != pid:
+            return False
+        _noted(workspace, replace(address, pid=os.getpid()))
+        return True
 
 
 def _listener(workspace: Workspace, options: Exposure, old: int | None) -> socket.socket:

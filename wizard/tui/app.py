@@ -8,7 +8,7 @@ import os
 import shlex
 import signal
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
-from textual.app import App, ComposeResult, SystemCommand
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.command import CommandPalette
-from textual.screen import ModalScreen, Screen
+from textual.command import CommandPalette, Provider
+from textual.screen import ModalScreen
 
 from wizard.flow.port import JourneyPort
 from wizard.kernel import clipboard, language
@@ -29,6 +29,7 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.program import command
 from wizard.kernel.settings import THEME, Settings, change, load
 from wizard.tui import garbage_collection, suspending, textual_private
+from wizard.tui.chat_tools import ChatTools
 from wizard.tui.flow import Flow
 from wizard.tui.guide import Guide
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
@@ -38,10 +39,13 @@ from wizard.tui.widgets.chrome import JourneyBar, Speaks, key_name
 
 LONGEST_S = 0.5
 """Maximum seconds that a key waits for text typed before it."""
+ALONE_S = 0.3
+"""Seconds without another key after which a letter is a key, and not the beginning of a typed word."""
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from textual.driver import Driver
+    from textual.timer import Timer
     from textual.worker import Worker
 
     from wizard.catalog.workshops import Workshop
@@ -49,6 +53,12 @@ if TYPE_CHECKING:
     from wizard.serve.endpoint import Endpoint
     from wizard.tui.opening import Opening
     from wizard.tui.run import Run
+
+
+def _commands() -> type[Provider]:
+    from wizard.tui.palette import Commands
+
+    return Commands
 
 
 class WizardApp(App[int]):
@@ -67,6 +77,7 @@ class WizardApp(App[int]):
     """
 
     TITLE = "triton-wizard"
+    COMMANDS = {_commands}  # noqa: RUF012 - Textual declares it without ClassVar
     CSS_PATH = Path(__file__).with_name("wizard.tcss")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-medium"), (100, "-wide")]  # noqa: RUF012 - Textual declares it without ClassVar
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - the same
@@ -101,6 +112,7 @@ class WizardApp(App[int]):
 
             journey = real
         self.workspace, self.journey, self._opening = workspace, journey, opening
+        self.tools = ChatTools(self, opening)
         self.running: dict[str, Endpoint] = {}
         """Servers that are known to run, by name."""
         self.runs: dict[str, Run] = {}
@@ -113,6 +125,7 @@ class WizardApp(App[int]):
         self.chosen_keys: dict[str, str] = {}
         """Id of a binding → the keys that the user has put in its place."""
         self._tmux = asyncio.Lock()
+        self._quits: Timer | None = None
         self._damaged: WizardError | None = None
         self.settings = Settings()
         """What the user likes; changed with `change_settings` only."""
@@ -237,6 +250,8 @@ class WizardApp(App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         """Text typed before a key is processed before it, however fast it was typed."""
+        if isinstance(event, events.Key) and self._quits is not None:
+            self._quits.stop()
         if isinstance(event, events.Key) and not (event.is_forwarded or event.is_printable):
             await self._typed()
         await super().on_event(event)
@@ -273,22 +288,20 @@ class WizardApp(App[int]):
         """Printed names of keys: Esc, F1, ^R."""
         return binding.key_display or key_name(binding.key)
 
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The commands of the command palette."""
-        from wizard.tui.palette import commands
-
-        return commands(self, screen)
-
     async def action_quit(self) -> None:
-        """Leave; the stage may ask first. If that question is already open, its selected answer is used."""
+        """Leave; the stage may ask first. If that question is already open, this answers it."""
         if isinstance(self.screen, AskScreen) and self.screen.leaves:
-            self.screen.action_accept()
+            self.screen.dismiss(self.screen.leaves)
             return
         stage = self._stage()
         if stage is None:
             self.exit(0)
         else:
             stage.leave()
+
+    def action_quit_alone(self) -> None:
+        """Leave if no other key follows at once: a sentence that is typed where no field is must not leave."""
+        self._quits = self.set_timer(ALONE_S, self.action_quit)
 
     def _terminate(self) -> None:
         self._told_to_end = True
@@ -362,6 +375,10 @@ class WizardApp(App[int]):
         """Search everything that can be done here."""
         if not isinstance(self.screen, ModalScreen):
             self.push_screen(CommandPalette(id="--command-palette", placeholder=tr("Search for a command")))
+
+    def measure_later(self, server: Endpoint) -> None:
+        """Measure ``server`` in the terminal, after the app has exited."""
+        self.next_command = ("bench", server.name, "--quick")
 
 
 def run_tui(workspace: Workspace, **options: Any) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,12 +21,25 @@ from wizard.tui import background
 from wizard.tui.screens.modal import AskScreen
 
 
-async def preview(text: str, conversation: Conversation, meter: Meter, served: ServedModel | None) -> str:
-    """What sending ``text`` to the model ``served`` would attach, in a line; empty if it names no file."""
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What sending a question would attach.
+
+    Attributes:
+        line: In a line; empty if the question names no file.
+        names: Of the files that are there.
+    """
+
+    line: str = ""
+    names: frozenset[str] = frozenset()
+
+
+async def preview(text: str, conversation: Conversation, meter: Meter, served: ServedModel | None) -> Preview:
+    """What sending ``text`` to the model ``served`` would attach."""
     return await background.call(partial(_preview, text, conversation, meter, served, Path()))
 
 
-def _preview(text: str, conversation: Conversation, meter: Meter, served: ServedModel | None, folder: Path) -> str:
+def _preview(text: str, conversation: Conversation, meter: Meter, served: ServedModel | None, folder: Path) -> Preview:
     named = attachments.references(text, folder)
     files = [each for each in named if each.exists]
     here = [each for each in files if attachments.outside(each, folder) is None]
@@ -39,19 +54,29 @@ def _preview(text: str, conversation: Conversation, meter: Meter, served: Served
             parts.insert(0, attachments.note(read, usage, before))
         except WizardError as error:
             parts.insert(0, error.what)
-    return join(" · ", *parts)
+    return Preview(join(" · ", *parts), frozenset(each.name for each in files))
 
 
 async def with_files(
-    app: App[Any], text: str, conversation: Conversation, meter: Meter, served: ServedModel | None
+    app: App[Any],
+    text: str,
+    conversation: Conversation,
+    meter: Meter,
+    served: ServedModel | None,
+    seen: Collection[str],
 ) -> str | None:
     """The question with the files that it names; None if the user does not want one of them.
+
+    ``seen`` are names of files that were shown as attached: they must be there.
 
     Raises:
         UsageError: TW-C25 … TW-C32, see `wizard.chat.attachments`.
     """
     folder = Path()
     named = await background.call(partial(attachments.references, text, folder))
+    for each in named:
+        if not each.exists and each.name in seen:
+            raise attachments.missing(each)
     files = [each for each in named if each.exists]
     for each in files:
         real = await background.call(partial(attachments.outside, each, folder))

@@ -13,6 +13,7 @@ from wizard.chat.conversation import Conversation
 from wizard.chat.history import History, Kept
 from wizard.chat.meter import Meter
 from wizard.chat.served import ServedModel
+from wizard.chat.tools.loop import ToolUse
 from wizard.flow.others import others
 from wizard.flow.perform import running
 from wizard.flow.port import JourneyPort
@@ -41,6 +42,7 @@ class ChatPort:
         private: Whether saving is off from the beginning.
         kept: The conversation that is continued, if it is saved.
         clock: Monotonic seconds.
+        tools: The tools that the model may call; None if none are configured.
     """
 
     send: Callable[[Endpoint, Conversation], AsyncGenerator[Chunk, None]]
@@ -57,6 +59,7 @@ class ChatPort:
     private: bool = False
     kept: Kept | None = None
     clock: Callable[[], float] = time.monotonic
+    tools: ToolUse | None = None
 
     def renewed(self, known: Endpoint) -> Endpoint | None:
         """The server that was restarted in place of ``known``, possibly with other settings."""
@@ -64,10 +67,13 @@ class ChatPort:
         return there if there is not None and there != known and there.answers_as(known) else None
 
 
-def calls_of(journey: JourneyPort, workspace: Workspace) -> ChatPort:
-    """The functions of ``journey`` for a chat."""
+def calls_of(
+    journey: JourneyPort, workspace: Workspace, measure: Callable[[Endpoint], object], tools: ToolUse | None = None
+) -> ChatPort:
+    """The functions of ``journey`` for a chat with ``tools``; ``measure`` measures a server later."""
     return ChatPort(
-        send=journey.chat,
+        send=partial(journey.chat_with_tools, use=tools) if tools else journey.chat,
+        tools=tools,
         served=journey.served,
         now=lambda endpoint: None if endpoint.url else running(journey, workspace, endpoint.name),
         stop=lambda endpoint: journey.stop(workspace, endpoint.name),
@@ -77,6 +83,7 @@ def calls_of(journey: JourneyPort, workspace: Workspace) -> ChatPort:
         meter=journey.meter,
         presets=journey.presets,
         history=journey.history(workspace),
+        measure=measure,
     )
 
 

@@ -203,12 +203,10 @@ class Flow:
             name, at = one_line(endpoint.name), endpoint.http
             text = tr("{name} was restarted at a new address: {address}.", name=name, address=at)
             self._app.notify(text, markup=False)
-        private = self._kept is None if before else not self._app.settings.keep_chats
         calls = replace(
-            calls_of(self._journey, self._workspace),
+            calls_of(self._journey, self._workspace, self._app.measure_later, self._app.tools()),
             stop=lambda server: self.builds.stop(server.name),
-            measure=self._measure_later,
-            private=private,
+            private=self._kept is None if before else not self._app.settings.keep_chats,
             kept=self._kept if before else None,
             clock=self._app.clock,
         )
@@ -218,6 +216,3 @@ class Flow:
             return Answer("another")
         self._kept = end.kept
         return Answer(end.next, conversation=end.conversation)
-
-    def _measure_later(self, server: Endpoint) -> None:
-        self._app.next_command = ("bench", server.name, "--quick")

@@ -1,7 +1,6 @@
 """LaTeX formulas, as models write them, as readable text. pylatexenc parses them and knows the symbols.
 
-What it does not know is shown as it was written; nothing is left out. Sources: the macros that KaTeX supports
-(katex.org/docs/supported), which is what models write for.
+What it does not know is shown as it was written; nothing is left out.
 """
 
 from __future__ import annotations
@@ -12,6 +11,20 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from wizard.kernel.text import plain
+from wizard.tui.formula_names import (
+    ACCENTS,
+    ALL_LETTERS,
+    FUNCTIONS,
+    LINES,
+    MATRICES,
+    NOTHING,
+    SPACED,
+    SPACES,
+    SYMBOLS,
+    TEXT,
+    TIGHT,
+    names,
+)
 from wizard.tui.formula_parts import (
     LOWERED,
     RAISED,
@@ -38,72 +51,11 @@ _SIZES = re.compile(r"\\(?:left|right|middle|[bB]igg?[lrm]?)(?![A-Za-z])\s*\.?")
 """Sizes of brackets, with the period that stands for none."""
 
 
-def _names(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
 _UNKNOWN = re.compile(r"\\[A-Za-z]+$")
-_SPACES = {
-    "quad": "  ",
-    "qquad": "    ",
-    ",": " ",
-    ";": " ",
-    ":": " ",
-    ">": " ",
-    " ": " ",
-    "enspace": " ",
-    "thinspace": " ",
-}
-_NOTHING = _names("! limits nolimits displaystyle textstyle scriptstyle nonumber notag hline allowbreak strut")
-_TEXT = _names(
-    "text textbf textit textrm textsf texttt textnormal textup textmd mbox hbox mathrm mathbf mathit mathsf mathtt "
-    "mathnormal boldsymbol bm pmb bold operatorname mathop mathbin mathrel mathord mathopen mathclose smash "
-    "mathstrut cancel bcancel xcancel ce phase"
-)
-"""Macros of which only the text is shown: other letters would be hard to read, or missing in most fonts."""
-_ACCENTS = {"hat": "\u0302", "bar": "\u0304", "vec": "\u20d7", "tilde": "\u0303", "dot": "\u0307", "ddot": "\u0308"}
-_ACCENTS |= {"widehat": "\u0302", "widetilde": "\u0303", "overline": "\u0305", "underline": "\u0332"}
-_ACCENTS |= {"overrightarrow": "\u20d7", "check": "\u030c", "breve": "\u0306", "acute": "\u0301", "grave": "\u0300"}
-_ALL_LETTERS = {"overline", "underline"}
-_FUNCTIONS = _names(
-    "arccos arcsin arctan arg cos cosh cot coth csc deg det dim exp gcd hom inf ker lg lim liminf limsup ln log max "
-    "min Pr sec sin sinh sup tan tanh argmax argmin lcm"
-)
-_SYMBOLS = {"implies": "⟹", "iff": "⟺", "neg": "¬", "lnot": "¬", "|": "‖", "lVert": "‖", "rVert": "‖", "Vert": "‖"}
-_SYMBOLS |= {"mid": "∣", "gets": "←", "land": "∧", "lor": "∨", "lvert": "|", "rvert": "|", "vert": "|", "bmod": "mod"}
-_SYMBOLS |= {"dots": "…", "dotsc": "…", "dotsb": "⋯", "hbar": "ℏ", "blacksquare": "■", "square": "□", "qed": "∎"}
-_SYMBOLS |= {"lbrack": "[", "rbrack": "]", "backslash": "\\", "colon": ":", "R": "ℝ", "N": "ℕ", "Z": "ℤ", "Q": "ℚ"}
-_SYMBOLS |= {"coloneqq": "≔", "triangleq": "≜", "top": "⊤", "varnothing": "∅", "degree": "°", "checkmark": "✓"}
-_SPACED = _names(
-    "leq le geq ge neq ne approx equiv sim simeq cong propto in notin ni subset subseteq supset supseteq cup cap "
-    "setminus times cdot div pm mp to rightarrow leftarrow Rightarrow Leftarrow leftrightarrow Leftrightarrow "
-    "longrightarrow Longrightarrow longleftrightarrow Longleftrightarrow implies iff mapsto land lor wedge vee oplus "
-    "otimes odot mid parallel perp ll gg models vdash gets bmod coloneqq triangleq doteq prec succ preceq succeq star "
-    "ast bullet leqslant geqslant"
-)
-"""Operators and relations: between spaces."""
-_TIGHT = _names("partial nabla neg lnot forall exists infty sum prod int iint oint sqrt")
-"""Symbols that stand close to what follows."""
 _CLOSE_UP = (" ", "^", "_", ",", ")", *RAISED.values(), *LOWERED.values(), *SAME.values())
 """What stands close to a word before it."""
-_MATRICES = {
-    "matrix": "",
-    "smallmatrix": "",
-    "array": "",
-    "pmatrix": "()",
-    "bmatrix": "[]",
-    "Bmatrix": "{}",
-    "vmatrix": "||",
-}
-_MATRICES |= {"Vmatrix": "‖‖", "cases": "{", "dcases": "{", "rcases": " }"}
-_LINES = _names(
-    "aligned align align* alignat alignat* alignedat split gather gather* "
-    "gathered equation equation* eqnarray "
-    "eqnarray* multline multline* flalign flalign* displaymath math"
-)
 
 
-@lru_cache(maxsize=512)
 def readable(source: str, *, flat: bool = False) -> str:
     """A formula as text, one line or several; ``source`` itself if it cannot be read.
 
@@ -111,6 +63,11 @@ def readable(source: str, *, flat: bool = False) -> str:
         source: LaTeX without its delimiters; anything, since a model wrote it.
         flat: On one line, for use in text.
     """
+    return plain(source).strip() if len(source) > LONGEST else _readable(source, flat=flat)
+
+
+@lru_cache(maxsize=512)
+def _readable(source: str, *, flat: bool) -> str:
     source = plain(source).strip()
     try:
         return "\n".join(line.rstrip() for line in _part(source, flat=flat).lines) or source
@@ -121,7 +78,7 @@ def readable(source: str, *, flat: bool = False) -> str:
 def _part(source: str, *, flat: bool) -> Part:
     from pylatexenc.latexwalker import LatexWalker
 
-    if len(source) > LONGEST or _depth(source) > DEEPEST:
+    if _depth(source) > DEEPEST:
         raise ValueError(source)
     walker = LatexWalker(_SIZES.sub("", source), latex_context=_grammar(), tolerant_parsing=False)
     nodes, _start, _length = walker.get_latex_nodes()
@@ -142,29 +99,17 @@ def _grammar() -> Any:
     from pylatexenc.latexwalker import get_default_latex_context_db
     from pylatexenc.macrospec import EnvironmentSpec, MacroSpec, MacroStandardArgsParser, SpecialsSpec
 
-    one = [*_TEXT, *_ACCENTS, "mathbb", "mathcal", "mathscr", "mathfrak", "boxed", "fbox", "pmod", "tag", "phantom"]
-    one += ["substack", "underbrace", "overbrace", "color", "mod", "not", "hspace", "label"]
-    two = [
-        "frac",
-        "dfrac",
-        "tfrac",
-        "cfrac",
-        "binom",
-        "dbinom",
-        "tbinom",
-        "overset",
-        "underset",
-        "stackrel",
-        "textcolor",
-    ]
-    known = [*(MacroSpec(name, "{") for name in one), *(MacroSpec(name, "{{") for name in two)]
+    unary = [*TEXT, *ACCENTS, "mathbb", "mathcal", "mathscr", "mathfrak", "boxed", "fbox", "pmod", "tag", "phantom"]
+    unary += ["substack", "underbrace", "overbrace", "color", "mod", "not", "hspace", "label"]
+    binary = names("frac dfrac tfrac cfrac binom dbinom tbinom overset underset stackrel textcolor")
+    known = [*(MacroSpec(name, "{") for name in unary), *(MacroSpec(name, "{{") for name in binary)]
     known += [
         MacroSpec("operatorname", "*{"),
         MacroSpec("sqrt", "[{"),
         MacroSpec("xrightarrow", "[{"),
         MacroSpec("\\", "*["),
     ]
-    places = [EnvironmentSpec(name) for name in (*_MATRICES, *_LINES) if name not in ("array", "alignat", "alignedat")]
+    places = [EnvironmentSpec(name) for name in (*MATRICES, *LINES) if name not in ("array", "alignat", "alignedat")]
     places += [
         EnvironmentSpec("array", "[{"),
         *(EnvironmentSpec(name, "{") for name in ("alignat", "alignedat", "alignat*")),
@@ -201,7 +146,7 @@ class _Formula:
         parts: list[Part] = []
         after = ""  # a space that is due if something follows
         for node in nodes or ():
-            part, before, then = self._one(node)
+            part, before, then = self._node(node)
             last = parts[-1].lines[parts[-1].base] if parts else ""
             if _UNKNOWN.search(last) and type(node).__name__ == "LatexGroupNode":
                 part = beside([Part(("{",)), part, Part(("}",))])
@@ -221,7 +166,7 @@ class _Formula:
         """Nodes on one line."""
         return _Formula(flat=True).row(nodes).lines[0]
 
-    def _one(self, node: Any) -> tuple[Part, str, str]:
+    def _node(self, node: Any) -> tuple[Part, str, str]:
         """A node, and whether a space is due before and after it (empty: none)."""
         kind = type(node).__name__
         if kind == "LatexCharsNode":
@@ -242,38 +187,38 @@ class _Formula:
 
     def _macro(self, node: Any) -> tuple[Part, str, str]:
         name = node.macroname
-        if name in _SPACES or name in _NOTHING:
-            return Part((_SPACES.get(name, ""),)), "", ""
-        if name in _FUNCTIONS:
+        if name in SPACES or name in NOTHING:
+            return Part((SPACES.get(name, ""),)), "", ""
+        if name in FUNCTIONS:
             return Part(({"argmax": "arg max", "argmin": "arg min"}.get(name, name),)), "word", "word"
-        if name in _SPACED:
+        if name in SPACED:
             return Part((self._symbol(node),)), "any", "any"
-        if name in _TEXT:
+        if name in TEXT:
             return self.row(_inside(node, -1)), "word" if name == "operatorname" else "", ""
         if part := self._with_argument(name, node):
             return part, "", ""
-        return Part((self._symbol(node),)), "", "" if name in _TIGHT or not node.macro_post_space else "word"
+        return Part((self._symbol(node),)), "", "" if name in TIGHT or not node.macro_post_space else "word"
 
     def _with_argument(self, name: str, node: Any) -> Part | None:
         if name == "boxed" and not self._flat:
             return framed(self.lines(_inside(node, 0)))
         if made := _MACROS.get(name):
             return Part((made(self, node),))
-        return Part((_accented(self.text(_inside(node, 0)), name),)) if name in _ACCENTS else None
+        return Part((_accented(self.text(_inside(node, 0)), name),)) if name in ACCENTS else None
 
     @staticmethod
     def _symbol(node: Any) -> str:
-        known = _SYMBOLS.get(node.macroname) or str(_symbols().node_to_text(node))
+        known = SYMBOLS.get(node.macroname) or str(_symbols().node_to_text(node))
         return known or str(node.latex_verbatim()).rstrip()
 
     def _environment(self, node: Any) -> Part:
         name = node.environmentname
-        if name not in _MATRICES:
+        if name not in MATRICES:
             return self._aligned(node.nodelist)
         rows = [[self.row(cell) for cell in row] for row in _cells(node.nodelist)]
         count = max(map(len, rows))
         rows = [[*row, *[Part()] * (count - len(row))] for row in rows]
-        sides = f"{_MATRICES[name]}  "
+        sides = f"{MATRICES[name]}  "
         left, right = sides[0], sides[1]
         if self._flat:
             inside = "; ".join(", ".join(cell.lines[0].strip() for cell in row) for row in rows)
@@ -344,8 +289,8 @@ def _ends_word(text: str, wanted: str) -> bool:
 
 
 def _accented(text: str, name: str) -> str:
-    mark = _ACCENTS[name]
-    if name in _ALL_LETTERS or len(text) == 1:
+    mark = ACCENTS[name]
+    if name in ALL_LETTERS or len(text) == 1:
         return "".join(each + mark for each in text)
     return f"{name.removeprefix('wide')}({text})"
 

@@ -42,6 +42,7 @@ WHERE = {
     "keys": mark("Keys"),
     "form": mark("Forms"),
     "ask": mark("Single question"),
+    "consent": mark("Tool call"),
     "reader": mark("Text window"),
     "explanation": mark("Explain mode"),
     "find": mark("Search"),

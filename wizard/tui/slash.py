@@ -14,14 +14,20 @@ from wizard.kernel.text import one_line
 from wizard.tui.screens.chat_keys import KEYS
 from wizard.tui.widgets.chrome import key_name
 
+HELP = "app.help"
 COMMANDS = {
     "/again": "again",
     "/bye": "leave",
     "/compare": "compare",
     "/copy": "copy",
+    "/copy code": "copy_code",
+    "/copy thought": "copy_thought",
+    "/details": "details",
     "/edit": "edit",
     "/history": "conversations",
+    "/help": HELP,
     "/logprobs": "logprobs",
+    "/model": "switch",
     "/new": "new",
     "/preset": "presets",
     "/private": "private",
@@ -31,8 +37,11 @@ COMMANDS = {
     "/set": "tune",
     "/snippet": "elsewhere",
     "/think": "unfold",
+    "/tools": "tools",
 }
 """Command, as in plain prompts → the action of its key."""
+TAKE_TEXT = ("/model", "/think")
+"""Those that may be followed by a text, which then is what their key asks for."""
 PROMPT = "/prompt"
 ABOUT_PROMPT = mark("insert one of your prompts")
 MOST = 5
@@ -41,7 +50,7 @@ _FILE = re.compile(r'(?:^|\s)@("?)([^\s"]*|(?<=")[^"\n]*)$')
 
 def to_complete(before: str) -> str:
     """The end of the text ``before`` the cursor that can be completed: a command, or a file's name; else empty."""
-    if re.fullmatch(rf"/\w*|{PROMPT} \S*", before):
+    if re.fullmatch(rf"/\w*|(?:/copy|{PROMPT}) \S*", before):
         return before
     match = _FILE.search(before)
     return "@" + "".join(match.groups()) if match else ""
@@ -65,7 +74,8 @@ def _quoted(path: str) -> str:
 
 
 def _about(action: str) -> str:
-    binding = next(each for each in KEYS if isinstance(each, Binding) and each.action == action)
+    keys = (*KEYS, Binding("f1", HELP, mark("Help")))
+    binding = next(each for each in keys if isinstance(each, Binding) and each.action == action)
     return f"{tr(binding.description)} ({binding.key_display or key_name(binding.key)})"
 
 

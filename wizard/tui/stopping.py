@@ -22,14 +22,13 @@ if TYPE_CHECKING:
 async def may_stop(app: App[int], run: Run, *, quits: bool = False) -> bool:
     """Ask whether to stop ``run``, and then ``quits``. The question closes if the run ends meanwhile.
 
-    Only who wants to quit has stopping selected: Esc and Enter, pressed by habit, do not stop a build of an hour.
+    Continuing is selected: Esc, or a sentence with a q, and Enter do not stop a build of an hour.
     """
     name = one_line(run.plan.name)
-    answers = [("stop", tr("Stop it and quit") if quits else tr("Stop it")), ("on", tr("Continue"))]
     question = AskScreen(
         tr("Stop building {name}? Completed steps are kept, and the next run resumes from there.", name=name),
-        answers if quits else answers[::-1],
-        leaves=quits,
+        [("on", tr("Continue")), ("stop", tr("Stop it and quit") if quits else tr("Stop it"))],
+        leaves="stop" if quits else "",
     )
 
     def gone(message: Message) -> None:

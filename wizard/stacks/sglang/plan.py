@@ -67,8 +67,6 @@ def arguments(model: str, facts: ModelFacts, choice: Choice, draft: str | None =
         "dtype": choice.dtype if choice.dtype in ("bfloat16", "float16", "float32") else "auto",
         "context_length": choice.max_seq_len,
         "max_running_requests": choice.max_batch_size * choice.dp,
-        # The program uses tokens: text and stop words are handled as for the other engines.
-        "skip_tokenizer_init": True,
         # Engine's own default is "error"; its memory is logged at "info".
         "log_level": "info",
     }

@@ -23,6 +23,8 @@ from wizard.tui import background, garbage_collection
 from wizard.tui.autosave import Autosave
 from wizard.tui.chat_port import ChatPort
 from wizard.tui.screens import chat_windows as windows
+from wizard.tui.screens import tool_windows
+from wizard.tui.screens.chat_commands import Commanding
 from wizard.tui.screens.chat_copying import Copying
 from wizard.tui.screens.chat_escape import Escaping
 from wizard.tui.screens.chat_keys import KEYS, applies
@@ -30,13 +32,14 @@ from wizard.tui.screens.chat_servers import NEXT, SECOND, ask_leaving, ask_model
 from wizard.tui.screens.conversations import ConversationsScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.views.chat import ChatEnd, ChatView, NextAction, joined, welcome
+from wizard.tui.views.chat import ChatEnd, ChatView, NextAction, joined, taking_turns, welcome
 from wizard.tui.widgets.asking import Asking
 from wizard.tui.widgets.comparison import Comparison
 from wizard.tui.widgets.conversations import Conversations
 from wizard.tui.widgets.error import errors_shown
 from wizard.tui.widgets.model_chat import ModelChat
 from wizard.tui.widgets.prompt import Prompt
+from wizard.tui.widgets.race import RacePanel
 from wizard.tui.widgets.transcript_search import TranscriptSearch
 
 TINY = 12
@@ -45,7 +48,7 @@ ROOM_FOR_LIST = 120
 """Columns from which on the list of conversations is shown next to the chat."""
 
 
-class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
+class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
     """Dismissed with the next action; quitting leaves the wizard from here."""
 
     STAGE = 5
@@ -58,6 +61,8 @@ class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
     def __init__(self, endpoint: Endpoint, calls: ChatPort, conversation: Conversation | None = None) -> None:
         super().__init__()
         self.calls = calls
+        if calls.tools:
+            calls.tools.decide = tool_windows.Consenting(self).decide
         self.talks = Comparison(calls.send, endpoint, conversation or Conversation(), clock=calls.clock)
         self.asking = Asking(calls.history, endpoint.name)
         self.keeping = Autosave(calls.history, private=calls.private, kept=calls.kept)
@@ -80,7 +85,7 @@ class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
             Static(classes="heading"),
             Static(id="welcome"),
             Container(self.talks, id="talk-row"),
-            Static(id="comparison"),
+            RacePanel(self.calls.clock, id="comparison"),
             Vertical(TranscriptSearch(self.talks.seek), self.asking, id="below"),
         )
 
@@ -122,8 +127,11 @@ class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
         self.asking.choose()
 
     def action_stop(self) -> None:
-        """Stop the answer."""
-        self.talks.stop()
+        """Stop reading files, or the answer."""
+        if self.asking.attaches:
+            self.asking.stop_attaching()
+        else:
+            self.talks.stop()
 
     def action_again(self) -> None:
         """Send the last question again."""
@@ -161,6 +169,12 @@ class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
                 self._change(with_preset(self.view.conversation, preset))
                 self.notify(tr("Answers now use the preset '{name}'", name=preset.name), markup=False)
 
+    @work(exclusive=True, group="form")
+    async def action_tools(self) -> None:
+        """Decide which tools the model may use."""
+        if self.calls.tools:
+            await tool_windows.ask_tools(self.app, self.calls.tools)
+
     def action_logprobs(self) -> None:
         """Show the probabilities of the last answer's tokens; request them from now on if they were not requested."""
         self._change(windows.show_probabilities(self.app, self.talks.here, self.view.conversation))
@@ -180,13 +194,19 @@ class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
             self.notify(joined(endpoint.title, kept=not self.keeping.private), markup=False)
         self.show_state()
 
+    def action_turns(self) -> None:
+        """Let the second model answer after the first one, or at the same time again."""
+        self.talks.turns = not self.talks.turns
+        self.notify(taking_turns(self.talks.turns))
+
     @work(exclusive=True, group="form")
     async def action_switch(self) -> None:
         """Continue the conversation with another model."""
         if endpoint := await ask_model(self.app, self.calls, self.endpoint, tr(NEXT)):
-            self._switch(endpoint)
+            self.go_on_with(endpoint)
 
-    def _switch(self, endpoint: Endpoint) -> None:
+    def go_on_with(self, endpoint: Endpoint) -> None:
+        """Continue the conversation with the model at ``endpoint``."""
         self.talks.switch(endpoint)
         self.follow_log()
         self.show_state()
@@ -222,6 +242,11 @@ class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
     async def action_save(self) -> None:
         """Save the conversation to a file; an existing file is only overwritten after confirmation."""
         server, conversation = self.talks.here.endpoint, self.talks.here.view.conversation
+        race = self.talks.race
+        if race and race.ended and (subject := await windows.ask_subject(self.app, server)) != "conversation":
+            if subject is not None:
+                await windows.ask_result_file(self.app, race.result())
+            return
         name = self._files.get(server.title, file_name(server.title))
         self._files[server.title] = await windows.ask_file(self.app, name, server, conversation) or name
 
@@ -277,7 +302,7 @@ class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
         for panel in self.query(Conversations):
             panel.find()
         if there := await background.call(partial(self.calls.renewed, self.endpoint)):
-            self._switch(there)
+            self.go_on_with(there)
 
     async def _save(self, talk: ModelChat) -> None:
         with errors_shown(self.app):
@@ -371,5 +396,5 @@ class ChatScreen(Escaping, Copying, StageScreen[ChatEnd]):
         self.set_class(bool(view.conversation.messages) or compares, "-begun")
         self.set_class(compares, "-compares")
         self.asking.show(view, waits=self.talks.busy, private=self.keeping.private)
-        self.query_one("#comparison", Static).update(self.talks.compared)
+        self.query_one(RacePanel).show(self.talks.race)
         self.refresh_bindings()

@@ -27,8 +27,18 @@ class Copying(Screen[ChatEnd]):
             self._copy(self.talks.here.view.texts("assistant")[-1], tr("Copied the last answer to the clipboard"))
 
     def action_unfold(self) -> None:
-        """Open or fold the thoughts of the selected turn, or the last ones."""
+        """Open or fold the thoughts and tool calls of the selected turn, or the last ones."""
         self.talks.here.transcript.unfold()
+
+    def action_unfold_calls(self) -> None:
+        """The same, if there are only calls."""
+        self.action_unfold()
+
+    def action_details(self) -> None:
+        """Show, or hide, the author, the time and the measurements of each turn."""
+        detailed = not self.talks.here.transcript.detailed
+        for talk in self.talks.chats:
+            talk.transcript.detail(detailed=detailed)
 
     def action_copy_thought(self) -> None:
         """Copy the thoughts of the selected turn, or the last ones."""

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 HINT_S = 4.0
 """Seconds that the hint about leaving is visible."""
-Top: TypeAlias = Literal["completions", "search", "panel", "answer", "focus", "editing", "turn", ""]
-"""What lies on top: the completions, the search, a panel beside the conversation, a streamed answer, a focus outside of
-the input field, the editing of the last question, a selected turn.
+Top: TypeAlias = Literal["completions", "search", "panel", "files", "answer", "focus", "editing", "turn", ""]
+"""What lies on top: the completions, the search, a panel beside the conversation, files that are being read, a streamed
+answer, a focus outside of the input field, the editing of the last question, a selected turn.
 """
-ACTIONS: dict[Top, str] = {"answer": "stop", "focus": "write", "editing": "unedit", "": "back"}
+ACTIONS: dict[Top, str] = {"files": "stop", "answer": "stop", "focus": "write", "editing": "unedit", "": "back"}
 """What Esc does with it; it closes all others."""
 
 
@@ -41,6 +41,7 @@ def _top(chat: ChatScreen) -> Top:
         "completions": chat.asking.completes and not away,
         "search": chat.query_one(TranscriptSearch).display,
         "panel": panel is not None and panel.has_focus_within,
+        "files": chat.asking.attaches,
         "answer": chat.talks.answering,
         "focus": away,
         "editing": chat.asking.edits,

@@ -67,6 +67,15 @@ KEYS: list[BindingType] = [
             id="chat.compare",
         ),
         Binding(
+            "shift+f6",
+            "turns",
+            mark("Take turns"),
+            tooltip=mark("Compare one after the other, or at the same time"),
+            priority=True,
+            show=False,
+            id="chat.turns",
+        ),
+        Binding(
             "ctrl+t", "tune", mark("Tune"), tooltip=mark("Change how the model answers"), priority=True, id="chat.tune"
         ),
         Binding(
@@ -115,6 +124,15 @@ KEYS: list[BindingType] = [
             id="chat.logprobs",
         ),
         Binding(
+            "alt+u",
+            "tools",
+            mark("Tools"),
+            tooltip=mark("Choose which tools the model may use"),
+            priority=True,
+            show=False,
+            id="chat.tools",
+        ),
+        Binding(
             "f10",
             "elsewhere",
             mark("Show as code"),
@@ -129,6 +147,14 @@ KEYS: list[BindingType] = [
         Binding("ctrl+y", "copy", mark("Copy"), tooltip=mark("Copy the answer"), priority=True, id="chat.copy"),
         Binding(
             "f12", "unfold", mark("Thinking"), tooltip=mark("Open or fold the thought"), priority=True, id="chat.unfold"
+        ),
+        Binding(
+            "f12",
+            "unfold_calls",
+            mark("Tool results"),
+            tooltip=mark("Open or fold the tool calls"),
+            priority=True,
+            id="chat.unfold_calls",
         ),
         Binding("ctrl+b", "copy_code", mark("Code"), tooltip=mark("Copy the code"), priority=True, id="chat.copy_code"),
         Binding(
@@ -148,6 +174,15 @@ KEYS: list[BindingType] = [
             priority=True,
             show=False,
             id="chat.copy_thought",
+        ),
+        Binding(
+            "alt+t",
+            "details",
+            mark("Details"),
+            tooltip=mark("Show each turn's model, time and measurements"),
+            priority=True,
+            show=False,
+            id="chat.details",
         ),
         Binding("ctrl+up", "step(-1)", mark("Previous turn"), priority=True, show=False, id="chat.turn_before"),
         Binding("ctrl+down", "step(1)", mark("Next turn"), priority=True, show=False, id="chat.turn_after"),
@@ -206,12 +241,15 @@ def applies(chat: ChatScreen, action: str) -> bool:
         **dict.fromkeys(("tune", "presets", "private", "compare", "switch"), lambda: idle),
         "save": lambda: idle and here.texts("user"),
         "copy": lambda: here.texts("assistant"),
-        "copy_code": lambda: any("```" in text for text in here.texts("assistant")),
+        "copy_code": lambda: any("```" in text or "~~~" in text for text in here.texts("assistant")),
         **dict.fromkeys(("unfold", "copy_thought"), lambda: chat.talks.here.transcript.thoughts),
+        "unfold_calls": lambda: chat.talks.here.transcript.foldable and not chat.talks.here.transcript.thoughts,
+        "tools": lambda: idle and chat.calls.tools,
         "restart": lambda: idle and chat.talks.first.restarts and isinstance(view.error, ServerError),
-        **dict.fromkeys(("find", "step"), lambda: begun),
+        **dict.fromkeys(("find", "step", "details"), lambda: begun),
         "version": lambda: idle and begun and not chat.talks.second and len(view.conversation.versions()[0]) > 1,
         "scroll": lambda: bool(view.conversation.messages) or chat.hides_something,
+        "turns": lambda: idle and chat.talks.second is not None,
         "mean": lambda: chat.talks.second is not None,
     }
     return action not in does or bool(does[action]())

@@ -93,5 +93,5 @@ async def ask_leaving(
             ("another", tr("Set up another model")),
             stay,
         ]
-    chosen = await app.push_screen_wait(AskScreen(question, answers, leaves=True))
+    chosen = await app.push_screen_wait(AskScreen(question, answers, leaves="leave"))
     return next((answer for answer, _ in answers if answer == chosen), None)

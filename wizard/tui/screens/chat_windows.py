@@ -12,7 +12,8 @@ from textual.app import App
 from wizard.catalog.presets import Preset, remove
 from wizard.catalog.presets import save as keep_preset
 from wizard.chat.conversation import Conversation
-from wizard.chat.saving import FILE, save, target
+from wizard.chat.race import RaceResult
+from wizard.chat.saving import FILE, RESULT_FILE, result_file_name, save, save_result, target
 from wizard.chat.settings import SETTINGS, answers_of, preset_of, unsupported, with_answers
 from wizard.chat.thinking_modes import modes
 from wizard.kernel.language import mark, tr
@@ -99,18 +100,38 @@ async def ask_file(app: App[Any], name: str, endpoint: Endpoint, conversation: C
     Returns:
         The file's name, whether or not it could be written.
     """
-    answers = await app.push_screen_wait(FormScreen(tr("Save the conversation"), [FILE], {FILE.name: name}))
+    write = partial(save, model=endpoint.model, conversation=conversation)
+    return await _ask_file(app, tr("Save the conversation"), FILE, name, write)
+
+
+async def ask_result_file(app: App[Any], result: RaceResult) -> None:
+    """Save the result of a comparison; as `ask_file`."""
+    name = result_file_name(result)
+    await _ask_file(app, tr("Save the comparison"), RESULT_FILE, name, partial(save_result, result=result))
+
+
+async def ask_subject(app: App[Any], server: Endpoint) -> str | None:
+    """What of a comparison to save: the ``conversation`` with ``server``, or the ``comparison``."""
+    choices = [
+        ("conversation", tr("The conversation with {name}", name=one_line(server.title))),
+        ("comparison", tr("The last comparison, as a picture (SVG) or data (JSON)")),
+    ]
+    return await app.push_screen_wait(AskScreen(tr("What do you want to save?"), choices))
+
+
+async def _ask_file(app: App[Any], title: str, question: Question, name: str, write: Callable[..., None]) -> str | None:
+    answers = await app.push_screen_wait(FormScreen(title, [question], {question.name: name}))
     if not answers:
         return None
-    name = str(answers[FILE.name])
+    name = str(answers[question.name])
     path, there = target(name)
     if there:
         choices = [("keep", tr("Keep it")), ("overwrite", tr("Overwrite"))]
-        question = AskScreen(tr("{path} already exists. Overwrite it?", path=path), choices)
-        if await app.push_screen_wait(question) != "overwrite":
+        confirm = AskScreen(tr("{path} already exists. Overwrite it?", path=path), choices)
+        if await app.push_screen_wait(confirm) != "overwrite":
             return name
     with errors_shown(app):
-        await background.call(partial(save, path, endpoint.model, conversation, overwrite=there))
+        await background.call(partial(write, path, overwrite=there))
         app.notify(tr("Saved to {path}", path=plain(str(path))), markup=False)
     return name
 

@@ -68,8 +68,9 @@ class AskScreen(ModalScreen["str | None"]):
 
     Args:
         question: The question.
-        answers: Name and text of each; the first is selected.
-        leaves: Whether it asks about leaving: leaving again accepts the selected answer.
+        answers: Name and text of each.
+        leaves: The answer that leaving again gives, if it asks about leaving.
+        selected: Index of the answer that is selected at first.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -77,9 +78,11 @@ class AskScreen(ModalScreen["str | None"]):
         Binding("escape", "close", mark("Cancel"), id="ask.close"),
     ]
 
-    def __init__(self, question: str, answers: Sequence[tuple[str, str]], *, leaves: bool = False) -> None:
+    def __init__(
+        self, question: str, answers: Sequence[tuple[str, str]], *, leaves: str = "", selected: int = 0
+    ) -> None:
         super().__init__()
-        self._question, self._answers = question, answers
+        self._question, self._answers, self._selected = question, answers, selected
         self.leaves = leaves
 
     def compose(self) -> ComposeResult:
@@ -92,7 +95,9 @@ class AskScreen(ModalScreen["str | None"]):
 
     def on_mount(self) -> None:
         """Fill the list."""
-        self.query_one(Picker).show([Content(plain(text)) for _name, text in self._answers])
+        picker = self.query_one(Picker)
+        picker.show([Content(plain(text)) for _name, text in self._answers], self._selected)
+        picker.focus()
 
     def on_resize(self, event: events.Resize) -> None:
         """In a very low terminal, all lines are for the answers."""

@@ -37,7 +37,7 @@ class StageScreen(DropsWork, Screen["R | None"], Generic[R]):
         Binding("f3", "explain", mark("Explain"), id="stage.explain", priority=True),
         Binding("escape", "back", mark("Back"), id="stage.back"),
         Binding("question_mark", "app.help", mark("Help"), id="stage.help", show=False),
-        Binding("q", "app.quit", mark("Quit"), id="stage.quit"),
+        Binding("q", "app.quit_alone", mark("Quit"), id="stage.quit"),
         Binding("pageup", "scroll(-1)", mark("Scroll"), priority=True, key_display="PgUp/Dn", id="stage.page_up"),
         Binding("pagedown", "scroll(1)", mark("Scroll"), priority=True, show=False, id="stage.page_down"),
     ]

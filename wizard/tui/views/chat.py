@@ -217,21 +217,10 @@ def joined(name: str, *, kept: bool) -> str:
     return f"{text} {tr('The answers of {name} are saved as a separate conversation.', name=one_line(name))}"
 
 
-def comparison(left: tuple[str, ChatView], right: tuple[str, ChatView]) -> Content:
-    """A comparison of two completed answers in a line: which was faster, and which began earlier."""
-    named = [(one_line(name), view) for name, view in (left, right)]
-    if any(view.busy or not view.texts("user") for _name, view in named):
-        text = tr("Both models get the same question; their measurements are compared here.")
-        return Content.assemble((text, "$text-muted"))
-    measured = [(name, view.stats) for name, view in named if view.stats is not None]
-    if len(measured) < len(named):
-        without = next(name for name, view in named if view.stats is None)
-        text = tr("No comparison: {name}'s answer is incomplete.", name=without)
-        return Content.assemble((text, "$text-muted"))
-    begins = [
-        tr("{name}: TTFT {time}", name=name, time=report.short(stats.ttft_s))
-        for name, stats in measured
-        if stats.ttft_s is not None
-    ]
-    first = report.faster(measured)
-    return Content(" · ".join([first, *begins])).stylize("bold $accent", 0, len(first))
+def taking_turns(turns: bool) -> str:
+    """The message when the models of a comparison begin, or stop, to answer one after the other."""
+    if turns:
+        return tr(
+            "From the next question on, the second model answers after the first one: neither slows the other down."
+        )
+    return tr("From the next question on, both models answer at the same time.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,15 +21,18 @@ from wizard.chat.conversation import Conversation
 from wizard.chat.drafts import Draft, Drafts
 from wizard.chat.history import History
 from wizard.chat.meter import Meter, Usage
-from wizard.kernel.language import ntr, tr
-from wizard.kernel.text import plain
+from wizard.kernel.language import join, ntr, tr
+from wizard.kernel.text import one_line, plain
 from wizard.tui import attaching, background, slash
+from wizard.tui.attaching import Preview
 from wizard.tui.views.chat import ChatView, gauge
 from wizard.tui.widgets.error import errors_shown
 from wizard.tui.widgets.picker import BLANK, POINTER, Picker
 from wizard.tui.widgets.prompt import Prompt
 from wizard.tui.widgets.waiting import Waiting
 
+READING_S = 0.3
+"""Seconds after which a line shows that files are being read: a PDF may take a minute."""
 DRAFT_S = 0.3
 """Seconds after which a changed text is stored."""
 
@@ -52,6 +56,13 @@ class Asking(Vertical):
             super().__init__()
             self.text, self.again = text, again
 
+    class Told(Message):
+        """The command ``name`` with a ``text``."""
+
+        def __init__(self, name: str, text: str) -> None:
+            super().__init__()
+            self.name, self.text = name, text
+
     def __init__(self, history: History, server: str) -> None:
         super().__init__()
         self._drafts = Drafts.of(history, server)
@@ -72,6 +83,8 @@ class Asking(Vertical):
         """The text that they complete."""
         self._named: list[str] = []
         """The files in the text, when they were looked at last."""
+        self._seen: frozenset[str] = frozenset()
+        """Names of files that were shown as attached."""
         self._waiting, self._prompt = Waiting(), Prompt()
 
     def compose(self) -> ComposeResult:
@@ -184,6 +197,8 @@ class Asking(Vertical):
         if name == slash.PROMPT and "\n" not in text:
             with errors_shown(self.app):
                 self._prompt.write(await background.call(partial(prompt_files.text, argument.strip())))
+        elif name in slash.TAKE_TEXT and argument.strip() and "\n" not in text:
+            self.post_message(self.Told(name, argument.strip()))
         elif (action := slash.COMMANDS.get(text)) is None:
             return False
         elif not self.screen.check_action(action, ()):
@@ -209,7 +224,9 @@ class Asking(Vertical):
         lines = [f"{BLANK if at else POINTER}{slash.shown(each)}" for at, each in enumerate(self._completions)]
         line = self.query_one("#completions", Static)
         line.update(Content("\n".join(lines)))
-        line.display = bool(lines)
+        if line.display != bool(lines):
+            line.display = bool(lines)
+            self.screen.refresh_bindings()
         self._prompt.set_completes(bool(lines))
 
     @property
@@ -232,27 +249,64 @@ class Asking(Vertical):
     @work(exclusive=True, group="files")
     async def _show_files(self, text: str) -> None:
         meter = self._meter or Meter()
-        shown = await attaching.preview(text, self._before, meter, self._view.served) if text else ""
+        with self._reading(text):
+            shown = await attaching.preview(text, self._before, meter, self._view.served) if text else Preview()
+            self._say_files(shown.line)
+            self._seen |= shown.names
+
+    @contextmanager
+    def _reading(self, text: str, hint: str = "") -> Iterator[None]:
+        """Show which files are being read, with a ``hint``, if it takes long."""
+        names = ", ".join(one_line(each.lstrip("@").strip('"')) for each in mentions(text))
+        shown = join(" · ", tr("reading {names} …", names=names), hint)
+        timer = self.set_timer(READING_S, lambda: self._say_files(shown), pause=not text)
+        try:
+            yield
+        finally:
+            timer.stop()
+
+    def _say_files(self, text: str) -> None:
         line = self.query_one("#attached", Static)
-        line.update(Content(shown))
-        line.display = bool(shown)
+        line.update(Content(text))
+        line.display = bool(text)
 
     @work(exclusive=True, group="attach")
     async def _send_with_files(self, text: str) -> None:
         """Send the text with the files that it names; if that is not possible, it is in the field again."""
         whole: str | None = None
         self._on_its_way = text
-        with errors_shown(self.app):
+        self.screen.refresh_bindings()
+        with errors_shown(self.app), self._reading(text, tr("Esc to stop")):
             meter, served = self._meter or Meter(), self._view.served
-            whole = await attaching.with_files(self.app, text, self._before, meter, served)
-        back, self._on_its_way = self._draft, ""
-        if whole is not None:
+            whole = await attaching.with_files(self.app, text, self._before, meter, served, self._seen)
+        self._say_files("")
+        if whole is None:
+            self._take_back()
+        else:
+            self._on_its_way = ""
+            self.screen.refresh_bindings()
             self._post(whole)
-            return
+
+    @property
+    def attaches(self) -> bool:
+        """Whether the files of a question are being read."""
+        return bool(self._on_its_way)
+
+    def stop_attaching(self) -> None:
+        """Do not send the question whose files are being read; the reading itself may go on until its limits."""
+        self.workers.cancel_group(self, "attach")
+        self._say_files("")
+        self._take_back()
+
+    def _take_back(self) -> None:
+        """The question on its way is in the field again; its files are looked at again."""
+        self._named, self._seen = [], frozenset()
+        back, self._on_its_way = self._draft, ""
         self._sent, self._waits = None, False
         self._waiting.texts = back.waiting
         self._prompt.write(back.text)
         self._waiting_changed()
+        self.screen.refresh_bindings()
 
     @property
     def _before(self) -> Conversation:

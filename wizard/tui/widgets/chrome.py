@@ -89,7 +89,12 @@ class KeyRow(NamedTuple):
     @property
     def action(self) -> str:
         """The action, wherever it is defined."""
-        return self.binding.action.removeprefix("app.")
+        return action_of(self.binding)
+
+
+def action_of(binding: Binding) -> str:
+    """The name of its action, wherever that is defined; a letter that quits does what Ctrl+Q does."""
+    return binding.action.removeprefix("app.").removesuffix("_alone")
 
 
 def key_name(key: str) -> str:
@@ -112,7 +117,7 @@ def key_rows(screen: Screen[Any], *, hidden: bool = False) -> list[KeyRow]:
     rows: dict[str, KeyRow] = {}
     shown: set[tuple[int, str]] = set()
     for node, binding, _enabled, _tooltip in active:
-        action, same = binding.action.removeprefix("app."), (id(node), binding.description)
+        action, same = action_of(binding), (id(node), binding.description)
         if action not in rows and same not in shown and (binding.show or (hidden and binding.id)):
             shown.add(same)
             rows[action] = KeyRow(_keys(binding, node, active), tr(binding.description), binding, node)
@@ -231,8 +236,9 @@ def _ranked(keys: Sequence[Key]) -> list[Key]:
         *(key for key in keys if key[2].key in ("enter", "escape")),
         *(key for key in keys if _action(key) in LEAVE),
     ]
-    own = _in_turn([key for key in keys if key not in first and _action(key) not in GENERAL])
-    own.sort(key=lambda key: key[2].key in KNOWN)
+    own = [key for key in keys if key not in first and _action(key) not in GENERAL]
+    own.sort(key=lambda key: key[2].key in KNOWN)  # in each group, and then among all
+    own = sorted(_in_turn(own), key=lambda key: key[2].key in KNOWN)
     general = [key for key in keys if key not in first and _action(key) in GENERAL]
     general.sort(key=lambda key: _action(key) != "command_palette")
     return [*first, *own[:1], *general[:1], *own[1:], *general[1:]]
@@ -245,7 +251,7 @@ def _in_turn(keys: Sequence[Key]) -> list[Key]:
 
 
 def _action(key: Key) -> str:
-    return key[2].action.removeprefix("app.")
+    return action_of(key[2])
 
 
 def _composed(keys: Sequence[Key], width: int = 0) -> Content:

@@ -4,6 +4,7 @@ reading.
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from functools import partial
@@ -11,14 +12,13 @@ from functools import partial
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.content import Content
 from textual.message import Message
 
 from wizard.chat.chunk import Chunk
 from wizard.chat.conversation import Conversation
+from wizard.chat.race import Lane, Race
 from wizard.kernel.language import tr
 from wizard.serve.endpoint import Endpoint
-from wizard.tui.views.chat import comparison
 from wizard.tui.widgets.model_chat import ModelChat
 
 
@@ -50,6 +50,14 @@ class Comparison(Container):
         """The one that answers beside the first."""
         self.here = self.first
         """The one that is read: find, copy, save and the log mean it."""
+        self.turns = False
+        """Whether the second answers after the first, instead of at the same time."""
+        self.race: Race | None = None
+        """With the last question; None if not both had it."""
+        self._next: Callable[[], None] | None = None
+        """Sends the question to the second, once the first has answered."""
+        self._behind = False
+        """Whether the second did not get the last question."""
 
     def _talk(self, endpoint: Endpoint, conversation: Conversation, name: str) -> ModelChat:
         return ModelChat(endpoint, partial(self._send, endpoint), conversation, clock=self._clock, id=name)
@@ -77,8 +85,8 @@ class Comparison(Container):
 
     @property
     def busy(self) -> bool:
-        """Whether any is answering, or the server is being stopped."""
-        return any(talk.view.busy for talk in self.chats)
+        """Whether any is answering or will, or the server is being stopped."""
+        return self._next is not None or any(talk.view.busy for talk in self.chats)
 
     def ask(self, text: str, *, again: bool = False) -> None:
         """Send the same question to all.
@@ -87,14 +95,40 @@ class Comparison(Container):
             text: The question.
             again: Whether it replaces the last one, for those that had one.
         """
-        for talk in self.chats:
-            if again and talk.view.texts("user"):
-                talk.ask_again(text)
+        first, second = self.first, self.second
+        if second is None:
+            self.race = None
+            _send(first, text, again=again)
+            return
+        race = Race((first.endpoint, second.endpoint), "turns" if self.turns else "together", time.time())
+        again_second, self._behind = again and not self._behind, False
+        ask_second = partial(_send, second, text, again=again_second, lane=race.lanes[1])
+        self.race, self._next = race, ask_second if self.turns else None
+        _send(first, text, again=again, lane=race.lanes[0])
+        if not self.turns:
+            ask_second()
+
+    def on_model_chat_changed(self, message: ModelChat.Changed) -> None:
+        """It is the second one's turn when the first has answered; not if the user stopped that."""
+        if self._next is None:
+            return
+        if message.talk is self.second and message.new.busy == "answering":
+            self._next = None
+        elif message.talk is self.first and message.old.busy == "answering" and not message.new.busy:
+            if message.new.stopped:
+                self._skip()
             else:
-                talk.ask(text)
+                self._next()
+
+    def _skip(self) -> None:
+        """The second one does not get the question."""
+        if self._next is not None and self.race is not None and not self.race.lanes[1].started:
+            self._next, self._behind = None, True
+            self.race.lanes[1].skip()
 
     def stop(self) -> None:
-        """Stop the answers."""
+        """Stop the answers; the second one is not asked if it was not its turn yet."""
+        self._skip()
         for talk in self.chats:
             talk.stop()
 
@@ -107,11 +141,13 @@ class Comparison(Container):
 
     def begin(self) -> None:
         """Start over; settings and system prompt are kept."""
+        self.race = None
         for talk in self.chats:
             talk.show(_begun(talk.view.conversation))
 
     def go_on(self, conversation: Conversation) -> None:
         """Continue another ``conversation`` with the first model; the second starts over."""
+        self.race = None
         self.first.show(conversation)
         if self.second is not None:
             self.second.show(_begun(conversation))
@@ -125,22 +161,16 @@ class Comparison(Container):
         """Add the model at ``endpoint`` to the comparison."""
         second = self._talk(endpoint, _begun(self.first.view.conversation), "second")
         await self.mount(second)
-        self.second = second
+        self.second, self.race = second, None
         self.relabel()
 
     async def part(self) -> None:
         """Remove the second model."""
+        self.race = None
         self.mean(self.first)
         if self.second is not None:
             second, self.second = self.second, None
             await second.remove()
-
-    @property
-    def compared(self) -> Content:
-        """The measurements of both, once available; empty for a single model."""
-        if self.second is None:
-            return Content()
-        return comparison((self.first.endpoint.title, self.first.view), (self.second.endpoint.title, self.second.view))
 
     # Which one is selected
 
@@ -160,6 +190,14 @@ class Comparison(Container):
     def seek(self, text: str, by: int) -> tuple[int, int]:
         """Find in the selected one: as `wizard.tui.widgets.transcript.Transcript.seek`."""
         return self.here.transcript.seek(text, by)
+
+
+def _send(talk: ModelChat, text: str, *, again: bool, lane: Lane | None = None) -> None:
+    """Send a question, ``again`` in place of the last one if there is one."""
+    if again and talk.view.texts("user"):
+        talk.ask_again(text, lane)
+    else:
+        talk.ask(text, lane)
 
 
 def _begun(conversation: Conversation) -> Conversation:

@@ -23,7 +23,7 @@ from wizard.kernel.text import one_line, plain
 from wizard.tui.formula import readable
 from wizard.tui.formula_parts import script
 from wizard.tui.widgets.markdown_rules import GROWS, parsed
-from wizard.tui.widgets.markdown_table import Align, table, wrapped
+from wizard.tui.widgets.markdown_table import Align, natural, table, wrapped
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -47,7 +47,6 @@ _CODE = "$accent on $surface"
 _CONTAINERS = {f"{name}_{end}" for name in ("list_item", "blockquote", "note") for end in ("open", "close")}
 _SAFE = re.compile(r"(?:https?://|mailto:)[!-~]+")
 """Addresses that the terminal may open: printable ASCII."""
-_HALF_TABLE = re.compile(r"\|([^\n]*)(?:\n[ \t]*\|?[ \t|:-]*)?")
 DIAGRAMS = {"mermaid", "dot", "graphviz", "plantuml", "d2"}
 """Languages of diagrams, which a terminal cannot draw."""
 _DIAGRAM = mark("diagram, copy it with ^B")
@@ -68,6 +67,7 @@ class Block:
         language: Language of the code, as named in the answer.
         rows: Rows of a table, the header first.
         aligns: Alignments of its columns.
+        least: Minimum widths of its columns: they continue a table whose rows are in a block before it.
         partial: Whether more may follow.
         open: Whether it is a formula without its end.
     """
@@ -81,8 +81,14 @@ class Block:
     language: str = ""
     rows: tuple[tuple[Content, ...], ...] = ()
     aligns: tuple[Align, ...] = ()
+    least: tuple[int, ...] = ()
     partial: bool = False
     open: bool = False
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The widths that a table's columns need."""
+        return natural(self.rows, self.least)
 
     def lines(self, width: int) -> list[Content]:
         """The block in ``width`` cells, without the gap."""
@@ -92,7 +98,7 @@ class Block:
             case "code":
                 body = self._code(room, prose)
             case "table":
-                body = table(self.rows, self.aligns, room)
+                body = table(self.rows, self.aligns, room, least=self.least)
             case "formula":
                 body = self._formula(room)
             case "rule":
@@ -144,35 +150,16 @@ def _of_code(line: Content) -> Content:
 
 def blocks(text: str) -> list[Block]:
     """The blocks of a complete text."""
-    return list(_Reader(parsed(text)).blocks())
+    return list(Reader(parsed(text)).blocks())
 
 
-def growing(text: str) -> tuple[list[Block], int, list[Block]]:
-    """The blocks of a growing text: the complete ones, where the rest begins in it, and the rest's blocks.
-
-    The head of a table is shown as one at once, and a formula without its end as it was written.
-    """
-    tokens = parsed(text, grows=True)
-    starts = [index for index, token in enumerate(tokens) if token.level == 0 and token.nesting >= 0 and token.map]
-    if not starts:
-        return [], 0, []
-    last = starts[-1]
-    line = (tokens[last].map or [0])[0]
-    offset = sum(len(each) + 1 for each in text.split("\n", line)[:line])
-    end = tokens[last:]
-    if end[0].type == "paragraph_open" and (head := _HALF_TABLE.fullmatch(text, offset)):
-        cells = head[1].rstrip().removesuffix("|")
-        columns = len(re.findall(r"(?<!\\)\|", cells)) + 1
-        end = parsed(f"|{cells}|\n{'|-' * columns}|")
-    rest = [replace(block, partial=True) for block in _Reader(end).blocks()]
-    return list(_Reader(tokens[:last]).blocks()), offset, rest
-
-
-class _Reader:
+class Reader:
     """Converts Markdown tokens to blocks; tracks the line prefixes at each depth."""
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
+    def __init__(self, tokens: Sequence[Token], after: Block | None = None) -> None:
+        """They follow ``after``; if that is `Block.partial`, they begin with the rest of its list or table."""
         self._tokens = tokens
+        self._cut = after if after and after.partial else None
         self._marks: list[tuple[Content, Content]] = []
         """First and rest of each open list item and quotation."""
         self._numbers: list[int | None] = []
@@ -227,7 +214,8 @@ class _Reader:
             self._numbers.pop()
         else:
             self._numbers.append(int(token.attrs.get("start", 1)) if token.type == "ordered_list_open" else None)
-            self._begins = self._begins or len(self._numbers) == 1
+            self._begins = self._begins or (len(self._numbers) == 1 and not self._cut)
+            self._cut = None
 
     def _container(self, token: Token) -> None:
         if token.nesting < 0:
@@ -267,7 +255,9 @@ class _Reader:
             side = str(token.attrs.get("style", "")).removeprefix("text-align:")
             self._aligns.append(cast("Align", side) if side in ("center", "right") else "left")
         elif self._rows:
-            yield replace(self._block("table", rows=tuple(self._rows)), aligns=tuple(self._aligns))
+            before, self._cut = self._cut, None
+            made = replace(self._block("table", rows=tuple(self._rows)), aligns=tuple(self._aligns))
+            yield replace(made, gap=False, least=before.widths) if before else made
 
     def _block(
         self,

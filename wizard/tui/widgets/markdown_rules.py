@@ -28,7 +28,7 @@ _PLACES = re.compile(r"(?:align|gather|equation|multline|eqnarray|split|cases|[b
 _DOLLARS = re.compile(r"\$(?![\s$])((?:\\.|[^\\$`\n])*(?:\n(?:\\.|[^\\$`\n])+)?)(?<!\s)\$(?![\w$])")
 _WORDS = re.compile(r"^\d[\d.,]*\s*(?:[kKmMbB]\b)?\s.*\b[A-Za-z]{2,}\b|^[A-Z_]{2,}[/:]")
 """Prices and shell variables: an amount with words after it, or a variable before a slash."""
-_CLOSED = {"$$": "$$", "\\(": "\\)", "\\[": "\\]"}
+_CLOSE_IN_TEXT = _CLOSE | {"\\(": "\\)"}
 FARTHEST = 2_000
 """Characters of a formula in text."""
 _MATH = re.compile(r"[\\^_=+<>|/*-]")
@@ -100,7 +100,7 @@ def _formula_inline(state: StateInline, silent: bool) -> bool:
     """A formula in text."""
     src, at = state.src, state.pos
     opening = src[at : at + 2]
-    if close := _CLOSED.get(opening):
+    if close := _CLOSE_IN_TEXT.get(opening):
         end = src.find(close, at + 2, min(at + FARTHEST, state.posMax))
         content = src[at + 2 : end] if end >= 0 else ""
         prose = opening != "$$" and not _MATH.search(content) and bool(_PROSE.match(content.strip()))

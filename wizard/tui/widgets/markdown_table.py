@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Literal, TypeAlias
 
 from textual.content import Content
@@ -14,19 +15,26 @@ BETWEEN = 3
 Align: TypeAlias = Literal["left", "center", "right"]
 
 
-def table(rows: Sequence[Sequence[Content]], aligns: Sequence[Align], room: int) -> list[Content]:
-    """``rows``, the header first, in ``room`` cells; long cells wrap."""
-    count = max(map(len, rows))
+def table(
+    rows: Sequence[Sequence[Content]], aligns: Sequence[Align], room: int, *, least: Sequence[int] = ()
+) -> list[Content]:
+    """``rows``, the header first, in ``room`` cells; long cells wrap.
+
+    With ``least``, the minimum width of each column, it continues a table: the header is not shown.
+    """
+    wanted = natural(rows, least)
+    count = len(wanted)
     padded = [[*row, *[Content("")] * (count - len(row))] for row in rows]
-    natural = [max(_width(row[at]) for row in padded) for at in range(count)]
     free = room - BETWEEN * (count - 1)
-    if sum(min(each, LEAST_COLUMN) for each in natural) > free and len(rows) > 1:
+    if sum(min(each, LEAST_COLUMN) for each in wanted) > free and len(rows) > 1:
         return _cards(padded, room)
-    widths = _widths(natural, free)
+    widths = _widths(wanted, free)
     sides = [*aligns, *["left"] * (count - len(aligns))]
     bar = Content.styled(" │ ", "$border-blurred")
     lines: list[Content] = []
     for index, row in enumerate(padded):
+        if least and index == 0:
+            continue
         cells = [wrapped(cell, size) for cell, size in zip(row, widths, strict=True)]
         for at in range(max(map(len, cells))):
             parts = [cell[at] if at < len(cell) else Content("") for cell in cells]
@@ -35,6 +43,12 @@ def table(rows: Sequence[Sequence[Content]], aligns: Sequence[Align], room: int)
         if index == 0:
             lines.append(Content.styled("─┼─".join("─" * size for size in widths), "$border-blurred"))
     return lines
+
+
+def natural(rows: Sequence[Sequence[Content]], least: Sequence[int] = ()) -> tuple[int, ...]:
+    """The width that each column needs, at least ``least``."""
+    columns = [max(map(_width, column)) for column in zip_longest(*rows, fillvalue=Content(""))]
+    return tuple(max(pair) for pair in zip_longest(columns, least, fillvalue=0))
 
 
 def wrapped(text: Content, width: int) -> list[Content]:
@@ -66,9 +80,9 @@ def _cards(rows: list[list[Content]], room: int) -> list[Content]:
     return lines
 
 
-def _widths(natural: list[int], room: int) -> list[int]:
+def _widths(wanted: Sequence[int], room: int) -> list[int]:
     """Widths of columns in ``room`` cells: narrow ones keep their width, the others share the rest."""
-    widths = [max(each, 1) for each in natural]
+    widths = [max(each, 1) for each in wanted]
     while sum(widths) > room and max(widths) > 3:
         widths[widths.index(max(widths))] -= 1
     return widths

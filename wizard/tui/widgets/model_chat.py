@@ -18,7 +18,9 @@ from textual.widgets import Static
 
 from wizard.chat.chunk import Chunk
 from wizard.chat.conversation import Conversation, Stats, TokenLogprob
+from wizard.chat.race import Lane
 from wizard.chat.snippet import Request
+from wizard.chat.tools.called import ended
 from wizard.kernel.errors import WizardError
 from wizard.kernel.text import plain
 from wizard.serve.endpoint import Endpoint
@@ -134,19 +136,20 @@ class ModelChat(DropsWork, Vertical):
         """Stop the answer; closing the stream cancels it in the server."""
         self.workers.cancel_group(self, "answer")
 
-    def ask(self, text: str) -> None:
-        """Send another question."""
+    def ask(self, text: str, lane: Lane | None = None) -> None:
+        """Send another question; the answer is measured in ``lane``, too."""
         alternating = self.view.conversation.without_open_question()
         if alternating != self.view.conversation:
             self._turns(alternating)
-        self.transcript.say(Turn("user", text))
-        self._answer(alternating.with_message("user", text, at=time.time()))
+        asked = alternating.with_message("user", text, at=time.time())
+        self.transcript.say(self.transcript.turn(asked.messages[-1]))
+        self._answer(asked, lane)
 
-    def ask_again(self, text: str | None = None) -> None:
+    def ask_again(self, text: str | None = None, lane: Lane | None = None) -> None:
         """Send the last question again, unchanged or edited; the old turn is kept as a version."""
         again = self.view.conversation.asked_again(text)
         self._turns(again)
-        self._answer(again)
+        self._answer(again, lane)
 
     def choose(self, by: int) -> bool:
         """Select the previous (-1) or next (1) version of the last turn; return whether it exists."""
@@ -161,9 +164,10 @@ class ModelChat(DropsWork, Vertical):
     # Actions of the model
 
     @work(exclusive=True, group="answer")
-    async def _answer(self, conversation: Conversation) -> None:
+    async def _answer(self, conversation: Conversation, lane: Lane | None) -> None:
         """Stream the answer to ``conversation``."""
-        live = Live()
+        live, lane = Live(), lane or Lane()
+        lane.start(self._clock(), conversation)
         self.view = ChatView(conversation, self.view.served, busy="answering", live=live, questions=False)
         turn = self.transcript.say(Turn("assistant", grows=True, model=self.transcript.naming(self.endpoint.title)))
         self._looks = self.set_interval(LOOK_S, lambda: self._look(live))
@@ -174,17 +178,22 @@ class ModelChat(DropsWork, Vertical):
             async with aclosing(self._send(conversation)) as chunks:
                 async for chunk in chunks:
                     live = self._take(chunk, turn, live)
+                    lane.take(chunk, self._clock())
                     stats = chunk.stats or stats
                     if chunk.note:
                         self.view = replace(self.view, note=chunk.note)
         except WizardError as failed:
             error = failed
         finally:
+            lane.end(self._clock(), stats, error.code if error else "")
             # Esc cancels this task: the cleanup runs in a task of the widget.
             self.call_later(self._answered, turn, stats, error)
 
     def _take(self, chunk: Chunk, turn: Turn, live: Live) -> Live:
         """Show a piece with the next frame."""
+        if chunk.called:
+            turn.call(chunk.called)
+            self.transcript.grown()
         arrived = bool(chunk.text or chunk.thought)
         if arrived or chunk.recast:
             turn.add(chunk.text, chunk.thought, recast=chunk.recast)
@@ -207,6 +216,7 @@ class ModelChat(DropsWork, Vertical):
         if conversation is view.conversation:
             self.transcript.drop(turn)
         else:
+            turn.message = conversation.messages[-1]
             self.transcript.complete()
         self.view = replace(
             view,
@@ -231,12 +241,13 @@ class ModelChat(DropsWork, Vertical):
     def _show(self) -> None:
         self.query_one(Figures).show(figures(self.view, beside=self.id == "second", restarts=self.restarts))
         self.query_one(ErrorPanel).show(self.view.error)
+        self.set_class(self.view.error is not None, "-failed")
 
     def _with_answer(self, conversation: Conversation, turn: Turn, stats: Stats | None) -> Conversation:
-        """``conversation`` with the answer in ``turn``, if it has text or a thought."""
-        text, thought = plain(turn.text), plain(turn.thought.text).strip()
-        if not (text or thought):
+        """``conversation`` with the answer in ``turn``, if it has text, a thought or calls."""
+        text, thought, calls = plain(turn.text), plain(turn.thought.text).strip(), ended(turn.calls.all)
+        if not (text or thought or calls):
             return conversation
         return conversation.with_message(
-            "assistant", text, stats=stats, at=time.time(), thought=thought, model=self.endpoint.title
+            "assistant", text, stats=stats, at=time.time(), thought=thought, model=self.endpoint.title, calls=calls
         )

@@ -22,12 +22,14 @@ class Thought:
         stats: Of the answer; None if it was stopped, or is not complete.
         complete: Whether it grows no more.
         opened: Whether all of it is shown.
+        key: The name of the key that opens or folds it; empty if that opens another one.
     """
 
     def __init__(self, text: str = "", stats: Stats | None = None, *, complete: bool = False) -> None:
         self.stats = stats
         self.complete = complete
         self.opened = False
+        self.key = ""
         self._pieces = [text]
 
     @property
@@ -54,7 +56,7 @@ class Thought:
         elif not (self.complete or answered):
             most = OPENED_TAIL if self.opened else TAIL
             body = _wrapped(self.text[-most * width :], width)[-most:]
-        dim = [line.stylize("$text-muted") for line in [self._title(answered=answered), *body]]
+        dim = [line.stylize("$text-muted") for line in [*self._title(answered=answered).wrap(width), *body]]
         return [*dim, Content("")] if answered else dim
 
     def _title(self, *, answered: bool) -> Content:
@@ -63,7 +65,7 @@ class Thought:
         else:
             words = tr("Thinking") if answered else tr("Thinking …")
         shown = self.opened or not (self.complete or answered)
-        return Content(f"{'▾' if shown else '▸'} {words}")
+        return Content(f"{'▾' if shown else '▸'} {words}{f' · {self.key}' if self.key and self.complete else ''}")
 
 
 def _wrapped(text: str, width: int) -> list[Content]:

@@ -22,13 +22,16 @@ from textual.style import Style
 
 from wizard.chat.conversation import Message, models
 from wizard.tui import textual_private
+from wizard.tui.widgets.chrome import key_name
 from wizard.tui.widgets.thought import Thought
-from wizard.tui.widgets.turn import BAR, Turn
+from wizard.tui.widgets.turn import BAR, Turn, say_key
 
 FRAME_S = 1 / 15
 """Seconds between two frames of a streamed answer."""
 DRAWN = 512
 """Maximum number of cached drawn lines."""
+UNFOLD = "chat.unfold"
+"""The binding that opens a thought."""
 SHARE = 4
 """A slow frame is followed by a pause of this many times its duration."""
 
@@ -53,6 +56,8 @@ class Transcript(ScrollView, can_focus=False):
         self._strips: LRUCache[int, tuple[Content, Strip]] = LRUCache(DRAWN)
         """Lines that were drawn lately, by where they are."""
         self._names = False
+        self.detailed = False
+        """Whether each turn has its author, time and measurements above it."""
         self._sought = ""
         self._place: tuple[int, int] | None = None
         """Turn and line of the place that was found last."""
@@ -63,16 +68,25 @@ class Transcript(ScrollView, can_focus=False):
         """Show these messages instead, from their end; ``model`` answers next."""
         messages = tuple(messages)
         self._names = len({*models(messages), model} - {""}) > 1
-        self.turns = [
-            Turn(
-                each.role,
-                each.content,
-                thought=Thought(each.thought, each.stats, complete=True),
-                model=self.naming(each.model),
-            )
-            for each in messages
-        ]
+        self.turns = [self.turn(each) for each in messages]
         self._follows = True
+        self._say_key()
+        self._measure()
+
+    def turn(self, message: Message) -> Turn:
+        """The turn that shows ``message``."""
+        thought = Thought(message.thought, message.stats, complete=True)
+        model = self.naming(message.model)
+        turn = Turn(message.role, message.content, thought=thought, model=model, calls=message.calls)
+        turn.message, turn.detailed = message, self.detailed
+        return turn
+
+    def detail(self, *, detailed: bool) -> None:
+        """Show, or hide, author, time and measurements of each turn."""
+        self.detailed = detailed
+        for turn in self.turns:
+            turn.detailed = detailed
+            turn.refold()
         self._measure()
 
     def naming(self, model: str) -> str:
@@ -81,6 +95,7 @@ class Transcript(ScrollView, can_focus=False):
 
     def say(self, turn: Turn) -> Turn:
         """Add a turn, and show the end."""
+        turn.detailed = self.detailed
         self.turns.append(turn)
         self._follows = True
         self._measure()
@@ -99,7 +114,7 @@ class Transcript(ScrollView, can_focus=False):
     def relay(self) -> None:
         """Lay out the labels again, which have changed. The visible lines do not move."""
         for turn in self.turns:
-            if turn.role != "assistant" or turn.thought.text:
+            if turn.role != "assistant" or turn.thought.text or turn.calls.all or turn.detailed:
                 turn.changed()
         self._measure()
 
@@ -111,7 +126,11 @@ class Transcript(ScrollView, can_focus=False):
 
     def complete(self) -> None:
         """The last turn is complete: show it now."""
+        self._say_key()
         self._measure()
+
+    def _say_key(self) -> None:
+        say_key(self.turns, key_name(getattr(self.app, "chosen_keys", {}).get(UNFOLD, "f12").split(",")[0]))
 
     def _draw(self) -> None:
         if self._terminal_is_behind():
@@ -162,10 +181,25 @@ class Transcript(ScrollView, can_focus=False):
         """Turns with thoughts: the one that the user went to, else all."""
         return [each for each in ([self.current] if self.current else self.turns) if each.thought.text]
 
+    @property
+    def foldable(self) -> list[Turn]:
+        """Turns with thoughts or calls of tools: the one that the user went to, else all."""
+        turns = [self.current] if self.current else self.turns
+        return [each for each in turns if each.thought.text or each.calls.all]
+
     def unfold(self) -> None:
-        """Open or fold the thoughts of the turn that the user went to, else the last ones; show where they begin."""
-        turn = self.thoughts[-1]
-        turn.thought.opened = not turn.thought.opened
+        """Open or fold thoughts and calls of the turn that the user went to, else the last ones; go to them."""
+        self._unfold(self.foldable[-1])
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on the line of a thought opens or folds it."""
+        number = self.scroll_offset.y + event.y
+        turn = self.turns[self._at(number)] if self.turns else None
+        if turn and turn.unfolds_at(number - self.top(turn), self._width):
+            self._unfold(turn)
+
+    def _unfold(self, turn: Turn) -> None:
+        turn.thought.opened = turn.calls.opened = not turn.thought.opened
         turn.refold()
         self._measure()
         if turn.thought.opened and turn.thought.complete:

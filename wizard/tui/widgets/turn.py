@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.content import Content
 
-from wizard.chat.conversation import Role, Stats
+from wizard.chat import report
+from wizard.chat.conversation import Message, Role, Stats
 from wizard.chat.image_references import shown
+from wizard.chat.tools.called import Called
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line, plain
-from wizard.tui.widgets.markdown_lines import Block, blocks, growing
+from wizard.tui.widgets.calls import Calls
+from wizard.tui.widgets.markdown_growing import growing
+from wizard.tui.widgets.markdown_lines import Block, blocks
 from wizard.tui.widgets.thought import Thought
 
 BAR = 2
@@ -27,19 +33,32 @@ class Turn:
         role: The author's role.
         text: The complete text, as received.
         thought: What the model thought before it, folded unless `opened`.
+        calls: The tools that it called before it, folded unless `opened`.
         marked: Number of the marked block of code; None if none is.
         current: Whether the keys for copying apply to it.
+        message: The message that it shows, once it is complete.
+        detailed: Whether the author, the time and the measurements stand above it.
     """
 
     def __init__(
-        self, role: Role, text: str = "", *, grows: bool = False, thought: Thought | None = None, model: str = ""
+        self,
+        role: Role,
+        text: str = "",
+        *,
+        grows: bool = False,
+        thought: Thought | None = None,
+        model: str = "",
+        calls: tuple[Called, ...] = (),
     ) -> None:
         """With a ``model``, its name stands above the text."""
         self.role = role
         self._model = one_line(model)
         self.thought = thought or Thought()
+        self.calls = Calls(calls)
         self.marked: int | None = None
         self.current = False
+        self.message: Message | None = None
+        self.detailed = False
         self._pieces = [text]
         self._width = 0
         self._lines: list[Content] | None = None
@@ -70,9 +89,16 @@ class Turn:
         self.thought.add(thought)
         self._lines = None
 
+    def call(self, called: Called) -> None:
+        """The new state of a call; the text so far belongs to a new one."""
+        if self.calls.take(called):
+            self._pieces, self._open, self._done = [""], "", []
+        self.refold()
+
     def finish(self, stats: Stats | None = None) -> None:
         """The text is complete: lay all of it out again."""
         self.thought.stats, self.thought.complete = stats, True
+        self.calls.end()
         self._grows, self._open, self._done, self._closed = False, "", [], []
         self.changed()
 
@@ -81,7 +107,7 @@ class Turn:
         self._lines = self._blocks = None
 
     def refold(self) -> None:
-        """The thought was opened or folded."""
+        """The thought or the calls were opened or folded, or have changed."""
         self._closed, self._lines = [], None
 
     @property
@@ -144,25 +170,34 @@ class Turn:
         """Number of its lines before the text."""
         return len(self._head(width))
 
+    def _title(self, width: int) -> list[Content]:
+        title = report.about(self.message) if self.detailed and self.message else self._model
+        return Content.styled(title, "$text-muted").wrap(width - BAR) if title else []
+
     def _head(self, width: int) -> list[Content]:
-        """The lines before the text: an empty one, the model's name, and the thought."""
+        """The lines before the text: an empty one, the model's name or the details, the thought and the calls."""
         bar = Content.styled(self._mark, BARS[self.role])
-        name = Content.styled(self._model, "$text-muted").wrap(width - BAR) if self._model else []
-        thought = self.thought.lines(width - BAR, answered=bool(self.text))
-        return [Content(""), *(bar + line for line in (*name, *thought))]
+        thought = self.thought.lines(width - BAR, answered=bool(self.text or self.calls.all))
+        calls = self.calls.lines(width - BAR, answered=bool(self.text))
+        return [Content(""), *(bar + line for line in (*self._title(width), *thought, *calls))]
+
+    def unfolds_at(self, line: int, width: int) -> bool:
+        """Whether ``line`` of it is the one that opens or folds the thought with a click."""
+        named = len(self._title(width)) + 1
+        return line == named < self.head(width)
 
     @property
     def _mark(self) -> str:
         return "┃ " if self.current else "▌ "
 
     def _grown(self, width: int) -> list[Content]:
-        done, offset, rest = growing(self._open)
+        done, left, rest = growing(self._open, self._done[-1] if self._done else None)
         if not self._closed:
             self._closed = [*self._head(width), *self._with_bar(self._done, width, 0)]
         if done:
             self._closed += self._with_bar(done, width, len(self._done))
             self._done += done
-            self._open = self._open[offset:]
+            self._open = left
         return self._closed + self._with_bar(rest, width, len(self._done))
 
     def _with_bar(self, some: list[Block], width: int, before: int) -> list[Content]:
@@ -179,3 +214,12 @@ class Turn:
         if self.role == "user":
             return [line.pad_right(max(width - line.cell_length, 0)).stylize_before("on $surface") for line in lines]
         return [line.stylize("$text-muted", BAR) for line in lines] if self.role == "system" else lines
+
+
+def say_key(turns: Sequence[Turn], key: str) -> None:
+    """Show the ``key`` that opens a thought beside the one that it opens, which is the last."""
+    last = next((turn for turn in reversed(turns) if turn.thought.text), None)
+    for turn in turns:
+        if turn.thought.key != (shown := key if turn is last else ""):
+            turn.thought.key = shown
+            turn.refold()

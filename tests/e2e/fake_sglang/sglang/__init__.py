@@ -2,9 +2,11 @@
 
 Made from the wheels of 0.5.15, 0.5.17 and 0.5.23: ``srt/entrypoints/engine.py``, ``srt/managers/tokenizer_manager.py``
 (``generate_request``, ``_handle_batch_output``, ``abort_request``), ``srt/managers/scheduler.py``
-(``init_req_max_new_tokens``, ``abort_request``) and ``srt/sampling/sampling_params.py``. ``FAKE_SGLANG`` says which of
+(``init_req_max_new_tokens``, ``abort_request``), ``srt/constrained/grammar_manager.py`` (``process_req_with_grammar``)
+and ``srt/sampling/sampling_params.py``. ``FAKE_SGLANG`` says which of
 the three it is; names that this version does not have (``tests/stacks/sglang/contract.json``) are errors, as there.
-It only streams, and only with ``skip_tokenizer_init``.
+It only streams, and only with SGLang's own tokenizer: ``output_ids`` are then as without it, and the text comes at the
+end. The only answer that it knows to match a schema is an empty object.
 """
 
 from __future__ import annotations
@@ -51,8 +53,8 @@ class Engine:
 
     async def async_generate(self, **given: Any) -> AsyncIterator[dict[str, Any]]:
         _check("Engine.async_generate", given)
-        if given.get("stream") is not True or not self._args.get("skip_tokenizer_init"):
-            raise NotImplementedError("this stand-in only streams tokens")
+        if given.get("stream") is not True or self._args.get("skip_tokenizer_init"):
+            raise NotImplementedError("this stand-in only streams, with a tokenizer")
         return self._generate(given["input_ids"], given["sampling_params"], given["rid"])
 
     def _abort(self, rid: str = "", abort_all: bool = False) -> None:
@@ -70,7 +72,7 @@ class Engine:
         if len(ids) + limit > context:
             raise ValueError(f"Requested token count exceeds the model's maximum context length of {context} tokens.")
         if sampling.get("stop"):
-            raise ValueError("stop is unavailable when skip_tokenizer_init=True")
+            raise NotImplementedError("this stand-in only stops at tokens")
         if not 0.0 < sampling["top_p"] <= 1.0 or (sampling["top_k"] < 1 and sampling["top_k"] != -1):
             raise ValueError("top_p must be in (0, 1]; top_k must be -1 or at least 1")
         self._running[rid] = False
@@ -80,7 +82,8 @@ class Engine:
         while finish is None:
             await asyncio.sleep(STEP_SECONDS)
             finish = self._step(chr(ids[-1]), output, sampling, limit, rid)
-            yield {"output_ids": output, "meta_info": {"id": rid, "finish_reason": finish}}
+            text = "".join(map(chr, output)) if finish else None
+            yield {"text": text, "output_ids": output, "meta_info": {"id": rid, "finish_reason": finish}}
         del self._running[rid]
 
     def _step(
@@ -97,6 +100,8 @@ class Engine:
             os.kill(os.getpid(), signal.SIGKILL)
         if len(output) >= limit:
             return {"type": "length", "length": limit}
+        if schema := sampling.get("json_schema"):
+            return self._guided(json.loads(schema), output, sampling["stop_token_ids"][0])
         token = DIGITS[len(output) % 10]
         if last in ".," and len(output) == 2:
             token = sampling["stop_token_ids"][0 if last == "." else -1]
@@ -104,3 +109,12 @@ class Engine:
         if token in sampling.get("stop_token_ids", ()):
             return {"type": "stop", "matched": token}
         return {"type": "length", "length": limit} if len(output) == limit else None
+
+    @staticmethod
+    def _guided(schema: dict[str, Any], output: list[int], end: int) -> dict[str, Any] | None:
+        """An empty object; a schema that XGrammar cannot compile ends the request before its first token."""
+        if schema.get("type") != "object":
+            message = "Failed to compile json grammar: Unsupported type"
+            return {"type": "abort", "message": message, "status_code": 400, "err_type": "BadRequestError"}
+        output.append((ord("{"), ord("}"), end)[len(output)])
+        return {"type": "stop", "matched": end} if output[-1] == end else None

@@ -107,6 +107,7 @@ class Answer:
         self._alternatives = logprobs
         self._pieces: list[str] = []
         self._logprobs: list[Any] = []  # not sent yet
+        self._calls: list[Any] = []  # collected
         self.prompt: int | None = None  # its tokens, once llama.cpp has counted them
         self._over = False
 
@@ -114,18 +115,20 @@ class Answer:
         """Whether the client disconnected."""
         return not self._over and bool(self._sender.is_cancelled())
 
-    def say(self, text: str, tokens: int, entries: Sequence[dict[str, Any]] = ()) -> None:
-        """Send a piece of text, or collect it if the client wants a single response."""
+    def say(self, text: str, tokens: int, entries: Sequence[dict[str, Any]] = (), calls: Sequence[Any] = ()) -> None:
+        """Send a piece of text, or of calls, or collect it if the client wants a single response."""
         if self._alternatives is not None:
             self._logprobs += [_logprob(entry, self._alternatives) for entry in entries]
-        if self._stream and text:
-            self._sender.send(response(text, "", tokens, self._new_logprobs(), self.prompt))
+        if self._stream and (text or calls):
+            self._sender.send(response(text, "", tokens, self._new_logprobs(), self.prompt, list(calls)))
         else:
             self._pieces.append(text)
+            self._calls += calls
 
-    def finish(self, reason: str, tokens: int, text: str = "", calls: list[Any] | None = None) -> None:
+    def finish(self, reason: str, tokens: int, text: str = "") -> None:
         """Send the last response."""
-        self._end(response("".join((*self._pieces, text)), reason, tokens, self._new_logprobs(), self.prompt, calls))
+        whole = "".join((*self._pieces, text))
+        self._end(response(whole, reason, tokens, self._new_logprobs(), self.prompt, self._calls))
 
     def fail(self, message: str, code: int) -> None:
         """Send an error as the last response."""
@@ -156,7 +159,7 @@ class Pass:
     def __init__(
         self,
         check: Callable[[str], None],
-        say: Callable[[str, int, Sequence[Any]], None],
+        say: Callable[[str, int, Sequence[Any], Sequence[Any]], None],
         floor: float = 0.0,
         begins: str = "",
     ) -> None:
@@ -167,7 +170,7 @@ class Pass:
         self.tokens = 0  # so far, including the end token
         self.prompt: int | None = None  # tokens of the prompt
         self.finish = ""  # "stop" or "length" at the end
-        self.calls: dict[int, list[str]] = {}  # name and arguments of functions
+        self._calls = 0  # of functions, so far
         self.unsure = False  # a token was less probable than the floor
         self.failure: Exception | None = None  # an exception in the callback would be lost in the engine
 
@@ -193,17 +196,20 @@ class Pass:
             self.unsure = self.unsure or any(math.exp(entry["logprob"]) < self._floor for entry in entries)
             self.finish = choice.get("finish_reason") or self.finish
             delta = choice.get("delta") or {}
-            for call in delta.get("tool_calls") or ():
-                read = self.calls.setdefault(call["index"], ["", ""])
-                read[0] += call["function"].get("name") or ""
-                read[1] += call["function"].get("arguments") or ""
+            calls = [self._call(call) for call in delta.get("tool_calls") or ()]
             text = choice.get("text") or delta.get("content")
             if self._begins and text and (first := text.lstrip()[:1]):
                 if first not in self._begins:
                     raise Refused("llama.cpp does not accept this json_schema")  # it only logs why, and goes on without
                 self._begins = ""
-            if text or entries:
-                self._say(text or "", self.tokens, entries)
+            if text or entries or calls:
+                self._say(text or "", self.tokens, entries, calls)
+
+    def _call(self, delta: dict[str, Any]) -> list[str]:
+        """Name and arguments of a new call; only more arguments if it is the last one."""
+        new, self._calls = delta["index"] >= self._calls, max(self._calls, delta["index"] + 1)
+        function = delta["function"]
+        return [function.get("name") or "" if new else "", function.get("arguments") or ""]
 
 
 def _plain(error: dict[str, Any]) -> str:
@@ -417,9 +423,9 @@ class TritonPythonModel:
                 answer.finish("gate", 0, self._settings.gate_refusal)
                 return
 
-            def say(text: str, tokens: int, entries: Sequence[Any]) -> None:
+            def say(text: str, tokens: int, entries: Sequence[Any], calls: Sequence[Any]) -> None:
                 answer.prompt = events.prompt
-                answer.say(text, tokens, entries)
+                answer.say(text, tokens, entries, calls)
 
             schema = question.options.get("json_schema")
             begins = "" if schema is None else BEGINS.get(str(schema.get("type")), "".join(BEGINS.values()))
@@ -428,8 +434,8 @@ class TritonPythonModel:
         finally:
             self._slots.release()
         answer.prompt = events.prompt
-        finish = "stop" if events.calls and events.finish == "tool_calls" else events.finish
-        answer.finish(finish or "stop", events.tokens, calls=list(events.calls.values()))
+        finish = "stop" if events.finish == "tool_calls" else events.finish
+        answer.finish(finish or "stop", events.tokens)
 
     def _unsure(self, question: Question, check: Callable[[str], None], answer: Answer) -> bool:
         events = Pass(check, lambda *_: None, floor=self._settings.gate_min_probability)

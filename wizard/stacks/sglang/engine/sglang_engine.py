@@ -1,14 +1,15 @@
 """SGLang (0.5.15 or newer) as an engine behind ``proxy_model.py``.
 
-    python sglang_engine.py '{"model_path": "/models/x", "context_length": 4096, "skip_tokenizer_init": true}'
+    python sglang_engine.py '{"model_path": "/models/x", "context_length": 4096}'
 
-The argument is JSON: fields of SGLang's ``ServerArgs``, of which these three are needed here. SGLang does its own
+The argument is JSON: fields of SGLang's ``ServerArgs``, of which these two are needed here. SGLang does its own
 batching and starts its scheduler as a separate process; this program only passes messages. The API that it calls was
 read in the wheels of 0.5.15, 0.5.17 and 0.5.23 (``srt/entrypoints/engine.py``, ``srt/managers/tokenizer_manager.py``,
 ``srt/sampling/sampling_params.py``); 0.5.17 was run on H200s (2026-11-22).
 
 Input and output are tokens: text that SGLang streams may contain the beginning of a stop word that it retracts at the
-end.
+end. SGLang has its own tokenizer all the same, since it builds grammars for guided answers only with one
+(``srt/constrained/grammar_manager.py``: none with ``skip_tokenizer_init``).
 """
 
 from __future__ import annotations
@@ -127,6 +128,7 @@ class Server:
             "top_k": ask["top_k"] if ask["top_k"] > 0 else -1,
             "sampling_seed": ask["seed"],  # SGLang uses it only with enable_deterministic_inference
             "stop_token_ids": [*self._ends, *stop_ids(self._tokenizer, ask["stop"])],
+            **({"json_schema": json.dumps(ask["json_schema"])} if "json_schema" in ask else {}),
         }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionReque
 
 
 class Numbers:
-    """What follows the mark of a call is the argument."""
+    """What follows the mark of a call is the argument, unless it is a call as the Hermes models write it."""
 
     def __init__(self, tokenizer: Any, tools: list[Any] | None = None) -> None:
         assert tokenizer.get_vocab()
@@ -18,7 +19,10 @@ class Numbers:
     def extract_tool_calls(self, model_output: str, request: ChatCompletionRequest) -> Any:
         assert request.tools
         _, mark, rest = model_output.partition("<tool_call>")
-        call = SimpleNamespace(function=SimpleNamespace(name=self._name, arguments=f'{{"rest": "{rest.strip()}"}}'))
+        arguments = {"rest": rest.strip()}
+        if rest.startswith("\n{"):
+            arguments = json.loads(rest.removesuffix("</tool_call>"))["arguments"]
+        call = SimpleNamespace(function=SimpleNamespace(name=self._name, arguments=json.dumps(arguments)))
         return SimpleNamespace(tools_called=bool(mark), tool_calls=[call] if mark else [], content=None)
 
 

@@ -10,6 +10,9 @@ from typing import Any
 from vllm.engine.arg_utils import AsyncEngineArgs
 from vllm.sampling_params import RequestOutputKind, SamplingParams
 
+CALL = ("<tool_call>\n", '{"name": "weather", "argu', 'ments": {"city": ', '"Oslo"}', "}\n</tool_call>")
+"""As the Hermes models write it."""
+
 
 class AsyncLLM:
     """Says the numbers from 0 on, one a step; ``!`` as the last letter of the prompt kills it after two. A prompt with
@@ -50,6 +53,8 @@ class AsyncLLM:
                 last = number + 1 == sampling_params.max_tokens
                 finish = "length" if last else None
                 text = "<tool_call>" if number == 5 and "weather" in self._prompt(prompt) else f"{number} "
+                if "in JSON" in self._prompt(prompt):
+                    text = CALL[number] if number < len(CALL) else ""
                 output = SimpleNamespace(text=text, token_ids=[number], finish_reason=finish, logprobs=None)
                 if sampling_params.logprobs is not None:
                     others = range(1, 1 + sampling_params.logprobs)
