@@ -1,0 +1,152 @@
+"""Numbers and names of a report in words; what is unknown is called so, and is never 0."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from wizard.bench.load import Load, Point, ServiceLevel
+from wizard.bench.measured import Interval, Measured, Method
+from wizard.bench.report import Report
+from wizard.kernel.language import mark, ntr, tr
+
+METHODS: dict[Method, str] = {
+    "runs": mark("spread of the runs"),
+    "batches": mark("spread of parts of the runs"),
+    "none": mark("none: too few requests"),
+}
+"""What the intervals of a level come from."""
+APIS = {"openai": mark("OpenAI-compatible, streaming"), "generate_stream": mark("Triton's generate_stream")}
+KINDS = {
+    "generated": mark("generated words"),
+    "cnn": mark("articles from a JSON file"),
+    "prompts": mark("prompts from a file"),
+}
+SKIPPED = {"empty": mark("empty"), "too-long": mark("too long")}
+
+
+def unknown() -> str:
+    """In place of an unknown value."""
+    return tr("unknown")
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, or all of those before the point: ``1,234``, ``12.5``, ``0.0123``."""
+    if value is None or not isfinite(value):
+        return unknown()
+    size = abs(value)
+    if size >= 99.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if size >= 9.995 else f"{value:.2f}" if size >= 0.9995 or not size else f"{value:.3g}"
+
+
+def share(value: float | None) -> str:
+    """``97%``, ``99.5%``."""
+    return unknown() if value is None or not isfinite(value) else f"{value * 100:.3g}%"
+
+
+def interval(found: Interval | None) -> str:
+    """``12.5 (12.0 to 13.0)``; without bounds, only the value."""
+    if found is None:
+        return unknown()
+    return ranged(number(found.value), found.low, found.high)
+
+
+def interval_of_shares(found: Interval | None) -> str:
+    """The same for shares."""
+    if found is None:
+        return unknown()
+    if found.low is None or found.high is None:
+        return share(found.value)
+    return tr("{value} ({low} to {high})", value=share(found.value), low=share(found.low), high=share(found.high))
+
+
+def ranged(value: str, low: float | None, high: float | None) -> str:
+    """``value`` with its bounds, if both are known."""
+    if low is None or high is None:
+        return value
+    return tr("{value} ({low} to {high})", value=value, low=number(low), high=number(high))
+
+
+def level(point: Point) -> str:
+    """A level of load: ``concurrency 8``, ``2.5 requests/s``."""
+    if point.concurrency is not None:
+        return tr("concurrency {count:,}", count=point.concurrency)
+    return unknown() if point.rate is None else tr("{rate:g} requests/s", rate=point.rate)
+
+
+def short_level(point: Point) -> str:
+    """The same for the label of a point: ``8``, ``2.5/s``."""
+    if point.concurrency is not None:
+        return f"{point.concurrency:,}"
+    return "?" if point.rate is None else f"{point.rate:g}/s"
+
+
+def level_id(point: Point) -> str:
+    """The key of `Report.predicted`; empty for a point that is neither."""
+    return point.id if point.concurrency is not None or point.rate is not None else ""
+
+
+def title(report: Report) -> str:
+    """The report's heading."""
+    return tr("Benchmark of {model}", model=report.target.ref or report.target.model)
+
+
+def load(load: Load) -> str:
+    """How long and how often each level was measured."""
+    parts = []
+    if load.requests is not None:
+        parts.append(ntr("{count:,} request", "{count:,} requests", load.requests, count=load.requests))
+    if load.seconds is not None:
+        parts.append(tr("{seconds:g} s", seconds=load.seconds))
+    each = tr("{amount} per run", amount=", ".join(parts)) if parts else unknown()
+    warmup = ntr("{count:,} request to warm up", "{count:,} requests to warm up", load.warmup, count=load.warmup)
+    repeats = ntr("{count} run of each level", "{count} runs of each level", load.repeats, count=load.repeats)
+    return f"{each}, {warmup}, {repeats}"
+
+
+def service_level(level: ServiceLevel) -> str:
+    """The limits; that there is none, if so."""
+    parts = []
+    if level.ttft_ms is not None:
+        parts.append(tr("time to first token at most {ms} ms", ms=number(level.ttft_ms)))
+    if level.tpot_ms is not None:
+        parts.append(tr("time between tokens at most {ms} ms", ms=number(level.tpot_ms)))
+    return ", ".join(parts) or tr("none")
+
+
+def method(point: Measured) -> str:
+    """What its intervals come from."""
+    return tr(METHODS[point.method])
+
+
+def missing(report: Report) -> tuple[Point, ...]:
+    """Levels that were not reached."""
+    reached = [each.point for each in report.points]
+    return tuple(point for point in report.load.points if point not in reached)
+
+
+def partial(report: Report) -> str:
+    """Why the report is incomplete, as a sentence; empty if it is complete."""
+    if not report.partial:
+        return ""
+    if report.partial == "stopped":
+        why = tr("This report is partial: the benchmark was stopped.")
+    else:
+        why = tr("This report is partial: the benchmark ended with error {code}.", code=report.partial)
+    left = ", ".join(map(level, missing(report)))
+    return f"{why} {tr('Not measured: {levels}.', levels=left)}" if left else why
+
+
+def warnings(report: Report) -> tuple[str, ...]:
+    """What makes the figures doubtful: of the report, and of each level."""
+    from wizard.texts.advise import note
+
+    own = [note(each) for each in report.warnings]
+    return (
+        *own,
+        *(
+            tr("{level}: {warning}", level=level(point.point), warning=note(each))
+            for point in report.points
+            for each in point.warnings
+        ),
+    )
