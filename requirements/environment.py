@@ -1,8 +1,8 @@
 """Pin a server environment: every package with the hashes of the wheels that this platform can use, and their sizes.
 
-    python requirements/environment.py FILE [--no-deps] REQUIREMENT...
+    python requirements/environment.py FILE [--oldest=3.11] [--no-deps] REQUIREMENT...
 
-`uv pip compile` resolves for CPython 3.10 to 3.12 on Linux x86_64 at once. Of the many files of a release only those
+`uv pip compile` resolves for CPython 3.10 (or another oldest version) to 3.12 on Linux x86_64 at once. Of the many files of a release only those
 wheels are kept that pip could choose there. The sizes are those of the files themselves for CPython 3.12: what the
 index says of their length (`download_bytes`), and what the wheels' own directories of contents say that they unpack to
 (`disk_bytes`), which are read by ranged requests, so that nothing large is fetched. Also printed: the newest glibc that
@@ -31,7 +31,7 @@ PROJECT = """
 [project]
 name = "environment"
 version = "0"
-requires-python = ">=3.10,<3.13"
+requires-python = ">={oldest},<3.13"
 [tool.uv]
 environments = ["sys_platform == 'linux' and platform_machine == 'x86_64' and python_version < '3.13'"]
 """
@@ -113,11 +113,11 @@ def sizes(wheel: Wheel) -> tuple[int, int]:
             tail = min(8 * tail, length)
 
 
-def compiled(requirements: list[str]) -> list[tuple[str, str, str]]:
+def compiled(requirements: list[str], oldest: str) -> list[tuple[str, str, str]]:
     """(package, version, marker) of everything that the requirements need."""
-    flags = "--universal --python-version 3.10 --only-binary :all: --no-annotate --no-header --no-emit-index-url"
+    flags = f"--universal --python-version {oldest} --only-binary :all: --no-annotate --no-header --no-emit-index-url"
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "pyproject.toml").write_text(PROJECT)
+        Path(folder, "pyproject.toml").write_text(PROJECT.format(oldest=oldest))
         Path(folder, "in").write_text(
             "\n".join(requirement for requirement in requirements if not requirement.startswith("--"))
         )
@@ -151,7 +151,8 @@ def main(file: Path, requirements: list[str]) -> None:
         raise SystemExit(
             "uv is not on PATH: `pip install uv` in a virtual environment, and put its bin folder on PATH."
         )
-    packages = compiled(requirements)
+    oldest_python = next((each.partition("=")[2] for each in requirements if each.startswith("--oldest=")), "3.10")
+    packages = compiled([each for each in requirements if not each.startswith("--oldest=")], oldest_python)
     with ThreadPoolExecutor(8) as pool:
         listings = list(pool.map(lambda package: wheels(package[0], package[1]), packages))
         text = [line for line in file.read_text().splitlines() if line.startswith("#")] if file.exists() else []

@@ -9,7 +9,7 @@ from wizard.advise.reasons import Param, Reason
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.units import count, size
 from wizard.model.formats import FORMATS
-from wizard.texts import encoders, offload, units
+from wizard.texts import bench, encoders, offload, units
 from wizard.texts.table import Fields, Text
 from wizard.texts.units import gpus, users, whole
 
@@ -200,6 +200,7 @@ def _speculative(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]
 NOTES: dict[str, Text] = {
     **offload.NOTES,
     **encoders.NOTES,
+    **bench.NOTES,
     "gated": mark("The model is gated: accept its license on its page, then log in with `hf auth login`."),
     "no-template": mark("The model has no chat template: it continues text instead of answering."),
     "limit": lambda _, fields: (str(fields["why"]),),

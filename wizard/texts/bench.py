@@ -1,0 +1,63 @@
+"""Texts of a benchmark's warnings. Code → message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from wizard.advise.reasons import Param
+from wizard.kernel.language import mark, ntr, tr
+from wizard.texts.table import Fields, Text
+from wizard.texts.units import whole
+
+WHAT = {"tokens_per_s": mark("tokens per second"), "ttft_ms": mark("time to first token")}
+"""Field of `Measured` → its name in a sentence."""
+
+
+def _wide(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    what = tr(WHAT[str(params["what"])])
+    text = mark(
+        "The interval of the {what} is wide (±{percent}%): measure longer (--seconds, --requests) or more often "
+        "(--repeats)."
+    )
+    return (tr(text, **{**fields, "what": what}),)
+
+
+def _shared(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    text = ntr(
+        "{count} other process used GPU {gpu} meanwhile.",
+        "{count} other processes used GPU {gpu} meanwhile.",
+        whole(params["processes"]),
+        count=params["processes"],
+        **fields,
+    )
+    return (text,)
+
+
+def _throttled(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
+    why = params["why"]
+    reasons = ", ".join(map(str, why if isinstance(why, tuple) else (why,)))
+    text = mark("GPU {gpu} reduced its clocks in {percent}% of the samples ({why}), so it was slower than it can be.")
+    return (tr(text, **{**fields, "why": reasons}),)
+
+
+NOTES: dict[str, Text] = {
+    "bench-errors": mark("{failed} of {sent} requests failed, first with {error}. The other figures count the rest."),
+    "bench-no-tokens": mark("The server did not report token counts, so tokens per second are unknown."),
+    "bench-slots": mark(
+        "The server runs {slots} requests at once, and more were sent: the rest waited, which the time to first token "
+        "includes. More slots (--users of `up`) may serve more."
+    ),
+    "bench-generator": mark(
+        "The load generator itself used {used} of {cores} processor cores, so the server may be faster than measured."
+        " Measure from another machine, or with fewer concurrent requests."
+    ),
+    "bench-late": mark(
+        "Half of the requests waited {wait_ms} ms or longer in the load generator, of {ttft_ms} ms to the first token: "
+        "the generator is a bottleneck."
+    ),
+    "bench-throttled": _throttled,
+    "bench-shared-gpu": _shared,
+    "bench-few": mark("Only {requests} requests were counted, so the percentiles are rough."),
+    "bench-wide": _wide,
+    "bench-partial": mark("Not all of it was measured: {why}."),
+}
