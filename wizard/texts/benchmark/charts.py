@@ -59,9 +59,9 @@ def _against(report: Report, metric: str) -> Chart | LeftOut:
         return LeftOut(f"throughput-{metric}", title, tr("No level has both values."))
     limit = report.level.ttft_ms if metric == "ttft" else report.level.tpot_ms
     limits = _limits(limit)
-    across = [value for _, _, spread in found for value in (spread.p50.value, spread.p99.value)]
+    across = [end for _, _, spread in found for each in (spread.p50, spread.p99) for end in _ends(each)]
     across += [limit.x for limit in limits]
-    up = [each for _, rate, _ in found for each in (rate.value, rate.high or 0.0)]
+    up = [end for _, rate, _ in found for end in _ends(rate)]
     return Chart(
         f"throughput-{metric}",
         title,
@@ -98,6 +98,11 @@ def _dot(x: Interval, y: Interval, point: Measured | None = None) -> Dot:
 def _end(value: float | None) -> float | None:
     """A bound that can be placed; below 0 there is nothing."""
     return None if value is None else max(value, 0.0) if drawable(max(value, 0.0)) else None
+
+
+def _ends(value: Interval) -> list[float]:
+    """The value and its bounds, as far as they can be placed: an axis has room for them."""
+    return [end for end in (value.value, _end(value.low), _end(value.high)) if end is not None]
 
 
 def _limits(limit: float | None) -> tuple[Limit, ...]:
@@ -214,7 +219,7 @@ def _compared(
     ]
     if not found:
         return None
-    values = [end for _, *both in found for each in both for end in (each.value, each.high or 0.0)]
+    values = [end for _, *both in found for each in both for end in _ends(each)]
     levels = tuple((float(at), words.short_level(point.point)) for at, (point, *_) in enumerate(found))
     return Chart(
         name,

@@ -8,6 +8,8 @@ from math import ceil, floor, isfinite, log10
 
 MOST = 1e15
 """Larger values, and those that are negative or not finite, are in no chart: nothing that is measured has them."""
+LEAST = 1e-9
+"""Smaller values are placed as 0."""
 WIDE = 30.0
 """Ratio of the largest to the smallest value from which an axis is logarithmic."""
 STEPS = (1.0, 2.0, 5.0)
@@ -47,7 +49,7 @@ def suited(values: Iterable[float], most: int = 6) -> Scale:
     """Logarithmic if ``values`` differ by `WIDE` or more and none is 0; else from 0."""
     known = [value for value in values if drawable(value)]
     low, high = min(known, default=0.0), max(known, default=0.0)
-    if low <= 0 or high / low < WIDE:
+    if low < LEAST or high / low < WIDE:
         return linear(known, most)
     return Scale(_round_down(low), round_up(high), logarithmic=True)
 
@@ -71,7 +73,7 @@ def label(value: float) -> str:
 
 def _step(top: float, most: int) -> float:
     """The smallest round step of which at most ``most`` are in ``top``."""
-    if top <= 0:
+    if top < LEAST:
         return 1.0
     exponent = floor(log10(top / most))
     for power in (exponent, exponent + 1):

@@ -115,8 +115,9 @@ def _legend(chart: Chart, colors: Colors, top: float) -> tuple[str, float]:
             x, y = 16.0, y + ROW
         color = colors.series[at % len(colors.series)]
         line = _line(x, y - 4, x + 28, y - 4, color, wide=2, dash=DASHES[at % len(DASHES)]) if series.joined else ""
-        mark = _mark(x + 14, y - 4, at, color) if series.marked else ""
-        parts.append(line + mark + _text(x + 34, y, series.name, colors.ink, size=SMALL + 0.5))
+        parts.append(
+            line + _mark(x + 14, y - 4, at, color) + _text(x + 34, y, series.name, colors.ink, size=SMALL + 0.5)
+        )
         x += wide + GAP
     return "".join(parts), y - top + 4
 

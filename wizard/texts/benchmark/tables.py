@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from wizard.advise.advice import Speed
@@ -97,20 +97,23 @@ def _values(spread: Spread | None) -> Row:
     return tuple(map(interval, (spread.mean, spread.p50, spread.p90, spread.p99)))
 
 
-def predicted(report: Report) -> Table:
-    """The wizard's estimates beside the measurements."""
-    head = (tr("Load"), tr("Figure"), tr("Predicted"), tr("Measured"), tr("Measured ÷ predicted"), tr("Estimate"))
+def predicted(report: Report, write: Callable[[Interval | None], str] = interval) -> Table:
+    """The wizard's estimates beside the measurements, which ``write`` turns into text."""
+    head = (tr("Load"), tr("Figure"), tr("Predicted"), tr("Measured"), tr("Ratio"), tr("Estimate"))
     rows = [
         row
         for point in report.points
         if (speed := report.predicted.get(words.level_id(point.point)))
-        for row in _predicted(point, speed)
+        for row in _predicted(point, speed, write)
     ]
-    about = tr("The estimate was made before the measurement; its own range is in parentheses.")
+    about = tr(
+        "The estimate was made before the measurement; its own range is in parentheses. The ratio is measured ÷ "
+        "predicted."
+    )
     return Table(tr("Predicted and measured"), head, tuple(rows), about)
 
 
-def _predicted(point: Measured, speed: Speed) -> Iterable[Row]:
+def _predicted(point: Measured, speed: Speed, write: Callable[[Interval | None], str]) -> Iterable[Row]:
     who = tr(PROVIDERS.get(speed.provider) or speed.provider)
     sure = tr(CONFIDENCE.get(speed.confidence, speed.confidence))
     estimate = tr("{who}; confidence: {confidence}", who=who, confidence=sure)
@@ -124,7 +127,7 @@ def _predicted(point: Measured, speed: Speed) -> Iterable[Row]:
             continue
         ratio = number(measured.value / value) if measured and value else words.unknown()
         before = words.ranged(number(value), low, high)
-        yield (words.level(point.point), name, before, interval(measured), ratio, estimate)
+        yield (words.level(point.point), name, before, write(measured), ratio, estimate)
 
 
 def _mean(spread: Spread | None) -> Interval | None:
@@ -191,6 +194,34 @@ def server(report: Report) -> Table:
         for name, value in point.server.items()
     )
     return Table(tr("Metrics of the server"), (tr("Load"), tr("Metric"), tr("Mean")), rows)
+
+
+def summary(report: Report) -> Table:
+    """The most important figures, for a narrow place."""
+    judged = report.level.given
+    head = (
+        tr("Load"),
+        tr("Tokens/s"),
+        tr("TTFT median"),
+        tr("99%"),
+        tr("Between tokens"),
+        *((tr("Good"),) if judged else ()),
+    )
+    about = tr("Times in ms. ± is half of the 95% interval. TTFT is the time to first token.")
+    return Table(tr("Results"), head, tuple(_summary(point, judged=judged) for point in report.points), about)
+
+
+def _summary(point: Measured, *, judged: bool) -> Row:
+    first, between = point.ttft_ms, point.tpot_ms
+    good = (words.share(point.good.value if point.good else None),) if judged else ()
+    return (
+        words.level(point.point),
+        words.brief(point.tokens_per_s),
+        words.brief(first.p50 if first else None),
+        number(first.p99.value if first else None),
+        words.brief(between.p50 if between else None),
+        *good,
+    )
 
 
 # -- what ran ----------------------------------------------------------------------------------------------------------

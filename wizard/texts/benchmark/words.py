@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from math import isfinite
 
+from wizard.advise.reasons import Note
 from wizard.bench.load import Load, Point, ServiceLevel
 from wizard.bench.measured import Interval, Measured, Method
 from wizard.bench.report import Report
 from wizard.kernel.language import mark, ntr, tr
+from wizard.texts import advise
 
 METHODS: dict[Method, str] = {
     "runs": mark("spread of the runs"),
@@ -30,13 +32,13 @@ def unknown() -> str:
 
 
 def number(value: float | None) -> str:
-    """Three significant digits, or all of those before the point: ``1,234``, ``12.5``, ``0.0123``."""
+    """About three significant digits, or all of those before the point: ``1,234``, ``12.5``, ``0.95``, ``0.0123``."""
     if value is None or not isfinite(value):
         return unknown()
     size = abs(value)
     if size >= 99.95:
         return f"{value:,.0f}"
-    return f"{value:.1f}" if size >= 9.995 else f"{value:.2f}" if size >= 0.9995 or not size else f"{value:.3g}"
+    return f"{value:.1f}" if size >= 9.995 else f"{value:.2f}" if size >= 0.0995 or not size else f"{value:.3g}"
 
 
 def share(value: float | None) -> str:
@@ -49,6 +51,13 @@ def interval(found: Interval | None) -> str:
     if found is None:
         return unknown()
     return ranged(number(found.value), found.low, found.high)
+
+
+def brief(found: Interval | None) -> str:
+    """``775 ±4%``: the value and half the width of its interval."""
+    if found is None:
+        return unknown()
+    return number(found.value) if found.width is None else f"{number(found.value)} ±{found.width * 100:.2g}%"
 
 
 def interval_of_shares(found: Interval | None) -> str:
@@ -139,14 +148,19 @@ def partial(report: Report) -> str:
 
 def warnings(report: Report) -> tuple[str, ...]:
     """What makes the figures doubtful: of the report, and of each level."""
-    from wizard.texts.advise import note
-
-    own = [note(each) for each in report.warnings]
     return (
-        *own,
+        *map(_warning, report.warnings),
         *(
-            tr("{level}: {warning}", level=level(point.point), warning=note(each))
+            tr("{level}: {warning}", level=level(point.point), warning=_warning(each))
             for point in report.points
             for each in point.warnings
         ),
     )
+
+
+def _warning(note: Note) -> str:
+    """A warning's sentence, or its code if this version does not know it, or if parameters are missing."""
+    try:
+        return advise.note(note)
+    except (LookupError, ValueError, TypeError, AttributeError):
+        return note.code
