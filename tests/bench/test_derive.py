@@ -170,7 +170,9 @@ def test_few_requests_and_wide_intervals_are_warnings() -> None:
 
 def test_a_server_that_counts_no_tokens_is_a_warning() -> None:
     run = closed_loop(4, 20)
-    uncounted = tuple(replace(each, output_tokens=None) for each in run.requests)
+    pieces = tuple(replace(each, input_tokens=None) for each in run.requests)
+    assert codes(replace(run, requests=pieces)) == ["bench-pieces"]
+    uncounted = tuple(replace(each, output_tokens=None) for each in pieces)
     assert codes(replace(run, requests=uncounted)) == ["bench-no-tokens"]
 
 

@@ -54,7 +54,7 @@ REPORT = st.builds(
     machine=st.builds(Machine, TEXT, COUNT, gpus=st.tuples(TEXT)),
     versions=st.dictionaries(TEXT, TEXT, max_size=2),
     load=st.builds(Load, st.lists(POINT, max_size=3).map(tuple), st.none() | COUNT, MAYBE, COUNT, COUNT, COUNT),
-    dataset=st.builds(Dataset, st.just("cnn"), COUNT, skipped=st.tuples(st.tuples(TEXT, COUNT))),
+    dataset=st.builds(Dataset, st.just("cnn"), COUNT, changed=st.tuples(st.tuples(TEXT, COUNT))),
     level=st.builds(ServiceLevel, MAYBE, MAYBE),
     points=st.tuples(MEASURED),
     partial=TEXT,

@@ -17,21 +17,22 @@ class Dataset:
 
     Attributes:
         kind: The kind of source.
-        osl: Maximum tokens of an answer, and the exact number where the server can ignore the end of an answer.
-        isl: Tokens of a generated prompt, approximately; the report has those that the server counted.
+        osl: Maximum tokens of an answer, unless a row has its own.
+        isl: Tokens of a generated prompt, or the most of one from a file; approximate, because only the server can
+            count them, which the report has. None: as they are.
         path: The file; None if generated.
         sha256: Of the file's bytes; empty if generated.
         prompts: Number of prompts; a run with more requests repeats them.
-        skipped: Rows of the file that were left out, by reason: ``empty``, ``too-long``.
+        changed: Rows of the file that were left out (``empty``, ``too-long``) or shortened (``cut``), and how many.
     """
 
     kind: Kind = "generated"
     osl: int = 64
-    isl: int | None = 64
+    isl: int | None = None
     path: str | None = None
     sha256: str = ""
     prompts: int = 0
-    skipped: tuple[tuple[str, int], ...] = ()
+    changed: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ def of(measured: Measured, runs: Sequence[Run], target: Target, cores: int) -> I
     if failed:
         first = next(iter(measured.errors))
         yield Note("bench-errors", {"failed": failed, "sent": measured.sent, "error": first})
-    if measured.tokens_per_s is None and measured.sent > failed:
-        yield Note("bench-no-tokens")
+    if measured.sent > failed and measured.input_tokens is None:
+        yield Note("bench-no-tokens" if measured.tokens_per_s is None else "bench-pieces")
     yield from _slots(measured, target)
     yield from _generator(measured, runs, cores)
     yield from _gpus(runs)

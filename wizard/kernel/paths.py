@@ -14,6 +14,7 @@
         plan.json  endpoint.json  logs/STEP.log  logs/triton.log  repository/
       gateway/                      the OpenAI-compatible address of all servers
         gateway.json  gateway.log  key  lock
+      bench/SERVER-TIME/            a benchmark: report.json and the files of its runs
 """
 
 from __future__ import annotations
@@ -151,6 +152,11 @@ class Workspace:
     def servers(self) -> Path:
         """One folder for each served model."""
         return self.root / "servers"
+
+    @property
+    def bench(self) -> Path:
+        """Benchmarks, one folder each."""
+        return self.root / "bench"
 
     @property
     def gateway(self) -> GatewayFolder:

@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, Mapping, Set
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from wizard.advise.calibration import rows
 from wizard.kernel import proctable
@@ -18,14 +17,14 @@ from wizard.kernel.errors import ServerError, UsageError, WizardError, Workspace
 from wizard.kernel.language import join, tr
 from wizard.kernel.lock import writing
 from wizard.kernel.paths import ServerFolder, Workspace
-from wizard.kernel.process import Child, Line, finish, stop_group
-from wizard.kernel.secrets import environment_for, redact
+from wizard.kernel.process import stop_group
+from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.kernel.values import to_document
 from wizard.plan.artefacts import dependants, fingerprints
 from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
-from wizard.run.diagnose import FIX_THE_CAUSE, Cause, CommandError, Failure, diagnose
-from wizard.run.events import Event, Outcome, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.run.command import Place, carry, clean_up
+from wizard.run.events import Event, Outcome, Output, Ready, StepFinished, StepStarted
 from wizard.run.journal import Journal, made, still_done
 from wizard.run.overrides import check
 from wizard.run.progress import Meter
@@ -34,9 +33,6 @@ from wizard.serve.endpoint import Endpoint
 from wizard.serve.exposure import Exposure
 from wizard.serve.status import status as look
 from wizard.serve.stop import stop
-
-KEPT_LINES = 200
-"""Lines of a failed command to search for its cause."""
 
 
 async def run(
@@ -197,7 +193,7 @@ class _Run:
                 log.flush()
                 match action:
                     case Command():
-                        events = self._command(step, action, log, meter)
+                        events = carry(step, action, self._place(step), log, meter)
                     case Write():
                         self._write(Path(action.path), action.text)
                         continue
@@ -209,54 +205,13 @@ class _Run:
                     async for event in events:
                         yield event
 
-    async def _command(self, step: Step, command: Command, log: BinaryIO, meter: Meter) -> AsyncGenerator[Event, None]:
-        environment = environment_for(command.secrets) | dict(command.env)
-        environment[proctable.STEP_MARK] = str(self.workspace.root)
-        environment.setdefault("PYTHONUNBUFFERED", "1")
-        await _clean_up(command)
-        if command.unless and await finish(command.unless, environment) == 0:
-            return
-        try:
-            child = await Child.start(command.argv, env=environment, cwd=command.cwd or str(self.server.root))
-        except OSError as error:
-            cause = Cause(tr("could not start the command"), str(error.strerror), tr(FIX_THE_CAUSE))
-            raise self._failed(step, command, cause) from error
-        kept: list[str] = []
-        status: int | None = None
-        try:
-            async for lines in child.output():
-                log.write(redact("\n".join([*(line.text for line in lines), ""])).encode())
-                log.flush()
-                for event in _shown(step, lines, meter):
-                    yield event
-                kept = [*kept, *(line.text for line in lines if not line.update)][-KEPT_LINES:]
-            status = await child.wait()
-        finally:
-            await child.stop()
-            if status != 0:
-                await _clean_up(command)
-        if status:
-            raise self._failed(step, command, diagnose(status, kept))
-
-    def _failed(self, step: Step, command: Command, cause: Cause) -> CommandError:
-        log = self.server.logs / f"{step.id}.log"
-        shell = redact(Command(command.argv).shell())
-        why = redact(plain(cause.why))
-        return CommandError(
-            tr("step '{title}' failed: {why}", title=step.title, why=why),
-            tr(
-                "{todo}. Then run `up` again to resume from here. Full output: {log}; command: {command}",
-                todo=cause.todo,
-                log=log,
-                command=shell,
-            ),
-            Failure(redact(plain(cause.how)), redact(plain(cause.line)), cause.todo, str(log), shell),
-        )
+    def _place(self, step: Step) -> Place:
+        return Place(self.workspace.root, self.server.root, self.server.logs / f"{step.id}.log")
 
     async def _start(self, step: Step, start: Start) -> AsyncGenerator[Event, None]:
         if await stop(self.server):
             yield Output(step.id, (tr("Stopped the server that was running with older settings."),), time.time())
-        await _clean_up(start.command())
+        await clean_up(start.command())
         facts = self.plan.facts
         self.started, changes = launch.launch(start, self.server, facts.ref if facts.source == "hub" else facts.name)
         endpoint = self.started
@@ -324,22 +279,3 @@ def _unwritable(path: object, error: OSError) -> WorkspaceError:
         tr("cannot write {path}: {why}", path=path, why=error.strerror),
         tr("Free some space or fix the permissions, then run `up` again."),
     )
-
-
-async def _clean_up(command: Command) -> None:
-    """Remove what the command's own processes left, or an earlier wizard's; if that fails, so does the command."""
-    if command.cleanup:
-        await finish(command.cleanup.remove, environment_for())
-
-
-def _shown(step: Step, lines: list[Line], meter: Meter) -> list[Event]:
-    """A batch of lines as events: the lines, and the progress that they report."""
-    events: list[Event] = []
-    texts = [plain(line.text) for line in lines if not line.update and line.text.strip()]
-    if texts:  # no secret contains a line break, so all lines are searched at once
-        events.append(Output(step.id, tuple(redact("\n".join(texts)).split("\n")), time.time()))
-    readings = [(done, line.text) for line in lines if (done := meter.read(line.text)) is not None]
-    if readings:
-        done, text = readings[-1]
-        events.append(Progress(step.id, done, meter.left(done), redact(plain(text)).strip(), time.time()))
-    return events

@@ -43,6 +43,9 @@ def _throttled(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
 NOTES: dict[str, Text] = {
     "bench-errors": mark("{failed} of {sent} requests failed, first with {error}. The other figures count the rest."),
     "bench-no-tokens": mark("The server did not report token counts, so tokens per second are unknown."),
+    "bench-pieces": mark(
+        "The server did not report token counts: pieces of text were counted instead, which may have several tokens."
+    ),
     "bench-slots": mark(
         "The server runs {slots} requests at once, and more were sent: the rest waited, which the time to first token "
         "includes. More slots (--users of `up`) may serve more."

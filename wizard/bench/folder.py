@@ -1,0 +1,82 @@
+"""The folder of a benchmark: the report and its runs, written so that a reader never sees half a file."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from wizard.bench.environment import unwritable
+from wizard.bench.report import Report, read
+from wizard.bench.run import Run
+from wizard.kernel.errors import UsageError, WorkspaceError
+from wizard.kernel.language import tr
+from wizard.kernel.units import size
+from wizard.kernel.values import from_json, to_json
+
+LEAST_BYTES = 64 * 1024**2
+"""Free space to begin with: AIPerf writes some 4 kB per request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The folder of a benchmark."""
+
+    root: Path
+
+    @property
+    def report(self) -> Path:
+        """The report."""
+        return self.root / "report.json"
+
+    def run(self, name: str) -> Path:
+        """The file of a run."""
+        return self.root / "runs" / f"{name}.json"
+
+    def make(self) -> None:
+        """Create it.
+
+        Raises:
+            UsageError: TW-C49 if it has a report already.
+            WorkspaceError: TW-C48 if it is not writable, or too little space is free.
+        """
+        if self.report.exists():
+            message = tr("{folder} already has a report", folder=self.root)
+            raise UsageError("TW-C49", message, tr("Choose another folder with --out DIR."))
+        try:
+            self.run("").parent.mkdir(parents=True, exist_ok=True)
+            free = shutil.disk_usage(self.root).free
+        except OSError as error:
+            raise unwritable(self.root, error) from error
+        if free < LEAST_BYTES:
+            message = tr("only {free} are free in {folder}", free=size(free), folder=self.root)
+            raise WorkspaceError("TW-C48", message, tr("Free some space or choose another folder with --out DIR."))
+
+    def keep(self, value: Report | Run) -> None:
+        """Write the report, or a run.
+
+        Raises:
+            WorkspaceError: TW-C48 if it cannot be written; what was there before is unchanged.
+        """
+        path = self.report if isinstance(value, Report) else self.run(value.id)
+        temporary = path.with_suffix(".new")
+        try:
+            temporary.write_text(to_json(value, indent=2 if isinstance(value, Report) else None) + "\n", "utf-8")
+            temporary.replace(path)
+        except OSError as error:
+            raise unwritable(path, error) from error
+
+    def read(self) -> tuple[Report, tuple[Run, ...]]:
+        """The report and its runs, as far as their files are there.
+
+        Raises:
+            UsageError: TW-C40, TW-K01, TW-K02 if a file is damaged, TW-C49 if there is no report.
+        """
+        try:
+            report = read(self.report.read_bytes(), where=str(self.report))
+        except OSError as error:
+            message = tr("cannot read {path}: {why}", path=self.report, why=error.strerror)
+            raise UsageError("TW-C49", message, tr("Choose a folder that `triton-wizard bench` wrote.")) from error
+        paths = [self.run(name) for point in report.points for name in point.runs]
+        there = [path for path in paths if path.is_file()]
+        return report, tuple(from_json(Run, path.read_bytes(), where=str(path)) for path in there)

@@ -1,0 +1,106 @@
+"""Run one command of a step: its output as events and in the step's log, and what failed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from wizard.kernel import proctable
+from wizard.kernel.language import tr
+from wizard.kernel.process import Child, Line, finish
+from wizard.kernel.secrets import environment_for, redact
+from wizard.kernel.text import plain
+from wizard.plan.plan import Command, Step
+from wizard.run.diagnose import FIX_THE_CAUSE, Cause, CommandError, Failure, diagnose
+from wizard.run.events import Event, Output, Progress
+from wizard.run.progress import Meter
+
+KEPT_LINES = 200
+"""Lines of a failed command to search for its cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a command runs.
+
+    Attributes:
+        workspace: Marks the process, so that the next wizard finds it if this one is killed.
+        folder: The current folder, unless the command has its own.
+        log: The step's log, for the error.
+    """
+
+    workspace: Path
+    folder: Path
+    log: Path
+
+
+async def carry(step: Step, command: Command, place: Place, log: BinaryIO, meter: Meter) -> AsyncGenerator[Event, None]:
+    """Run ``command`` and yield its output and progress; closing it stops the whole process group.
+
+    Raises:
+        StepError: TW-R03 if it fails.
+    """
+    environment = environment_for(command.secrets) | dict(command.env)
+    environment[proctable.STEP_MARK] = str(place.workspace)
+    environment.setdefault("PYTHONUNBUFFERED", "1")
+    await clean_up(command)
+    if command.unless and await finish(command.unless, environment) == 0:
+        return
+    try:
+        child = await Child.start(command.argv, env=environment, cwd=command.cwd or str(place.folder))
+    except OSError as error:
+        cause = Cause(tr("could not start the command"), str(error.strerror), tr(FIX_THE_CAUSE))
+        raise _failed(step, command, place, cause) from error
+    kept: list[str] = []
+    status: int | None = None
+    try:
+        async for lines in child.output():
+            log.write(redact("\n".join([*(line.text for line in lines), ""])).encode())
+            log.flush()
+            for event in _shown(step, lines, meter):
+                yield event
+            kept = [*kept, *(line.text for line in lines if not line.update)][-KEPT_LINES:]
+        status = await child.wait()
+    finally:
+        await child.stop()
+        if status != 0:
+            await clean_up(command)
+    if status:
+        raise _failed(step, command, place, diagnose(status, kept))
+
+
+def _failed(step: Step, command: Command, place: Place, cause: Cause) -> CommandError:
+    shell = redact(Command(command.argv).shell())
+    why = redact(plain(cause.why))
+    return CommandError(
+        tr("step '{title}' failed: {why}", title=step.title, why=why),
+        tr(
+            "{todo}. Then run `up` again to resume from here. Full output: {log}; command: {command}",
+            todo=cause.todo,
+            log=place.log,
+            command=shell,
+        ),
+        Failure(redact(plain(cause.how)), redact(plain(cause.line)), cause.todo, str(place.log), shell),
+    )
+
+
+async def clean_up(command: Command) -> None:
+    """Remove what the command's own processes left, or an earlier wizard's; if that fails, so does the command."""
+    if command.cleanup:
+        await finish(command.cleanup.remove, environment_for())
+
+
+def _shown(step: Step, lines: list[Line], meter: Meter) -> list[Event]:
+    """A batch of lines as events: the lines, and the progress that they report."""
+    events: list[Event] = []
+    texts = [plain(line.text) for line in lines if not line.update and line.text.strip()]
+    if texts:  # no secret contains a line break, so all lines are searched at once
+        events.append(Output(step.id, tuple(redact("\n".join(texts)).split("\n")), time.time()))
+    readings = [(done, line.text) for line in lines if (done := meter.read(line.text)) is not None]
+    if readings:
+        done, text = readings[-1]
+        events.append(Progress(step.id, done, meter.left(done), redact(plain(text)).strip(), time.time()))
+    return events
