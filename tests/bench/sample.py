@@ -93,7 +93,7 @@ REPORT = Report(
     machine=Machine("Example CPU", 16, 137_438_953_472, ("Example GPU",), "580.65.06", "Debian 13"),
     versions={"triton-wizard": "0.1.0", "aiperf": "0.13.0", "python": "3.12.3", "triton": "2.63.0"},
     load=Load(tuple(Point(concurrency=level) for level in LEVELS), requests=64, warmup=8, repeats=3, seed=7),
-    dataset=Dataset(prompts=384),
+    dataset=Dataset(isl=64, prompts=384),
     level=ServiceLevel(ttft_ms=120.0),
     points=tuple(map(measured, LEVELS)),
     predicted={f"c{level}": predicted(level) for level in LEVELS},

@@ -262,6 +262,7 @@ def test_lines_fit_the_terminal(columns: int) -> None:
 def test_bars_are_in_proportion_and_can_be_left_out() -> None:
     text = terminal.text(REPORT, 120)
     bars = [len(found.group()) for line in text.split("\n") if (found := re.search("#+", line))]
+    assert "#" not in terminal.text(REPORT, 60)  # there is no room
     rates = [point.tokens_per_s.value for point in REPORT.points if point.tokens_per_s]
     assert bars == [max(1, round(terminal.BAR * rate / max(rates))) for rate in rates]
     assert "#" not in terminal.text(REPORT, 120, bars=False)

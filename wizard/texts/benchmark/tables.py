@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from wizard.advise.advice import Speed
+from wizard.bench.dataset import Dataset
 from wizard.bench.measured import GpuUse, Interval, Measured, Spread
 from wizard.bench.report import Report
 from wizard.kernel.language import ntr, tr
@@ -198,9 +199,9 @@ def server(report: Report) -> Table:
 
 def summary(report: Report) -> Table:
     """The most important figures, for a narrow place."""
-    judged = report.level.given
+    judged, closed = report.level.given, all(point.point.concurrency is not None for point in report.points)
     head = (
-        tr("Load"),
+        tr("Concurrency") if closed else tr("Load"),
         tr("Tokens/s"),
         tr("TTFT median"),
         tr("99%"),
@@ -208,14 +209,15 @@ def summary(report: Report) -> Table:
         *((tr("Good"),) if judged else ()),
     )
     about = tr("Times in ms. ± is half of the 95% interval. TTFT is the time to first token.")
-    return Table(tr("Results"), head, tuple(_summary(point, judged=judged) for point in report.points), about)
+    rows = [_summary(point, judged=judged) for point in report.points]
+    names = [(words.short_level if closed else words.level)(point.point) for point in report.points]
+    return Table(tr("Results"), head, tuple((name, *row) for name, row in zip(names, rows, strict=True)), about)
 
 
 def _summary(point: Measured, *, judged: bool) -> Row:
     first, between = point.ttft_ms, point.tpot_ms
     good = (words.share(point.good.value if point.good else None),) if judged else ()
     return (
-        words.level(point.point),
         words.brief(point.tokens_per_s),
         words.brief(first.p50 if first else None),
         number(first.p99.value if first else None),
@@ -251,13 +253,19 @@ def facts(report: Report) -> tuple[tuple[str, str], ...]:
         (tr("Random seed"), str(report.load.seed)),
         (tr("Service level"), words.service_level(report.level)),
         (tr("Prompts"), prompts(report)),
-        (tr("Length of a prompt"), _tokens(dataset.isl)),
+        (tr("Length of a prompt"), _prompt_length(dataset)),
         (tr("Length of an answer"), tr("at most {tokens}", tokens=_tokens(dataset.osl))),
     )
 
 
+def _prompt_length(dataset: Dataset) -> str:
+    if dataset.isl is None or dataset.kind == "generated":
+        return _tokens(dataset.isl)
+    return tr("at most {tokens}", tokens=_tokens(dataset.isl))
+
+
 def _tokens(count: int | None) -> str:
-    return tr("as in the file") if count is None else ntr("{count:,} token", "{count:,} tokens", count, count=count)
+    return tr("as they are") if count is None else ntr("{count:,} token", "{count:,} tokens", count, count=count)
 
 
 def machine(report: Report) -> str:
@@ -275,9 +283,9 @@ def prompts(report: Report) -> str:
     dataset = report.dataset
     kind = tr(words.KINDS[dataset.kind])
     count = ntr("{count:,} prompt", "{count:,} prompts", dataset.prompts, count=dataset.prompts)
-    skipped = [
-        tr("{count:,} rows left out ({why})", count=rows, why=tr(words.SKIPPED.get(why, why)))
-        for why, rows in dataset.skipped
+    changed = [
+        tr(words.CHANGED[why], count=rows) if why in words.CHANGED else f"{why}: {rows:,}"
+        for why, rows in dataset.changed
     ]
     checked = f"SHA-256 {dataset.sha256}" if dataset.sha256 else ""
-    return ", ".join(filter(None, (kind, dataset.path or "", count, *skipped, checked)))
+    return ", ".join(filter(None, (kind, dataset.path or "", count, *changed, checked)))

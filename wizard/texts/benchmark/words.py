@@ -23,7 +23,12 @@ KINDS = {
     "cnn": mark("articles from a JSON file"),
     "prompts": mark("prompts from a file"),
 }
-SKIPPED = {"empty": mark("empty"), "too-long": mark("too long")}
+CHANGED = {
+    "empty": mark("{count:,} empty rows left out"),
+    "too-long": mark("{count:,} rows left out because they are too long"),
+    "cut": mark("{count:,} rows shortened"),
+}
+"""What happened to rows of a file."""
 
 
 def unknown() -> str:
