@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from wizard.advise.pareto import Front
     from wizard.advise.setup import Setup
     from wizard.advise.speed import Load
+    from wizard.bench.bench import Agree, BenchItem
+    from wizard.bench.order import Wanted
+    from wizard.bench.report import Report as BenchReport
+    from wizard.bench.run import Run
     from wizard.catalog.presets import Preset
     from wizard.catalog.recipes import Recipe
     from wizard.chat.chunk import Chunk
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     from wizard.model.facts import ModelFacts
     from wizard.model.on_disk import Entry
     from wizard.plan.offers import Suggestion
-    from wizard.plan.plan import Plan
+    from wizard.plan.plan import Plan, Step
     from wizard.probe.cpu_rates import CpuRates
     from wizard.probe.host import Host
     from wizard.probe.live import Monitor
@@ -510,6 +514,72 @@ def nearby(known: Iterable[Endpoint] = ()) -> list[Nearby]:
     from wizard.chat.nearby import nearby as look
 
     return look(known)
+
+
+def load_generator(workspace: Workspace, *, hardware: str | None = None) -> Step | None:
+    """Stage 8. The step that `bench` begins with if the load generator has no environment yet (≤ 2 s).
+
+    Raises:
+        HostError: TW-C41 if this machine cannot run it.
+    """
+    from wizard.bench.environment import is_made, of, step
+    from wizard.texts.errors import user_errors
+
+    with user_errors():
+        venv = of(probe(workspace, hardware=hardware), workspace)
+    return None if is_made(workspace, venv) else step(venv)
+
+
+async def bench(
+    workspace: Workspace, endpoint: Endpoint, wanted: Wanted, folder: Path | None, agree: Agree, command: str = ""
+) -> AsyncGenerator[BenchItem, None]:
+    """Stage 8. Measure a served model: events of the steps and runs, what was measured so far after each run, and the
+    report last.
+
+    It is also in ``folder`` (default: a new one in the workspace), from the first run on and marked as partial until
+    the end; closing the generator stops the load generator and keeps what was measured. ``agree`` is asked if it takes
+    long. ``command`` is kept in the report.
+
+    Raises:
+        HostError: TW-C41 if this machine cannot run the load generator.
+        StepError: TW-C42 if its environment cannot be created, TW-C43 if it fails.
+        ServerError: TW-C44, TW-C45 if the server does not answer.
+        UsageError: TW-C46, TW-C47, TW-C49 if the dataset, the options or the folder cannot be used.
+        WorkspaceError: TW-C48 if the folder is not writable; TW-K03, TW-K04 if the workspace is not.
+    """
+    import asyncio
+    from contextlib import aclosing, closing
+
+    from wizard.bench.bench import bench as measure
+    from wizard.bench.environment import of, prepared
+    from wizard.bench.folder import Folder
+    from wizard.bench.order import folder_of, ordered, rig_of
+    from wizard.texts.errors import user_errors
+
+    host = await asyncio.to_thread(probe, workspace)
+    with user_errors():
+        venv = of(host, workspace)
+    order, prompts = ordered(workspace, endpoint, wanted, host, venv, command)
+    async with aclosing(prepared(workspace, venv)) as events:
+        async for event in events:
+            yield event
+    with closing(monitor()) as readings:
+        rig = rig_of(workspace, endpoint, order.target, venv, host.cpu.cores, readings.read)
+        place = Folder(folder or folder_of(workspace, order.target.name))
+        async with aclosing(measure(order, prompts, place, rig, agree)) as items:
+            async for item in items:
+                yield item
+
+
+def benchmark(folder: Path) -> tuple[BenchReport, tuple[Run, ...]]:
+    """The report in ``folder`` and its runs.
+
+    Raises:
+        UsageError: TW-C40, TW-C49, TW-K01, TW-K02 if it cannot be read.
+    """
+    from wizard.bench.folder import Folder
+
+    return Folder(folder).read()
 
 
 def logs(

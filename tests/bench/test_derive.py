@@ -51,6 +51,15 @@ def test_the_steady_part_begins_after_the_burst_and_ends_with_the_last_start() -
     assert steady.in_flight(part) == pytest.approx(4)
 
 
+def test_a_run_of_few_requests_counts_whole() -> None:
+    """Four requests at once that start within milliseconds are no steady part of milliseconds."""
+    run = closed_loop(4, 1)
+    part = steady.steady(run)
+    assert part is not None
+    assert (part.start_s, part.end_s, len(part.requests)) == (0, run.requests[-1].end_s, 4)
+    assert steady.tokens(part) == pytest.approx(4 * 51)
+
+
 def test_rates_are_those_of_the_steady_part() -> None:
     measured = derive.derived([closed_loop(4, 20)], NONE, TARGET, 8)
     assert measured.tokens_per_s is not None

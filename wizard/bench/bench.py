@@ -45,12 +45,12 @@ class Outlook:
 
 Agree: TypeAlias = Callable[[Outlook], Awaitable[Load | None]]
 """Chooses the load to go on with, or None to stop."""
-Item: TypeAlias = Event | Measured | Report
+BenchItem: TypeAlias = Event | Measured | Report
 
 
 async def bench(
     order: Report, prompts: Sequence[Prompt], folder: Folder, rig: Rig, agree: Agree
-) -> AsyncGenerator[Item, None]:
+) -> AsyncGenerator[BenchItem, None]:
     """Measure what ``order``, a report without results, describes.
 
     Yields events of the runs, after each run what is known of its level of load, and the report at the end. Every level

@@ -21,7 +21,7 @@ from wizard.kernel.process import Child, Line
 from wizard.kernel.secrets import environment_for, redact
 from wizard.kernel.text import plain
 
-POLL_S = 0.25
+POLL_S = 0.5
 IN_A_ROW = 20
 """Failed requests in a row, or as many as run at once if that is more, after which the server counts as dead."""
 SILENT_S = aiperf.REQUEST_S + 60.0
@@ -40,6 +40,8 @@ class Rig:
         cores: Processor cores of this machine.
         mark: The workspace, which marks the process for the next wizard.
         key: The API key of the server's address.
+        lives: Whether the server's process is alive: Triton never ends the requests of a model whose process has
+            ended, see `wizard.chat.watch`.
         silent_s: See `SILENT_S`.
     """
 
@@ -48,6 +50,7 @@ class Rig:
     cores: int
     mark: str = ""
     key: str | None = None
+    lives: Callable[[], bool] = lambda: True
     silent_s: float = SILENT_S
 
 
@@ -148,19 +151,22 @@ def _text(line: Line) -> str:
 
 def _check(recorder: Recorder, rig: Rig, files: aiperf.Files) -> None:
     """Raise what ends a run early."""
+    if not rig.lives():
+        raise dead(tr("its process has ended"))
     if recorder.failing >= max(IN_A_ROW, recorder.point.concurrency or 0):
         if not recorder.succeeded:
             raise useless(recorder)
         error = recorder.records[-1].request.error if recorder.records else ""
-        message = tr(
-            "the server stopped answering: {count} requests in a row failed, the last with {error}",
-            count=recorder.failing,
-            error=error or tr("unknown"),
-        )
-        todo = tr("Look at its log (`triton-wizard logs`). What was measured before is kept and marked as partial.")
-        raise ServerError("TW-C45", message, todo)
+        text = tr("{count} requests in a row failed, the last with {error}", count=recorder.failing, error=error)
+        raise dead(text)
     if time.monotonic() - recorder.last > rig.silent_s:
         raise failed(tr("no request ended for {seconds:.0f} s", seconds=rig.silent_s), files)
+
+
+def dead(why: str) -> ServerError:
+    """The error for a server that stopped answering."""
+    todo = tr("Look at its log (`triton-wizard logs`). What was measured before is kept and marked as partial.")
+    return ServerError("TW-C45", tr("the server stopped answering: {why}", why=why), todo)
 
 
 def useless(recorder: Recorder) -> ServerError:

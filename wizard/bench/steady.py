@@ -1,9 +1,10 @@
 """The steady part of a run: what is counted. Pure.
 
 A closed loop begins with all its requests at the same moment, a burst that no later moment has, and ends with fewer
-and fewer. So the first `Point.concurrency` requests are left out, if there are `LONG` times as many, and the steady
-part ends when the last request starts. Tokens of requests that are running at either end count by the share of their
-time inside.
+and fewer. With `LONG` times as many requests as run at once, the first `Point.concurrency` ones are left out, and the
+steady part ends when the last request starts; with fewer, all of the run counts. An open loop has no burst: its steady
+part begins with the first request. Tokens of requests that are running at either end count by the share of their time
+inside.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from wizard.bench.run import Request, Run
 
 LONG = 4
-"""Times the concurrency: the number of requests from which on the first ones are left out."""
+"""Times the concurrency: the number of requests from which on the burst and the end are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +47,22 @@ class Steady:
 
 
 def steady(run: Run) -> Steady | None:
-    """The steady part of ``run``; None if too few requests are left, or if they take no time."""
+    """The steady part of ``run``; None if it has no requests, or if they took no time."""
     ordered = sorted(run.requests, key=lambda each: each.start_s)
+    if not ordered:
+        return None
     burst = run.point.concurrency or 0
-    if len(ordered) >= LONG * burst:
-        ordered = ordered[burst:]
-    if len(ordered) < 2 or ordered[-1].start_s <= ordered[0].start_s:
-        if not ordered:
-            return None
-        end = max(each.end_s for each in ordered)  # a single burst: all of it
-        return Steady(tuple(ordered), tuple(ordered), ordered[0].start_s, end) if end > ordered[0].start_s else None
-    start, end = ordered[0].start_s, ordered[-1].start_s
-    return Steady(tuple(ordered), _overlapping(run.requests, start, end), start, end)
+    counted = ordered[burst:] if len(ordered) >= LONG * burst else ordered
+    start, end = counted[0].start_s, counted[-1].start_s
+    if (counted is ordered and burst) or end <= start:
+        counted, start, end = ordered, ordered[0].start_s, max(each.end_s for each in ordered)
+    if end <= start:
+        return None
+    return Steady(tuple(counted), _overlapping(run.requests, start, end), start, end)
 
 
 def _overlapping(requests: Sequence[Request], start: float, end: float) -> tuple[Request, ...]:
-    return tuple(each for each in requests if each.start_s < end and each.end_s > start)
+    return tuple(each for each in requests if each.start_s < end and each.end_s >= start)
 
 
 def tokens(part: Steady) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from wizard.cli import down, lint, prerequisites, recipes, serving, stages, web
+from wizard.cli import bench, down, lint, prerequisites, recipes, serving, stages, web
 
 COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     None: serving.wizard,
@@ -22,6 +22,7 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     "logs": serving.logs,
     "down": down.down,
     "chat": serving.chat,
+    "bench": bench.bench,
     "recipes": recipes.recipes,
     "prerequisites": prerequisites.prerequisites,
     "web": web.web,

@@ -8,6 +8,8 @@ from typing import Any
 
 from wizard import __version__
 from wizard.cli.argparse_text import translate_argparse
+from wizard.cli.bench_flags import EXAMPLES as EXAMPLES_OF_BENCH
+from wizard.cli.bench_flags import add_bench
 from wizard.cli.exposure import add_exposure
 from wizard.cli.number_types import port, whole
 from wizard.cli.usage_errors import Parser
@@ -359,6 +361,7 @@ def _add_server(commands: Commands) -> None:
 
 
 def _add_rest(commands: Commands) -> None:
+    add_bench(_command(commands, "bench", tr("measure the speed of a served model"), EXAMPLES_OF_BENCH))
     _add_lint(commands)
     _add_web(commands)
     recipes = _command(

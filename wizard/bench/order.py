@@ -1,0 +1,235 @@
+"""What to measure: from a server and the user's options to a report without results, and its prompts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from wizard import __version__
+from wizard.bench.dataset import Dataset, Prompt
+from wizard.bench.generator import Rig
+from wizard.bench.load import Load, Point, ServiceLevel
+from wizard.bench.prompts import GENERATED, kind_of, read
+from wizard.bench.report import FORMAT, Api, Machine, Report, Target
+from wizard.bench.sampling import Watched
+from wizard.chat.ask import API_KEY
+from wizard.chat.openai import private
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
+from wizard.kernel.paths import Workspace
+from wizard.plan.plan import Plan
+from wizard.plan.runtimes.venv import Venv
+from wizard.plan.server_plan import earlier_plan
+from wizard.probe.host import Host
+from wizard.probe.live import Reading
+from wizard.serve import find
+from wizard.serve.endpoint import Endpoint
+
+UNKNOWN_SLOTS = 8
+"""Concurrent requests up to which a server is measured whose slots are unknown."""
+MOST_SLOTS = 64
+"""Concurrent requests up to which a server is measured by default: there the load generator becomes the limit."""
+QUICK_S, NORMAL_S = 8.0, 20.0
+"""Seconds of a run."""
+REPEATS = 3
+ISL, OSL = 128, 64
+MOST_PROMPTS = 2000
+"""Prompts to generate for a run that is limited by time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The user's options; None and empty: the default.
+
+    Attributes:
+        quick: Two levels for a few seconds, once.
+        concurrency: Levels of concurrent requests.
+        rates: Levels in requests per second, instead.
+        requests: Requests of a run.
+        seconds: Seconds of a run, instead.
+        repeats: Runs of a level.
+        warmup: Requests before each run, per concurrent request.
+        dataset: ``generated``, or a file.
+        isl: Tokens of a prompt; of one from a file, the most.
+        osl: Maximum tokens of an answer.
+        ttft: Service level: maximum time to first token in ms.
+        tpot: Service level: maximum time between tokens in ms.
+        seed: Of prompts and arrivals.
+        api: How requests are sent.
+    """
+
+    quick: bool = False
+    concurrency: tuple[int, ...] = ()
+    rates: tuple[float, ...] = ()
+    requests: int | None = None
+    seconds: float | None = None
+    repeats: int | None = None
+    warmup: int = 1
+    dataset: str = GENERATED
+    isl: int | None = None
+    osl: int | None = None
+    ttft: float | None = None
+    tpot: float | None = None
+    seed: int = 0
+    api: Api | None = None
+
+
+def ordered(
+    workspace: Workspace, endpoint: Endpoint, wanted: Wanted, host: Host, venv: Venv, command: str
+) -> tuple[Report, tuple[Prompt, ...]]:
+    """The report to be, and its prompts.
+
+    Raises:
+        UsageError: TW-C46 if the dataset cannot be used, TW-C47 if options exclude each other or the server.
+    """
+    plan = None if endpoint.url else earlier_plan(workspace, endpoint.name)
+    target = _target(endpoint, plan, wanted.api)
+    load = load_of(wanted, target.slots)
+    context = plan.choice.max_seq_len if plan else None
+    dataset, prompts = read(_dataset(wanted, context), _count(load), wanted.seed, context)
+    report = Report(
+        format=FORMAT,
+        made=datetime.now().astimezone().isoformat(timespec="seconds"),
+        command=command,
+        target=target,
+        machine=_machine(host),
+        versions=_versions(plan, venv),
+        load=load,
+        dataset=dataset,
+        level=ServiceLevel(wanted.ttft, wanted.tpot),
+    )
+    return report, prompts
+
+
+def load_of(wanted: Wanted, slots: int | None) -> Load:
+    """The load that ``wanted`` stands for on a server with ``slots``.
+
+    Raises:
+        UsageError: TW-C47 if options exclude each other.
+    """
+    for name, both in (
+        ("--concurrency, --request-rate", bool(wanted.concurrency and wanted.rates)),
+        ("--requests, --seconds", wanted.requests is not None and wanted.seconds is not None),
+    ):
+        if both:
+            raise UsageError("TW-C47", tr("these options exclude each other: {names}", names=name), tr("Pass one."))
+    points = tuple(Point(rate=rate) for rate in wanted.rates)
+    points = points or tuple(Point(number) for number in wanted.concurrency or levels(slots, quick=wanted.quick))
+    seconds = wanted.seconds
+    if wanted.requests is None and seconds is None:
+        seconds = QUICK_S if wanted.quick else NORMAL_S
+    repeats = wanted.repeats or (1 if wanted.quick else REPEATS)
+    return Load(tuple(dict.fromkeys(points)), wanted.requests, seconds, wanted.warmup, repeats, wanted.seed)
+
+
+def levels(slots: int | None, *, quick: bool) -> tuple[int, ...]:
+    """Concurrent requests to measure: powers of two up to the server's slots; for ``quick``, one and four."""
+    most = min(slots or UNKNOWN_SLOTS, MOST_SLOTS)
+    if quick:
+        return tuple(dict.fromkeys((1, min(4, most))))
+    return tuple(dict.fromkeys([*(2**power for power in range(most.bit_length()) if 2**power < most), most]))
+
+
+def _dataset(wanted: Wanted, context: int | None) -> Dataset:
+    kind = kind_of(wanted.dataset)
+    if kind != "generated":
+        return Dataset(kind, wanted.osl or OSL, wanted.isl, wanted.dataset)
+    room = context or 8 * (ISL + OSL)
+    return Dataset(kind, wanted.osl or min(OSL, room // 4), wanted.isl or min(ISL, room // 4))
+
+
+def _count(load: Load) -> int:
+    return min(MOST_PROMPTS, load.requests or MOST_PROMPTS)
+
+
+def _target(endpoint: Endpoint, plan: Plan | None, api: Api | None) -> Target:
+    mine = endpoint.url is None
+    base = endpoint.openai if mine else endpoint.http if endpoint.protocol == "openai" else None
+    chosen: Api = api or ("openai" if base else "generate_stream")
+    if (chosen == "openai" and base is None) or (chosen != "openai" and endpoint.protocol == "openai"):
+        message = tr("{name} cannot be measured with --api {api}", name=endpoint.title, api=chosen)
+        raise UsageError("TW-C47", message, tr("Omit --api, or pass the URL of another server."))
+    return Target(
+        name=endpoint.title,
+        model=endpoint.name if mine and chosen == "openai" else endpoint.model,
+        url=base if base and chosen == "openai" else endpoint.http,
+        api=chosen,
+        ref=endpoint.ref,
+        stack=plan.choice.stack if plan else "",
+        setup=_setup(plan) if plan else {},
+        slots=plan.choice.users if plan else None,
+        plan=plan.fingerprint if plan else "",
+    )
+
+
+def _setup(plan: Plan) -> dict[str, str]:
+    names = ("runtime", "dtype", "quantization", "kv_cache_dtype", "tp", "pp", "dp", "replicas", "max_batch_size")
+    setup = {name: str(getattr(plan.choice, name)) for name in (*names, "max_seq_len", "release")}
+    return {**setup, "machine": plan.machine}
+
+
+def _machine(host: Host) -> Machine:
+    return Machine(
+        cpu=host.cpu.model or host.cpu.architecture,
+        cores=host.cpu.cores,
+        memory_bytes=host.memory_total_bytes,
+        gpus=tuple(gpu.name for gpu in host.gpus),
+        driver=host.driver_version or "",
+        os=host.system.name,
+    )
+
+
+def _versions(plan: Plan | None, venv: Venv) -> dict[str, str]:
+    versions = {
+        "triton-wizard": __version__,
+        "aiperf": venv.environment.engine_version,
+        "python": ".".join(map(str, sys.version_info[:3])),
+    }
+    if plan:
+        versions |= {"release": plan.choice.release, "engine": plan.choice.engine_version or ""}
+    return versions
+
+
+def rig_of(
+    workspace: Workspace, endpoint: Endpoint, target: Target, venv: Venv, cores: int, read: Callable[[], Reading]
+) -> Rig:
+    """What the benchmark of ``endpoint`` runs with; ``read`` reads the machine."""
+    mine = endpoint.url is None
+    root = urlsplit(target.url)
+    address = f"{root.scheme}://{root.netloc}/metrics"
+    beside = (f"http://{endpoint.host}:{endpoint.ports.metrics}/metrics",) if mine else ()
+    return Rig(
+        program=(str(venv.root / "bin" / "aiperf"),),
+        watched=Watched(read, (address, *beside), target.model, endpoint.pid if mine and not endpoint.remove else None),
+        cores=cores,
+        mark=str(workspace.root),
+        key=_key(endpoint),
+        lives=_lives(endpoint) if mine else lambda: True,
+    )
+
+
+def _lives(endpoint: Endpoint) -> Callable[[], bool]:
+    """Tells whether the server is alive, and the process of its model if it has one of its own now."""
+    own = find.model_process(endpoint) is not None
+    return lambda: find.alive(endpoint) and (not own or find.model_process(endpoint) is not None)
+
+
+def _key(endpoint: Endpoint) -> str | None:
+    """The API key for the address: the workspace's own, or the user's if the connection is private."""
+    if endpoint.openai_key:
+        return Path(endpoint.openai_key).read_text(encoding="utf-8").split()[0]
+    if endpoint.url and private(endpoint.url):
+        return os.environ.get(API_KEY, "").strip() or None
+    return None
+
+
+def folder_of(workspace: Workspace, name: str) -> Path:
+    """A new folder for a benchmark of ``name``."""
+    bare = name.rpartition("://")[2]
+    text = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in bare)
+    return workspace.bench / f"{text[:40]}-{datetime.now():%Y%m%d-%H%M%S}"
