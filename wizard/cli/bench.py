@@ -9,6 +9,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wizard.cli.bench_reports import agree_to_replay, open_report, replayed
 from wizard.cli.command_lines import command_line, typed_command
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
@@ -30,10 +31,14 @@ def bench(arguments: argparse.Namespace) -> int:
 
     if arguments.hardware:
         raise UsageError("TW-C47", tr("a benchmark measures this machine's servers"), tr("Omit --hardware."))
-    wanted = _wanted(arguments)
+    if arguments.open:
+        return open_report(arguments)
+    wanted = replayed(arguments, _wanted(arguments)) if arguments.replay else _wanted(arguments)
     load_of(wanted, None)  # reports options that exclude each other before anything is looked for
     endpoint = _endpoint(arguments)
     workspace = workspace_of(arguments)
+    if arguments.replay:
+        agree_to_replay(arguments, endpoint, wanted, yes)
     if step := journey.load_generator(workspace):
         _agree_to_install(arguments, step.estimate.download_bytes, step.estimate.disk_bytes)
     folder = Path(arguments.out).expanduser() if arguments.out else folder_of(workspace, endpoint.title)
@@ -67,11 +72,11 @@ def _agree_to_install(arguments: argparse.Namespace, download: int, disk: int) -
         disk=size(disk),
     )
     print(what, file=sys.stderr)
-    if not arguments.yes and not _yes(tr("Install it?")):
+    if not arguments.yes and not yes(tr("Install it?")):
         raise CancelledError("TW-U06", tr("the installation was not accepted"), tr("Nothing was done."))
 
 
-def _yes(question: str) -> bool:
+def yes(question: str) -> bool:
     """The answer to a question whose default is yes; False at the end of input.
 
     Raises:
@@ -126,7 +131,8 @@ def _measure(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted, 
 def _show(arguments: argparse.Namespace, folder: Path) -> Report | None:
     """Print the report, complete or not, if anything was measured."""
     from wizard import journey
-    from wizard.texts.bench_table import text
+    from wizard.prompts.speech import columns
+    from wizard.texts.benchmark.terminal import text
 
     try:
         report, _ = journey.benchmark(folder)
@@ -135,8 +141,9 @@ def _show(arguments: argparse.Namespace, folder: Path) -> Report | None:
     if arguments.json:
         print_json(report)
     elif report.points:
-        print(f"\n{text(report)}", flush=True)
-    print(f"\n{tr('Report:')} {folder / 'report.json'}", file=sys.stderr)
+        print(f"\n{text(report, columns())}", flush=True)
+    pages = journey.bench_pages(folder, pictures=arguments.png)
+    print(f"\n{tr('Report:')} {pages[0]}", file=sys.stderr)
     return report
 
 
@@ -151,6 +158,6 @@ def _choose(arguments: argparse.Namespace, outlook: Outlook) -> Load | None:
         time=duration(outlook.shorter_s),
     )
     print(text, file=sys.stderr)
-    if _yes(tr("Continue with the shorter one?")):
+    if yes(tr("Continue with the shorter one?")):
         return outlook.shorter
-    return outlook.load if _yes(tr("Continue with all of it?")) else None
+    return outlook.load if yes(tr("Continue with all of it?")) else None

@@ -71,7 +71,7 @@ def test_many_levels_are_thinned_and_that_is_told() -> None:
     many = replace(REPORT, points=tuple(replace(REPORT.points[0], point=Point(concurrency=at)) for at in range(1, 31)))
     drawn = chart("ttft", many)
     assert len(drawn.series) == MOST_SERIES
-    assert (drawn.series[0].name, drawn.series[-1].name) == ("concurrency 1", "concurrency 30")
+    assert (drawn.series[0].name, drawn.series[-1].name) == ("1 at once", "30 at once")
     assert "6 of 30 levels are drawn" in drawn.about
 
 

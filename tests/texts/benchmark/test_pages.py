@@ -164,16 +164,16 @@ def test_unknown_is_unknown_and_not_0() -> None:
     )  # fmt: skip
     report = replace(REPORT, points=(bare,), predicted={})
     (row,) = tables.throughput(report).rows
-    assert row == ("concurrency 1", *["unknown"] * 4, "60", "0 of 64", "unknown")
+    assert row == ("1 at once", *["unknown"] * 4, "60", "0 of 64", "unknown")
     (row,) = tables.details(report).rows
     assert row[4:] == (*["unknown"] * 4, "none")
-    assert tables.latency(report).rows[0] == ("concurrency 1", "to first token", *["unknown"] * 4)
+    assert tables.latency(report).rows[0] == ("1 at once", "to first token", *["unknown"] * 4)
 
 
 @pytest.mark.parametrize("make", [html.page, html.fragment, markdown.text, lambda report: terminal.text(report, 80)])
 def test_a_partial_report_says_so_first(make: Any) -> None:
     text = make(PARTIAL)
-    told = text.index("This report is partial: the benchmark was stopped. Not measured: concurrency 4")
+    told = text.index("This report is partial: the benchmark was stopped. Not measured: 4 at once")
     assert told < text.index("Output tokens/s" if "Output tokens/s" in text else "Tokens/s")
     assert "This report is partial" not in make(REPORT)
 
@@ -191,7 +191,7 @@ def test_warnings_are_shown_and_unknown_ones_do_not_break_the_report() -> None:
     report = replace(REPORT, warnings=(odd, bare), points=(replace(REPORT.points[0], warnings=(slots,)),))
     first, second, third = words.warnings(report)
     assert (first, second) == ("of a {later} version", "bench-errors")
-    assert third.startswith("concurrency 1: The server runs 8 requests at once")
+    assert third.startswith("1 at once: The server runs 8 requests at once")
     for made in (html.page(report), markdown.text(report), terminal.text(report, 80)):
         assert "requests at once" in made
 

@@ -201,7 +201,7 @@ def summary(report: Report) -> Table:
     """The most important figures, for a narrow place."""
     judged, closed = report.level.given, all(point.point.concurrency is not None for point in report.points)
     head = (
-        tr("Concurrency") if closed else tr("Load"),
+        tr("At once") if closed else tr("Load"),
         tr("Tokens/s"),
         tr("TTFT median"),
         tr("99%"),
@@ -249,7 +249,7 @@ def facts(report: Report) -> tuple[tuple[str, str], ...]:
             versions or words.unknown(),
         ),
         (tr("Levels of load"), ", ".join(map(words.level, report.load.points))),
-        (tr("Each level"), words.load(report.load)),
+        (tr("Each level"), words.runs(report.load)),
         (tr("Random seed"), str(report.load.seed)),
         (tr("Service level"), words.service_level(report.level)),
         (tr("Prompts"), prompts(report)),
@@ -266,6 +266,16 @@ def _prompt_length(dataset: Dataset) -> str:
 
 def _tokens(count: int | None) -> str:
     return tr("as they are") if count is None else ntr("{count:,} token", "{count:,} tokens", count, count=count)
+
+
+def what(report: Report) -> str:
+    """Server and prompts in a line."""
+    target, dataset = report.target, report.dataset
+    server = f"{target.name} ({target.stack})" if target.stack else target.name
+    lengths = {"isl": _prompt_length(dataset), "osl": _tokens(dataset.osl)}
+    return tr(
+        "{server}: {prompts}; prompts: {isl}; answers: at most {osl}", server=server, prompts=prompts(report), **lengths
+    )
 
 
 def machine(report: Report) -> str:

@@ -26,9 +26,10 @@ def text(report: Report, columns: int, *, bars: bool = True, titled: bool = True
         bars: Whether throughput is drawn, too; a screen reader would spell it out.
         titled: Whether the first line is the title.
     """
+    head = (words.title(report), tables.what(report), tables.machine(report))
     results, failed = tables.summary(report), tables.errors(report)
     blocks = [
-        "\n".join(wrap(shown(line), columns) for line in (words.title(report), tables.machine(report))[not titled :]),
+        "\n".join(wrap(shown(line), columns) for line in head[not titled :]),
         wrap(shown(words.partial(report)), columns),
         "\n".join(wrap(shown(line), columns, first="! ", indent="  ") for line in words.warnings(report)),
         _block(_barred(results, report, columns) if bars else results, columns) if results.rows else "",

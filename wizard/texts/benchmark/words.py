@@ -82,14 +82,14 @@ def ranged(value: str, low: float | None, high: float | None) -> str:
 
 
 def level(point: Point) -> str:
-    """A level of load: ``concurrency 8``, ``2.5 requests/s``."""
+    """A level of load: ``8 at once``, ``2.5/s``."""
     if point.concurrency is not None:
-        return tr("concurrency {count:,}", count=point.concurrency)
-    return unknown() if point.rate is None else tr("{rate:g} requests/s", rate=point.rate)
+        return tr("{count:,} at once", count=point.concurrency)
+    return unknown() if point.rate is None else tr("{rate:g}/s", rate=point.rate)
 
 
 def short_level(point: Point) -> str:
-    """The same for the label of a point: ``8``, ``2.5/s``."""
+    """A level of load for the label of a point: ``8``, ``2.5/s``."""
     if point.concurrency is not None:
         return f"{point.concurrency:,}"
     return "?" if point.rate is None else f"{point.rate:g}/s"
@@ -105,7 +105,7 @@ def title(report: Report) -> str:
     return tr("Benchmark of {model}", model=report.target.ref or report.target.model)
 
 
-def load(load: Load) -> str:
+def runs(load: Load) -> str:
     """How long and how often each level was measured."""
     parts = []
     if load.requests is not None:
@@ -152,15 +152,13 @@ def partial(report: Report) -> str:
 
 
 def warnings(report: Report) -> tuple[str, ...]:
-    """What makes the figures doubtful: of the report, and of each level."""
-    return (
-        *map(_warning, report.warnings),
-        *(
-            tr("{level}: {warning}", level=level(point.point), warning=_warning(each))
-            for point in report.points
-            for each in point.warnings
-        ),
-    )
+    """What makes the figures doubtful: of the report, and of levels, the same sentence only once."""
+    where: dict[str, list[str]] = {}
+    for point in report.points:
+        for each in point.warnings:
+            where.setdefault(_warning(each), []).append(level(point.point))
+    levels = (tr("{levels}: {warning}", levels=", ".join(names), warning=sentence) for sentence, names in where.items())
+    return (*map(_warning, report.warnings), *levels)
 
 
 def _warning(note: Note) -> str:
