@@ -258,3 +258,14 @@ def test_every_word_is_in_the_catalog() -> None:
     commands = {action.shell() for step in STEPS for action in step.actions}
     names = {*data, *commands, "GPU", "CPU", "demo", "step", "ended", "Get the model", "out", "vLLM", "triton"}
     assert [left for word in words if (left := pseudo.escaped(word, names))] == []
+
+
+def test_a_benchmark_has_its_charts_in_a_notebook_and_its_results_elsewhere() -> None:
+    from tests.bench.sample import REPORT, RUNS
+    from wizard.notebook.values import Benchmark
+
+    shown = Benchmark(REPORT, RUNS)
+    html = shown._repr_html_()
+    assert html.count("<svg") == 6
+    assert "<script" not in html
+    assert "1,453 ±4%" in str(shown)

@@ -9,8 +9,8 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wizard.cli.bench_reports import agree_to_replay, open_report, replayed
-from wizard.cli.command_lines import command_line, typed_command
+from wizard.cli.bench_reports import open_report, replayed, tell_changes
+from wizard.cli.command_lines import typed_command
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
 from wizard.kernel.language import tr
@@ -31,14 +31,15 @@ def bench(arguments: argparse.Namespace) -> int:
 
     if arguments.hardware:
         raise UsageError("TW-C47", tr("a benchmark measures this machine's servers"), tr("Omit --hardware."))
+    arguments.again = ""
     if arguments.open:
         return open_report(arguments)
-    wanted = replayed(arguments, _wanted(arguments)) if arguments.replay else _wanted(arguments)
+    wanted = replayed(arguments, _wanted(arguments), _yes) if arguments.replay else _wanted(arguments)
     load_of(wanted, None)  # reports options that exclude each other before anything is looked for
     endpoint = _endpoint(arguments)
     workspace = workspace_of(arguments)
     if arguments.replay:
-        agree_to_replay(arguments, endpoint, wanted, yes)
+        tell_changes(arguments, endpoint, wanted)
     if step := journey.load_generator(workspace):
         _agree_to_install(arguments, step.estimate.download_bytes, step.estimate.disk_bytes)
     folder = Path(arguments.out).expanduser() if arguments.out else folder_of(workspace, endpoint.title)
@@ -72,11 +73,11 @@ def _agree_to_install(arguments: argparse.Namespace, download: int, disk: int) -
         disk=size(disk),
     )
     print(what, file=sys.stderr)
-    if not arguments.yes and not yes(tr("Install it?")):
+    if not arguments.yes and not _yes(tr("Install it?")):
         raise CancelledError("TW-U06", tr("the installation was not accepted"), tr("Nothing was done."))
 
 
-def yes(question: str) -> bool:
+def _yes(question: str) -> bool:
     """The answer to a question whose default is yes; False at the end of input.
 
     Raises:
@@ -107,7 +108,7 @@ def _measure(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted, 
         return _choose(arguments, outlook)
 
     async def drive() -> None:
-        command = command_line(arguments, *arguments.words)
+        command = arguments.again or typed_command(arguments)
         items = journey.bench(workspace_of(arguments), endpoint, wanted, folder, agree, command)
         async with aclosing(items):
             async for item in items:
@@ -158,6 +159,6 @@ def _choose(arguments: argparse.Namespace, outlook: Outlook) -> Load | None:
         time=duration(outlook.shorter_s),
     )
     print(text, file=sys.stderr)
-    if yes(tr("Continue with the shorter one?")):
+    if _yes(tr("Continue with the shorter one?")):
         return outlook.shorter
-    return outlook.load if yes(tr("Continue with all of it?")) else None
+    return outlook.load if _yes(tr("Continue with all of it?")) else None

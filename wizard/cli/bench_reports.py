@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,11 +52,14 @@ def _full_screen(arguments: argparse.Namespace) -> bool:
     return able and not (arguments.plain or arguments.png)
 
 
-def replayed(arguments: argparse.Namespace, given: Wanted) -> Wanted:
+def replayed(arguments: argparse.Namespace, given: Wanted, yes: Callable[[str], bool]) -> Wanted:
     """The options of the report of ``--replay``; its server becomes the target, unless another one is named.
+
+    A file and an address that the report names are used only with consent: reports come from other people, too.
 
     Raises:
         UsageError: TW-C62 if options were ``given``, too.
+        CancelledError: TW-U06 without consent.
     """
     from wizard import journey
     from wizard.bench.opened import wanted_again
@@ -68,31 +71,35 @@ def replayed(arguments: argparse.Namespace, given: Wanted) -> Wanted:
         message = tr("--replay takes its options from the report; {flags} would change them", flags=flags)
         raise UsageError("TW-C62", message, tr("Omit them, or omit --replay."))
     arguments.report, _ = journey.benchmark(Path(arguments.replay).expanduser())
-    target = arguments.report.target
+    wanted, target = wanted_again(arguments.report), arguments.report.target
+    named = [wanted.dataset] if wanted.dataset != "generated" else []
     if not arguments.target:
         elsewhere = not target.plan
         arguments.target = target.url if elsewhere else target.name
         arguments.model = target.model if elsewhere else None
-    return wanted_again(arguments.report)
+        arguments.again = arguments.report.command  # it needs no file
+        named += [target.url] if elsewhere else []
+    if named and not arguments.yes:
+        _agree(named, yes)
+    return wanted
 
 
-def agree_to_replay(
-    arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted, yes: Callable[[str], bool]
-) -> None:
-    """Tell what has changed since the report. A file and an address that it names are used only with consent: reports
-    come from other people, too.
-    """
+def _agree(named: Sequence[str], yes: Callable[[str], bool]) -> None:
+    from wizard.prompts.speech import tell
+    from wizard.texts.benchmark.markup import shown
+
+    tell(tr("The report names: {names}", names=shown(", ".join(named))))
+    if not yes(tr("Use them?")):
+        raise CancelledError("TW-U06", tr("the benchmark was not accepted"), tr("Nothing was measured."))
+
+
+def tell_changes(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted) -> None:
+    """Tell what is not as it was when the report was made."""
     from wizard import journey
     from wizard.prompts.speech import tell
     from wizard.texts.benchmark.differences import differences
     from wizard.texts.benchmark.markup import shown
 
-    uses = [wanted.dataset] if wanted.dataset != "generated" else []
-    uses += [] if endpoint.url is None else [arguments.target]
-    if uses:
-        tell(tr("The report names these: {names}", names=shown(", ".join(uses))))
-        if not arguments.yes and not yes(tr("Send its prompts there?")):
-            raise CancelledError("TW-U06", tr("the benchmark was not accepted"), tr("Nothing was measured."))
     changed = differences(arguments.report, journey.bench_order(workspace_of(arguments), endpoint, wanted))
     tell(tr("Different from the report:") if changed else tr("Server, machine, programs and prompts are the same."))
     for line in changed:

@@ -9,10 +9,18 @@ from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.notebook import live
 from wizard.notebook.html import answer_html, figures_html, stats_html, text
+from wizard.texts.benchmark import terminal
+from wizard.texts.benchmark.html import fragment
 
 if TYPE_CHECKING:
+    from wizard.bench.report import Report
+    from wizard.bench.run import Run
     from wizard.chat.conversation import Stats
     from wizard.texts.explain import Figure
+
+
+COLUMNS = 100
+"""Width of a report where there is no HTML."""
 
 
 def cell() -> int | None:
@@ -48,6 +56,20 @@ class Answer:
     def _repr_html_(self) -> str:
         shown = self.shown_in is not None and self.shown_in == cell()
         return ("" if shown else answer_html(self.text, self.thought, self.stats)) + stats_html(self.stats)
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark's report and its runs: its charts and tables."""
+
+    report: Report
+    runs: tuple[Run, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        return terminal.text(self.report, COLUMNS)
+
+    def _repr_html_(self) -> str:
+        return fragment(self.report, self.runs)
 
 
 class Log(str):

@@ -220,11 +220,12 @@ def _compared(
     if not found:
         return None
     values = [end for _, *both in found for each in both for end in _ends(each)]
+    about = tr("Bars at predictions are the estimate's own range; bars at measurements are 95% intervals.")
     levels = tuple((float(at), words.short_level(point.point)) for at, (point, *_) in enumerate(found))
     return Chart(
         name,
         title,
-        tr("Bars at predictions are the estimate's own range; bars at measurements are 95% intervals."),
+        " ".join(filter(None, (about, words.other_lengths(report)))),
         Axis(tr("Level of load"), Scale(-0.5, len(found) - 0.5), levels),
         axis(unit, scale.linear(values)),
         (

@@ -54,8 +54,8 @@ def differences(before: Report, now: Report) -> tuple[str, ...]:
 def _fields(names: dict[str, str], before: object, now: object) -> Iterator[tuple[str, object, object]]:
     for name, title in names.items():
         was, is_now = getattr(before, name), getattr(now, name)
-        sizes = name == "memory_bytes" and was is not None and is_now is not None
-        yield tr(title), size(was) if sizes else was, size(is_now) if sizes else is_now
+        bytes_ = name == "memory_bytes"
+        yield tr(title), size(was) if bytes_ else was, size(is_now) if bytes_ else is_now
 
 
 def _items(before: dict[str, str], now: dict[str, str]) -> Iterator[tuple[str, object, object]]:

@@ -42,7 +42,7 @@ def page(report: Report, runs: Sequence[Run] = ()) -> str:
             "</head>",
             "<body>",
             f"<header><h1>{html(words.title(report))}</h1>{_lead(report)}</header>",
-            f"<main>{_body(report, runs, STYLED, 'chart')}{_data(report)}</main>",
+            f"<main>{''.join(_parts(report, runs, STYLED, 'chart'))}{_data(report)}</main>",
             "</body>",
             "</html>",
             "",
@@ -53,7 +53,9 @@ def page(report: Report, runs: Sequence[Run] = ()) -> str:
 def fragment(report: Report, runs: Sequence[Run] = ()) -> str:
     """The report for a notebook, whose page has its own style, in colors for any theme."""
     prefix = "".join(character for character in report.made if character.isalnum())
-    return f"<div><b>{html(words.title(report))}</b>{_lead(report)}{_body(report, runs, ANY, f'bench-{prefix}')}</div>"
+    first, charts_, rest = _parts(report, runs, ANY, f"bench-{prefix}")
+    more = f"<details><summary>{html(tr('All tables'))}</summary>{rest}</details>"
+    return f"<div><b>{html(words.title(report))}</b>{_lead(report)}{first}{charts_}{more}</div>"
 
 
 def _lead(report: Report) -> str:
@@ -67,18 +69,21 @@ def _lead(report: Report) -> str:
     return about + shown
 
 
-def _body(report: Report, runs: Sequence[Run], colors: Colors, prefix: str) -> str:
+def _parts(report: Report, runs: Sequence[Run], colors: Colors, prefix: str) -> tuple[str, str, str]:
+    """The first table, the charts, and everything else."""
     drawn = "".join(_chart(each, colors, prefix) for each in charts.charts(report, runs))
     facts = "".join(map(_row, tables.facts(report)))
     first, *rest = tables.tables(report) or (None,)
-    return "".join(
-        [
-            _table(first) if first else f"<p>{html(tr('No level was measured.'))}</p>",
-            f'<div class="charts">{drawn}</div>',
-            *map(_table, filter(None, rest)),
-            f'<section><h2>{html(tr("What ran"))}</h2><table class="facts">{facts}</table></section>',
-            f"<section><h2>{html(tr('Measure again'))}</h2><pre>{html(report.command)}</pre></section>",
-        ]
+    return (
+        _table(first) if first else f"<p>{html(tr('No level was measured.'))}</p>",
+        f'<div class="charts">{drawn}</div>',
+        "".join(
+            [
+                *map(_table, filter(None, rest)),
+                f'<section><h2>{html(tr("What ran"))}</h2><table class="facts">{facts}</table></section>',
+                f"<section><h2>{html(tr('Measure again'))}</h2><pre>{html(report.command)}</pre></section>",
+            ]
+        ),
     )
 
 

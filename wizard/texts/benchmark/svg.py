@@ -201,17 +201,16 @@ def _mark(x: float, y: float, at: int, color: str) -> str:
 
 
 def _labels(chart: Chart, colors: Colors, frame: Frame) -> str:
-    """The labels of dots, above them; one that would cover another is left out: it is in the table, too."""
+    """The labels of dots, beside their intervals; one that would cover another is left out: it is in the table, too."""
     parts: list[str] = []
     taken: list[tuple[float, float, float]] = []
     for dot in (dot for series in chart.series for dot in series.dots if dot.label):
         x, y = frame.at(chart, dot.x, dot.y)
-        half, above = drawn_width(dot.label, SMALL) / 2, y - 11
-        x = min(max(x, frame.left + half + 2), frame.right - half)
-        if above < frame.top + 2:
-            above = y + 21
-        if any(abs(x - other) < half + wide and abs(above - up) < SMALL + 2 for other, up, wide in taken):
+        wide = drawn_width(dot.label, SMALL)
+        left = x - 9 - wide if x - 9 - wide > frame.left else x + 9
+        low = max(y - 8, frame.top + SMALL)
+        if any(left < end and begin < left + wide and abs(low - other) < SMALL for begin, end, other in taken):
             continue
-        taken.append((x, above, half))
-        parts.append(_text(x, above, dot.label, colors.ink, size=SMALL, anchor="middle"))
+        taken.append((left, left + wide, low))
+        parts.append(_text(left, low, dot.label, colors.ink, size=SMALL))
     return "".join(parts)

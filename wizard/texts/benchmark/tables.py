@@ -111,6 +111,7 @@ def predicted(report: Report, write: Callable[[Interval | None], str] = interval
         "The estimate was made before the measurement; its own range is in parentheses. The ratio is measured ÷ "
         "predicted."
     )
+    about = " ".join(filter(None, (about, words.other_lengths(report))))
     return Table(tr("Predicted and measured"), head, tuple(rows), about)
 
 

@@ -31,6 +31,10 @@ CHANGED = {
 """What happened to rows of a file."""
 
 
+SAME_LENGTH = 0.1
+"""Relative difference up to which the length of prompts and answers counts as the estimated one."""
+
+
 def unknown() -> str:
     """In place of an unknown value."""
     return tr("unknown")
@@ -62,7 +66,10 @@ def brief(found: Interval | None) -> str:
     """``775 ±4%``: the value and half the width of its interval."""
     if found is None:
         return unknown()
-    return number(found.value) if found.width is None else f"{number(found.value)} ±{found.width * 100:.2g}%"
+    if found.width is None or not isfinite(found.width):
+        return number(found.value)
+    percent = found.width * 100
+    return f"{number(found.value)} ±{percent:,.0f}%" if percent >= 1 else f"{number(found.value)} ±{percent:.1f}%"
 
 
 def interval_of_shares(found: Interval | None) -> str:
@@ -131,6 +138,24 @@ def service_level(level: ServiceLevel) -> str:
 def method(point: Measured) -> str:
     """What its intervals come from."""
     return tr(METHODS[point.method])
+
+
+def other_lengths(report: Report) -> str:
+    """That prompts and answers had other lengths than those that were estimated for; empty if they did not."""
+    for point in report.points:
+        speed = report.predicted.get(level_id(point.point))
+        if speed is None or not speed.isl or not speed.osl or not point.input_tokens or not point.output_tokens:
+            continue
+        pairs = ((point.input_tokens, speed.isl), (point.output_tokens, speed.osl))
+        if any(abs(measured / estimated - 1) > SAME_LENGTH for measured, estimated in pairs):
+            return tr(
+                "The estimate is for {isl:,} tokens in and {osl:,} out; measured were {input} and {output} on average.",
+                isl=speed.isl,
+                osl=speed.osl,
+                input=number(point.input_tokens),
+                output=number(point.output_tokens),
+            )
+    return ""
 
 
 def missing(report: Report) -> tuple[Point, ...]:
