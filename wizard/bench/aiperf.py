@@ -36,11 +36,12 @@ TOKENIZER: dict[str, dict[str, Any]] = {
     },
     "tokenizer_config.json": {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "[UNK]"},
 }
-TEMPLATE = (
-    '{"text_input": {{ text|tojson }}, "stream": true, "max_tokens": {{ max_tokens }}, '
-    '"parameters": {"stream": true, "max_tokens": {{ max_tokens }}}}'
-)
-"""The body for ``generate_stream``: what Triton's backends for TensorRT-LLM and vLLM read."""
+TEMPLATE = '{"text_input": {{ text|tojson }}, "parameters": {"stream": true, "max_tokens": {{ max_tokens }}}}'
+"""The body for ``generate_stream``. Triton makes inputs of the parameters that the model has as inputs (as ours and
+TensorRT-LLM's), and passes the others on, which the vLLM backend reads.
+"""
+EMPTY = "InvalidInferenceResultError"
+"""AIPerf's error for an answer without text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,8 @@ class Record:
     """Its times count from 1970 too."""
     warmup: bool
     cancelled: bool
+    message: str = ""
+    """What the server said of its error."""
 
 
 def record(line: str) -> Record | None:
@@ -160,7 +163,9 @@ def record(line: str) -> Record | None:
             error=_error(error),
             wait_ms=max(0.0, start - meta.get("credit_issued_ns", start * 1e9) / 1e9) * 1000,
         )
-        return Record(start, end, request, meta["benchmark_phase"] == "warmup", bool(meta.get("was_cancelled")))
+        message = str(error.get("message") or "") if error else ""
+        warmup = meta["benchmark_phase"] == "warmup"
+        return Record(start, end, request, warmup, bool(meta.get("was_cancelled")), message)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -182,5 +187,5 @@ def _pieces(metrics: dict[str, Any]) -> int | None:
 def _error(error: dict[str, Any] | None) -> str:
     if not error:
         return ""
-    code, kind = error.get("code"), str(error.get("type") or "")
+    code, kind = error.get("code"), str(error.get("type") or "").replace(EMPTY, "EmptyAnswer")
     return f"HTTP {code}" if isinstance(code, int) and code >= 400 else kind or str(error.get("message"))[:80]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shlex
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -19,13 +20,17 @@ from wizard.kernel.errors import ServerError, StepError
 from wizard.kernel.language import tr
 from wizard.kernel.process import Child, Line
 from wizard.kernel.secrets import environment_for, redact
-from wizard.kernel.text import plain
+from wizard.kernel.text import one_line, plain
 
 POLL_S = 0.5
 IN_A_ROW = 20
 """Failed requests in a row, or as many as run at once if that is more, after which the server counts as dead."""
 SILENT_S = aiperf.REQUEST_S + 60.0
 """Seconds without a record after which AIPerf counts as hanging."""
+MESSAGE = 200
+"""Characters of a server's error message to show."""
+LOGGED = re.compile(r"^[\d:.]+ +ERROR +")
+"""Time and level before a message in its log."""
 KEPT_LINES = 60
 """Lines of AIPerf's output to search for an error."""
 
@@ -67,6 +72,8 @@ class Recorder:
     """Requests of the warm-up that have ended."""
     failing: int = 0
     """Requests that failed since the last one that succeeded, the warm-up's included."""
+    first: str = ""
+    """The first error, with what the server said."""
     last: float = field(default_factory=time.monotonic)
     """When something was recorded last, or the run began."""
 
@@ -77,6 +84,8 @@ class Recorder:
             return
         self.last = time.monotonic()
         self.failing = self.failing + 1 if record.request.error else 0
+        if record.request.error and not self.first:
+            self.first = f"{record.request.error}: {one_line(plain(redact(record.message)))[:MESSAGE]}"
         if record.warmup:
             self.warmed += 1
         else:
@@ -126,7 +135,7 @@ async def recorded(
             _check(recorder, rig, files)
             yield
         tail.read(recorder.add)
-        if exit_status.result():
+        if exit_status.result() and (recorder.succeeded or not recorder.first):
             await asyncio.wait([tasks[0]], timeout=1.0)
             raise failed(cause(output) or tr("exit status {status}", status=exit_status.result()), files)
     finally:
@@ -171,8 +180,7 @@ def dead(why: str) -> ServerError:
 
 def useless(recorder: Recorder) -> ServerError:
     """The error for a run without a success."""
-    errors = [each.request.error for each in recorder.records if each.request.error]
-    message = tr("no request succeeded; the first failed with {error}", error=errors[0] if errors else tr("no answer"))
+    message = tr("no request succeeded; the first failed with {error}", error=recorder.first or tr("no answer"))
     todo = tr("Check that the model answers: `triton-wizard chat -m Hello`. An empty answer counts as failed.")
     return ServerError("TW-C44", message, todo)
 
@@ -191,7 +199,7 @@ def cause(output: list[str]) -> str:
         for line in lines:
             if line.startswith(start):
                 return line.removeprefix(start).strip()
-    return next((line for line in reversed(lines) if "ERROR" in line or "Error" in line), "")
+    return next((LOGGED.sub("", line) for line in reversed(lines) if "ERROR" in line or "Error" in line), "")
 
 
 class Tail:
