@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,10 +28,13 @@ def bench(arguments: argparse.Namespace) -> int:
     """`triton-wizard bench`."""
     from wizard import journey
     from wizard.bench.order import folder_of, load_of
+    from wizard.texts.benchmark.png import renderer
 
     if arguments.hardware:
         raise UsageError("TW-C47", tr("a benchmark measures this machine's servers"), tr("Omit --hardware."))
     arguments.again = ""
+    if arguments.png:
+        renderer()  # before anything takes time
     if arguments.open:
         return open_report(arguments)
     wanted = replayed(arguments, _wanted(arguments), _yes) if arguments.replay else _wanted(arguments)
@@ -118,7 +121,8 @@ def _measure(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted, 
     try:
         whole = until_stopped(drive(), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     except WizardError:
-        _show(arguments, folder)
+        with suppress(WizardError):  # a full disk, again
+            _show(arguments, folder)
         raise
     if not whole:
         printer.end()

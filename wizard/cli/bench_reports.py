@@ -40,8 +40,8 @@ def open_report(arguments: argparse.Namespace) -> int:
 
         return run_tui(workspace_of(arguments), report=(report, runs))
     else:
-        bars = is_terminal(sys.stdout) and not arguments.plain
-        print(terminal.text(report, columns(), bars=bars), flush=True)
+        text = terminal.text(report, columns(), bars=is_terminal(sys.stdout), listed=arguments.plain)
+        print(text, flush=True)
     return 0
 
 

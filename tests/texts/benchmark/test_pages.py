@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from tests.bench.test_values import REPORT as ANY_REPORT
 from tests.plan.golden import compared
 from wizard.advise.reasons import Note
 from wizard.bench.load import Load, Point
+from wizard.bench.opened import opened
 from wizard.bench.report import Report
 from wizard.kernel.errors import HostError, UsageError
 from wizard.kernel.text import width
@@ -29,6 +31,7 @@ from wizard.texts.benchmark import html, markdown, png, tables, terminal, words
 from wizard.texts.benchmark.chart import Chart
 from wizard.texts.benchmark.charts import charts
 
+RECORDED = Path(__file__).parents[2] / "bench" / "recorded" / "demo"
 VOID = {"meta", "br"}
 PARTIAL = replace(REPORT, points=REPORT.points[:2], partial="stopped")
 HOSTILE_REPORT = mapped(REPORT, lambda text: text if text in ("runs", "openai", "generated") else HOSTILE)
@@ -288,10 +291,12 @@ def test_a_point_that_is_neither_concurrency_nor_rate_is_unknown() -> None:
 # -- golden ------------------------------------------------------------------------------------------------------------
 
 
-def test_golden_markdown_page_and_terminal() -> None:
-    compared("benchmark", "markdown", markdown.text(REPORT))
-    compared("benchmark", "page", html.page(REPORT, RUNS))
-    compared("benchmark", "terminal", terminal.text(REPORT, 80) + "\n")
+def test_golden_markdown_page_and_terminal_of_a_recorded_benchmark() -> None:
+    report, runs = opened(RECORDED)
+    assert len(runs) == 3
+    compared("benchmark", "markdown", markdown.text(report))
+    compared("benchmark", "page", html.page(report, runs))
+    compared("benchmark", "terminal", terminal.text(report, 80) + "\n")
 
 
 # -- PNG ---------------------------------------------------------------------------------------------------------------

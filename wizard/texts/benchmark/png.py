@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from wizard.kernel.errors import HostError, UsageError
 from wizard.kernel.extras import install
 from wizard.kernel.language import tr
@@ -16,8 +18,8 @@ PROBE = f"""<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20">
 """resvg leaves out text in a font that it does not have."""
 
 
-def png(chart: Chart) -> bytes:
-    """The chart as a PNG file, light.
+def renderer() -> Callable[..., bytes]:
+    """Draws SVG; see `png`. Call it before a long measurement whose charts will be drawn.
 
     Raises:
         UsageError: TW-C60 if the extra is not installed.
@@ -37,4 +39,9 @@ def png(chart: Chart) -> bytes:
             tr("this machine has no font to draw the charts' labels with"),
             tr("Install one, for example fonts-dejavu-core on Debian or Ubuntu. The charts are in the HTML page, too."),
         )
-    return bytes(svg_to_bytes(svg_string=svg(chart, LIGHT, alone=True), zoom=ZOOM))
+    return svg_to_bytes
+
+
+def png(chart: Chart) -> bytes:
+    """The chart as a PNG file, light. Raises as `renderer` does."""
+    return bytes(renderer()(svg_string=svg(chart, LIGHT, alone=True), zoom=ZOOM))

@@ -266,7 +266,7 @@ def _prompt_length(dataset: Dataset) -> str:
 
 
 def _tokens(count: int | None) -> str:
-    return tr("as they are") if count is None else ntr("{count:,} token", "{count:,} tokens", count, count=count)
+    return tr("unlimited") if count is None else ntr("{count:,} token", "{count:,} tokens", count, count=count)
 
 
 def what(report: Report) -> str:

@@ -17,7 +17,7 @@ BAR, LEAST_BAR = 30, 6
 """Cells of the longest bar at most, and at least: with less room there are none."""
 
 
-def text(report: Report, columns: int, *, bars: bool = True, titled: bool = True) -> str:
+def text(report: Report, columns: int, *, bars: bool = True, titled: bool = True, listed: bool = False) -> str:
     """The results in lines of at most ``columns`` cells, longer words excepted.
 
     Args:
@@ -25,6 +25,7 @@ def text(report: Report, columns: int, *, bars: bool = True, titled: bool = True
         columns: Width of the terminal.
         bars: Whether throughput is drawn, too; a screen reader would spell it out.
         titled: Whether the first line is the title.
+        listed: Whether each figure has its own line with its name, for screen readers, and without bars.
     """
     head = (words.title(report), tables.what(report), tables.machine(report))
     results, failed = tables.summary(report), tables.errors(report)
@@ -32,9 +33,9 @@ def text(report: Report, columns: int, *, bars: bool = True, titled: bool = True
         "\n".join(wrap(shown(line), columns) for line in head[not titled :]),
         wrap(shown(words.partial(report)), columns),
         "\n".join(wrap(shown(line), columns, first="! ", indent="  ") for line in words.warnings(report)),
-        _block(_barred(results, report, columns) if bars else results, columns) if results.rows else "",
-        _block(_predictions(report), columns),
-        _block(failed, columns),
+        _block(_barred(results, report, columns) if bars and not listed else results, columns, listed),
+        _block(_predictions(report), columns, listed),
+        _block(failed, columns, listed),
         f"{tr('Measure again:')}\n  $ {one_line(shown(report.command))}",
     ]
     return "\n\n".join(filter(None, blocks))
@@ -47,6 +48,8 @@ def _barred(found: Table, report: Report, columns: int) -> Table:
     """
     rates = [point.tokens_per_s.value if point.tokens_per_s else None for point in report.points]
     known = [rate for rate in rates if rate is not None and drawable(rate)]
+    if not found.rows:
+        return found
     used = max(map(width, _lines((found.head, *found.rows))))
     longest = min(BAR, columns - used - 2)
     if len(known) < len(rates) or not known or not max(known) or longest < LEAST_BAR:
@@ -62,12 +65,12 @@ def _predictions(report: Report) -> Table:
     return replace(found, head=found.head[:-1], rows=tuple(row[:-1] for row in found.rows))
 
 
-def _block(found: Table, columns: int) -> str:
-    """The table; a line per cell if it is wider than the terminal."""
+def _block(found: Table, columns: int, listed: bool) -> str:
+    """The table; a line per cell if it is wider than the terminal, or if it is ``listed``."""
     if not found.rows:
         return ""
     whole = _lines((found.head, *found.rows))
-    if any(width(line) > columns for line in whole):
+    if listed or any(width(line) > columns for line in whole):
         whole = [*_records([*map(_clean, (found.head, *found.rows))], columns)]
     about = [wrap(shown(found.about), columns)] if found.about else []
     return "\n".join([found.title, *about, *whole])

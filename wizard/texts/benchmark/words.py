@@ -24,8 +24,8 @@ KINDS = {
     "prompts": mark("prompts from a file"),
 }
 CHANGED = {
-    "empty": mark("{count:,} empty rows left out"),
-    "too-long": mark("{count:,} rows left out because they are too long"),
+    "empty": mark("{count:,} empty rows skipped"),
+    "too-long": mark("{count:,} rows skipped because they are too long"),
     "cut": mark("{count:,} rows shortened"),
 }
 """What happened to rows of a file."""
