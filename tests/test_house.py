@@ -234,6 +234,8 @@ COUNTERS = {
     "Metrics",
     "Figures",
     "Histogram",
+    "Recorder",
+    "_State",
 }
 """Data classes that count or collect while something runs; every other one is a value."""
 IN_ENGINES = {"Question", "Settings"}

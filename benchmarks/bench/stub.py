@@ -46,8 +46,8 @@ class Stub:
         lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
         await reader.readexactly(int(lengths[0].partition(b":")[2]) if lengths else 0)
         if head.startswith(b"GET"):
-            found = b"/models" in head.partition(b"\r\n")[0]
-            plain(writer, 200 if found else 404, {"object": "list", "data": [{"id": "stub", "object": "model"}]})
+            known = b"/models" in head.partition(b"\r\n")[0]
+            plain(writer, 200 if known else 404, {"object": "list", "data": [{"id": "stub", "object": "model"}]})
             return
         self.count += 1
         if self.fail and int(self.count * self.fail) > int((self.count - 1) * self.fail):

@@ -50,9 +50,10 @@ def main() -> None:
         parser.add_argument(f"--{name}", required=True)
     for name in ("custom-dataset-type", "ui-type", "request-timeout-seconds", "output-artifact-dir"):
         parser.add_argument(f"--{name}", required=True)
-    for name in ("concurrency", "warmup-request-count", "request-count", "benchmark-grace-period"):
+    for name in ("concurrency", "warmup-request-count", "request-count", "benchmark-grace-period", "workers-max"):
         parser.add_argument(f"--{name}", type=int)
     parser.add_argument("--request-rate", type=float)
+    parser.add_argument("--concurrency-ramp-duration", type=float)
     parser.add_argument("--benchmark-duration", type=float)
     parser.add_argument("--request-rate-mode")
     parser.add_argument("--extra-inputs", action="append")

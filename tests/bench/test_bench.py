@@ -63,14 +63,14 @@ def start(folder: Path, load: Load = TWO, **changes: object) -> AsyncGenerator[B
 
 
 async def items_of(items: AsyncGenerator[BenchItem, None]) -> tuple[list[BenchItem], WizardError | None]:
-    found: list[BenchItem] = []
+    received: list[BenchItem] = []
     try:
         async with aclosing(items):
             async for item in items:
-                found.append(item)
+                received.append(item)
     except WizardError as error:
-        return found, error
-    return found, None
+        return received, error
+    return received, None
 
 
 async def error_after_the_first_level(items: AsyncGenerator[BenchItem, None], then: Callable[[], object]) -> str | None:
@@ -96,11 +96,11 @@ async def test_every_level_is_measured_and_reported(tmp_path: Path) -> None:
     assert isinstance(report, Report)
     assert [point.point for point in report.points] == [Point(1), Point(4)]
     assert report.partial == ""
-    one, four = report.points
-    assert one.tokens_per_s is not None
+    first, four = report.points
+    assert first.tokens_per_s is not None
     assert four.tokens_per_s is not None
-    assert four.tokens_per_s.value == pytest.approx(4 * one.tokens_per_s.value, rel=0.1)
-    assert (one.sent, four.sent) == (40, 40)
+    assert four.tokens_per_s.value == pytest.approx(4 * first.tokens_per_s.value, rel=0.1)
+    assert (first.sent, four.sent) == (40, 40)
     assert [item.step for item in items if isinstance(item, StepStarted)] == ["c1-1", "c4-1"]
     assert [item.outcome for item in items if isinstance(item, StepFinished)] == ["done", "done"]
     assert Folder(tmp_path / "out").read()[0] == report

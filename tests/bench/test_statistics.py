@@ -27,9 +27,9 @@ def test_students_t_is_that_of_the_tables() -> None:
 
 def test_three_runs_are_compared_and_one_is_divided() -> None:
     assert statistics.groups([[1.0], [2.0], [3.0]]).method == "runs"
-    one = statistics.groups([[float(at) for at in range(25)]])
-    assert (one.method, len(one.values)) == ("batches", 6)
-    assert [value for group in one.values for value in group] == [float(at) for at in range(25)]
+    parts = statistics.groups([[float(at) for at in range(25)]])
+    assert (parts.method, len(parts.values)) == ("batches", 6)
+    assert [value for group in parts.values for value in group] == [float(at) for at in range(25)]
     assert statistics.groups([[1.0, 2.0]]).method == "none"
     assert statistics.groups([[], []]).method == "none"
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.bench.installed import install
 from tests.chat.fake_openai import DONE, ROLE, STOP, FakeOpenAI, event, serving
 from tests.model.gguf_bytes import LLAMA_CONFIG, folder
 from tests.values import CHOICE, plan_of, python_step
@@ -68,6 +69,8 @@ COMMANDS = (
     "chat --nonsense",
     "chat --url URL -m Hello --temperature 9",
     "chat --url URL -m Hello --set logprobs=1",
+    "bench URL --concurrency 1 --requests 8 --repeats 1",
+    "bench URL --concurrency 1 --request-rate 1",
     "recipes",
     "recipes tutorial-002",
     "prerequisites",
@@ -92,6 +95,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         (server.logs / "triton.log").write_text("I0000 started\n", encoding="utf-8")
     workspace.server("other").endpoint.write_text(to_json(DEAD), encoding="utf-8")
     _files(workspace)
+    install(workspace)
     monkeypatch.setattr(live_readings, "readings", _one_reading)
     look = journey.statuses
     ready = Status("ready", "ready", replace(DEAD, name="ready"), "", "", CHOICE.memory, CHOICE.memory)

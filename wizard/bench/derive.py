@@ -160,15 +160,15 @@ def _use(index: int, samples: Sequence[Sample]) -> GpuUse:
 
 def _server(samples: Sequence[Sample]) -> dict[str, float]:
     """Means of the server's gauges, and the increase per second of its counters (named ``…_total``)."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for name in sorted({name for each in samples for name in each.server}):
         there = [(each.at_s, each.server[name]) for each in samples if name in each.server]
         if not name.split("{")[0].endswith("_total"):
-            found[name] = statistics.mean([value for _, value in there])
+            values[name] = statistics.mean([value for _, value in there])
         elif len(there) > 1:
-            pairs = [(later[0] - one[0], later[1] - one[1]) for one, later in pairwise(there)]
+            pairs = [(later[0] - sooner[0], later[1] - sooner[1]) for sooner, later in pairwise(there)]
             ahead = [(time, more) for time, more in pairs if time > 0 and more >= 0]  # not across two runs
             total = sum(time for time, _ in ahead)
             if total:
-                found[name] = sum(more for _, more in ahead) / total
-    return found
+                values[name] = sum(more for _, more in ahead) / total
+    return values

@@ -91,6 +91,7 @@ def ordered(
     target = _target(endpoint, plan, wanted.api)
     load = load_of(wanted, target.slots)
     context = plan.choice.max_seq_len if plan else None
+    _check_length(wanted, context)
     dataset, prompts = read(_dataset(wanted, context), _count(load), wanted.seed, context)
     report = Report(
         format=FORMAT,
@@ -133,6 +134,20 @@ def levels(slots: int | None, *, quick: bool) -> tuple[int, ...]:
     if quick:
         return tuple(dict.fromkeys((1, min(4, most))))
     return tuple(dict.fromkeys([*(2**power for power in range(most.bit_length()) if 2**power < most), most]))
+
+
+def _check_length(wanted: Wanted, context: int | None) -> None:
+    """Reject generated requests that the server does not support.
+
+    Raises:
+        UsageError: TW-C47 if they are too long.
+    """
+    need = (wanted.isl or 0) + (wanted.osl or 0)
+    if context is not None and need > context and kind_of(wanted.dataset) == "generated":
+        message = tr(
+            "requests of {need:,} tokens do not fit: the server supports {context:,}", need=need, context=context
+        )
+        raise UsageError("TW-C47", message, tr("Use smaller --isl and --osl, or serve with a larger --max-len."))
 
 
 def _dataset(wanted: Wanted, context: int | None) -> Dataset:

@@ -73,9 +73,9 @@ def read(dataset: Dataset, count: int, seed: int, context: int | None = None) ->
     if not prompts:
         left = ", ".join(f"{reason}: {number}" for reason, number in sorted(changed.items())) or tr("it has no rows")
         raise invalid(path, tr("no prompt is left ({reasons})", reasons=left))
-    found = tuple(sorted(changed.items()))
+    rows = tuple(sorted(changed.items()))
     digest = hashlib.sha256(data).hexdigest()
-    return replace(dataset, path=str(path), sha256=digest, prompts=len(prompts), changed=found), tuple(prompts)
+    return replace(dataset, path=str(path), sha256=digest, prompts=len(prompts), changed=rows), tuple(prompts)
 
 
 def generated(count: int, isl: int, osl: int, seed: int) -> Iterator[Prompt]:

@@ -101,25 +101,25 @@ def _gpu(reading: GpuReading, mine: set[int] | None) -> GpuSample:
 
 async def metrics(watched: Watched) -> dict[str, float]:
     """The server's metrics now; those that cannot be read are left out."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for address in watched.metrics:
         with suppress(OSError, ValueError):
             reply = await http.glance(address, within_s=EVERY_S)
             if reply.status == 200:
-                found |= parsed(reply.body.decode(errors="replace"), watched.model)
-    return found
+                values |= parsed(reply.body.decode(errors="replace"), watched.model)
+    return values
 
 
 def parsed(text: str, model: str) -> dict[str, float]:
     """Name → value of the metrics of ``model`` that are kept; those of several instances are added."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for match in METRIC.finditer(text):
         labels = match["labels"] or ""
         others = "model" in labels and f'"{model}"' not in labels
         if METRICS.fullmatch(match["name"]) and not others:
             with suppress(ValueError):
-                found[match["name"]] = found.get(match["name"], 0.0) + float(match["value"])
-    return found
+                values[match["name"]] = values.get(match["name"], 0.0) + float(match["value"])
+    return values
 
 
 def within(samples: Sequence[Sample], begin: float) -> list[Sample]:

@@ -1,21 +1,25 @@
 """The steady part of a run: what is counted. Pure.
 
-A closed loop begins with all its requests at the same moment, a burst that no later moment has, and ends with fewer
-and fewer. With `LONG` times as many requests as run at once, the first `Point.concurrency` ones are left out, and the
-steady part ends when the last request starts; with fewer, all of the run counts. An open loop has no burst: its steady
-part begins with the first request. Tokens of requests that are running at either end count by the share of their time
-inside.
+A closed loop begins with a ramp, or with all its requests at the same moment, a burst that no later moment has, and
+ends with fewer and fewer. With `LONG` times as many requests as run at once, the steady part begins when the first
+`Point.concurrency` requests have started and nearly as many run as ever (`FULL`), and ends when the last request
+starts; with fewer requests, all of the run counts. An open loop's steady part begins with the first request. Tokens of
+requests that are running at either end count by the share of their time inside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from wizard.bench.run import Request, Run
 
 LONG = 4
 """Times the concurrency: the number of requests from which on the burst and the end are left out."""
+
+FULL = 0.95
+"""Share of the most requests that ever ran at once that counts as full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +56,24 @@ def steady(run: Run) -> Steady | None:
     if not ordered:
         return None
     burst = run.point.concurrency or 0
-    counted = ordered[burst:] if len(ordered) >= LONG * burst else ordered
+    counted = ordered
+    if burst and len(ordered) >= LONG * burst:
+        full = max(_full(ordered), ordered[burst].start_s)
+        counted = [each for each in ordered if each.start_s >= full] or ordered
     start, end = counted[0].start_s, counted[-1].start_s
     if (counted is ordered and burst) or end <= start:
         counted, start, end = ordered, ordered[0].start_s, max(each.end_s for each in ordered)
     if end <= start:
         return None
     return Steady(tuple(counted), _overlapping(run.requests, start, end), start, end)
+
+
+def _full(requests: Sequence[Request]) -> float:
+    """When nearly as many requests as ever ran at once for the first time."""
+    edges = sorted((time, step) for each in requests for time, step in ((each.start_s, 1), (each.end_s, -1)))
+    running = list(accumulate(step for _, step in edges))
+    most = FULL * max(running)
+    return next(time for (time, _), count in zip(edges, running, strict=True) if count >= most)
 
 
 def _overlapping(requests: Sequence[Request], start: float, end: float) -> tuple[Request, ...]:

@@ -19,7 +19,7 @@ from wizard.cli.parser import parser
 from wizard.kernel import language, settings
 from wizard.kernel.errors import CancelledError, HostError, UsageError, WizardError
 from wizard.kernel.language import tr
-from wizard.kernel.program import pasteable
+from wizard.kernel.program import command, pasteable
 from wizard.kernel.reasons import unreadable
 
 __all__ = ["main", "parser"]
@@ -39,6 +39,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     try:
         try:
             with language.speaking("en" if arguments.json else language.used()):  # argparse caches no messages
+                words = _without_genai_perf(words)
                 arguments = parser().parse_args(words)
             arguments.words = tuple(words)
             status = _done(arguments)
@@ -87,6 +88,22 @@ def _done(arguments: Namespace) -> int:
 def _drop_output() -> None:
     """Discard unwritten standard output: at exit Python would fail on it again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _without_genai_perf(words: Sequence[str]) -> Sequence[str]:
+    """``words`` with `bench`'s own options, if they have GenAI-Perf's; the translation is shown."""
+    if "bench" not in words:
+        return words
+    from wizard.cli.genai_perf import translated
+
+    new = translated(words)
+    if new is None:
+        return words
+    options, dropped = new
+    print(tr("GenAI-Perf is now: {command}", command=command(*options)), file=sys.stderr)
+    if dropped:
+        print(tr("Not needed any more: {options}", options=", ".join(dropped)), file=sys.stderr)
+    return options
 
 
 def _language(words: Sequence[str]) -> str:

@@ -70,12 +70,12 @@ def _endpoint(arguments: argparse.Namespace) -> Endpoint:
 
 def _agree_to_install(arguments: argparse.Namespace, download: int, disk: int) -> None:
     """Say what will be installed, and ask."""
-    what = tr(
+    notice = tr(
         "The load generator AIPerf is not installed yet: {download} to download, {disk} on disk, once.",
         download=size(download),
         disk=size(disk),
     )
-    print(what, file=sys.stderr)
+    print(notice, file=sys.stderr)
     if not arguments.yes and not _yes(tr("Install it?")):
         raise CancelledError("TW-U06", tr("the installation was not accepted"), tr("Nothing was done."))
 

@@ -14,12 +14,12 @@ WHAT = {"tokens_per_s": mark("tokens per second"), "ttft_ms": mark("time to firs
 
 
 def _wide(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
-    what = tr(WHAT[str(params["what"])])
+    name = tr(WHAT[str(params["what"])])
     text = mark(
         "The interval of the {what} is wide (±{percent}%): measure longer (--seconds, --requests) or more often "
         "(--repeats)."
     )
-    return (tr(text, **{**fields, "what": what}),)
+    return (tr(text, **{**fields, "what": name}),)
 
 
 def _shared(params: Mapping[str, Param], fields: Fields) -> tuple[str, ...]:
