@@ -614,8 +614,8 @@ def bench_pages(folder: Path, *, pictures: bool = False) -> tuple[Path, ...]:
 
     Raises:
         WorkspaceError: TW-C48 if they cannot be written.
-        UsageError: As `benchmark`, and TW-C60 if the extra for PNG is not installed.
-        HostError: TW-C61 if there is no font for PNG.
+        UsageError: As `benchmark`, and TW-U66 if the extra for PNG is not installed.
+        HostError: TW-U67 if there is no font for PNG.
     """
     from wizard.texts.benchmark.files import write
 

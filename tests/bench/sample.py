@@ -61,14 +61,14 @@ def predicted(level: int) -> Speed:
 
 def run(level: int) -> Run:
     """Each of ``level`` users sends a request after the other, for some 9 seconds."""
-    found, requests = measured(level), []
-    assert found.ttft_ms
-    assert found.tpot_ms
+    point, requests = measured(level), []
+    assert point.ttft_ms
+    assert point.tpot_ms
     for user in range(level):
         at = 0.01 * user
         for number in range(100):
-            ttft = found.ttft_ms.quantiles[ORDER[(user + number) % 20]]
-            latency = ttft + (TOKENS - 1) * found.tpot_ms.p50.value
+            ttft = point.ttft_ms.quantiles[ORDER[(user + number) % 20]]
+            latency = ttft + (TOKENS - 1) * point.tpot_ms.p50.value
             if at + latency / 1000 > 9:
                 break
             requests.append(Request(at, at + latency / 1000, ttft, latency, 65, TOKENS))

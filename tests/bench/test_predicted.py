@@ -36,11 +36,11 @@ def test_at_the_advised_load_it_is_the_advised_speed() -> None:
 
 
 def test_each_level_has_an_estimate_for_it_up_to_the_servers_slots() -> None:
-    found = predicted(HOST, LLAMA, served(), levels(1, 4, 16, 64), GENERATED, NOTHING)
-    assert [*found] == ["c1", "c4", "c16"]
-    assert [speed.users for speed in found.values()] == [1, 4, 16]
-    assert {(speed.isl, speed.osl) for speed in found.values()} == {(512, 128)}
-    rates = [speed.throughput_tokens_per_s or 0 for speed in found.values()]
+    estimates = predicted(HOST, LLAMA, served(), levels(1, 4, 16, 64), GENERATED, NOTHING)
+    assert [*estimates] == ["c1", "c4", "c16"]
+    assert [speed.users for speed in estimates.values()] == [1, 4, 16]
+    assert {(speed.isl, speed.osl) for speed in estimates.values()} == {(512, 128)}
+    rates = [speed.throughput_tokens_per_s or 0 for speed in estimates.values()]
     assert rates == sorted(rates)
 
 

@@ -42,7 +42,7 @@ def test_without_a_terminal_it_is_text(tmp_path: Path) -> None:
 
 def test_plain_has_a_line_for_each_figure(tmp_path: Path) -> None:
     lines = wizard_inside("bench", "--open", kept(tmp_path / "a"), "--plain").stdout.splitlines()
-    at = lines.index("  At once: 8")
+    at = lines.index("  Load: 8 at once")
     assert lines[at + 1 : at + 3] == ["    Tokens/s: 775 ±4%", "    TTFT median: 55.4 ±4%"]
 
 
@@ -74,8 +74,8 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         (["--open", "nothing.json"], "TW-C49"),
         (["--replay", "nothing.json"], "TW-C49"),
         (["--open", "REPORT", "--replay", "REPORT"], "TW-C47"),
-        (["--replay", "REPORT", "--concurrency", "3"], "TW-C62"),
-        (["--replay", "REPORT", "--request-rate", "3", "--seed", "9"], "TW-C62"),
+        (["--replay", "REPORT", "--concurrency", "3"], "TW-C60"),
+        (["--replay", "REPORT", "--request-rate", "3", "--seed", "9"], "TW-C60"),
     ],
 )
 def test_bad_input(tmp_path: Path, words: list[str], code: str) -> None:
@@ -93,13 +93,13 @@ class FakeServer:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, now: Report) -> None:
         self.asked: list[tuple[str, str | None]] = []
         self.measured: list[tuple[Wanted, str]] = []
-        monkeypatch.setattr(journey, "at", self._found)
-        monkeypatch.setattr(journey, "endpoint", lambda _workspace, name: self._found(name, None))
+        monkeypatch.setattr(journey, "at", self._endpoint)
+        monkeypatch.setattr(journey, "endpoint", lambda _workspace, name: self._endpoint(name, None))
         monkeypatch.setattr(journey, "bench_order", lambda *_: now)
         monkeypatch.setattr(journey, "load_generator", lambda _workspace: None)
         monkeypatch.setattr(command, "_measure", self._measure)
 
-    def _found(self, name: str, model: str | None) -> Any:
+    def _endpoint(self, name: str, model: str | None) -> Any:
         self.asked.append((name, model))
         return Endpoint(name, name, "127.0.0.1", None, None, None, "")  # type: ignore[arg-type]
 

@@ -29,7 +29,7 @@ def predicted(
     """
     if dataset.isl is None or dataset.kind != "generated":
         return {}
-    idle, found = _without(host, choice), {}
+    idle, estimates = _without(host, choice), {}
     for point in load.points:
         if point.concurrency is None or point.concurrency > choice.users:
             continue
@@ -39,8 +39,8 @@ def predicted(
             same = (each for each in made if all(getattr(each, name) == getattr(choice, name) for name in SETUP))
             speed = next((each.speed for each in same), None)
             if speed and speed.tpot_ms:
-                found[point.id] = speed
-    return found
+                estimates[point.id] = speed
+    return estimates
 
 
 def _constraints(choice: Choice, users: int, isl: int, osl: int) -> Constraints:

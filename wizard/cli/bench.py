@@ -136,6 +136,7 @@ def _measure(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted, 
 def _show(arguments: argparse.Namespace, folder: Path) -> Report | None:
     """Print the report, complete or not, if anything was measured."""
     from wizard import journey
+    from wizard.kernel.text import table
     from wizard.prompts.speech import columns
     from wizard.texts.benchmark.terminal import text
 
@@ -148,7 +149,8 @@ def _show(arguments: argparse.Namespace, folder: Path) -> Report | None:
     elif report.points:
         print(f"\n{text(report, columns())}", flush=True)
     pages = journey.bench_pages(folder, pictures=arguments.png)
-    print(f"\n{tr('Report:')} {pages[0]}", file=sys.stderr)
+    files = ((tr("Report:"), str(pages[0])), (tr("All data:"), str(folder / "report.json")))
+    print(f"\n{table(files)}", file=sys.stderr)
     return report
 
 

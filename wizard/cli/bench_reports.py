@@ -58,7 +58,7 @@ def replayed(arguments: argparse.Namespace, given: Wanted, yes: Callable[[str], 
     A file and an address that the report names are used only with consent: reports come from other people, too.
 
     Raises:
-        UsageError: TW-C62 if options were ``given``, too.
+        UsageError: TW-C60 if options were ``given``, too.
         CancelledError: TW-U06 without consent.
     """
     from wizard import journey
@@ -69,7 +69,7 @@ def replayed(arguments: argparse.Namespace, given: Wanted, yes: Callable[[str], 
     if changed:
         flags = ", ".join(f"--{'request-rate' if name == 'rates' else name}" for name in changed)
         message = tr("--replay takes its options from the report; {flags} would change them", flags=flags)
-        raise UsageError("TW-C62", message, tr("Omit them, or omit --replay."))
+        raise UsageError("TW-C60", message, tr("Omit them, or omit --replay."))
     arguments.report, _ = journey.benchmark(Path(arguments.replay).expanduser())
     wanted, target = wanted_again(arguments.report), arguments.report.target
     named = [wanted.dataset] if wanted.dataset != "generated" else []

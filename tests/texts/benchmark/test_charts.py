@@ -29,9 +29,9 @@ ALL = ["throughput-ttft", "throughput-tpot", "ttft", "predicted-throughput", "pr
 
 
 def chart(name: str, report: Report = REPORT) -> Chart:
-    found = next(each for each in charts(report, RUNS) if each.id == name)
-    assert isinstance(found, Chart)
-    return found
+    points = next(each for each in charts(report, RUNS) if each.id == name)
+    assert isinstance(points, Chart)
+    return points
 
 
 def test_a_complete_report_has_all_charts() -> None:
@@ -133,15 +133,15 @@ def test_impossible_figures_are_not_drawn(value: float) -> None:
 
 def boxes(drawing: ET.Element) -> list[tuple[float, float]]:
     """All coordinates."""
-    found = []
+    points = []
     for element in drawing.iter():
         for x, y in (("x", "y"), ("x1", "y1"), ("x2", "y2"), ("cx", "cy")):
             if x in element.attrib and y in element.attrib:
-                found.append((float(element.attrib[x]), float(element.attrib[y])))
+                points.append((float(element.attrib[x]), float(element.attrib[y])))
         for pair in element.get("points", "").split():
             across, down = pair.split(",")
-            found.append((float(across), float(down)))
-    return found
+            points.append((float(across), float(down)))
+    return points
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -153,8 +153,8 @@ def test_svg_has_its_text_alternative_and_stays_in_its_frame(name: str) -> None:
     assert drawing.attrib["role"] == "img"
     named = drawing.attrib["aria-labelledby"].split()
     texts = {element.get("id"): element.text for element in (drawing[0], drawing[1])}
-    assert [texts[each] for each in named] == [drawn.title, " ".join((drawn.about, *drawn.told))]
-    assert len(drawn.told) >= 2
+    assert [texts[each] for each in named] == [drawn.title, " ".join((drawn.about, *drawn.sentences))]
+    assert len(drawn.sentences) >= 2
 
 
 @pytest.mark.parametrize("name", ["ttft", "time"])

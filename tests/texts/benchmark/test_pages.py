@@ -105,10 +105,10 @@ def test_the_page_is_well_formed_and_refers_to_nothing() -> None:
 
 def test_the_page_has_every_number_of_the_json() -> None:
     text = Page(html.page(REPORT, RUNS)).text
-    found = set(re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", text))
+    numerals = set(re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", text))
     wanted = {json.dumps(number) for number in numbers(to_data(REPORT))}
     assert len(wanted) > 200
-    assert wanted <= found
+    assert wanted <= numerals
 
 
 def test_the_tables_have_every_figure_of_a_level() -> None:
@@ -176,8 +176,8 @@ def test_unknown_is_unknown_and_not_0() -> None:
 @pytest.mark.parametrize("make", [html.page, html.fragment, markdown.text, lambda report: terminal.text(report, 80)])
 def test_a_partial_report_says_so_first(make: Any) -> None:
     text = make(PARTIAL)
-    told = text.index("This report is partial: the benchmark was stopped. Not measured: 4 at once")
-    assert told < text.index("Output tokens/s" if "Output tokens/s" in text else "Tokens/s")
+    place = text.index("This report is partial: the benchmark was stopped. Not measured: 4 at once")
+    assert place < text.index("Output tokens/s" if "Output tokens/s" in text else "Tokens/s")
     assert "This report is partial" not in make(REPORT)
 
 
@@ -264,7 +264,7 @@ def test_lines_fit_the_terminal(columns: int) -> None:
 
 def test_bars_are_in_proportion_and_can_be_left_out() -> None:
     text = terminal.text(REPORT, 120)
-    bars = [len(found.group()) for line in text.split("\n") if (found := re.search("#+", line))]
+    bars = [len(numerals.group()) for line in text.split("\n") if (numerals := re.search("#+", line))]
     assert "#" not in terminal.text(REPORT, 60)  # there is no room
     rates = [point.tokens_per_s.value for point in REPORT.points if point.tokens_per_s]
     assert bars == [max(1, round(terminal.BAR * rate / max(rates))) for rate in rates]
@@ -317,17 +317,18 @@ def test_without_the_extra_png_says_how_to_get_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     drawn = charts(REPORT)[0]
     assert isinstance(drawn, Chart)
-    with pytest.raises(UsageError, match="TW-C60") as caught:
+    with pytest.raises(UsageError, match="TW-U66") as caught:
         png.png(drawn)
     assert "triton-wizard[png]" in caught.value.todo
 
 
-def test_without_a_font_there_is_no_png(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(png, "FONT", "'No Such Font'")
-    monkeypatch.setattr(
-        png, "PROBE", png.PROBE.replace("system-ui", "'No Such Font'").split(",")[0] + '">Mx</text></svg>'
-    )
+@pytest.mark.parametrize(
+    ("font", "title"),
+    [("'No Such Font'", "Throughput"), (png.FONT, "\U00011103\U00011104")],  # letters of Chakma
+)
+def test_without_a_font_there_is_no_png(monkeypatch: pytest.MonkeyPatch, font: str, title: str) -> None:
+    monkeypatch.setattr(png, "FONT", font)
     drawn = charts(REPORT)[0]
     assert isinstance(drawn, Chart)
-    with pytest.raises(HostError, match="TW-C61"):
-        png.png(drawn)
+    with pytest.raises(HostError, match="TW-U67"):
+        png.png(replace(drawn, title=title))

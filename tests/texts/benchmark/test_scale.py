@@ -21,25 +21,25 @@ def test_every_value_has_a_place_and_ticks_are_in_order(make: type, values: list
     for value in values:
         assert made.low * (1 - 1e-9) <= value <= made.high * (1 + 1e-9)
         assert 0 <= made.place(value) <= 1
-    found = ticks(made)
-    assert 2 <= len(found) <= 8
-    assert list(found) == sorted(set(found))
-    assert all(made.low * (1 - 1e-9) <= tick <= made.high * (1 + 1e-9) for tick in found)
+    marks = ticks(made)
+    assert 2 <= len(marks) <= 8
+    assert list(marks) == sorted(set(marks))
+    assert all(made.low * (1 - 1e-9) <= tick <= made.high * (1 + 1e-9) for tick in marks)
 
 
 @given(VALUES, VALUE, VALUE)
-def test_a_larger_value_is_never_placed_before_a_smaller_one(values: list[float], one: float, other: float) -> None:
-    made = suited([*values, one, other])
-    assert (made.place(one) - made.place(other)) * (one - other) >= 0
+def test_a_larger_value_is_never_placed_before_a_smaller_one(values: list[float], first: float, second: float) -> None:
+    made = suited([*values, first, second])
+    assert (made.place(first) - made.place(second)) * (first - second) >= 0
 
 
 @given(VALUES)
 def test_linear_ticks_are_evenly_spaced_round_numbers_from_0(values: list[float]) -> None:
     made = linear(values)
-    found = ticks(made)
-    assert found[0] == 0
-    step = found[1]
-    assert all(abs(tick - at * step) <= 1e-6 * made.high for at, tick in enumerate(found))
+    marks = ticks(made)
+    assert marks[0] == 0
+    step = marks[1]
+    assert all(abs(tick - at * step) <= 1e-6 * made.high for at, tick in enumerate(marks))
     assert float(f"{step:.0e}"[0]) in scale.STEPS
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from wizard.texts.benchmark.scale import Scale, label, ticks
 
 MOST_SERIES = 6
-"""Series that can be told apart by shape, and by color."""
+"""Series that can be sentences apart by shape, and by color."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Chart:
         y: Vertical axis.
         series: At most `MOST_SERIES`.
         limits: Limits of the service level.
-        told: The points in words, a sentence each, for those who do not see them.
+        sentences: The points in words, a sentence each, for those who do not see them.
     """
 
     id: str
@@ -81,7 +81,7 @@ class Chart:
     y: Axis
     series: tuple[Series, ...]
     limits: tuple[Limit, ...] = ()
-    told: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

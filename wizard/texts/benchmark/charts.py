@@ -50,18 +50,18 @@ def _against(report: Report, metric: str) -> Chart | LeftOut:
     title = (
         tr("Throughput and time to first token") if metric == "ttft" else tr("Throughput and time between tokens")
     )  # fmt: skip
-    found = [
+    entries = [
         (point, point.tokens_per_s, spread)
         for point in report.points
         if point.tokens_per_s and (spread := _spread(point, metric)) and _drawn(point.tokens_per_s, spread)
     ]
-    if not found:
+    if not entries:
         return LeftOut(f"throughput-{metric}", title, tr("No level has both values."))
     limit = report.level.ttft_ms if metric == "ttft" else report.level.tpot_ms
     limits = _limits(limit)
-    across = [end for _, _, spread in found for each in (spread.p50, spread.p99) for end in _ends(each)]
+    across = [end for _, _, spread in entries for each in (spread.p50, spread.p99) for end in _ends(each)]
     across += [limit.x for limit in limits]
-    up = [end for _, rate, _ in found for end in _ends(rate)]
+    up = [end for _, rate, _ in entries for end in _ends(rate)]
     return Chart(
         f"throughput-{metric}",
         title,
@@ -69,8 +69,8 @@ def _against(report: Report, metric: str) -> Chart | LeftOut:
         axis(_metric(metric), scale.suited(across)),
         axis(tr("Output tokens/s"), scale.linear(up)),
         (
-            Series(tr("median"), tuple(_dot(spread.p50, rate, point) for point, rate, spread in found)),
-            Series(tr("99th percentile"), tuple(_dot(spread.p99, rate) for _, rate, spread in found)),
+            Series(tr("median"), tuple(_dot(spread.p50, rate, point) for point, rate, spread in entries)),
+            Series(tr("99th percentile"), tuple(_dot(spread.p99, rate) for _, rate, spread in entries)),
         ),
         limits,
         tuple(
@@ -81,7 +81,7 @@ def _against(report: Report, metric: str) -> Chart | LeftOut:
                 p50=words.interval(spread.p50),
                 p99=words.interval(spread.p99),
             )
-            for point, rate, spread in found
+            for point, rate, spread in entries
         ),
     )
 
@@ -117,20 +117,20 @@ def _limits(limit: float | None) -> tuple[Limit, ...]:
 def _distribution(report: Report) -> Chart | LeftOut:
     """Share of requests by time to first token."""
     title = tr("Distribution of time to first token")
-    found = [
+    entries = [
         (point, point.ttft_ms)
         for point in report.points
         if point.ttft_ms and len(point.ttft_ms.quantiles) > 1 and all(map(drawable, point.ttft_ms.quantiles))
     ]
-    if not found:
+    if not entries:
         return LeftOut("ttft", title, tr("No level has a distribution."))
-    drawn, limits = _some(found), _limits(report.level.ttft_ms)
+    drawn, limits = _some(entries), _limits(report.level.ttft_ms)
     about = tr("How many requests had their first token within a time. A steep line means an even wait.")
     values = [value for _, spread in drawn for value in spread.quantiles] + [limit.x for limit in limits]
     return Chart(
         "ttft",
         title,
-        f"{about}{_which(len(drawn), len(found))}",
+        f"{about}{_which(len(drawn), len(entries))}",
         axis(tr("Time to first token (ms)"), scale.suited(values)),
         axis(tr("Requests"), Scale(0.0, 100.0), 5, unit="%"),
         tuple(Series(words.level(point.point), _steps(spread.quantiles), marked=False) for point, spread in drawn),
@@ -162,11 +162,11 @@ def _some(all_of_them: Sequence[T]) -> list[T]:
     return [all_of_them[round(at * (count - 1) / (MOST_SERIES - 1))] for at in range(MOST_SERIES)]
 
 
-def _which(drawn: int, found: int) -> str:
+def _which(drawn: int, levels: int) -> str:
     """That not all levels are drawn, as a further sentence."""
-    if drawn == found:
+    if drawn == levels:
         return ""
-    return " " + tr("{drawn} of {found} levels are drawn; the tables have all.", drawn=drawn, found=found)
+    return " " + tr("{drawn} of {all} levels are drawn; the tables have all.", drawn=drawn, all=levels)
 
 
 # -- predicted and measured --------------------------------------------------------------------------------------------
@@ -190,9 +190,9 @@ def _predicted(report: Report) -> tuple[Chart | LeftOut, ...]:
         lambda speed: _estimate(speed.tpot_ms, speed.low, speed.high),
         lambda point: point.tpot_ms.mean if point.tpot_ms else None,
     )
-    found = tuple(each for each in (throughput, pace) if each)
+    entries = tuple(each for each in (throughput, pace) if each)
     why = tr("The wizard had no estimate for this server under this load.")
-    return found or (LeftOut("predicted", tr("Predicted and measured"), why),)
+    return entries or (LeftOut("predicted", tr("Predicted and measured"), why),)
 
 
 def _estimate(value: float | None, low: float | None = None, high: float | None = None) -> Interval | None:
@@ -208,7 +208,7 @@ def _compared(
     measured: Callable[[Measured], Interval | None],
 ) -> Chart | None:
     """A chart of one of them; None without a level that has both."""
-    found = [
+    entries = [
         (point, before, after)
         for point in report.points
         if (speed := report.predicted.get(words.level_id(point.point)))
@@ -217,20 +217,20 @@ def _compared(
         and drawable(before.value)
         and drawable(after.value)
     ]
-    if not found:
+    if not entries:
         return None
-    values = [end for _, *both in found for each in both for end in _ends(each)]
+    values = [end for _, *both in entries for each in both for end in _ends(each)]
     about = tr("Bars at predictions are the estimate's own range; bars at measurements are 95% intervals.")
-    levels = tuple((float(at), words.short_level(point.point)) for at, (point, *_) in enumerate(found))
+    levels = tuple((float(at), words.short_level(point.point)) for at, (point, *_) in enumerate(entries))
     return Chart(
         name,
         title,
         " ".join(filter(None, (about, words.other_lengths(report)))),
-        Axis(tr("Level of load"), Scale(-0.5, len(found) - 0.5), levels),
+        Axis(tr("Level of load"), Scale(-0.5, len(entries) - 0.5), levels),
         axis(unit, scale.linear(values)),
         (
-            Series(tr("predicted"), tuple(_at(at - BESIDE, before) for at, (_, before, _) in enumerate(found))),
-            Series(tr("measured"), tuple(_at(at + BESIDE, after) for at, (_, _, after) in enumerate(found))),
+            Series(tr("predicted"), tuple(_at(at - BESIDE, before) for at, (_, before, _) in enumerate(entries))),
+            Series(tr("measured"), tuple(_at(at + BESIDE, after) for at, (_, _, after) in enumerate(entries))),
         ),
         (),
         tuple(
@@ -240,7 +240,7 @@ def _compared(
                 before=words.interval(before),
                 after=words.interval(after),
             )
-            for point, before, after in found
+            for point, before, after in entries
         ),
     )
 
@@ -265,10 +265,10 @@ def _over_time(report: Report, runs: Sequence[Run]) -> Chart | LeftOut:
     named = sorted(firsts.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
     longest = max((request.end_s for _, run in named for request in run.requests), default=0.0)
     wide = scale.round_up(max(longest / BINS, 0.1))
-    found = [(name, rates) for name, run in named if (rates := tokens_per_s(run, wide))]
-    if not found:
+    entries = [(name, rates) for name, run in named if (rates := tokens_per_s(run, wide))]
+    if not entries:
         return LeftOut("time", title, tr("The server counted no tokens."))
-    drawn = _some(found)
+    drawn = _some(entries)
     about = tr(
         "The first run of each level, in steps of {seconds} s. The tokens of a request are spread evenly between its "
         "first and its last.",
@@ -277,7 +277,7 @@ def _over_time(report: Report, runs: Sequence[Run]) -> Chart | LeftOut:
     return Chart(
         "time",
         title,
-        f"{about}{_which(len(drawn), len(found))}",
+        f"{about}{_which(len(drawn), len(entries))}",
         axis(tr("Seconds since the first request"), scale.linear([len(rates) * wide for _, rates in drawn])),
         axis(tr("Output tokens/s"), scale.linear([rate for _, rates in drawn for rate in rates])),
         tuple(

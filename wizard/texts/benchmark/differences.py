@@ -45,8 +45,8 @@ def differences(before: Report, now: Report) -> tuple[str, ...]:
         *_fields(DATASET, before.dataset, now.dataset),
     )
     return tuple(
-        tr("{what}: {now}, was {before}", what=what, now=_text(is_now), before=_text(was))
-        for what, was, is_now in named
+        tr("{title}: {now}, was {before}", title=title, now=_text(is_now), before=_text(was))
+        for title, was, is_now in named
         if was != is_now
     )
 

@@ -19,7 +19,7 @@ def write(folder: Path, report: Report, runs: Sequence[Run], *, pictures: bool =
 
     Raises:
         WorkspaceError: TW-C48 if they cannot be written.
-        UsageError, HostError: TW-C60, TW-C61 if ``pictures`` cannot be drawn; the pages are there then.
+        UsageError, HostError: TW-U66, TW-U67 if ``pictures`` cannot be drawn; the pages are there then.
     """
     made = [
         _written(folder / "report.html", html.page(report, runs).encode()),

@@ -86,14 +86,14 @@ def _step(top: float, most: int) -> float:
 def _logarithmic(scale: Scale, most: int) -> tuple[float, ...]:
     first, last = floor(log10(scale.low) + 1e-9), ceil(log10(scale.high) - 1e-9)
     for steps in (STEPS, STEPS[:1]):
-        found = [_exact(step * 10.0**power) for power in range(first, last + 1) for step in steps]
-        inside = tuple(each for each in found if scale.low * (1 - 1e-9) <= each <= scale.high * (1 + 1e-9))
+        marks = [_exact(step * 10.0**power) for power in range(first, last + 1) for step in steps]
+        inside = tuple(each for each in marks if scale.low * (1 - 1e-9) <= each <= scale.high * (1 + 1e-9))
         if 2 <= len(inside) <= most + 1:
             return inside
-    every = max(1, ceil((last - first) / most))
+    stride = max(1, ceil((last - first) / most))
     inside = tuple(
         tick
-        for power in range(first, last + 1, every)
+        for power in range(first, last + 1, stride)
         if scale.low * (1 - 1e-9) <= (tick := _exact(10.0**power)) <= scale.high * (1 + 1e-9)
     )
     return inside if len(inside) >= 2 else (scale.low, scale.high)

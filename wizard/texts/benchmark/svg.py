@@ -64,7 +64,7 @@ def svg(chart: Chart, colors: Colors, *, prefix: str = "chart", alone: bool = Fa
     frame = Frame(24 + ticks + 16, title_height + legend_height + 12, WIDTH - 22, high - 54)
     parts = [
         f'<title id="{named}-title">{html(chart.title)}</title>',
-        f'<desc id="{named}-desc">{html(" ".join((chart.about, *chart.told)))}</desc>',
+        f'<desc id="{named}-desc">{html(" ".join((chart.about, *chart.sentences)))}</desc>',
         _background(colors, high) if alone else "",
         _text(16, 24, chart.title, colors.ink, size=17, weight=600) if alone else "",
         legend,

@@ -200,9 +200,9 @@ def server(report: Report) -> Table:
 
 def summary(report: Report) -> Table:
     """The most important figures, for a narrow place."""
-    judged, closed = report.level.given, all(point.point.concurrency is not None for point in report.points)
+    judged = report.level.given
     head = (
-        tr("At once") if closed else tr("Load"),
+        tr("Load"),
         tr("Tokens/s"),
         tr("TTFT median"),
         tr("99%"),
@@ -210,15 +210,16 @@ def summary(report: Report) -> Table:
         *((tr("Good"),) if judged else ()),
     )
     about = tr("Times in ms. ± is half of the 95% interval. TTFT is the time to first token.")
-    rows = [_summary(point, judged=judged) for point in report.points]
-    names = [(words.short_level if closed else words.level)(point.point) for point in report.points]
-    return Table(tr("Results"), head, tuple((name, *row) for name, row in zip(names, rows, strict=True)), about)
+    if judged:
+        about += " " + tr("Good: {limits}.", limits=words.service_level(report.level))
+    return Table(tr("Results"), head, tuple(_summary(point, judged=judged) for point in report.points), about)
 
 
 def _summary(point: Measured, *, judged: bool) -> Row:
     first, between = point.ttft_ms, point.tpot_ms
     good = (words.share(point.good.value if point.good else None),) if judged else ()
     return (
+        words.level(point.point),
         words.brief(point.tokens_per_s),
         words.brief(first.p50 if first else None),
         number(first.p99.value if first else None),
@@ -269,7 +270,7 @@ def _tokens(count: int | None) -> str:
     return tr("unlimited") if count is None else ntr("{count:,} token", "{count:,} tokens", count, count=count)
 
 
-def what(report: Report) -> str:
+def subject(report: Report) -> str:
     """Server and prompts in a line."""
     target, dataset = report.target, report.dataset
     server = f"{target.name} ({target.stack})" if target.stack else target.name

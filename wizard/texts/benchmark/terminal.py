@@ -27,7 +27,7 @@ def text(report: Report, columns: int, *, bars: bool = True, titled: bool = True
         titled: Whether the first line is the title.
         listed: Whether each figure has its own line with its name, for screen readers, and without bars.
     """
-    head = (words.title(report), tables.what(report), tables.machine(report))
+    head = (words.title(report), tables.subject(report), tables.machine(report))
     results, failed = tables.summary(report), tables.errors(report)
     blocks = [
         "\n".join(wrap(shown(line), columns) for line in head[not titled :]),
@@ -41,39 +41,39 @@ def text(report: Report, columns: int, *, bars: bool = True, titled: bool = True
     return "\n\n".join(filter(None, blocks))
 
 
-def _barred(found: Table, report: Report, columns: int) -> Table:
+def _barred(source: Table, report: Report, columns: int) -> Table:
     """The results, each row with a bar of its throughput as long as there is room for, to one scale.
 
     Unchanged if a throughput is unknown.
     """
     rates = [point.tokens_per_s.value if point.tokens_per_s else None for point in report.points]
     known = [rate for rate in rates if rate is not None and drawable(rate)]
-    if not found.rows:
-        return found
-    used = max(map(width, _lines((found.head, *found.rows))))
+    if not source.rows:
+        return source
+    used = max(map(width, _lines((source.head, *source.rows))))
     longest = min(BAR, columns - used - 2)
     if len(known) < len(rates) or not known or not max(known) or longest < LEAST_BAR:
-        return found
+        return source
     bars = ["#" * max(1, round(longest * rate / max(known))) if rate else "" for rate in known]
-    rows = tuple((*row, bar) for row, bar in zip(found.rows, bars, strict=True))
-    return replace(found, head=(*found.head, ""), rows=rows)
+    rows = tuple((*row, bar) for row, bar in zip(source.rows, bars, strict=True))
+    return replace(source, head=(*source.head, ""), rows=rows)
 
 
 def _predictions(report: Report) -> Table:
     """Without the confidence, which is the same in each row."""
-    found = tables.predicted(report, words.brief)
-    return replace(found, head=found.head[:-1], rows=tuple(row[:-1] for row in found.rows))
+    source = tables.predicted(report, words.brief)
+    return replace(source, head=source.head[:-1], rows=tuple(row[:-1] for row in source.rows))
 
 
-def _block(found: Table, columns: int, listed: bool) -> str:
+def _block(source: Table, columns: int, listed: bool) -> str:
     """The table; a line per cell if it is wider than the terminal, or if it is ``listed``."""
-    if not found.rows:
+    if not source.rows:
         return ""
-    whole = _lines((found.head, *found.rows))
+    whole = _lines((source.head, *source.rows))
     if listed or any(width(line) > columns for line in whole):
-        whole = [*_records([*map(_clean, (found.head, *found.rows))], columns)]
-    about = [wrap(shown(found.about), columns)] if found.about else []
-    return "\n".join([found.title, *about, *whole])
+        whole = [*_records([*map(_clean, (source.head, *source.rows))], columns)]
+    about = [wrap(shown(source.about), columns)] if source.about else []
+    return "\n".join([source.title, *about, *whole])
 
 
 def _clean(row: Row) -> list[str]:

@@ -55,30 +55,32 @@ def share(value: float | None) -> str:
     return unknown() if value is None or not isfinite(value) else f"{value * 100:.3g}%"
 
 
-def interval(found: Interval | None) -> str:
+def interval(estimate: Interval | None) -> str:
     """``12.5 (12.0 to 13.0)``; without bounds, only the value."""
-    if found is None:
+    if estimate is None:
         return unknown()
-    return ranged(number(found.value), found.low, found.high)
+    return ranged(number(estimate.value), estimate.low, estimate.high)
 
 
-def brief(found: Interval | None) -> str:
+def brief(estimate: Interval | None) -> str:
     """``775 ±4%``: the value and half the width of its interval."""
-    if found is None:
+    if estimate is None:
         return unknown()
-    if found.width is None or not isfinite(found.width):
-        return number(found.value)
-    percent = found.width * 100
-    return f"{number(found.value)} ±{percent:,.0f}%" if percent >= 1 else f"{number(found.value)} ±{percent:.1f}%"
+    if estimate.width is None or not isfinite(estimate.width):
+        return number(estimate.value)
+    percent = estimate.width * 100
+    return f"{number(estimate.value)} ±{percent:,.0f}%" if percent >= 1 else f"{number(estimate.value)} ±{percent:.1f}%"
 
 
-def interval_of_shares(found: Interval | None) -> str:
+def interval_of_shares(estimate: Interval | None) -> str:
     """The same for shares."""
-    if found is None:
+    if estimate is None:
         return unknown()
-    if found.low is None or found.high is None:
-        return share(found.value)
-    return tr("{value} ({low} to {high})", value=share(found.value), low=share(found.low), high=share(found.high))
+    if estimate.low is None or estimate.high is None:
+        return share(estimate.value)
+    return tr(
+        "{value} ({low} to {high})", value=share(estimate.value), low=share(estimate.low), high=share(estimate.high)
+    )
 
 
 def ranged(value: str, low: float | None, high: float | None) -> str:

@@ -150,4 +150,4 @@ class ReportScreen(StageScreen[None]):
         """The chart's points as sentences."""
         chart = self._views[self._at].chart
         if chart:
-            self.app.push_screen(ReaderScreen(chart.title, "\n".join((chart.about, "", *chart.told))))
+            self.app.push_screen(ReaderScreen(chart.title, "\n".join((chart.about, "", *chart.sentences))))

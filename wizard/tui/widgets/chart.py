@@ -32,7 +32,7 @@ class ChartView(Widget):
             return Content("")
         lines = canvas.drawn(self._chart, *self.size)
         if not lines:
-            return Content("\n".join(self._chart.told))
+            return Content("\n".join(self._chart.sentences))
         return Content("\n").join(Content.assemble(*((text, _style(role)) for text, role in line)) for line in lines)
 
 
