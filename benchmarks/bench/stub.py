@@ -1,6 +1,6 @@
 """An OpenAI-compatible server that streams at a known rate, on 127.0.0.1: what a load generator can be held against.
 
-    python benchmarks/bench/stub.py [--port 18080] [--ttft 0.2] [--tpot 0.02] [--tokens 50] [--fail 0] [--silent]
+    python benchmarks/bench/stub.py [--port 18080] [--ttft 0.5] [--tpot 0.05] [--tokens 50] [--fail 0] [--silent]
 
 Every token is due at a fixed time after its request has arrived, so an answer takes the same time for one request and
 for a hundred, as far as this process keeps up. How late it was itself is measured and printed at the end (Ctrl-C), so
@@ -106,8 +106,8 @@ async def run(stub: Stub, port: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--port", type=int, default=18080)
-    parser.add_argument("--ttft", type=float, default=0.2)
-    parser.add_argument("--tpot", type=float, default=0.02)
+    parser.add_argument("--ttft", type=float, default=0.5)
+    parser.add_argument("--tpot", type=float, default=0.05)
     parser.add_argument("--tokens", type=int, default=50)
     parser.add_argument("--fail", type=float, default=0.0)
     parser.add_argument("--silent", action="store_true")

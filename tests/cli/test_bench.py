@@ -43,7 +43,7 @@ def test_a_table_is_printed_and_a_report_written(url: str, tmp_path: Path, capsy
         "1 at once",
         "4 at once",
     ]
-    assert "Good: time to first token at most 100 ms." in shown.out
+    assert "Good: time to first token at most 100 ms." in " ".join(shown.out.split())
     assert "[1/2] 1 concurrent request, run 1 of 1" in shown.err
     assert str(out / "report.json") in shown.err
     report = json.loads((out / "report.json").read_text(encoding="utf-8"))

@@ -10,6 +10,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
+from tests.bench.fake_bench import BENCHMARK
 from tests.prompts.fake_journey import ENDPOINT, MEASUREMENT, FakeJourney
 from tests.values import CHOICE, CPU_HOST
 from wizard import Journey
@@ -19,6 +20,7 @@ from wizard.chat.conversation import Message
 from wizard.kernel.errors import InfeasibleError, ServerError, StepError, UsageError
 from wizard.notebook.html import pareto_html
 from wizard.plan.ports import Ports
+from wizard.texts.benchmark.html import fragment
 
 
 @pytest.fixture
@@ -42,6 +44,20 @@ async def test_the_whole_flow_in_a_running_loop(session: Journey, capsys: pytest
     assert str(answer) == answer.text == "You asked: What is Triton?"
     assert (answer.ttft_s, answer.tokens_per_s) == (0.05, pytest.approx(220))
     assert session.down().state == "stopped"
+
+
+def test_a_benchmark_is_a_report_that_is_shown_as_a_table(
+    session: Journey, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session.up()
+    report = session.bench(quick=True, folder=tmp_path / "out")
+    assert report == BENCHMARK
+    assert "[1/1] 4 concurrent requests, run 1 of 1 … done in 8.0 s\n" in capsys.readouterr().out
+    html = fragment(report)
+    assert "<td" in html
+    assert "4 at once" in html
+    with pytest.raises(UsageError, match="unknown option: 'quik'"):
+        session.bench(quik=True)
 
 
 def test_a_server_that_another_interface_restarted_is_found(session: Journey, fake: FakeJourney) -> None:

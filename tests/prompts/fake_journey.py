@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests import pseudo
+from tests.bench.fake_bench import FakeBench
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from tests.worded import noted, saying
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
@@ -87,7 +88,7 @@ def nobody(name: str, model: str | None) -> ChatSession:
     raise ServerError("TW-S01", f"no server {name} runs", "Start it.")
 
 
-class FakeJourney:
+class FakeJourney(FakeBench):
     """The functions of `wizard.journey`.
 
     Args:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from tests.bench.fake_bench import FakeBench
 from tests.tui.values import (
     ADVICE,
     ANSWER,
@@ -72,7 +73,7 @@ class FakeMonitor(Monitor):
 
 
 @dataclass
-class FakeJourney:
+class FakeJourney(FakeBench):
     """Set a field to change an answer; an exception in place of an answer is raised."""
 
     host: Host | WizardError = CPU_HOST

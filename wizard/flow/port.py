@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Set
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice, Constraints
     from wizard.advise.calibration import Calibration
     from wizard.advise.pareto import Front
+    from wizard.bench.bench import Agree, BenchItem
+    from wizard.bench.order import Wanted
+    from wizard.bench.report import Report
+    from wizard.bench.run import Run
     from wizard.catalog.presets import Preset
     from wizard.catalog.recipes import Recipe
     from wizard.chat.chunk import Chunk
@@ -124,3 +129,15 @@ class JourneyPort(Protocol):
         step: str | None = None,
         raw: bool = False,
     ) -> list[str]: ...
+
+    def bench(  # noqa: D102
+        self,
+        workspace: Workspace,
+        endpoint: Endpoint,
+        wanted: Wanted,
+        folder: Path | None,
+        agree: Agree,
+        command: str = "",
+    ) -> AsyncGenerator[BenchItem, None]: ...
+
+    def benchmark(self, folder: Path) -> tuple[Report, tuple[Run, ...]]: ...  # noqa: D102

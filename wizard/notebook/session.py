@@ -13,17 +13,21 @@ import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wizard.chat.chunk import Text
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.notebook import live
-from wizard.notebook.names import NO_SETTING, check_names
+from wizard.notebook.names import NO_SETTING, UNKNOWN_OPTION, check_names
 from wizard.notebook.values import Answer, Log, cell
 from wizard.notebook.walk import Walk
 
 if TYPE_CHECKING:
+    from wizard.bench.bench import BenchItem, Outlook
+    from wizard.bench.load import Load
+    from wizard.bench.report import Report
     from wizard.chat.chunk import Chunk
     from wizard.chat.conversation import Conversation, Stats
     from wizard.serve.endpoint import Endpoint
@@ -137,6 +141,37 @@ class Journey(Walk):
             self._remember(question, text)
         return Answer(text.answer, stats, thought=text.thought)
 
+    def bench(self, *, folder: str | os.PathLike[str] | None = None, **options: Any) -> Report:
+        """Measure the served model; returns the report, which is in ``folder``, too (default: in the workspace).
+
+        The first call installs the load generator. A long benchmark is shortened to one run per level. Interrupting
+        the kernel keeps what was measured, marked as partial.
+
+        Args:
+            folder: Where the report goes; it must not have one.
+            **options: ``quick=True``, ``concurrency=(1, 4)``, ``dataset="prompts.txt"`` and the other fields of
+                `wizard.bench.order.Wanted`.
+
+        Raises:
+            UsageError: TW-U36 for an unknown option; see `wizard.journey.bench` for the others.
+        """
+        from wizard.bench.measured import Measured
+        from wizard.bench.order import Wanted, folder_of
+        from wizard.bench.report import Report
+
+        check_names(options, (option.name for option in fields(Wanted)), UNKNOWN_OPTION)
+        endpoint, show = self.endpoint(), live.LiveRun()
+        place = Path(folder) if folder else folder_of(self.workspace, endpoint.title)
+
+        def items() -> AsyncGenerator[BenchItem, None]:
+            return self._journey.bench(self.workspace, endpoint, Wanted(**options), place, _shorter)
+
+        with closing(self._background.iterate(items)) as received:
+            for item in received:
+                if not isinstance(item, (Measured, Report)):
+                    show.show(item)
+        return self._journey.benchmark(place)[0]
+
     def _answer(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]:
         return self._journey.chat(endpoint, conversation)
 
@@ -177,3 +212,8 @@ class Journey(Walk):
     def down(self) -> Status:
         """Stop the server and free its ports."""
         return self._background.call(lambda: self._journey.stop(self.workspace, self.name))
+
+
+async def _shorter(outlook: Outlook) -> Load:
+    """A cell has no question to ask: take the shorter load."""
+    return outlook.shorter

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wizard.kernel.language import tr
@@ -64,6 +66,13 @@ class Benchmark:
 
     report: Report
     runs: tuple[Run, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Benchmark:
+        """The report in the folder or file ``path``. Raises as `wizard.journey.benchmark` does."""
+        from wizard import journey
+
+        return cls(*journey.benchmark(Path(path)))
 
     def __str__(self) -> str:
         return terminal.text(self.report, COLUMNS)

@@ -278,5 +278,6 @@ class Flow:
             return Answer()
         with suppress(WizardError):  # stopped elsewhere; a restarted server is found
             self.journey.endpoint(self.workspace, endpoint.name)
+            say_command(tr("Measure this server:"), self._again("bench", endpoint.name, "--quick"))
             say_command(tr("The server keeps running. Stop it with:"), stop)
         return Answer()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from wizard.advise.advice import Speed
@@ -198,34 +198,48 @@ def server(report: Report) -> Table:
     return Table(tr("Metrics of the server"), (tr("Load"), tr("Metric"), tr("Mean")), rows)
 
 
-def summary(report: Report) -> Table:
-    """The most important figures, for a narrow place."""
+def summary(report: Report, *, short: bool = False) -> Table:
+    """The most important figures; ``short`` leaves out those that follow from others."""
     judged = report.level.given
-    head = (
-        tr("Load"),
-        tr("Tokens/s"),
-        tr("TTFT median"),
-        tr("99%"),
-        tr("Between tokens"),
-        *((tr("Good"),) if judged else ()),
+    columns = (
+        (tr("load"), True),
+        (tr("tokens/s"), True),
+        (tr("requests/s"), not short),
+        (tr("first token"), True),
+        (tr("p99"), True),
+        (tr("per token"), True),
+        (tr("answer"), not short),
+        (tr("good"), judged),
+        (tr("failed"), True),
     )
-    about = tr("Times in ms. ± is half of the 95% interval. TTFT is the time to first token.")
+    about = tr("Medians; times in ms. ± is half of the 95% interval.")
     if judged:
         about += " " + tr("Good: {limits}.", limits=words.service_level(report.level))
-    return Table(tr("Results"), head, tuple(_summary(point, judged=judged) for point in report.points), about)
+    rows = tuple(_chosen(columns, _summary(point)) for point in report.points)
+    return Table(tr("Results"), _chosen(columns, [name for name, _ in columns]), rows, about)
 
 
-def _summary(point: Measured, *, judged: bool) -> Row:
-    first, between = point.ttft_ms, point.tpot_ms
-    good = (words.share(point.good.value if point.good else None),) if judged else ()
+def _chosen(columns: Sequence[tuple[str, bool]], cells: Sequence[str]) -> Row:
+    return tuple(cell for (_, wanted), cell in zip(columns, cells, strict=True) if wanted)
+
+
+def _summary(point: Measured) -> Row:
+    failed = sum(point.errors.values())
     return (
         words.level(point.point),
         words.brief(point.tokens_per_s),
-        words.brief(first.p50 if first else None),
-        number(first.p99.value if first else None),
-        words.brief(between.p50 if between else None),
-        *good,
+        number(point.requests_per_s.value if point.requests_per_s else None),
+        words.brief(_median(point.ttft_ms)),
+        number(point.ttft_ms.p99.value if point.ttft_ms else None),
+        words.brief(_median(point.tpot_ms)),
+        words.brief(_median(point.latency_ms)),
+        words.share(point.good.value if point.good else None),
+        f"{failed:,}/{point.sent:,}" if failed else "0",
     )
+
+
+def _median(spread: Spread | None) -> Interval | None:
+    return spread.p50 if spread else None
 
 
 # -- what ran ----------------------------------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ def text(report: Report, columns: int, *, bars: bool = True, titled: bool = True
     """
     head = (words.title(report), tables.subject(report), tables.machine(report))
     results, failed = tables.summary(report), tables.errors(report)
+    if not listed and max(map(width, _lines((results.head, *results.rows)))) > columns:
+        results = tables.summary(report, short=True)
     blocks = [
         "\n".join(wrap(shown(line), columns) for line in head[not titled :]),
         wrap(shown(words.partial(report)), columns),
