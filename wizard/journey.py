@@ -605,6 +605,7 @@ async def bench(
     with user_errors():
         venv = of(host, workspace)
     order, prompts = ordered(workspace, endpoint, wanted, host, venv, command)
+    order = _with_estimates(workspace, endpoint, order, host)
     async with aclosing(prepared(workspace, venv)) as events:
         async for event in events:
             yield event
@@ -616,15 +617,54 @@ async def bench(
                 yield item
 
 
-def benchmark(folder: Path) -> tuple[BenchReport, tuple[Run, ...]]:
-    """The report in ``folder`` and its runs.
+def _with_estimates(workspace: Workspace, endpoint: Endpoint, order: BenchReport, host: Host) -> BenchReport:
+    """``order`` with the wizard's own estimate of each level, if it started the server and knows one."""
+    from dataclasses import replace
+
+    from wizard.bench.predicted import predicted
+
+    plan = earlier_plan(workspace, endpoint.name) if order.target.plan else None
+    if plan is None:
+        return order
+    past = calibration(workspace)
+    return replace(order, predicted=predicted(host, plan.facts, plan.choice, order.load, order.dataset, past))
+
+
+def bench_order(workspace: Workspace, endpoint: Endpoint, wanted: Wanted) -> BenchReport:
+    """Stage 8. What `bench` would measure: the report without results (≤ 2 s). Raises as `bench` does."""
+    from wizard.bench.environment import of
+    from wizard.bench.order import ordered
+    from wizard.texts.errors import user_errors
+
+    host = probe(workspace)
+    with user_errors():
+        venv = of(host, workspace)
+    return ordered(workspace, endpoint, wanted, host, venv, "")[0]
+
+
+def benchmark(path: Path) -> tuple[BenchReport, tuple[Run, ...]]:
+    """The report in the folder or file ``path``, and its runs if they are beside it.
 
     Raises:
         UsageError: TW-C40, TW-C49, TW-K01, TW-K02 if it cannot be read.
     """
-    from wizard.bench.folder import Folder
+    from wizard.bench.opened import opened
 
-    return Folder(folder).read()
+    return opened(path)
+
+
+def bench_pages(folder: Path, *, pictures: bool = False) -> tuple[Path, ...]:
+    """Write the report in ``folder`` as ``report.html`` and ``report.md`` beside it, with ``pictures`` also its charts
+    as PNG, in the current language; returns the paths.
+
+    Raises:
+        WorkspaceError: TW-C48 if they cannot be written.
+        UsageError: As `benchmark`, and TW-U66 if the extra for PNG is not installed.
+        HostError: TW-U67 if there is no font for PNG.
+    """
+    from wizard.texts.benchmark.files import write
+
+    return write(folder, *benchmark(folder), pictures=pictures)
 
 
 def logs(

@@ -39,11 +39,11 @@ def test_a_table_is_printed_and_a_report_written(url: str, tmp_path: Path, capsy
     assert run(f"bench {url} --concurrency 1,4 --requests 40 --repeats 1 --ttft 100 --out {out}") == 0
     shown = capsys.readouterr()
     lines = shown.out.splitlines()
-    assert [line.split("  ")[0] for line in lines if "at once" in line and "!" not in line] == [
+    assert [line.strip().split("  ")[0] for line in lines if "at once" in line and "!" not in line] == [
         "1 at once",
         "4 at once",
     ]
-    assert "Good: first token ≤ 100 ms." in shown.out
+    assert "Good: time to first token at most 100 ms." in " ".join(shown.out.split())
     assert "[1/2] 1 concurrent request, run 1 of 1" in shown.err
     assert str(out / "report.json") in shown.err
     report = json.loads((out / "report.json").read_text(encoding="utf-8"))
@@ -66,7 +66,7 @@ def test_errors_in_the_middle_show_what_was_measured(
     assert run(f"bench {url} --concurrency 2 --requests 40 --repeats 1 --out {tmp_path / 'out'}") == 7
     shown = capsys.readouterr()
     assert "2 at once" in shown.out
-    assert "Incomplete (TW-C43)" in shown.out
+    assert "This report is partial: the benchmark ended with error TW-C43." in shown.out
     assert "TW-C43: AIPerf failed" in shown.err
 
 
@@ -91,7 +91,7 @@ def test_ctrl_c_keeps_what_was_measured(url: str, tmp_path: Path) -> None:
         process.terminate()
     assert process.returncode == 130
     assert "1 at once" in shown
-    assert "Incomplete (stopped)" in shown
+    assert "This report is partial: the benchmark was stopped." in shown
     assert "TW-U07" in errors
     assert json.loads((out / "report.json").read_text(encoding="utf-8"))["points"][0]["sent"] == 21
 

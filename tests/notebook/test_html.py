@@ -258,3 +258,14 @@ def test_every_word_is_in_the_catalog() -> None:
     commands = {action.shell() for step in STEPS for action in step.actions}
     names = {*data, *commands, "GPU", "CPU", "demo", "step", "ended", "Get the model", "out", "vLLM", "triton"}
     assert [left for word in words if (left := pseudo.escaped(word, names))] == []
+
+
+def test_a_benchmark_has_its_charts_in_a_notebook_and_its_results_elsewhere() -> None:
+    from wizard.notebook.values import Benchmark
+
+    recorded = Path(__file__).parents[1] / "bench" / "recorded" / "demo"
+    shown = Benchmark.read(recorded / "report.json")
+    html = shown._repr_html_()
+    assert html.count("<svg") == 6
+    assert "<script" not in html
+    assert "4 at once  38.7 ±92%" in str(shown)

@@ -18,8 +18,9 @@ from wizard.advise import calibration
 from wizard.advise.advice import Constraints
 from wizard.chat.conversation import Message
 from wizard.kernel.errors import InfeasibleError, ServerError, StepError, UsageError
-from wizard.notebook.html import bench_html, pareto_html
+from wizard.notebook.html import pareto_html
 from wizard.plan.ports import Ports
+from wizard.texts.benchmark.html import fragment
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_a_benchmark_is_a_report_that_is_shown_as_a_table(
     report = session.bench(quick=True, folder=tmp_path / "out")
     assert report == BENCHMARK
     assert "[1/1] 4 concurrent requests, run 1 of 1 … done in 8.0 s\n" in capsys.readouterr().out
-    html = bench_html(report)
+    html = fragment(report)
     assert "<td" in html
     assert "4 at once" in html
     with pytest.raises(UsageError, match="unknown option: 'quik'"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from wizard.advise.advice import Speed
 from wizard.advise.reasons import Note
 from wizard.bench.dataset import Dataset
 from wizard.bench.load import Load, ServiceLevel
@@ -84,6 +85,8 @@ class Report:
         points: What was found at each level, in the order of ``load``; levels that were not reached are missing.
         partial: Why it is incomplete: ``stopped``, or an error's code; empty if it is complete.
         warnings: What makes the figures doubtful, besides the points' own.
+        predicted: ID of a level → the wizard's own estimate for it, made before it was measured; levels without one are
+            missing.
     """
 
     format: int
@@ -98,6 +101,7 @@ class Report:
     points: tuple[Measured, ...] = ()
     partial: str = ""
     warnings: tuple[Note, ...] = ()
+    predicted: dict[str, Speed] = field(default_factory=dict)
 
 
 def read(text: str | bytes, *, where: str) -> Report:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wizard.cli.command_lines import command_line, typed_command
+from wizard.cli.bench_reports import open_report, replayed, tell_changes
+from wizard.cli.command_lines import typed_command
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
 from wizard.kernel.language import tr
@@ -27,13 +28,21 @@ def bench(arguments: argparse.Namespace) -> int:
     """`triton-wizard bench`."""
     from wizard import journey
     from wizard.bench.order import folder_of, load_of
+    from wizard.texts.benchmark.png import renderer
 
     if arguments.hardware:
         raise UsageError("TW-C47", tr("a benchmark measures this machine's servers"), tr("Omit --hardware."))
-    wanted = _wanted(arguments)
+    arguments.again = ""
+    if arguments.png:
+        renderer()  # before anything takes time
+    if arguments.open:
+        return open_report(arguments)
+    wanted = replayed(arguments, _wanted(arguments), _yes) if arguments.replay else _wanted(arguments)
     load_of(wanted, None)  # reports options that exclude each other before anything is looked for
     endpoint = _endpoint(arguments)
     workspace = workspace_of(arguments)
+    if arguments.replay:
+        tell_changes(arguments, endpoint, wanted)
     if step := journey.load_generator(workspace):
         _agree_to_install(arguments, step.estimate.download_bytes, step.estimate.disk_bytes)
     folder = Path(arguments.out).expanduser() if arguments.out else folder_of(workspace, endpoint.title)
@@ -102,7 +111,7 @@ def _measure(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted, 
         return _choose(arguments, outlook)
 
     async def drive() -> None:
-        command = command_line(arguments, *arguments.words)
+        command = arguments.again or typed_command(arguments)
         items = journey.bench(workspace_of(arguments), endpoint, wanted, folder, agree, command)
         async with aclosing(items):
             async for item in items:
@@ -112,7 +121,8 @@ def _measure(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted, 
     try:
         whole = until_stopped(drive(), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     except WizardError:
-        _show(arguments, folder)
+        with suppress(WizardError):  # a full disk, again
+            _show(arguments, folder)
         raise
     if not whole:
         printer.end()
@@ -126,7 +136,9 @@ def _measure(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted, 
 def _show(arguments: argparse.Namespace, folder: Path) -> Report | None:
     """Print the report, complete or not, if anything was measured."""
     from wizard import journey
-    from wizard.texts.bench_table import text
+    from wizard.kernel.text import table
+    from wizard.prompts.speech import columns
+    from wizard.texts.benchmark.terminal import text
 
     try:
         report, _ = journey.benchmark(folder)
@@ -135,8 +147,10 @@ def _show(arguments: argparse.Namespace, folder: Path) -> Report | None:
     if arguments.json:
         print_json(report)
     elif report.points:
-        print(f"\n{text(report)}", flush=True)
-    print(f"\n{tr('Report:')} {folder / 'report.json'}", file=sys.stderr)
+        print(f"\n{text(report, columns())}", flush=True)
+    pages = journey.bench_pages(folder, pictures=arguments.png)
+    files = ((tr("Report:"), str(pages[0])), (tr("All data:"), str(folder / "report.json")))
+    print(f"\n{table(files)}", file=sys.stderr)
     return report
 
 

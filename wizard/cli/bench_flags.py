@@ -15,6 +15,8 @@ EXAMPLES = (
     "bench --concurrency 1,2,4,8 --requests 100 --ttft 200 --tpot 50\n"
     "bench http://127.0.0.1:11434 --request-rate 0.5,1,2 --seconds 60\n"
     "bench --dataset mini_cnn_eval.json --isl 100 --requests 100\n"
+    "bench --open report.json\n"
+    "bench --replay report.json\n"
     "bench genai-perf -m demo --num-prompts 10 --concurrency 1"
 )
 
@@ -56,8 +58,18 @@ def add_bench(bench: argparse.ArgumentParser) -> None:
     _add_load(bench.add_argument_group(tr("load")))
     _add_requests(bench.add_argument_group(tr("requests")))
     bench.add_argument("--out", metavar="DIR", help=tr("folder for the report (default: a new one in the workspace)"))
+    _add_reports(bench.add_argument_group(tr("reports")))
     bench.add_argument("--yes", action="store_true", help=tr("do not ask, however long it takes"))
     bench.add_argument("--verbose", action="store_true", help=tr("show all output of the installation"))
+
+
+def _add_reports(reports: argparse._ArgumentGroup) -> None:
+    shown = tr("show a report, full screen or as text; measures nothing")
+    reports.add_argument("--open", metavar="REPORT", help=shown)
+    replay = tr("measure the same again as this report, and tell what has changed")
+    reports.add_argument("--replay", metavar="REPORT", help=replay)
+    reports.add_argument("--png", action="store_true", help=tr("write the charts as PNG, too (needs the extra png)"))
+    reports.add_argument("--plain", action="store_true", help=tr("with --open: print text instead of full screen"))
 
 
 def _add_load(load: argparse._ArgumentGroup) -> None:

@@ -9,19 +9,11 @@ from wizard.advise.pareto import Front
 from wizard.bench.report import Report
 from wizard.kernel.errors import WizardError
 from wizard.model.facts import ModelFacts
-from wizard.notebook.html import (
-    advice_html,
-    bench_html,
-    choice_html,
-    host_html,
-    model_html,
-    pareto_html,
-    plan_html,
-    status_html,
-)
+from wizard.notebook.html import advice_html, choice_html, host_html, model_html, pareto_html, plan_html, status_html
 from wizard.plan.plan import Plan
 from wizard.probe.host import Host
 from wizard.serve.status import Status
+from wizard.texts.benchmark.html import fragment
 
 
 def show_richly(ipython: Any) -> None:
@@ -34,6 +26,6 @@ def show_richly(ipython: Any) -> None:
     html.for_type(Front, pareto_html)
     html.for_type(Plan, plan_html)
     html.for_type(Status, status_html)
-    html.for_type(Report, bench_html)
+    html.for_type(Report, fragment)
     # IPython's own protocol for exceptions; set here because the wizard's kernel package must not know about notebooks.
     WizardError._render_traceback_ = lambda error: str(error).split("\n")  # type: ignore[attr-defined]

@@ -14,7 +14,6 @@ from wizard.advise.calibration import Measurement
 from wizard.advise.comparison import BEHIND, LIMIT
 from wizard.advise.pareto import Front
 from wizard.advise.reasons import Note
-from wizard.bench.report import Report
 from wizard.chat.conversation import Stats
 from wizard.chat.report import figures, thought_line
 from wizard.kernel.language import ntr, tr
@@ -26,7 +25,7 @@ from wizard.plan.summary import cost, model_line, takes
 from wizard.probe.host import Host
 from wizard.probe.report import brief
 from wizard.serve.status import STATES, Status
-from wizard.texts import advise, bench_table, pareto, reasons, remedies, report
+from wizard.texts import advise, pareto, reasons, remedies, report
 from wizard.texts.figure import Figure
 
 PLOT = (90, 20)
@@ -212,14 +211,6 @@ def measured_html(measurement: Measurement) -> str:
     """Predicted and measured memory as a table."""
     head, *rows = calibration.rows(measurement)
     return _grid(_row([f"<b>{name}</b>" for name in head]) + "".join(map(_row, rows)))
-
-
-def bench_html(report: Report) -> str:
-    """A benchmark: a row for each level of load, what the columns mean, and the warnings."""
-    rows = [bench_table.header(report), *(bench_table.row(point, report) for point in report.points)]
-    grid = _grid("".join(_row([text(cell) for cell in row]) for row in rows))
-    notes = _list([bench_table.legend(report), *bench_table.warnings(report)])
-    return f"<div><b>{text(bench_table.title(report))}</b>{grid}{notes}</div>"
 
 
 def status_html(status: Status) -> str:

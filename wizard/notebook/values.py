@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.notebook import live
 from wizard.notebook.html import answer_html, figures_html, stats_html, text
+from wizard.texts.benchmark import terminal
+from wizard.texts.benchmark.html import fragment
 
 if TYPE_CHECKING:
+    from wizard.bench.report import Report
+    from wizard.bench.run import Run
     from wizard.chat.conversation import Stats
     from wizard.texts.explain import Figure
+
+
+COLUMNS = 100
+"""Width of a report where there is no HTML."""
 
 
 def cell() -> int | None:
@@ -48,6 +58,27 @@ class Answer:
     def _repr_html_(self) -> str:
         shown = self.shown_in is not None and self.shown_in == cell()
         return ("" if shown else answer_html(self.text, self.thought, self.stats)) + stats_html(self.stats)
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark's report and its runs: its charts and tables."""
+
+    report: Report
+    runs: tuple[Run, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Benchmark:
+        """The report in the folder or file ``path``. Raises as `wizard.journey.benchmark` does."""
+        from wizard import journey
+
+        return cls(*journey.benchmark(Path(path)))
+
+    def __str__(self) -> str:
+        return terminal.text(self.report, COLUMNS)
+
+    def _repr_html_(self) -> str:
+        return fragment(self.report, self.runs)
 
 
 class Log(str):

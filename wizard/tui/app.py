@@ -8,7 +8,7 @@ import os
 import shlex
 import signal
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from textual.timer import Timer
     from textual.worker import Worker
 
+    from wizard.bench.report import Report
+    from wizard.bench.run import Run as MeasuredRun
     from wizard.catalog.workshops import Workshop
     from wizard.plan.question import Answers
     from wizard.serve.endpoint import Endpoint
@@ -74,6 +76,7 @@ class WizardApp(App[int]):
         workshop: The facilitator's workshop.
         explain: Whether every stage shows its explanation.
         opening: A chat to begin with; None begins with the welcome.
+        report: A benchmark's report and its runs, to show instead of the workflow.
     """
 
     TITLE = "triton-wizard"
@@ -102,6 +105,7 @@ class WizardApp(App[int]):
         workshop: Workshop | None = None,
         explain: bool = False,
         opening: Opening | None = None,
+        report: tuple[Report, Sequence[MeasuredRun]] | None = None,
     ) -> None:
         if not os.environ.get("NO_COLOR"):
             os.environ.pop("NO_COLOR", None)  # empty means unset (no-color.org), but Textual would treat it as set
@@ -111,7 +115,7 @@ class WizardApp(App[int]):
             from wizard import journey as real
 
             journey = real
-        self.workspace, self.journey, self._opening = workspace, journey, opening
+        self.workspace, self.journey, self._opening, self._report = workspace, journey, opening, report
         self.tools = ChatTools(self, opening)
         self.running: dict[str, Endpoint] = {}
         """Servers that are known to run, by name."""
@@ -168,8 +172,20 @@ class WizardApp(App[int]):
 
     @work
     async def _walk(self) -> None:
+        if self._report is not None:
+            await self._read(*self._report)
+            return
         flow, opening = Flow(self, self.journey, self.workspace), self._opening
         await (flow.walk(opening.state(flow.fresh()), opening.kept) if opening else flow.walk())
+
+    async def _read(self, report: Report, runs: Sequence[MeasuredRun]) -> None:
+        """Show a report, and leave after it."""
+        from wizard.tui.screens.report import ReportScreen
+
+        screen = ReportScreen(report, runs)
+        screen.guide = self.guide
+        await self.push_screen_wait(screen)
+        self.exit(0)
 
     def change_settings(self, **changes: Any) -> None:
         """Change fields of `Settings`, now and for the next runs; reports if they cannot be saved."""

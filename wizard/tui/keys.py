@@ -38,6 +38,7 @@ WHERE = {
     "review": mark("Review"),
     "build": mark("Build"),
     "chat": mark("Chat"),
+    "report": mark("Report"),
     "settings": mark("Settings"),
     "keys": mark("Keys"),
     "form": mark("Forms"),

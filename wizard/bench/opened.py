@@ -1,0 +1,53 @@
+"""A report that somebody names: by its folder or its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wizard.bench.folder import Folder
+from wizard.bench.order import Wanted
+from wizard.bench.report import Report, read
+from wizard.bench.run import Run
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
+from wizard.kernel.reasons import unreadable
+
+LARGEST_BYTES = 64 * 1024**2
+
+
+def opened(path: Path) -> tuple[Report, tuple[Run, ...]]:
+    """The report in the folder or file ``path``, and its runs if they are beside it.
+
+    Raises:
+        UsageError: TW-C40, TW-K01, TW-K02 if a file is damaged, TW-C49 if there is no report.
+    """
+    folder = Folder(path if path.is_dir() else path.parent)
+    if path in (folder.root, folder.report):
+        return folder.read()
+    try:
+        if path.stat().st_size > LARGEST_BYTES:
+            raise OSError(tr("it is too large"))
+        return read(path.read_bytes(), where=str(path)), ()
+    except OSError as error:
+        message = tr("cannot read {path}: {why}", path=path, why=unreadable(error))
+        raise UsageError("TW-C49", message, tr("Choose a report.json that `triton-wizard bench` wrote.")) from error
+
+
+def wanted_again(report: Report) -> Wanted:
+    """The options that measure the same again."""
+    load, dataset = report.load, report.dataset
+    return Wanted(
+        concurrency=tuple(point.concurrency for point in load.points if point.concurrency is not None),
+        rates=tuple(point.rate for point in load.points if point.rate is not None),
+        requests=load.requests,
+        seconds=load.seconds,
+        repeats=load.repeats,
+        warmup=load.warmup,
+        dataset=dataset.path or "generated",
+        isl=dataset.isl,
+        osl=dataset.osl,
+        ttft=report.level.ttft_ms,
+        tpot=report.level.tpot_ms,
+        seed=load.seed,
+        api=report.target.api,
+    )

@@ -1,0 +1,106 @@
+"""`triton-wizard bench --open` and `--replay`: a report that was written before."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wizard.cli.stages import print_json, workspace_of
+from wizard.kernel.errors import CancelledError, UsageError
+from wizard.kernel.language import tr
+
+if TYPE_CHECKING:
+    from wizard.bench.order import Wanted
+    from wizard.serve.endpoint import Endpoint
+
+
+def open_report(arguments: argparse.Namespace) -> int:
+    """Show a report: full screen, as text, or as JSON."""
+    from wizard import journey
+    from wizard.kernel.text import is_terminal
+    from wizard.prompts.speech import columns
+    from wizard.texts.benchmark import terminal
+
+    path = Path(arguments.open).expanduser()
+    if arguments.replay:
+        raise UsageError("TW-C47", tr("--open measures nothing, --replay does"), tr("Pass one of them."))
+    report, runs = journey.benchmark(path)
+    if arguments.png:
+        for page in journey.bench_pages(path if path.is_dir() else path.parent, pictures=True):
+            print(page, file=sys.stderr)
+    if arguments.json:
+        print_json(report)
+    elif _full_screen(arguments):
+        from wizard.tui.app import run_tui
+
+        return run_tui(workspace_of(arguments), report=(report, runs))
+    else:
+        text = terminal.text(report, columns(), bars=is_terminal(sys.stdout), listed=arguments.plain)
+        print(text, flush=True)
+    return 0
+
+
+def _full_screen(arguments: argparse.Namespace) -> bool:
+    from wizard.kernel.text import is_terminal
+
+    able = is_terminal(sys.stdin) and is_terminal(sys.stdout) and os.environ.get("TERM", "dumb") != "dumb"
+    return able and not (arguments.plain or arguments.png)
+
+
+def replayed(arguments: argparse.Namespace, given: Wanted, yes: Callable[[str], bool]) -> Wanted:
+    """The options of the report of ``--replay``; its server becomes the target, unless another one is named.
+
+    A file and an address that the report names are used only with consent: reports come from other people, too.
+
+    Raises:
+        UsageError: TW-C60 if options were ``given``, too.
+        CancelledError: TW-U06 without consent.
+    """
+    from wizard import journey
+    from wizard.bench.opened import wanted_again
+    from wizard.bench.order import Wanted
+
+    changed = [field.name for field in fields(given) if getattr(given, field.name) != getattr(Wanted(), field.name)]
+    if changed:
+        flags = ", ".join(f"--{'request-rate' if name == 'rates' else name}" for name in changed)
+        message = tr("--replay takes its options from the report; {flags} would change them", flags=flags)
+        raise UsageError("TW-C60", message, tr("Omit them, or omit --replay."))
+    arguments.report, _ = journey.benchmark(Path(arguments.replay).expanduser())
+    wanted, target = wanted_again(arguments.report), arguments.report.target
+    named = [wanted.dataset] if wanted.dataset != "generated" else []
+    if not arguments.target:
+        elsewhere = not target.plan
+        arguments.target = target.url if elsewhere else target.name
+        arguments.model = target.model if elsewhere else None
+        arguments.again = arguments.report.command  # it needs no file
+        named += [target.url] if elsewhere else []
+    if named and not arguments.yes:
+        _agree(named, yes)
+    return wanted
+
+
+def _agree(named: Sequence[str], yes: Callable[[str], bool]) -> None:
+    from wizard.prompts.speech import tell
+    from wizard.texts.benchmark.markup import shown
+
+    tell(tr("The report names: {names}", names=shown(", ".join(named))))
+    if not yes(tr("Use them?")):
+        raise CancelledError("TW-U06", tr("the benchmark was not accepted"), tr("Nothing was measured."))
+
+
+def tell_changes(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted) -> None:
+    """Tell what is not as it was when the report was made."""
+    from wizard import journey
+    from wizard.prompts.speech import tell
+    from wizard.texts.benchmark.differences import differences
+    from wizard.texts.benchmark.markup import shown
+
+    changed = differences(arguments.report, journey.bench_order(workspace_of(arguments), endpoint, wanted))
+    tell(tr("Different from the report:") if changed else tr("Server, machine, programs and prompts are the same."))
+    for line in changed:
+        tell(f"  {shown(line)}")

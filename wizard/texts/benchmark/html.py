@@ -1,0 +1,120 @@
+"""A report as a single HTML page: no script, no reference to another file, light and dark, printable.
+
+All text of users and servers is escaped; if that ever failed, the page's own policy forbids scripts and requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from wizard.bench.report import Report
+from wizard.bench.run import Run
+from wizard.kernel.language import tr, used
+from wizard.kernel.values import to_json
+from wizard.texts.benchmark import charts, tables, words
+from wizard.texts.benchmark.chart import Chart, LeftOut
+from wizard.texts.benchmark.colors import ANY, DARK, LIGHT, STYLED, Colors, variables
+from wizard.texts.benchmark.markup import html
+from wizard.texts.benchmark.svg import svg
+from wizard.texts.benchmark.tables import Table
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def page(report: Report, runs: Sequence[Run] = ()) -> str:
+    """The page."""
+    style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+    light, dark = variables(LIGHT), variables(DARK)
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            f'<html lang="{html(used())}">',
+            "<head>",
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{html(POLICY)}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>{html(words.title(report))}</title>",
+            f"<style>\n:root{{{light}}}",
+            f"@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}",
+            f"{style}</style>",
+            "</head>",
+            "<body>",
+            f"<header><h1>{html(words.title(report))}</h1>{_lead(report)}</header>",
+            f"<main>{''.join(_parts(report, runs, STYLED, 'chart'))}{_data(report)}</main>",
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def fragment(report: Report, runs: Sequence[Run] = ()) -> str:
+    """The report for a notebook, whose page has its own style, in colors for any theme."""
+    prefix = "".join(character for character in report.made if character.isalnum())
+    first, charts_, rest = _parts(report, runs, ANY, f"bench-{prefix}")
+    more = f"<details><summary>{html(tr('All tables'))}</summary>{rest}</details>"
+    return f"<div><b>{html(words.title(report))}</b>{_lead(report)}{first}{charts_}{more}</div>"
+
+
+def _lead(report: Report) -> str:
+    """The machine; that the report is partial; and the warnings."""
+    about = f"<p>{html(tables.machine(report))} · {html(report.made)}</p>"
+    partial = words.partial(report)
+    shown = f'<p class="partial" role="note"><strong>{html(partial)}</strong></p>' if partial else ""
+    warned = words.warnings(report)
+    if warned:
+        shown += f'<section class="warnings"><h2>{html(tr("Warnings"))}</h2>{_list(warned)}</section>'
+    return about + shown
+
+
+def _parts(report: Report, runs: Sequence[Run], colors: Colors, prefix: str) -> tuple[str, str, str]:
+    """The first table, the charts, and everything else."""
+    drawn = "".join(_chart(each, colors, prefix) for each in charts.charts(report, runs))
+    facts = "".join(map(_row, tables.facts(report)))
+    first, *rest = tables.tables(report) or (None,)
+    return (
+        _table(first) if first else f"<p>{html(tr('No level was measured.'))}</p>",
+        f'<div class="charts">{drawn}</div>',
+        "".join(
+            [
+                *map(_table, filter(None, rest)),
+                f'<section><h2>{html(tr("What ran"))}</h2><table class="facts">{facts}</table></section>',
+                f"<section><h2>{html(tr('Measure again'))}</h2><pre>{html(report.command)}</pre></section>",
+            ]
+        ),
+    )
+
+
+def _chart(chart: Chart | LeftOut, colors: Colors, prefix: str) -> str:
+    if isinstance(chart, LeftOut):
+        return f"<figure><h3>{html(chart.title)}</h3><p>{html(chart.why)}</p></figure>"
+    return (
+        f'<figure><h3>{html(chart.title)}</h3><div class="wide">{svg(chart, colors, prefix=prefix)}</div>'
+        f"<figcaption>{html(chart.about)}</figcaption></figure>"
+    )
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th scope=col>{html(cell)}</th>" for cell in table.head)
+    about = f"<p>{html(table.about)}</p>" if table.about else ""
+    return (
+        f'<section><h2>{html(table.title)}</h2>{about}<div class="wide"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(map(_row, table.rows))}</tbody></table></div></section>"
+    )
+
+
+def _row(cells: Sequence[str]) -> str:
+    first, *rest = cells
+    return f"<tr><th scope=row>{html(first)}</th>{''.join(f'<td>{html(cell)}</td>' for cell in rest)}</tr>"
+
+
+def _list(lines: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{html(line)}</li>' for line in lines)}</ul>"
+
+
+def _data(report: Report) -> str:
+    """The report itself, from which everything above was made."""
+    summary = html(tr("All data (report.json)"))
+    return f"<details><summary>{summary}</summary><pre>{html(to_json(report, indent=2))}</pre></details>"
