@@ -29,7 +29,7 @@ def bench(arguments: argparse.Namespace) -> int:
     from wizard.bench.order import folder_of, load_of
 
     if arguments.hardware:
-        raise UsageError("TW-C47", tr("a benchmark measures this machine's servers"), tr("Omit --hardware."))
+        raise UsageError("TW-C67", tr("a benchmark measures this machine's servers"), tr("Omit --hardware."))
     wanted = _wanted(arguments)
     load_of(wanted, None)  # reports options that exclude each other before anything is looked for
     endpoint = _endpoint(arguments)
@@ -55,7 +55,7 @@ def _endpoint(arguments: argparse.Namespace) -> Endpoint:
     if target and "://" in target:
         return journey.at(target, arguments.model)
     if arguments.model:
-        raise UsageError("TW-C47", tr("--model names a model at a URL"), tr("Pass the URL, or omit --model."))
+        raise UsageError("TW-C67", tr("--model names a model at a URL"), tr("Pass the URL, or omit --model."))
     return journey.endpoint(workspace_of(arguments), target)
 
 
