@@ -464,7 +464,7 @@ def tools(
         asks: Whether there is a user to ask about the others, which cannot be called otherwise.
 
     Raises:
-        UsageError: TW-C60 if the file is not a configuration, TW-C30 if the package ``mcp`` is not installed.
+        UsageError: TW-C40 if the file is not a configuration, TW-C30 if the package ``mcp`` is not installed.
     """
     from wizard.chat.tools import config, mcp_client
     from wizard.chat.tools.consent import Consent
