@@ -126,6 +126,7 @@ def _measure(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted, 
 def _show(arguments: argparse.Namespace, folder: Path) -> Report | None:
     """Print the report, complete or not, if anything was measured."""
     from wizard import journey
+    from wizard.prompts.value_text import wrapped
     from wizard.texts.bench_table import text
 
     try:
@@ -135,7 +136,7 @@ def _show(arguments: argparse.Namespace, folder: Path) -> Report | None:
     if arguments.json:
         print_json(report)
     elif report.points:
-        print(f"\n{text(report)}", flush=True)
+        print(f"\n{text(report, wrapped)}", flush=True)
     print(f"\n{tr('Report:')} {folder / 'report.json'}", file=sys.stderr)
     return report
 

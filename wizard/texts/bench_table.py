@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from wizard.bench.load import Point
 from wizard.bench.measured import Interval, Measured, Spread
@@ -10,6 +10,9 @@ from wizard.bench.report import Report
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import table
 from wizard.texts.advise import note
+
+WIDEST = 0.995
+"""Half of an interval's width, as a share, from which on it says nothing."""
 
 
 def title(report: Report) -> str:
@@ -21,10 +24,10 @@ def title(report: Report) -> str:
     return tr("{server}: {source}, answers of up to {tokens} tokens", server=server, source=source, tokens=prompts.osl)
 
 
-def text(report: Report) -> str:
-    """The table with its explanation, and the warnings below."""
+def text(report: Report, fit: Callable[[str], str] = str) -> str:
+    """The table with its explanation, and the warnings below; ``fit`` wraps a sentence."""
     rows = [header(report), *(row(point, report) for point in report.points)]
-    parts = [title(report), "", table(rows), "", legend(report), *warnings(report)]
+    parts = [fit(title(report)), "", table(rows), "", *map(fit, (legend(report), *warnings(report)))]
     return "\n".join(parts)
 
 
@@ -34,7 +37,7 @@ def header(report: Report) -> tuple[str, ...]:
     return (
         tr("load"),
         tr("tokens/s"),
-        tr("requests/s"),
+        tr("req/s"),
         tr("first token"),
         tr("p99"),
         tr("per token"),
@@ -55,7 +58,7 @@ def row(point: Measured, report: Report) -> tuple[str, ...]:
         _median(point.ttft_ms),
         _p99(point.ttft_ms),
         _median(point.tpot_ms),
-        _median(point.latency_ms),
+        number(point.latency_ms.p50.value if point.latency_ms else None),
         *good,
         f"{failed}/{point.sent}" if failed else "0",
     )
@@ -106,14 +109,18 @@ def interval(value: Interval | None) -> str:
     if value is None:
         return "–"
     width = value.width
-    return number(value.value) + (f" ±{100 * width:.0f}%" if width is not None else "")
+    if width is None:
+        return number(value.value)
+    return f"{number(value.value)} ±{100 * width:.0f}%" if width < WIDEST else f"{number(value.value)} ±>99%"
 
 
 def number(value: float | None) -> str:
     """Three digits that count."""
     if value is None:
         return "–"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 0.1 else f"{value:.1g}"
 
 
 def _median(spread: Spread | None) -> str:
