@@ -60,7 +60,9 @@ def test_processor_time_of_a_group_is_counted() -> None:
 async def test_samples_have_the_machine_and_count_others_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "EVERY_S", 0.01)
     processes = (GpuProcess(os.getpid(), "ours", 1), GpuProcess(1, "init", 1))
-    gpu = GpuReading(0, "a GPU", power_watts=300.0, memory_used_bytes=5, processes=processes)
+    gpu = GpuReading(
+        0, "a GPU", power_watts=300.0, memory_used_bytes=5, processes=processes, clocks_reduced=("HwSlowdown",)
+    )
     reading = Reading(CpuReading(0.5, memory_available_bytes=7), (gpu,))
     samples: list[Sample] = []
     enough = asyncio.Event()
@@ -76,4 +78,5 @@ async def test_samples_have_the_machine_and_count_others_on_the_gpu(monkeypatch:
     (first, *_) = samples
     assert (first.cpu, first.memory_available_bytes, first.server) == (0.5, 7, {})
     assert (first.gpus[0].power_watts, first.gpus[0].others) == (300.0, 1)
+    assert first.gpus[0].throttled == ("HwSlowdown",)
     assert first.generator_cores is not None
