@@ -565,7 +565,7 @@ def load_generator(workspace: Workspace, *, hardware: str | None = None) -> Step
     """Stage 8. The step that `bench` begins with if the load generator has no environment yet (≤ 2 s).
 
     Raises:
-        HostError: TW-C41 if this machine cannot run it.
+        HostError: TW-C61 if this machine cannot run it.
     """
     from wizard.bench.environment import is_made, of, step
     from wizard.texts.errors import user_errors
@@ -586,11 +586,11 @@ async def bench(
     long. ``command`` is kept in the report.
 
     Raises:
-        HostError: TW-C41 if this machine cannot run the load generator.
-        StepError: TW-C42 if its environment cannot be created, TW-C43 if it fails.
-        ServerError: TW-C44, TW-C45 if the server does not answer.
-        UsageError: TW-C46, TW-C47, TW-C49 if the dataset, the options or the folder cannot be used.
-        WorkspaceError: TW-C48 if the folder is not writable; TW-K03, TW-K04 if the workspace is not.
+        HostError: TW-C61 if this machine cannot run the load generator.
+        StepError: TW-C62 if its environment cannot be created, TW-C63 if it fails.
+        ServerError: TW-C64, TW-C65 if the server does not answer.
+        UsageError: TW-C66, TW-C67, TW-C69 if the dataset, the options or the folder cannot be used.
+        WorkspaceError: TW-C68 if the folder is not writable; TW-K03, TW-K04 if the workspace is not.
     """
     import asyncio
     from contextlib import aclosing, closing
@@ -646,7 +646,7 @@ def benchmark(path: Path) -> tuple[BenchReport, tuple[Run, ...]]:
     """The report in the folder or file ``path``, and its runs if they are beside it.
 
     Raises:
-        UsageError: TW-C40, TW-C49, TW-K01, TW-K02 if it cannot be read.
+        UsageError: TW-C60, TW-C69, TW-K01, TW-K02 if it cannot be read.
     """
     from wizard.bench.opened import opened
 
@@ -658,7 +658,7 @@ def bench_pages(folder: Path, *, pictures: bool = False) -> tuple[Path, ...]:
     as PNG, in the current language; returns the paths.
 
     Raises:
-        WorkspaceError: TW-C48 if they cannot be written.
+        WorkspaceError: TW-C68 if they cannot be written.
         UsageError: As `benchmark`, and TW-U66 if the extra for PNG is not installed.
         HostError: TW-U67 if there is no font for PNG.
     """

@@ -143,15 +143,15 @@ async def test_three_percent_of_errors_are_counted(tmp_path: Path, monkeypatch: 
         (
             "dies",
             StepError,
-            "TW-C43",
+            "TW-C63",
             "AIPerf failed: Failed for SystemController (id=system_controller): the worker has died",
             21,
         ),
-        ("hangs", StepError, "TW-C43", "no request ended for 1 s", 21),
-        ("garbage", ServerError, "TW-C44", "no request succeeded; the first failed with no answer", 0),
-        ("nothing", ServerError, "TW-C44", "no request succeeded", 0),
-        ("fails", ServerError, "TW-C44", "the first failed with HTTP 503: ", 40),
-        ("server-dies", ServerError, "TW-C45", "30 requests in a row failed, the last with HTTP 503", 40),
+        ("hangs", StepError, "TW-C63", "no request ended for 1 s", 21),
+        ("garbage", ServerError, "TW-C64", "no request succeeded; the first failed with no answer", 0),
+        ("nothing", ServerError, "TW-C64", "no request succeeded", 0),
+        ("fails", ServerError, "TW-C64", "the first failed with HTTP 503: ", 40),
+        ("server-dies", ServerError, "TW-C65", "30 requests in a row failed, the last with HTTP 503", 40),
     ],
 )
 async def test_what_goes_wrong_has_a_code_and_loses_nothing(
@@ -175,10 +175,10 @@ async def test_a_level_that_was_measured_survives_the_next_ones_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     then = partial(behave, monkeypatch, "dies")
-    assert await error_after_the_first_level(start(tmp_path / "out"), then) == "TW-C43"
+    assert await error_after_the_first_level(start(tmp_path / "out"), then) == "TW-C63"
     report, _ = Folder(tmp_path / "out").read()
     assert [(point.point, point.sent) for point in report.points] == [(Point(1), 40), (Point(4), 21)]
-    assert report.partial == "TW-C43"
+    assert report.partial == "TW-C63"
 
 
 async def test_a_server_whose_process_ends_is_noticed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ async def test_a_server_whose_process_ends_is_noticed_at_once(tmp_path: Path, mo
     hanging = tmp_path / "out" / "aiperf" / "c1-1" / "hanging"
     _, error = await items_of(start(tmp_path / "out", lives=lambda: not hanging.exists()))
     assert error is not None
-    assert (error.code, error.what) == ("TW-C45", "the server stopped answering: its process has ended")
+    assert (error.code, error.what) == ("TW-C65", "the server stopped answering: its process has ended")
 
 
 async def test_stopping_keeps_what_was_measured_and_leaves_no_process(
@@ -252,7 +252,7 @@ async def test_a_long_benchmark_can_be_declined(tmp_path: Path, monkeypatch: pyt
 async def test_a_missing_program_has_a_code(tmp_path: Path) -> None:
     _, error = await items_of(start(tmp_path / "out", program=(str(tmp_path / "aiperf"),)))
     assert error is not None
-    assert (error.code, error.what) == ("TW-C43", "AIPerf failed: No such file or directory")
+    assert (error.code, error.what) == ("TW-C63", "AIPerf failed: No such file or directory")
 
 
 async def test_a_report_is_not_overwritten(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ async def test_a_report_is_not_overwritten(tmp_path: Path) -> None:
     before = (tmp_path / "out" / "report.json").read_bytes()
     _, error = await items_of(start(tmp_path / "out"))
     assert isinstance(error, UsageError)
-    assert error.code == "TW-C49"
+    assert error.code == "TW-C69"
     assert (tmp_path / "out" / "report.json").read_bytes() == before
 
 
@@ -268,19 +268,19 @@ async def test_a_folder_that_cannot_be_written_is_said_before_anything_runs(tmp_
     (tmp_path / "file").write_text("")
     _, error = await items_of(start(tmp_path / "file" / "out"))
     assert isinstance(error, WorkspaceError)
-    assert error.code == "TW-C48"
+    assert error.code == "TW-C68"
 
 
 async def test_a_full_disk_is_said_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wizard.bench.folder.LEAST_BYTES", 2**62)
     items, error = await items_of(start(tmp_path / "out"))
-    assert (items, error and error.code) == ([], "TW-C48")
+    assert (items, error and error.code) == ([], "TW-C68")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the kernel has no /dev/full")
 async def test_a_disk_that_fills_up_keeps_what_was_written(tmp_path: Path) -> None:
     fill = partial((tmp_path / "out" / "runs" / "c4-1.new").symlink_to, "/dev/full")
-    assert await error_after_the_first_level(start(tmp_path / "out"), fill) == "TW-C48"
+    assert await error_after_the_first_level(start(tmp_path / "out"), fill) == "TW-C68"
     report, runs = Folder(tmp_path / "out").read()
     assert report.points[0].sent == 40
     assert [run.id for run in runs] == ["c1-1"]
@@ -289,7 +289,7 @@ async def test_a_disk_that_fills_up_keeps_what_was_written(tmp_path: Path) -> No
 def test_a_report_that_is_missing_or_damaged_has_a_code(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         Folder(tmp_path).read()
-    assert caught.value.code == "TW-C49"
+    assert caught.value.code == "TW-C69"
     (tmp_path / "report.json").write_text("{")
     with pytest.raises(UsageError) as caught:
         Folder(tmp_path).read()

@@ -44,7 +44,7 @@ def test_a_copy_elsewhere_has_no_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "code"),
     [
-        (None, "TW-C49"),
+        (None, "TW-C69"),
         (b"{", "TW-K02"),
         (b"{}", "TW-K01"),
         (b"\xff\xfe", "TW-K02"),

@@ -56,7 +56,7 @@ def test_the_load_is_what_was_asked_for() -> None:
 def test_options_that_exclude_each_other_are_rejected(wanted: Wanted) -> None:
     with pytest.raises(UsageError) as caught:
         load_of(wanted, None)
-    assert caught.value.code == "TW-C47"
+    assert caught.value.code == "TW-C67"
 
 
 def served(workspace: Workspace) -> Plan:
@@ -88,7 +88,7 @@ def test_triton_is_measured_by_generate_stream_without_an_openai_address(workspa
     )
     with pytest.raises(UsageError) as caught:
         order.ordered(workspace, HERE, Wanted(api="openai"), CPU_HOST, venv(workspace), "")
-    assert caught.value.code == "TW-C47"
+    assert caught.value.code == "TW-C67"
 
 
 def test_a_url_is_measured_as_it_is(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ def test_requests_that_the_server_does_not_support_are_rejected(workspace: Works
     served(workspace)
     with pytest.raises(UsageError) as caught:
         order.ordered(workspace, HERE, Wanted(isl=2**20, osl=8), CPU_HOST, venv(workspace), "")
-    assert caught.value.code == "TW-C47"
+    assert caught.value.code == "TW-C67"
     assert "requests of 1,048,584 tokens do not fit" in caught.value.what
 
 
@@ -123,7 +123,7 @@ def test_a_machine_that_cannot_run_it_is_told_why(workspace: Workspace) -> None:
     host = replace(CPU_HOST, cpu=replace(CPU_HOST.cpu, architecture="riscv64"))
     with pytest.raises(HostError) as caught, user_errors():
         environment.of(host, workspace)
-    assert caught.value.code == "TW-C41"
+    assert caught.value.code == "TW-C61"
 
 
 async def test_an_installation_that_fails_is_resumed_by_bench(workspace: Workspace) -> None:
@@ -134,6 +134,6 @@ async def test_an_installation_that_fails_is_resumed_by_bench(workspace: Workspa
         finished += [
             event async for event in environment.prepared(workspace, broken) if isinstance(event, StepFinished)
         ]
-    assert caught.value.code == "TW-C42"
+    assert caught.value.code == "TW-C62"
     assert "Then run `bench` again." in caught.value.todo
     assert not environment.is_made(workspace, broken)

@@ -78,7 +78,7 @@ def test_json_lines_of_the_users_own_are_read(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_used_says_why(tmp_path: Path, name: str, text: str | bytes, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         prompts.read(file(tmp_path, name, text), 5, 0)
-    assert caught.value.code == "TW-C46"
+    assert caught.value.code == "TW-C66"
     assert says in caught.value.what
 
 
@@ -103,6 +103,6 @@ def test_any_bytes_are_prompts_or_an_error_with_a_code(tmp_path: Path, data: byt
     try:
         _, read = prompts.read(file(tmp_path, name, data), 5, 0)
     except UsageError as error:
-        assert error.code == "TW-C46"  # noqa: PT017
+        assert error.code == "TW-C66"  # noqa: PT017
     else:
         assert all(prompt.text.strip() for prompt in read)

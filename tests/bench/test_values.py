@@ -102,7 +102,7 @@ def test_a_report_fits_its_schema_and_a_missing_field_does_not() -> None:
 def test_another_format_is_rejected() -> None:
     with pytest.raises(UsageError) as caught:
         read(to_json(example()).replace('"format": 1', '"format": 2'), where="report.json")
-    assert caught.value.code == "TW-C40"
+    assert caught.value.code == "TW-C60"
     assert "report.json has format 2, not 1" in caught.value.what
 
 

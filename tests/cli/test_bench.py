@@ -66,8 +66,8 @@ def test_errors_in_the_middle_show_what_was_measured(
     assert run(f"bench {url} --concurrency 2 --requests 40 --repeats 1 --out {tmp_path / 'out'}") == 7
     shown = capsys.readouterr()
     assert "2 at once" in shown.out
-    assert "This report is partial: the benchmark ended with error TW-C43." in shown.out
-    assert "TW-C43: AIPerf failed" in shown.err
+    assert "This report is partial: the benchmark ended with error TW-C63." in shown.out
+    assert "TW-C63: AIPerf failed" in shown.err
 
 
 def test_ctrl_c_keeps_what_was_measured(url: str, tmp_path: Path) -> None:
@@ -99,10 +99,10 @@ def test_ctrl_c_keeps_what_was_measured(url: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        ("--concurrency 1 --request-rate 1", "TW-C47"),
-        ("--requests 1 --seconds 1", "TW-C47"),
-        ("--hardware cpu", "TW-C47"),
-        ("--dataset nothing.json --concurrency 1", "TW-C46"),
+        ("--concurrency 1 --request-rate 1", "TW-C67"),
+        ("--requests 1 --seconds 1", "TW-C67"),
+        ("--hardware cpu", "TW-C67"),
+        ("--dataset nothing.json --concurrency 1", "TW-C66"),
     ],
 )
 def test_options_that_cannot_be_met_are_said(
@@ -122,7 +122,7 @@ def test_numbers_that_make_no_sense_are_rejected(options: str, capsys: pytest.Ca
 
 def test_a_model_name_needs_a_url(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("bench --model x") == 2
-    assert "TW-C47" in capsys.readouterr().err
+    assert "TW-C67" in capsys.readouterr().err
 
 
 def test_a_long_benchmark_needs_a_terminal_or_yes(

@@ -65,17 +65,17 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a" / ".report.html.new").mkdir()
     done = wizard_inside("bench", "--open", path, "--png")
     assert done.returncode == 6
-    assert "TW-C48" in done.stderr
+    assert "TW-C68" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (["--open", "nothing.json"], "TW-C49"),
-        (["--replay", "nothing.json"], "TW-C49"),
-        (["--open", "REPORT", "--replay", "REPORT"], "TW-C47"),
-        (["--replay", "REPORT", "--concurrency", "3"], "TW-C60"),
-        (["--replay", "REPORT", "--request-rate", "3", "--seed", "9"], "TW-C60"),
+        (["--open", "nothing.json"], "TW-C69"),
+        (["--replay", "nothing.json"], "TW-C69"),
+        (["--open", "REPORT", "--replay", "REPORT"], "TW-C67"),
+        (["--replay", "REPORT", "--concurrency", "3"], "TW-C67"),
+        (["--replay", "REPORT", "--request-rate", "3", "--seed", "9"], "TW-C67"),
     ],
 )
 def test_bad_input(tmp_path: Path, words: list[str], code: str) -> None:

@@ -225,6 +225,14 @@ NUMBER_OF_A_DEVICE(nvmlDeviceGetMaxPcieLinkGeneration)
 NUMBER_OF_A_DEVICE(nvmlDeviceGetMaxPcieLinkWidth)
 NUMBER_OF_A_DEVICE(nvmlDeviceGetMaxMigDeviceCount)
 
+nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsigned long long *reasons)
+{
+    nvmlReturn_t code = ask("%s %s", __func__, name_of(device));
+    if (code == NVML_SUCCESS)
+        sscanf(value, "%llu", reasons);
+    return code;
+}
+
 nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned int *clock)
 {
     return number(ask("%s %s %d", __func__, name_of(device), (int)type), clock);

@@ -94,6 +94,15 @@ def test_a_gpu_at_work(read: Read) -> None:
     )
 
 
+def test_lower_clocks_have_their_reasons_but_idleness_and_settings_are_none(read: Read) -> None:
+    reasons = pynvml.nvmlClocksThrottleReasonSwPowerCap | pynvml.nvmlClocksThrottleReasonHwThermalSlowdown
+    chosen = pynvml.nvmlClocksThrottleReasonGpuIdle | pynvml.nvmlClocksThrottleReasonApplicationsClocksSetting
+    gpu = read(active(CurrentClocksThrottleReasons=reasons | chosen))
+    assert gpu.clocks_reduced == ("SwPowerCap", "HwThermalSlowdown")
+    assert read(active(CurrentClocksThrottleReasons=chosen)).clocks_reduced == ()
+    assert read(active(CurrentClocksThrottleReasons=NOT_SUPPORTED)).clocks_reduced == ()
+
+
 def test_traffic_is_what_the_counters_grew_by(driver: FakeDriver, monitor: Monitor, clock: Clock) -> None:
     driver.says(active())
     monitor.read()

@@ -65,10 +65,10 @@ async def bench(
         agree: Asked once, after the first run, if the rest takes longer than `LONG_S`.
 
     Raises:
-        UsageError: TW-C49 if the folder has a report.
-        WorkspaceError: TW-C48 if it is not writable.
-        StepError: TW-C43 if AIPerf fails.
-        ServerError: TW-C44, TW-C45 if the server does not answer.
+        UsageError: TW-C69 if the folder has a report.
+        WorkspaceError: TW-C68 if it is not writable.
+        StepError: TW-C63 if AIPerf fails.
+        ServerError: TW-C64, TW-C65 if the server does not answer.
     """
     folder.make()
     files = aiperf.Files(folder.root)
@@ -177,7 +177,7 @@ class _State:
         """Take a run, and write it and the report.
 
         Raises:
-            WorkspaceError: TW-C48 if they cannot be written.
+            WorkspaceError: TW-C68 if they cannot be written.
         """
         self.runs.append(run)
         mine = [each for each in self.runs if each.point == run.point and each.requests]
@@ -191,7 +191,7 @@ class _State:
         """Write the report.
 
         Raises:
-            WorkspaceError: TW-C48 if it cannot be written.
+            WorkspaceError: TW-C68 if it cannot be written.
         """
         points = tuple(self.measured[point] for point in self.report.load.points if point in self.measured)
         self.report = replace(self.report, points=points, partial=partial)

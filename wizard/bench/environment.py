@@ -34,13 +34,13 @@ def of(host: Host, workspace: Workspace) -> Venv:
     """Where AIPerf is, or will be, in ``workspace``.
 
     Raises:
-        Refused: TW-C41 if this machine cannot run it.
+        Refused: TW-C61 if this machine cannot run it.
     """
     wanted: Environment = environment(NAME)
     barriers = compatibility.obstacles(host, wanted)
     interpreter = usable_interpreter(host, wanted.pythons)
     if barriers or interpreter is None:
-        raise Refused("TW-C41", HostError, barriers[0])
+        raise Refused("TW-C61", HostError, barriers[0])
     return Venv(workspace.environments, wanted, interpreter)
 
 
@@ -78,8 +78,8 @@ async def prepared(workspace: Workspace, venv: Venv) -> AsyncGenerator[Event, No
     """Create the environment unless it exists; closing it stops the command that runs.
 
     Raises:
-        StepError: TW-C42 if a command fails.
-        WorkspaceError: TW-K03, TW-K04, TW-R01, TW-C48 if the workspace is not usable.
+        StepError: TW-C62 if a command fails.
+        WorkspaceError: TW-K03, TW-K04, TW-R01, TW-C68 if the workspace is not usable.
     """
     wanted, journal = step(venv), Journal(workspace.journal)
     if _done(journal, wanted):
@@ -123,7 +123,7 @@ async def _carried(workspace: Workspace, wanted: Step) -> AsyncGenerator[Event, 
                             yield event
     except CommandError as error:
         todo = tr("{todo}. Then run `bench` again. Full output: {log}", todo=error.failure.todo, log=path)
-        raise StepError("TW-C42", error.what, todo) from error
+        raise StepError("TW-C62", error.what, todo) from error
     except OSError as error:
         raise unwritable(error.filename or path, error) from error
 
@@ -131,7 +131,7 @@ async def _carried(workspace: Workspace, wanted: Step) -> AsyncGenerator[Event, 
 def unwritable(path: object, error: OSError) -> WorkspaceError:
     """The error for a file of a benchmark that cannot be written."""
     return WorkspaceError(
-        "TW-C48",
+        "TW-C68",
         tr("cannot write {path}: {why}", path=path, why=error.strerror or str(error)),
         tr("Free some space or choose another folder with --out DIR. What was measured before is kept."),
     )

@@ -37,12 +37,12 @@ class Folder:
         """Create it.
 
         Raises:
-            UsageError: TW-C49 if it has a report already.
-            WorkspaceError: TW-C48 if it is not writable, or too little space is free.
+            UsageError: TW-C69 if it has a report already.
+            WorkspaceError: TW-C68 if it is not writable, or too little space is free.
         """
         if self.report.exists():
             message = tr("{folder} already has a report", folder=self.root)
-            raise UsageError("TW-C49", message, tr("Choose another folder with --out DIR."))
+            raise UsageError("TW-C69", message, tr("Choose another folder with --out DIR."))
         try:
             self.run("").parent.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(self.root).free
@@ -50,13 +50,13 @@ class Folder:
             raise unwritable(self.root, error) from error
         if free < LEAST_BYTES:
             message = tr("only {free} are free in {folder}", free=size(free), folder=self.root)
-            raise WorkspaceError("TW-C48", message, tr("Free some space or choose another folder with --out DIR."))
+            raise WorkspaceError("TW-C68", message, tr("Free some space or choose another folder with --out DIR."))
 
     def keep(self, value: Report | Run) -> None:
         """Write the report, or a run.
 
         Raises:
-            WorkspaceError: TW-C48 if it cannot be written; what was there before is unchanged.
+            WorkspaceError: TW-C68 if it cannot be written; what was there before is unchanged.
         """
         path = self.report if isinstance(value, Report) else self.run(value.id)
         temporary = path.with_suffix(".new")
@@ -70,13 +70,13 @@ class Folder:
         """The report and its runs, as far as their files are there.
 
         Raises:
-            UsageError: TW-C40, TW-K01, TW-K02 if a file is damaged, TW-C49 if there is no report.
+            UsageError: TW-C60, TW-K01, TW-K02 if a file is damaged, TW-C69 if there is no report.
         """
         try:
             report = read(self.report.read_bytes(), where=str(self.report))
         except OSError as error:
             message = tr("cannot read {path}: {why}", path=self.report, why=error.strerror)
-            raise UsageError("TW-C49", message, tr("Choose a folder that `triton-wizard bench` wrote.")) from error
+            raise UsageError("TW-C69", message, tr("Choose a folder that `triton-wizard bench` wrote.")) from error
         paths = [self.run(name) for point in report.points for name in point.runs]
         there = [path for path in paths if path.is_file()]
         return report, tuple(from_json(Run, path.read_bytes(), where=str(path)) for path in there)

@@ -111,8 +111,8 @@ async def recorded(
     """Run AIPerf and fill ``recorder``; yields now and then. Closing it stops the process group.
 
     Raises:
-        StepError: TW-C43 if AIPerf fails, or hangs.
-        ServerError: TW-C44 if no request succeeds, TW-C45 if the server stops answering.
+        StepError: TW-C63 if AIPerf fails, or hangs.
+        ServerError: TW-C64 if no request succeeds, TW-C65 if the server stops answering.
     """
     words = (*rig.program, *aiperf.argv(target, recorder.point, load, files, run))
     recorder.command = redact(shlex.join(words))
@@ -175,21 +175,21 @@ def _check(recorder: Recorder, rig: Rig, files: aiperf.Files) -> None:
 def dead(why: str) -> ServerError:
     """The error for a server that stopped answering."""
     todo = tr("Look at its log (`triton-wizard logs`). What was measured before is kept and marked as partial.")
-    return ServerError("TW-C45", tr("the server stopped answering: {why}", why=why), todo)
+    return ServerError("TW-C65", tr("the server stopped answering: {why}", why=why), todo)
 
 
 def useless(recorder: Recorder) -> ServerError:
     """The error for a run without a success."""
     message = tr("no request succeeded; the first failed with {error}", error=recorder.first or tr("no answer"))
     todo = tr("Check that the model answers: `triton-wizard chat -m Hello`. An empty answer counts as failed.")
-    return ServerError("TW-C44", message, todo)
+    return ServerError("TW-C64", message, todo)
 
 
 def failed(why: str, files: aiperf.Files) -> StepError:
     """The error for AIPerf itself."""
     folder = files.folder / "aiperf"
     todo = tr("Run the command again. If it fails again, look at AIPerf's log in {folder}.", folder=folder)
-    return StepError("TW-C43", tr("AIPerf failed: {why}", why=why), todo)
+    return StepError("TW-C63", tr("AIPerf failed: {why}", why=why), todo)
 
 
 def cause(output: list[str]) -> str:

@@ -19,7 +19,7 @@ def opened(path: Path) -> tuple[Report, tuple[Run, ...]]:
     """The report in the folder or file ``path``, and its runs if they are beside it.
 
     Raises:
-        UsageError: TW-C40, TW-K01, TW-K02 if a file is damaged, TW-C49 if there is no report.
+        UsageError: TW-C60, TW-K01, TW-K02 if a file is damaged, TW-C69 if there is no report.
     """
     folder = Folder(path if path.is_dir() else path.parent)
     if path in (folder.root, folder.report):
@@ -30,7 +30,7 @@ def opened(path: Path) -> tuple[Report, tuple[Run, ...]]:
         return read(path.read_bytes(), where=str(path)), ()
     except OSError as error:
         message = tr("cannot read {path}: {why}", path=path, why=unreadable(error))
-        raise UsageError("TW-C49", message, tr("Choose a report.json that `triton-wizard bench` wrote.")) from error
+        raise UsageError("TW-C69", message, tr("Choose a report.json that `triton-wizard bench` wrote.")) from error
 
 
 def wanted_again(report: Report) -> Wanted:

@@ -85,7 +85,7 @@ def ordered(
     """The report to be, and its prompts.
 
     Raises:
-        UsageError: TW-C46 if the dataset cannot be used, TW-C47 if options exclude each other or the server.
+        UsageError: TW-C66 if the dataset cannot be used, TW-C67 if options exclude each other or the server.
     """
     plan = None if endpoint.url else earlier_plan(workspace, endpoint.name)
     target = _target(endpoint, plan, wanted.api)
@@ -111,14 +111,14 @@ def load_of(wanted: Wanted, slots: int | None) -> Load:
     """The load that ``wanted`` stands for on a server with ``slots``.
 
     Raises:
-        UsageError: TW-C47 if options exclude each other.
+        UsageError: TW-C67 if options exclude each other.
     """
     for name, both in (
         ("--concurrency, --request-rate", bool(wanted.concurrency and wanted.rates)),
         ("--requests, --seconds", wanted.requests is not None and wanted.seconds is not None),
     ):
         if both:
-            raise UsageError("TW-C47", tr("these options exclude each other: {names}", names=name), tr("Pass one."))
+            raise UsageError("TW-C67", tr("these options exclude each other: {names}", names=name), tr("Pass one."))
     points = tuple(Point(rate=rate) for rate in wanted.rates)
     points = points or tuple(Point(number) for number in wanted.concurrency or levels(slots, quick=wanted.quick))
     seconds = wanted.seconds
@@ -140,14 +140,14 @@ def _check_length(wanted: Wanted, context: int | None) -> None:
     """Reject generated requests that the server does not support.
 
     Raises:
-        UsageError: TW-C47 if they are too long.
+        UsageError: TW-C67 if they are too long.
     """
     need = (wanted.isl or 0) + (wanted.osl or 0)
     if context is not None and need > context and kind_of(wanted.dataset) == "generated":
         message = tr(
             "requests of {need:,} tokens do not fit: the server supports {context:,}", need=need, context=context
         )
-        raise UsageError("TW-C47", message, tr("Use smaller --isl and --osl, or serve with a larger --max-len."))
+        raise UsageError("TW-C67", message, tr("Use smaller --isl and --osl, or serve with a larger --max-len."))
 
 
 def _dataset(wanted: Wanted, context: int | None) -> Dataset:
@@ -168,7 +168,7 @@ def _target(endpoint: Endpoint, plan: Plan | None, api: Api | None) -> Target:
     chosen: Api = api or ("openai" if base else "generate_stream")
     if (chosen == "openai" and base is None) or (chosen != "openai" and endpoint.protocol == "openai"):
         message = tr("{name} cannot be measured with --api {api}", name=endpoint.title, api=chosen)
-        raise UsageError("TW-C47", message, tr("Omit --api, or pass the URL of another server."))
+        raise UsageError("TW-C67", message, tr("Omit --api, or pass the URL of another server."))
     return Target(
         name=endpoint.title,
         model=endpoint.name if mine and chosen == "openai" else endpoint.model,

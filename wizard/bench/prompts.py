@@ -56,7 +56,7 @@ def read(dataset: Dataset, count: int, seed: int, context: int | None = None) ->
         context: Tokens of a request that the server supports; longer prompts are left out. None: unknown.
 
     Raises:
-        UsageError: TW-C46 if the file cannot be used, or no prompt is left.
+        UsageError: TW-C66 if the file cannot be used, or no prompt is left.
     """
     if dataset.kind == "generated":
         made = tuple(generated(count, dataset.isl or 1, dataset.osl, seed))
@@ -162,4 +162,4 @@ def _articles(text: str, path: Path) -> Iterator[tuple[str, int | None]]:
 def invalid(path: Path, why: str) -> UsageError:
     """The error for a dataset that cannot be used."""
     todo = tr("Pass a JSON list like mini_cnn_eval.json, a .jsonl file with an object per line, or a prompt per line.")
-    return UsageError("TW-C46", tr("cannot use the dataset {path}: {why}", path=path, why=why), todo)
+    return UsageError("TW-C66", tr("cannot use the dataset {path}: {why}", path=path, why=why), todo)

@@ -108,10 +108,10 @@ def read(text: str | bytes, *, where: str) -> Report:
     """The report in the text of a ``report.json``.
 
     Raises:
-        UsageError: TW-K01 or TW-K02 if it is not one, TW-C40 if it was written in another format.
+        UsageError: TW-K01 or TW-K02 if it is not one, TW-C60 if it was written in another format.
     """
     report = from_json(Report, text, where=where)
     if report.format != FORMAT:
         message = tr("{where} has format {format}, not {known}", where=where, format=report.format, known=FORMAT)
-        raise UsageError("TW-C40", message, tr("Use the version of the wizard that wrote it, or measure again."))
+        raise UsageError("TW-C60", message, tr("Use the version of the wizard that wrote it, or measure again."))
     return report

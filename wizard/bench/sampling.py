@@ -95,6 +95,7 @@ def _gpu(reading: GpuReading, mine: set[int] | None) -> GpuSample:
         sm_clock_mhz=reading.sm_clock_mhz,
         utilization=reading.utilisation,
         temperature_c=reading.temperature_c,
+        throttled=reading.clocks_reduced,
         others=len(others),
     )
 

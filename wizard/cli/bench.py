@@ -31,7 +31,7 @@ def bench(arguments: argparse.Namespace) -> int:
     from wizard.texts.benchmark.png import renderer
 
     if arguments.hardware:
-        raise UsageError("TW-C47", tr("a benchmark measures this machine's servers"), tr("Omit --hardware."))
+        raise UsageError("TW-C67", tr("a benchmark measures this machine's servers"), tr("Omit --hardware."))
     arguments.again = ""
     if arguments.png:
         renderer()  # before anything takes time
@@ -64,7 +64,7 @@ def _endpoint(arguments: argparse.Namespace) -> Endpoint:
     if target and "://" in target:
         return journey.at(target, arguments.model)
     if arguments.model:
-        raise UsageError("TW-C47", tr("--model names a model at a URL"), tr("Pass the URL, or omit --model."))
+        raise UsageError("TW-C67", tr("--model names a model at a URL"), tr("Pass the URL, or omit --model."))
     return journey.endpoint(workspace_of(arguments), target)
 
 

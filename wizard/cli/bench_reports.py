@@ -28,7 +28,7 @@ def open_report(arguments: argparse.Namespace) -> int:
 
     path = Path(arguments.open).expanduser()
     if arguments.replay:
-        raise UsageError("TW-C47", tr("--open measures nothing, --replay does"), tr("Pass one of them."))
+        raise UsageError("TW-C67", tr("--open measures nothing, --replay does"), tr("Pass one of them."))
     report, runs = journey.benchmark(path)
     if arguments.png:
         for page in journey.bench_pages(path if path.is_dir() else path.parent, pictures=True):
@@ -58,7 +58,7 @@ def replayed(arguments: argparse.Namespace, given: Wanted, yes: Callable[[str], 
     A file and an address that the report names are used only with consent: reports come from other people, too.
 
     Raises:
-        UsageError: TW-C60 if options were ``given``, too.
+        UsageError: TW-C67 if options were ``given``, too.
         CancelledError: TW-U06 without consent.
     """
     from wizard import journey
@@ -69,7 +69,7 @@ def replayed(arguments: argparse.Namespace, given: Wanted, yes: Callable[[str], 
     if changed:
         flags = ", ".join(f"--{'request-rate' if name == 'rates' else name}" for name in changed)
         message = tr("--replay takes its options from the report; {flags} would change them", flags=flags)
-        raise UsageError("TW-C60", message, tr("Omit them, or omit --replay."))
+        raise UsageError("TW-C67", message, tr("Omit them, or omit --replay."))
     arguments.report, _ = journey.benchmark(Path(arguments.replay).expanduser())
     wanted, target = wanted_again(arguments.report), arguments.report.target
     named = [wanted.dataset] if wanted.dataset != "generated" else []

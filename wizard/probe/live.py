@@ -26,6 +26,17 @@ _COUNTERS = {
     "pcie_received": (nvml.FIELD_PCIE_RX, 0, 1),
 }
 """Name → NVML's field, its scope, and its unit in bytes (nvml.h: NVLink's data counters are in KiB)."""
+REDUCED = {
+    0x04: "SwPowerCap",
+    0x08: "HwSlowdown",
+    0x10: "SyncBoost",
+    0x20: "SwThermalSlowdown",
+    0x40: "HwThermalSlowdown",
+    0x80: "HwPowerBrakeSlowdown",
+}
+"""Bit → name of a reason for lower clocks (nvml.h, ``nvmlClocksEventReason…``), without those that are chosen: an idle
+GPU, and settings of the user.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +73,8 @@ class GpuReading:
     power_watts: float | None = None
     power_limit_watts: float | None = None
     sm_clock_mhz: int | None = None
+    clocks_reduced: tuple[str, ...] = ()
+    """Why its clocks are lower than they can be, as nvml.h names the reasons; empty if they are not, or if unknown."""
     nvlink: Traffic | None = None
     pcie: Traffic | None = None
     mig_slices: tuple[MigReading, ...] = ()
@@ -185,6 +198,7 @@ class Monitor:
             power_watts=ask("power_watts", "nvmlDeviceGetPowerUsage", read=gpus.watts),
             power_limit_watts=ask("power_limit_watts", "nvmlDeviceGetPowerManagementLimit", read=gpus.watts),
             sm_clock_mhz=ask("sm_clock_mhz", "nvmlDeviceGetClockInfo", nvml.CLOCK_SM),
+            clocks_reduced=_reduced(session, device),
             nvlink=traffic.get("nvlink"),
             pcie=traffic.get("pcie"),
             mig_slices=_slices(session, device, unknown) if gpus.mig_enabled(session, device, unknown) else (),
@@ -216,6 +230,12 @@ class Monitor:
             for path in ("nvlink", "pcie")
             if f"{path}_sent" in rates and f"{path}_received" in rates
         }
+
+
+def _reduced(session: Nvml, device: Device) -> tuple[str, ...]:
+    """See `GpuReading.clocks_reduced`. The function's older name, which all drivers have."""
+    bits = session.query("nvmlDeviceGetCurrentClocksThrottleReasons", device)
+    return () if isinstance(bits, Unknown) else tuple(name for bit, name in REDUCED.items() if bits & bit)
 
 
 def _memory(

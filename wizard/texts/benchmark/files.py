@@ -18,7 +18,7 @@ def write(folder: Path, report: Report, runs: Sequence[Run], *, pictures: bool =
     """Write them into ``folder`` in the current language, replacing earlier ones; returns their paths.
 
     Raises:
-        WorkspaceError: TW-C48 if they cannot be written.
+        WorkspaceError: TW-C68 if they cannot be written.
         UsageError, HostError: TW-U66, TW-U67 if ``pictures`` cannot be drawn; the pages are there then.
     """
     made = [

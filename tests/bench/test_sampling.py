@@ -1,0 +1,82 @@
+"""Samples beside a run: the server's metrics, the load generator's processor time, and a GPU's other processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wizard.bench import sampling
+from wizard.bench.run import Sample
+from wizard.bench.sampling import Watched
+from wizard.probe.host import GpuProcess
+from wizard.probe.live import GpuReading, Reading
+from wizard.probe.load import CpuReading
+
+TRITON = """# HELP nv_inference_request_failure Number of failed inference requests
+nv_inference_request_failure{model="demo",reason="OTHER",version="1"} 1
+nv_inference_request_failure{model="demo",reason="BACKEND",version="1"} 2
+nv_inference_pending_request_count{model="demo",version="1"} 3
+nv_inference_pending_request_count{model="other",version="1"} 9
+nv_cpu_utilization 1
+triton_wizard_gateway_num_requests_running{model_name="demo"} 4
+triton_wizard_gateway_time_to_first_token_seconds_bucket{model_name="demo",le="0.001"} 0
+vllm:num_requests_waiting{engine="0"} 2.5e1
+"""
+"""As Triton 2.51.0 and the gateway print them, shortened; the last line as in vLLM's documentation."""
+
+
+def test_metrics_of_the_model_are_kept_and_instances_added() -> None:
+    assert sampling.parsed(TRITON, "demo") == {
+        "nv_inference_request_failure": 3.0,
+        "nv_inference_pending_request_count": 3.0,
+        "triton_wizard_gateway_num_requests_running": 4.0,
+        "vllm:num_requests_waiting": 25.0,
+    }
+
+
+@given(st.text(max_size=200))
+def test_any_text_has_metrics_or_none(text: str) -> None:
+    assert isinstance(sampling.parsed(text, "demo"), dict)
+
+
+def test_processor_time_of_a_group_is_counted() -> None:
+    busy = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()"
+    with subprocess.Popen(
+        [sys.executable, "-c", busy], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stdout
+        process.stdout.readline()
+        assert sampling.cpu_seconds(process.pid) >= 0.25
+        process.communicate(b"\n")
+    assert sampling.cpu_seconds(process.pid) == 0
+
+
+async def test_samples_have_the_machine_and_count_others_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "EVERY_S", 0.01)
+    processes = (GpuProcess(os.getpid(), "ours", 1), GpuProcess(1, "init", 1))
+    gpu = GpuReading(
+        0, "a GPU", power_watts=300.0, memory_used_bytes=5, processes=processes, clocks_reduced=("HwSlowdown",)
+    )
+    reading = Reading(CpuReading(0.5, memory_available_bytes=7), (gpu,))
+    samples: list[Sample] = []
+    enough = asyncio.Event()
+
+    def add(sample: Sample) -> None:
+        samples.append(sample)
+        enough.set()
+
+    watched = Watched(lambda: reading, ("http://127.0.0.1:9/metrics",), "demo", os.getpgrp())
+    task = asyncio.ensure_future(sampling.watch(watched, os.getpgrp(), add))
+    await enough.wait()
+    task.cancel()
+    (first, *_) = samples
+    assert (first.cpu, first.memory_available_bytes, first.server) == (0.5, 7, {})
+    assert (first.gpus[0].power_watts, first.gpus[0].others) == (300.0, 1)
+    assert first.gpus[0].throttled == ("HwSlowdown",)
+    assert first.generator_cores is not None
