@@ -26,7 +26,7 @@ from wizard.kernel.values import from_data, to_data
 from wizard.probe.live import Reading
 from wizard.run.events import event_data, read_event
 
-PURE = {"advise", "recipes", "history", "presets", "meter", "browse", "latest_plan"}
+PURE = {"advise", "recipes", "history", "presets", "meter", "browse", "latest_plan", "tools"}
 NOT_KEPT = {"wire"}
 """Fields that hold functions; they have defaults."""
 Calls = dict[str, list[Any]]

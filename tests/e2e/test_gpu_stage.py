@@ -84,12 +84,12 @@ def test_the_stage_fails_where_a_gpu_is_idle(stage: FakeJourney, monkeypatch: py
 
 
 def test_the_address_is_compared_with_grpc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, less in {"STREAMS": 4, "CLIENTS": 2, "ANSWER": 16, "PAIRS": 1, "LOSS": 1.0}.items():
+    for name, less in {"STREAMS": 4, "CLIENTS": 2, "LONG": 16, "PAIRS": 1, "LOSS": 1.0}.items():
         monkeypatch.setattr(journey, name, less)
     with serving(tmp_path, step_s=0.001) as served, gateway(served.endpoint, tmp_path) as address:
         given = FakeJourney(tmp_path / "out", served)
         endpoint = replace(served.endpoint, openai=f"http://127.0.0.1:{address.port}/v1")
-        rates = given.shared("vllm", to_data(endpoint))
+        rates = given.shared("vllm", to_data(endpoint), journey.LONG)
     assert given.wrong == []
     assert all(rates[over][0] > 0 for over in ("client", "openai"))
 

@@ -94,7 +94,7 @@ async def test_its_measurements(served: Served) -> None:
     assert (text.thought, text.answer) == (THINKS, "You asked: Why?")
     assert stats is not None
     assert stats.tokens == -(-len(THOUGHT + "You asked: Why?") // SIZE)
-    assert stats.thought_tokens in (len(THOUGHT) // SIZE, len(THOUGHT) // SIZE + 1)
+    assert 0 < (stats.thought_tokens or 0) <= len(THOUGHT) // SIZE + 1  # pieces that arrive together count as one
     assert stats.ttft_s is not None
     assert stats.thought_s is not None
     assert stats.answer_s is not None

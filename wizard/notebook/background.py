@@ -6,10 +6,12 @@ import asyncio
 import queue
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+LATE_S = 0.2
+"""Seconds between looks for a signal."""
 
 
 class Background:
@@ -29,13 +31,13 @@ class Background:
         over = False
         try:
             self._loop.call_soon_threadsafe(pump.start)
-            while (item := pump.items.get()) is not None:
+            while (item := pump.item()) is not None:
                 yield item[0]
             over = True
         finally:
             if not over:
                 self._loop.call_soon_threadsafe(pump.stop)
-                while pump.items.get() is not None:
+                while pump.item() is not None:
                     pass
         if pump.error is not None:
             raise pump.error
@@ -61,6 +63,12 @@ class _Pump(Generic[T]):
         self.error: BaseException | None = None
         self._make = make
         self._task: asyncio.Task[None] | None = None
+
+    def item(self) -> tuple[T] | None:
+        """The next item. A signal that arrives just before the wait does not end it: Python handles it `LATE_S` later."""
+        while True:
+            with suppress(queue.Empty):
+                return self.items.get(timeout=LATE_S)
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
