@@ -19,7 +19,13 @@ README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 REFERENCE = (CHECKOUT / "docs" / "reference.md").read_text(encoding="utf-8")
 FOLDERS = ("docs", "requirements", "translations", "training", ".github")
 PAGES = sorted([*CHECKOUT.glob("*.md"), *(page for name in FOLDERS for page in (CHECKOUT / name).rglob("*.md"))])
-INTERNAL = {"TRITON_WIZARD_MADE_FROM", "TRITON_WIZARD_STEP", "TRITON_WIZARD_SERVER", "TRITON_WIZARD_GATEWAY"}
+INTERNAL = {
+    "TRITON_WIZARD_MADE_FROM",
+    "TRITON_WIZARD_STEP",
+    "TRITON_WIZARD_SERVER",
+    "TRITON_WIZARD_GATEWAY",
+    "TRITON_WIZARD_BENCH_KEY",
+}
 """Marks that the wizard sets on its own child processes."""
 
 

@@ -56,6 +56,7 @@ def main() -> None:
     parser.add_argument("--concurrency-ramp-duration", type=float)
     parser.add_argument("--benchmark-duration", type=float)
     parser.add_argument("--request-rate-mode")
+    parser.add_argument("--config")
     parser.add_argument("--extra-inputs", action="append")
     for name in ("streaming", "use-server-token-count", "use-legacy-max-tokens", "no-gpu-telemetry"):
         parser.add_argument(f"--{name}", action="store_true")

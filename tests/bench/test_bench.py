@@ -321,9 +321,13 @@ def test_what_is_no_record_is_skipped(line: str) -> None:
 
 def test_the_key_is_in_the_environment_and_never_an_argument(tmp_path: Path) -> None:
     files = aiperf.Files(tmp_path)
-    words = aiperf.argv(order().target, Point(4), TWO, files, "c4-1")
+    words = aiperf.argv(order().target, Point(4), TWO, files, "c4-1", key="secret-key")
     environment = aiperf.environment({"HF_TOKEN": "hf_x", "PATH": "/bin"}, "secret-key")
-    assert environment["AIPERF_INJECTED_API_KEY"] == "secret-key"
+    assert environment["TRITON_WIZARD_BENCH_KEY"] == "secret-key"
+    files.write(PROMPTS, order().target)
+    assert words[words.index("--config") + 1] == str(files.config)
+    assert "${TRITON_WIZARD_BENCH_KEY}" in files.config.read_text(encoding="utf-8")
+    assert "--config" not in aiperf.argv(order().target, Point(4), TWO, files, "c4-1")
     assert "HF_TOKEN" not in environment
     assert "secret-key" not in " ".join(words)
 
@@ -333,7 +337,7 @@ def test_generate_stream_is_asked_by_template(tmp_path: Path) -> None:
     words = aiperf.argv(target, Point(4), TWO, aiperf.Files(tmp_path), "c4-1")
     assert "/v2/models/my%20model/generate_stream" in words
     assert words[words.index("--endpoint-type") + 1] == "template"
-    aiperf.Files(tmp_path).write(PROMPTS)
+    aiperf.Files(tmp_path).write(PROMPTS, target)
     template = (tmp_path / "template.json").read_text(encoding="utf-8")
     body = template.replace("{{ text|tojson }}", json.dumps("Hi")).replace("{{ max_tokens }}", "8")
     assert json.loads(body) == {"text_input": "Hi", "parameters": {"stream": True, "max_tokens": 8}}

@@ -142,7 +142,9 @@ class Journey:
         self.check(f"{name}: down leaves no process", not left, f"{len(pids)} ended in {seconds:.1f} s")
         self.check(f"{name}: and no GPU memory", not holders & set(pids) and gone(kept), f"MiB kept: {kept}")
 
-    def load(self, endpoint: dict[str, Any], run: int, over: str = "client", answer: int | None = None) -> dict[str, float]:
+    def load(
+        self, endpoint: dict[str, Any], run: int, over: str = "client", answer: int | None = None
+    ) -> dict[str, float]:
         """`STREAMS` answers at once from several client processes that begin together; ``over``: their part, gRPC or
         the OpenAI-compatible address; ``answer``: tokens of each answer, `ANSWER` if not given.
         """
@@ -153,7 +155,13 @@ class Journey:
         running = []
         with (self.out / "clients.log").open("ab") as errors:
             for share in (texts[n::CLIENTS] for n in range(CLIENTS)):
-                argument = {"address": address, "load": share, "answer": answer or ANSWER, "stream": True, "begin": begin}
+                argument = {
+                    "address": address,
+                    "load": share,
+                    "answer": answer or ANSWER,
+                    "stream": True,
+                    "begin": begin,
+                }
                 argument["model"] = endpoint["model"]
                 words = [*command, json.dumps(argument)]
                 running.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors))

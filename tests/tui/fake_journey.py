@@ -40,6 +40,7 @@ from wizard.chat.history import History
 from wizard.chat.meter import Meter
 from wizard.chat.nearby import Nearby
 from wizard.chat.served import ServedModel
+from wizard.chat.tools.loop import ToolUse
 from wizard.chat.wire import OWN, Wire
 from wizard.kernel.errors import ModelError, ServerError, WizardError
 from wizard.kernel.language import localized
@@ -307,6 +308,11 @@ class FakeJourney(FakeBench):
 
     def tools(self, workspace: Workspace) -> None:
         """No tools are configured."""
+
+    def chat_with_tools(
+        self, endpoint: Endpoint, conversation: Conversation, use: ToolUse
+    ) -> AsyncGenerator[Chunk, None]:
+        raise AssertionError("no tools are configured")
 
     async def chat(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]:
         self.asked.append(conversation)

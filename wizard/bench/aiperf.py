@@ -52,6 +52,8 @@ TEMPLATE = '{"text_input": {{ text|tojson }}, "parameters": {"stream": true, "ma
 """The body for ``generate_stream``. Triton makes inputs of the parameters that the model has as inputs (as ours and
 TensorRT-LLM's), and passes the others on, which the vLLM backend reads.
 """
+KEY = "TRITON_WIZARD_BENCH_KEY"
+"""The environment variable with the API key."""
 EMPTY = "InvalidInferenceResultError"
 """AIPerf's error for an answer without text."""
 
@@ -77,11 +79,16 @@ class Files:
         """The template of a request to ``generate_stream``."""
         return self.folder / "template.json"
 
+    @property
+    def config(self) -> Path:
+        """The configuration that names the variable with the API key: an argument would show it to everybody."""
+        return self.folder / "config.json"
+
     def output(self, run: str) -> Path:
         """The folder that it writes for ``run``."""
         return self.folder / "aiperf" / run
 
-    def write(self, prompts: Iterable[Prompt]) -> None:
+    def write(self, prompts: Iterable[Prompt], target: Target) -> None:
         """Write what it reads.
 
         Raises:
@@ -91,6 +98,7 @@ class Files:
         for name, content in TOKENIZER.items():
             (self.tokenizer / name).write_text(json.dumps(content), encoding="utf-8")
         self.template.write_text(TEMPLATE, encoding="utf-8")
+        self.config.write_text(json.dumps({"benchmark": _configured(target, self)}), encoding="utf-8")
         with self.prompts.open("w", encoding="utf-8") as file:
             for prompt in prompts:
                 file.write(json.dumps({"text": prompt.text, "output_length": prompt.osl}, ensure_ascii=False) + "\n")
@@ -100,13 +108,16 @@ def environment(base: dict[str, str], key: str | None) -> dict[str, str]:
     """The process's environment: ``base`` without the Hub, with the API key, which is never an argument."""
     without = {name: value for name, value in base.items() if not name.startswith("HF_")}
     fixed = {"HF_ENDPOINT": "http://127.0.0.1:9", "AIPERF_RECORD_EXPORT_BATCH_SIZE": "1", "PYTHONUNBUFFERED": "1"}
-    return {**without, **fixed, **({"AIPERF_INJECTED_API_KEY": key} if key else {})}
+    return {**without, **fixed, **({KEY: key} if key else {})}
 
 
-def argv(target: Target, point: Point, load: Load, files: Files, run: str) -> tuple[str, ...]:
-    """AIPerf's arguments for a run."""
+def argv(
+    target: Target, point: Point, load: Load, files: Files, run: str, *, key: str | None = None
+) -> tuple[str, ...]:
+    """AIPerf's arguments for a run, without the ``key``."""
     return (
-        *("profile", "--model-names", target.model, *_endpoint(target, files), "--streaming"),
+        *("profile", *(("--config", str(files.config)) if key else ())),
+        *("--model-names", target.model, *_endpoint(target, files), "--streaming"),
         *("--tokenizer", str(files.tokenizer)),
         *("--input-file", str(files.prompts), "--custom-dataset-type", "single_turn"),
         *_limits(point, load),
@@ -129,6 +140,16 @@ def _endpoint(target: Target, files: Files) -> tuple[str, ...]:
         *("--endpoint-type", "template", "--custom-endpoint", path, "--url", target.url),
         *(word for each in extra for word in ("--extra-inputs", each)),
     )
+
+
+def _configured(target: Target, files: Files) -> dict[str, Any]:
+    """The key, and what a configuration must have; AIPerf's arguments take precedence over it."""
+    return {
+        "endpoint": {"api_key": f"${{{KEY}}}", "urls": [target.url]},
+        "models": [target.model],
+        "datasets": [{"name": "main", "type": "file", "path": str(files.prompts), "format": "single_turn"}],
+        "phases": [{"name": "profiling", "type": "concurrency", "concurrency": 1, "requests": 1}],
+    }
 
 
 def _limits(point: Point, load: Load) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ async def bench(
     folder.make()
     files = aiperf.Files(folder.root)
     try:
-        files.write(prompts)
+        files.write(prompts, order.target)
     except OSError as error:
         raise unwritable(error.filename or folder.root, error) from error
     state = _State(order, folder, rig, files)

@@ -114,7 +114,7 @@ async def recorded(
         StepError: TW-C63 if AIPerf fails, or hangs.
         ServerError: TW-C64 if no request succeeds, TW-C65 if the server stops answering.
     """
-    words = (*rig.program, *aiperf.argv(target, recorder.point, load, files, run))
+    words = (*rig.program, *aiperf.argv(target, recorder.point, load, files, run, key=rig.key))
     recorder.command = redact(shlex.join(words))
     environment = aiperf.environment(environment_for(), rig.key) | {proctable.STEP_MARK: rig.mark}
     try:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from textual import work
 from textual.app import ComposeResult
@@ -26,8 +25,9 @@ from wizard.kernel.text import one_line, plain
 from wizard.tui import attaching, background, slash
 from wizard.tui.attaching import Preview
 from wizard.tui.views.chat import ChatView, gauge
+from wizard.tui.widgets.completions import Completions
 from wizard.tui.widgets.error import errors_shown
-from wizard.tui.widgets.picker import BLANK, POINTER, Picker
+from wizard.tui.widgets.picker import Picker
 from wizard.tui.widgets.prompt import Prompt
 from wizard.tui.widgets.waiting import Waiting
 
@@ -46,7 +46,6 @@ class Asking(Vertical):
     DEFAULT_CSS = """
     Asking { height: auto; }
     Asking > #attached { height: auto; max-height: 4; padding: 0 2; color: $accent; display: none; }
-    Asking > #completions { height: auto; max-height: 5; padding: 0 2; color: $text-muted; display: none; }
     """
 
     class Asked(Message):
@@ -78,21 +77,19 @@ class Asking(Vertical):
         """The question whose files are being attached, possibly after a question to the user."""
         self._sent: Conversation | None = None
         """The conversation that the last question was sent in: until it changes, the question is on its way."""
-        self._completions: list[tuple[str, str]] = []
-        self._completed = ""
-        """The text that they complete."""
         self._named: list[str] = []
         """The files in the text, when they were looked at last."""
         self._seen: frozenset[str] = frozenset()
         """Names of files that were shown as attached."""
         self._waiting, self._prompt = Waiting(), Prompt()
+        self._completions = Completions(self._prompt)
 
     def compose(self) -> ComposeResult:
         """The offered questions and the waiting messages above the field."""
         yield Picker(id="questions")
         yield self._waiting
         yield Static(id="attached")
-        yield Static(id="completions")
+        yield self._completions
         yield self._prompt
 
     def show(self, view: ChatView, *, waits: bool, private: bool) -> None:
@@ -151,7 +148,7 @@ class Asking(Vertical):
         """Update the gauge; store the text."""
         self._count()
         self._store()
-        self._complete()
+        self._completions.look()
         text = self._prompt.written
         if (named := mentions(text)) != self._named:
             self._named = named
@@ -207,42 +204,18 @@ class Asking(Vertical):
             await self.app.run_action(action, self.screen)
         return True
 
-    def _complete(self) -> None:
-        typed = slash.to_complete(self._prompt.before_cursor)
-        if typed != self._completed:
-            self._completed = typed
-            self._prompt.set_completes(False)
-            self._find_completions(typed)
-
-    @work(exclusive=True, group="completions")
-    async def _find_completions(self, typed: str) -> None:
-        candidates = await background.call(partial(slash.candidates, typed, Path())) if typed else []
-        self._completions = [] if candidates and candidates[0][0] == typed else candidates
-        self._show_completions()
-
-    def _show_completions(self) -> None:
-        lines = [f"{BLANK if at else POINTER}{slash.shown(each)}" for at, each in enumerate(self._completions)]
-        line = self.query_one("#completions", Static)
-        line.update(Content("\n".join(lines)))
-        if line.display != bool(lines):
-            line.display = bool(lines)
-            self.screen.refresh_bindings()
-        self._prompt.set_completes(bool(lines))
-
     @property
     def completes(self) -> bool:
         """Whether completions are shown."""
-        return bool(self.query_one("#completions", Static).display)
+        return bool(self._completions.display)
 
     def dismiss_completions(self) -> None:
         """Hide them until the text changes."""
-        self._completions = []
-        self._show_completions()
+        self._completions.dismiss()
 
     def on_prompt_completed(self) -> None:
         """Complete the text."""
-        if self._completions and slash.to_complete(self._prompt.before_cursor) == self._completed:
-            self._prompt.complete(self._completed, self._completions[0][0])
+        self._completions.take()
 
     # Files
 

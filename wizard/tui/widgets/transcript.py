@@ -23,6 +23,7 @@ from textual.style import Style
 from wizard.chat.conversation import Message, models
 from wizard.tui import textual_private
 from wizard.tui.widgets.chrome import key_name
+from wizard.tui.widgets.matches import Matches
 from wizard.tui.widgets.thought import Thought
 from wizard.tui.widgets.turn import BAR, Turn, say_key
 
@@ -58,9 +59,7 @@ class Transcript(ScrollView, can_focus=False):
         self._names = False
         self.detailed = False
         """Whether each turn has its author, time and measurements above it."""
-        self._sought = ""
-        self._place: tuple[int, int] | None = None
-        """Turn and line of the place that was found last."""
+        self._matches = Matches()
 
     # Messages
 
@@ -241,28 +240,11 @@ class Transcript(ScrollView, can_focus=False):
         Returns:
             The number of the match, counted from 1 (0: none), and the total.
         """
-        self._sought = text.lower()
-        counts = [turn.text.lower().count(self._sought) if text else 0 for turn in self.turns]
-        if by == 0 or self._place is None:
-            self._place, by = (len(self.turns), 0), -1
-        here, line = self._place
-        ahead = [at for at, count in enumerate(counts) if count and (at - here) * by >= 0]
-        for at in sorted(ahead, key=lambda at: abs(at - here)):
-            lines = [each for each in self._lines_with(self.turns[at]) if at != here or (each - line) * by > 0]
-            if lines:
-                self._place = (at, lines[0] if by > 0 else lines[-1])
-                self.go_to(self.turns[at], self._place[1] - self.size.height // 2)
-                break
+        if place := self._matches.go(self.turns, self._width, text, by):
+            at, line = place
+            self.go_to(self.turns[at], line - self.size.height // 2)
         self.refresh()
-        at, line = self._place
-        if at >= len(self.turns) or not counts[at]:
-            return 0, sum(counts)
-        return sum(counts[:at]) + self._lines_with(self.turns[at]).index(line) + 1, sum(counts)
-
-    def _lines_with(self, turn: Turn) -> list[int]:
-        """Lines of ``turn`` with matches, one per match; the first line if a match wraps."""
-        lines = list(enumerate(turn.lines(self._width)))[turn.head(self._width) :]
-        return [number for number, line in lines for _ in range(line.plain.lower().count(self._sought))] or [1]
+        return self._matches.position(self.turns, self._width)
 
     @property
     def _width(self) -> int:
@@ -345,7 +327,7 @@ class Transcript(ScrollView, can_focus=False):
         if number >= self._tops[-1] or not self.turns:
             return Strip.blank(self.size.width, self.visual_style.rich_style)
         line = self.line(number)
-        if self._sought or self.text_selection is not None:
+        if self._matches.text or self.text_selection is not None:
             return self._drawn(self._with_selection(self._with_places(line, number), number), number)
         known = self._strips.get(number)
         if known is None or not known[0].is_same(line):
@@ -379,17 +361,8 @@ class Transcript(ScrollView, can_focus=False):
 
     def _with_places(self, line: Content, number: int) -> Content:
         """``line`` with its matches highlighted, the current one most."""
-        if not self._sought:
-            return line
-        here = (
-            self._place and self._place[0] < len(self.turns) and number == self._tops[self._place[0]] + self._place[1]
-        )
-        text, start = line.plain.lower(), 0
-        while (start := text.find(self._sought, start)) >= 0:
-            end = start + len(self._sought)
-            line = line.stylize("reverse bold" if here else "reverse", start, end)
-            start = end
-        return line
+        at, inside = self._matches.place or (len(self.turns), 0)
+        return self._matches.marked(line, here=at < len(self.turns) and number == self._tops[at] + inside)
 
     def line(self, number: int) -> Content:
         """The line ``number``."""
