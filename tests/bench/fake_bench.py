@@ -37,5 +37,5 @@ class FakeBench:
         place.keep(BENCHMARK)
         yield BENCHMARK
 
-    def benchmark(self, folder: Path) -> tuple[Report, tuple[Run, ...]]:
-        return Folder(folder).read()
+    def benchmark(self, path: Path) -> tuple[Report, tuple[Run, ...]]:
+        return Folder(path).read()

@@ -155,14 +155,8 @@ class Journey:
         running = []
         with (self.out / "clients.log").open("ab") as errors:
             for share in (texts[n::CLIENTS] for n in range(CLIENTS)):
-                argument = {
-                    "address": address,
-                    "load": share,
-                    "answer": answer or ANSWER,
-                    "stream": True,
-                    "begin": begin,
-                }
-                argument["model"] = endpoint["model"]
+                argument = {"address": address, "load": share, "stream": True, "begin": begin}
+                argument |= {"answer": answer or ANSWER, "model": endpoint["model"]}
                 words = [*command, json.dumps(argument)]
                 running.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors))
             try:

@@ -118,7 +118,7 @@ def test_a_url_opens_full_screen_only_in_a_terminal(
     plain: list[str] = []
     monkeypatch.setenv("TERM", term)
     monkeypatch.setattr("wizard.kernel.text.is_terminal", lambda *_: terminal)
-    monkeypatch.setattr("wizard.tui.app.run_tui", lambda _, opening: opened.append(opening) or 0)
+    monkeypatch.setattr("wizard.tui.start.run_tui", lambda _, opening: opened.append(opening) or 0)
     monkeypatch.setattr("wizard.prompts.chat.run_chat", lambda endpoint, *_, **__: plain.append(endpoint.model) or 0)
     with pytest.raises(SystemExit) as ended:
         main(["--workspace", str(tmp_path), "chat", "--url", ollama.url, *flags])

@@ -17,12 +17,13 @@ from wizard.chat.ask import lost
 from wizard.kernel.errors import CancelledError, ServerError
 from wizard.kernel.paths import Workspace
 from wizard.run.events import Progress
-from wizard.tui.app import WizardApp, run_tui
+from wizard.tui.app import WizardApp
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.review import ReviewScreen
+from wizard.tui.start import run_tui
 from wizard.tui.views.build import Phase
 from wizard.tui.widgets.chrome import key_rows
 from wizard.tui.widgets.picker import Picker

@@ -36,7 +36,7 @@ def open_report(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(report)
     elif _full_screen(arguments):
-        from wizard.tui.app import run_tui
+        from wizard.tui.start import run_tui
 
         return run_tui(workspace_of(arguments), report=(report, runs))
     else:

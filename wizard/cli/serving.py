@@ -62,7 +62,7 @@ def wizard(arguments: argparse.Namespace) -> int:
             typed_command(arguments) if arguments.plain else f"{typed_command(arguments)} --plain"
         )  # TERM does not tell
         return run_prompts(workspace_of(arguments), answers=answers, again=command, **options)
-    from wizard.tui.app import run_tui
+    from wizard.tui.start import run_tui
 
     return run_tui(workspace_of(arguments), answers=answers, **options)
 
@@ -282,8 +282,8 @@ def chat(arguments: argparse.Namespace) -> int:
     endpoint = replace(endpoint, folder=arguments.tokenizer or endpoint.folder, model=arguments.model or endpoint.model)
     conversation = with_answers(kept.conversation, {**given, **parsed(arguments.set)})
     if full_screen:
-        from wizard.tui.app import run_tui
         from wizard.tui.opening import Opening
+        from wizard.tui.start import run_tui
 
         keeps = not arguments.private and wanted()
         tools = tools_of(arguments, workspace, asks=True)

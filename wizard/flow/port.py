@@ -147,4 +147,4 @@ class JourneyPort(Protocol):
         command: str = "",
     ) -> AsyncGenerator[BenchItem, None]: ...
 
-    def benchmark(self, folder: Path) -> tuple[Report, tuple[Run, ...]]: ...  # noqa: D102
+    def benchmark(self, path: Path) -> tuple[Report, tuple[Run, ...]]: ...  # noqa: D102

@@ -65,7 +65,7 @@ class _Pump(Generic[T]):
         self._task: asyncio.Task[None] | None = None
 
     def item(self) -> tuple[T] | None:
-        """The next item. A signal that arrives just before the wait does not end it: Python handles it `LATE_S` later."""
+        """The next item. A signal just before the wait does not end it: Python handles it at most `LATE_S` later."""
         while True:
             with suppress(queue.Empty):
                 return self.items.get(timeout=LATE_S)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import shlex
 import signal
 import time
 from collections.abc import Callable, Coroutine, Sequence
@@ -26,7 +25,6 @@ from wizard.kernel import clipboard, language
 from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
-from wizard.kernel.program import command
 from wizard.kernel.settings import THEME, Settings, change, load
 from wizard.tui import garbage_collection, suspending, textual_private
 from wizard.tui.chat_tools import ChatTools
@@ -395,19 +393,3 @@ class WizardApp(App[int]):
     def measure_later(self, server: Endpoint) -> None:
         """Measure ``server`` in the terminal, after the app has exited."""
         self.next_command = ("bench", server.name, "--quick")
-
-
-def run_tui(workspace: Workspace, **options: Any) -> int:
-    """Run the full-screen wizard, with the options of `WizardApp`, and return the exit status."""
-    if "TEXTUAL_DRIVER" not in os.environ:  # in a browser they are the size of the page
-        for name in (
-            "COLUMNS",
-            "LINES",
-        ):  # if a program around this one sets them (as readline does), they hide resizes
-            os.environ.pop(name, None)
-    app = WizardApp(workspace, **options)
-    result = app.run()
-    if app.next_command:
-        program, *words = shlex.split(command(*app.next_command, workspace=workspace))
-        os.execvp(program, [program, *words])  # noqa: S606 - this program, with another command
-    return (app.return_code or 0) if result is None else result

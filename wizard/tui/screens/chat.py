@@ -345,10 +345,9 @@ class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
         if answer is None or answer == "stay":
             return
         await self._save_what_came()
-        if answer == "leave":
-            self.app.exit(0)
-        elif answer == "measure":
-            self.calls.measure(self.endpoint)
+        if answer in ("leave", "measure"):
+            if answer == "measure":
+                self.calls.measure(self.endpoint)
             self.app.exit(0)
         elif answer == "stop":
             self.talks.stop()
@@ -390,8 +389,8 @@ class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
     def show_state(self) -> None:
         """Show the state."""
         view, compares = self.view, self.talks.second is not None
-        name = tr("Chat with {name} at {address}", name=one_line(self.endpoint.title), address=self.endpoint.http)
-        self.query_one(".heading", Static).update(Content(name))
+        title = tr("Chat with {name} at {address}", name=one_line(self.endpoint.title), address=self.endpoint.http)
+        self.query_one(".heading", Static).update(Content(title))
         self.query_one("#welcome", Static).update(Content(welcome(self.endpoint)))
         self.set_class(bool(view.conversation.messages) or compares, "-begun")
         self.set_class(compares, "-compares")

@@ -1,0 +1,27 @@
+"""Run the full-screen wizard in this process."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import Any
+
+from wizard.kernel.paths import Workspace
+from wizard.kernel.program import command
+from wizard.tui.app import WizardApp
+
+
+def run_tui(workspace: Workspace, **options: Any) -> int:
+    """Run the full-screen wizard, with the options of `WizardApp`, and return the exit status."""
+    if "TEXTUAL_DRIVER" not in os.environ:  # in a browser they are the size of the page
+        for name in (
+            "COLUMNS",
+            "LINES",
+        ):  # if a program around this one sets them (as readline does), they hide resizes
+            os.environ.pop(name, None)
+    app = WizardApp(workspace, **options)
+    result = app.run()
+    if app.next_command:
+        program, *words = shlex.split(command(*app.next_command, workspace=workspace))
+        os.execvp(program, [program, *words])  # noqa: S606 - this program, with another command
+    return (app.return_code or 0) if result is None else result
