@@ -345,9 +345,9 @@ class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
         if answer is None or answer == "stay":
             return
         await self._save_what_came()
-        if answer in ("leave", "measure"):
-            if answer == "measure":
-                self.calls.measure(self.endpoint)
+        if answer == "measure":
+            self.calls.measure(self.endpoint)
+        if answer == "leave" or answer == "measure":  # noqa: PLR1714 - mypy narrows no `in`
             self.app.exit(0)
         elif answer == "stop":
             self.talks.stop()
