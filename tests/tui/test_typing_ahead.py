@@ -72,7 +72,7 @@ async def test_an_answer_is_the_one_that_the_arrows_before_enter_led_to() -> Non
         await to_chat(pilot)
         await pilot.press("ctrl+q")
         await screen(pilot, AskScreen)
-        burst(pilot, "", "down", "down", "down", "enter")
+        burst(pilot, "", "down", "down", "down", "down", "enter")
         await screen(pilot, ChatScreen)
         assert made.stopped == []
         assert not pilot.app._exit
