@@ -52,6 +52,19 @@ def test_a_table_is_printed_and_a_report_written(url: str, tmp_path: Path, capsy
     assert report["points"][0]["good"]["value"] == 1.0
 
 
+def test_a_report_that_is_there_is_neither_shown_nor_changed(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    run(f"bench {url} --quick --seconds 1 --out {out}")
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    capsys.readouterr()
+    assert run(f"bench {url} --quick --seconds 1 --json --out {out}") == 2
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["error"]["code"] == "TW-C69"
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
+
+
 def test_without_out_the_report_is_in_the_workspace(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(f"bench {url} --quick --seconds 1 --json") == 0
     report = json.loads(capsys.readouterr().out)

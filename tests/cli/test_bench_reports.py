@@ -68,6 +68,14 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     assert "TW-C68" in done.stderr
 
 
+def test_pictures_of_another_report_are_not_written(tmp_path: Path) -> None:
+    kept(tmp_path / "a")
+    copy = (tmp_path / "a" / "report.json").rename(tmp_path / "a" / "old.json")
+    done = wizard_inside("bench", "--open", str(copy), "--png")
+    assert "TW-C67" in done.stderr
+    assert not (tmp_path / "a" / "report.html").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [

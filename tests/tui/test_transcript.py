@@ -242,6 +242,10 @@ async def test_matches_are_found_backwards_in_turns_not_yet_shown() -> None:
         assert view.seek("line 3 ", 1) == (40, 40)
         assert view.seek("nowhere", 0) == (0, 0)
         assert view.seek("", 0) == (0, 0)
+        assert view.seek("turn 7", 0) == (1, 1)
+        view.detail(detailed=True)  # one more line above each turn
+        await pilot.pause()
+        assert view.seek("turn 7", -1) == (1, 1)
 
 
 async def test_the_next_block_of_code_is_the_one_before_the_marked_one_in_the_turn_that_was_gone_to_if_any() -> None:

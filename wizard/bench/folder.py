@@ -14,6 +14,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.units import size
 from wizard.kernel.values import from_json, to_json
 
+REPORT = "report.json"
 LEAST_BYTES = 64 * 1024**2
 """Free space to begin with: AIPerf writes some 4 kB per request."""
 
@@ -27,11 +28,21 @@ class Folder:
     @property
     def report(self) -> Path:
         """The report."""
-        return self.root / "report.json"
+        return self.root / REPORT
 
     def run(self, name: str) -> Path:
         """The file of a run."""
         return self.root / "runs" / f"{name}.json"
+
+    def check_new(self) -> None:
+        """Check that nothing is overwritten.
+
+        Raises:
+            UsageError: TW-C69 if it has a report already.
+        """
+        if self.report.exists():
+            message = tr("{folder} already has a report", folder=self.root)
+            raise UsageError("TW-C69", message, tr("Choose another folder with --out DIR."))
 
     def make(self) -> None:
         """Create it.
@@ -40,9 +51,7 @@ class Folder:
             UsageError: TW-C69 if it has a report already.
             WorkspaceError: TW-C68 if it is not writable, or too little space is free.
         """
-        if self.report.exists():
-            message = tr("{folder} already has a report", folder=self.root)
-            raise UsageError("TW-C69", message, tr("Choose another folder with --out DIR."))
+        self.check_new()
         try:
             self.run("").parent.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(self.root).free

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 def bench(arguments: argparse.Namespace) -> int:
     """`triton-wizard bench`."""
     from wizard import journey
+    from wizard.bench.folder import Folder
     from wizard.bench.order import folder_of, load_of
     from wizard.texts.benchmark.png import renderer
 
@@ -43,9 +44,10 @@ def bench(arguments: argparse.Namespace) -> int:
     workspace = workspace_of(arguments)
     if arguments.replay:
         tell_changes(arguments, endpoint, wanted)
+    folder = Path(arguments.out).expanduser() if arguments.out else folder_of(workspace, endpoint.title)
+    Folder(folder).check_new()  # before anything is installed, or shown as the result
     if step := journey.load_generator(workspace):
         _agree_to_install(arguments, step.estimate.download_bytes, step.estimate.disk_bytes)
-    folder = Path(arguments.out).expanduser() if arguments.out else folder_of(workspace, endpoint.title)
     return _measure(arguments, endpoint, wanted, folder)
 
 

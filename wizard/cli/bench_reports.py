@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 def open_report(arguments: argparse.Namespace) -> int:
     """Show a report: full screen, as text, or as JSON."""
     from wizard import journey
+    from wizard.bench.folder import REPORT
     from wizard.kernel.text import is_terminal
     from wizard.prompts.speech import columns
     from wizard.texts.benchmark import terminal
@@ -31,6 +32,9 @@ def open_report(arguments: argparse.Namespace) -> int:
         raise UsageError("TW-C67", tr("--open measures nothing, --replay does"), tr("Pass one of them."))
     report, runs = journey.benchmark(path)
     if arguments.png:
+        if not path.is_dir() and path.name != REPORT:  # beside another report
+            message = tr("--png writes the charts of {name} in the same folder", name=REPORT)
+            raise UsageError("TW-C67", message, tr("Rename the file, or pass its folder."))
         for page in journey.bench_pages(path if path.is_dir() else path.parent, pictures=True):
             print(page, file=sys.stderr)
     if arguments.json:

@@ -360,7 +360,7 @@ def stream(answer: Callable[[], Any], show: Callable[[Chunk], None], measure: Ca
                 if chunk.note:
                     tell(plain(chunk.note))
                 text.add(chunk)
-                if chunk.text or chunk.thought.strip() or chunk.recast or chunk.called:
+                if chunk.text or chunk.thought or chunk.recast or chunk.called:
                     show(chunk)
                 if chunk.stats is not None:
                     last.append(chunk.stats)

@@ -24,7 +24,7 @@ class Reply:
 
 
 def reply_data(question: str, reply: Reply, model: str) -> dict[str, Any]:
-    """An answer as JSON data; times in seconds, null if not measured. ``logprobs`` only if received."""
+    """An answer as JSON data; times in seconds, null if unknown. ``logprobs`` and ``calls`` only if there are any."""
     stats = reply.stats
     logprobs = [to_data(token) for chunk in reply.chunks for token in chunk.logprobs]
     return {

@@ -191,8 +191,39 @@ async def test_thoughts_of_several_rounds_stay_apart(fake: FakeOpenAI, toolbox: 
     thought = event({"reasoning_content": "First."})
     fake.bodies = [thought + calling(ADD)]
     fake.body = event({"reasoning_content": "Second."}) + SAID + STOP + USAGE + DONE
-    text, _ = await read(at(fake.url), use(toolbox(real()), User("once")))
+    text, chunks = await read(at(fake.url), use(toolbox(real()), User("once")))
     assert text.thought == "First.\n\nSecond."
+    times = [chunk.at_s for chunk in chunks if chunk.at_s is not None]
+    assert times == sorted(times), "the times of the second request follow those of the first"
+    stats = chunks[-1].stats
+    assert stats is not None
+    assert stats.thought_s is not None
+    assert stats.answer_s is not None
+    assert (stats.ttft_s or 0) < stats.answer_s <= stats.total_s
+
+
+async def test_decisions_of_another_chat_are_not_overwritten(fake: FakeOpenAI, toolbox: Make, tmp_path: Path) -> None:
+    path, box = tmp_path / "tools.json", toolbox(real())
+    tools = {tool.name: tool for tool in (await box.offer()).tools}
+    add, echo = tools["add"], tools["echo"]
+    mine, other = Consent(path), Consent(path)
+    mine.set(add, "always")
+    other.set(echo, "never")
+    other.set(add, None)
+    mine.set(echo, "always")
+    again = Consent(path)
+    assert (again.of(add), again.of(echo)) == (None, "always")
+
+
+async def test_decisions_that_cannot_be_kept_apply_until_the_end(
+    fake: FakeOpenAI, toolbox: Make, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    add, echo = (await toolbox(real()).offer()).tools[:2]
+    consent = Consent(tmp_path / "file" / "tools.json")
+    consent.set(add, "always")
+    consent.set(echo, "never")
+    assert (consent.of(add), consent.of(echo)) == ("always", "never")
 
 
 @pytest.mark.parametrize(

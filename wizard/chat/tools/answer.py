@@ -25,7 +25,8 @@ async def answer(
     endpoint: Endpoint, conversation: Conversation, use: ToolUse, *, protocol: str = "grpc"
 ) -> AsyncGenerator[Chunk, None]:
     """Stream the answer to the conversation's last message, as `wizard.chat.stream.answer`; without tools if there are
-    none, or the model cannot use them, which a chunk with a ``note`` reports once.
+    none, or the model cannot use them, which a chunk with a ``note`` reports once. If the address does not answer, each
+    question tries it again.
 
     A server of the workspace is asked at its OpenAI-compatible address, because only there the engine reads the calls.
 

@@ -49,6 +49,8 @@ class Consent:
     allowed: frozenset[str] = frozenset()
     asks: bool = True
     _known: dict[str, _Stored] | None = field(default=None, repr=False)
+    _kept: bool = field(default=False, repr=False)
+    """Whether the file has all decisions."""
 
     def of(self, tool: Tool) -> Standing | None:
         """The standing decision; None: ask."""
@@ -61,6 +63,8 @@ class Consent:
 
     def set(self, tool: Tool, decision: Standing | None) -> None:
         """Decide about ``tool`` from now on, or ask again (None)."""
+        if self._kept:
+            self._known = None  # another chat may have decided meanwhile
         known = {key: value for key, value in self._decisions().items() if key != tool.key}
         self._known = known if decision is None else {**known, tool.key: _Stored(decision, tool.identity)}
         self._store()
@@ -85,7 +89,7 @@ class Consent:
 
     def _decisions(self) -> dict[str, _Stored]:
         if self._known is None:
-            self._known = {}
+            self._known, self._kept = {}, self.path is not None
             if self.path:
                 with contextlib.suppress(OSError, UnicodeError, WizardError), self.path.open("rb") as file:
                     text = file.read(LARGEST_BYTES).decode()
@@ -94,6 +98,7 @@ class Consent:
 
     def _store(self) -> None:
         """Write the file atomically; if that is not possible, the decisions apply until the end of the program."""
+        self._kept = False
         if self.path is None:
             return
         with contextlib.suppress(OSError):
@@ -102,3 +107,4 @@ class Consent:
             with open(os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:  # noqa: PTH123
                 file.write(to_json(self._known).encode())
             temporary.replace(self.path)
+            self._kept = True

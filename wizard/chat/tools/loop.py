@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from wizard.chat.ask import ToolCall
 from wizard.chat.chunk import Chunk, Text
@@ -26,6 +26,7 @@ DENIED = "The user denied this call. Do not repeat it; answer without it, or ask
 """For the model, as the other results below."""
 NOT_ALLOWED = "The user does not allow this tool. Answer without it."
 
+Number = TypeVar("Number", int, float)
 Send: TypeAlias = Callable[[Conversation, Sequence[Mapping[str, Any]]], AsyncGenerator[Chunk, None]]
 """Streams the answer to a conversation, with functions in OpenAI's format."""
 Decide: TypeAlias = Callable[[Called, Tool], Awaitable[Decision]]
@@ -90,7 +91,7 @@ async def answer(
                 text.add(chunk)
                 wanted = chunk.calls or wanted
                 measured += [chunk.stats] if chunk.stats else []
-                yield replace(chunk, stats=None, tokens=_added(measured[:number], chunk.tokens))
+                yield _later(replace(chunk, stats=None), measured[:number])
         if not wanted or last:
             break
         for at, call in enumerate(wanted):
@@ -159,20 +160,40 @@ def _arguments(call: Called, tool: Tool | None) -> tuple[dict[str, Any], str]:
     return arguments, ""
 
 
-def _added(earlier: Sequence[Stats], tokens: int | None) -> int | None:
-    return None if tokens is None else tokens + sum(each.tokens or 0 for each in earlier)
+def _later(chunk: Chunk, earlier: Sequence[Stats]) -> Chunk:
+    """``chunk`` of a request after others for the same answer: counts and times go on."""
+    if not earlier:
+        return chunk
+    seconds = sum(each.total_s for each in earlier)
+    return replace(
+        chunk,
+        tokens=None if chunk.tokens is None else chunk.tokens + sum(each.tokens or 0 for each in earlier),
+        pieces=None if chunk.pieces is None else chunk.pieces + sum(each.pieces or 0 for each in earlier),
+        ttft_s=None if chunk.ttft_s is None else earlier[0].ttft_s,
+        at_s=None if chunk.at_s is None else chunk.at_s + seconds,
+    )
 
 
 def _together(measured: Sequence[Stats]) -> Stats | None:
     """The measurements of all requests for an answer; the time that the tools took is not the model's."""
     if len(measured) < 2:
         return measured[0] if measured else None
-    tokens = [each.tokens for each in measured if each.tokens is not None]
-    pieces = [each.pieces for each in measured if each.pieces is not None]
+    last, total_s = measured[-1], sum(each.total_s for each in measured)
+    thoughts = [each for each in measured if each.thought_s is not None]
     return Stats(
-        sum(tokens) if len(tokens) == len(measured) else None,
+        _sum([each.tokens for each in measured]),
         measured[0].ttft_s,
-        sum(each.total_s for each in measured),
-        measured[-1].finish,
-        pieces=sum(pieces) if len(pieces) == len(measured) else None,
+        total_s,
+        last.finish,
+        thought_tokens=_sum([each.thought_tokens for each in thoughts]),
+        thought_s=_sum([each.thought_s for each in thoughts]),
+        answer_s=None if last.answer_s is None else total_s - last.total_s + last.answer_s,
+        pieces=_sum([each.pieces for each in measured]),
+        thought_pieces=_sum([each.thought_pieces for each in thoughts]),
     )
+
+
+def _sum(values: Sequence[Number | None]) -> Number | None:
+    """The sum; None without any, or if one is unknown."""
+    known = [value for value in values if value is not None]
+    return sum(known[1:], known[0]) if known and len(known) == len(values) else None

@@ -18,6 +18,7 @@ from wizard.chat.tools.child import ToolChild
 from wizard.chat.tools.config import ToolServer, ToolServers
 from wizard.chat.tools.tool import Result, Tool, ToolServerError, offered
 from wizard.kernel.language import tr
+from wizard.kernel.text import one_line
 
 T = TypeVar("T")
 MOST_TOOLS = 128
@@ -93,6 +94,9 @@ class _Server:
         except ToolServerError as error:
             if not listed.done():
                 listed.set_exception(error)
+        except Exception as error:  # whatever a server's data led to: the chat continues without the server
+            if not listed.done():
+                listed.set_exception(ToolServerError(one_line(f"{type(error).__name__}: {error}")[:300]))
         finally:
             self.session = None
             if not listed.done():

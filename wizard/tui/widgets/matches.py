@@ -41,7 +41,8 @@ class Matches:
         at, line = self.place or (len(turns), 0)
         if at >= len(turns) or not counts[at]:
             return 0, sum(counts)
-        return sum(counts[:at]) + self._lines(turns[at], width).index(line) + 1, sum(counts)
+        passed = sum(each <= line for each in self._lines(turns[at], width))  # lines may have moved since
+        return sum(counts[:at]) + max(passed, 1), sum(counts)
 
     def marked(self, line: Content, *, here: bool) -> Content:
         """``line`` with the text highlighted, most of all at the place."""
