@@ -11,7 +11,7 @@ import pytest
 from tests.values import CPU_HOST, plan_of
 from wizard.bench import environment, order
 from wizard.bench.load import Load, Point
-from wizard.bench.order import Wanted, levels, load_of
+from wizard.bench.order import Wanted, folder_of, levels, load_of
 from wizard.chat.openai import elsewhere
 from wizard.kernel.errors import HostError, StepError, UsageError
 from wizard.kernel.paths import Workspace
@@ -137,3 +137,12 @@ async def test_an_installation_that_fails_is_resumed_by_bench(workspace: Workspa
     assert caught.value.code == "TW-C62"
     assert "Then run `bench` again." in caught.value.todo
     assert not environment.is_made(workspace, broken)
+
+
+def test_two_benchmarks_in_the_same_second_have_a_folder_each(tmp_path: Path) -> None:
+    workspace, folders = Workspace.at(tmp_path), set[Path]()
+    for _ in range(5):
+        folder = folder_of(workspace, "http://127.0.0.1:8000/v1")
+        folder.mkdir(parents=True)
+        folders.add(folder)
+    assert len(folders) == 5

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -244,7 +245,9 @@ def _key(endpoint: Endpoint) -> str | None:
 
 
 def folder_of(workspace: Workspace, name: str) -> Path:
-    """A new folder for a benchmark of ``name``."""
+    """A folder for a benchmark of ``name`` that does not exist yet: two may begin in the same second."""
     bare = name.rpartition("://")[2]
     text = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in bare)
-    return workspace.bench / f"{text[:40]}-{datetime.now():%Y%m%d-%H%M%S}"
+    stem = f"{text[:40]}-{datetime.now():%Y%m%d-%H%M%S}"
+    names = (f"{stem}-{number}" if number else stem for number in count())
+    return next(path for path in map(workspace.bench.joinpath, names) if not path.exists())
