@@ -26,10 +26,17 @@ print("stopped by", int(signal.sigwait(stops)), flush=True)
 """
 
 
-def started(folder: Path, rank: str) -> subprocess.Popen[str]:
+LATE = """
+import os, subprocess, sys
+rank = subprocess.Popen([sys.executable, "-c", {rank!r}])
+os.waitid(os.P_PID, rank.pid, os.WEXITED | os.WNOWAIT)  # it has failed by the time that it is dropped
+"""
+
+
+def started(folder: Path, rank: str, script: str = LAUNCH) -> subprocess.Popen[str]:
     """The script with a stand-in for NVIDIA's, which starts ``rank`` and returns at once."""
     launch = folder / "fake_launch_triton_server.py"
-    launch.write_text(LAUNCH.format(rank=rank))
+    launch.write_text(script.format(rank=rank))
     argv = [sys.executable, SCRIPT, str(launch), "--world_size", "2"]
     return subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
@@ -70,3 +77,9 @@ def test_a_script_that_refuses_to_start_is_no_success(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, SCRIPT, str(launch)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "already found" in done.stderr
+
+
+def test_a_rank_that_fails_at_once_is_not_lost(tmp_path: Path) -> None:
+    process = started(tmp_path, "raise SystemExit(3)", LATE)
+    process.communicate(timeout=60)
+    assert process.returncode == 3

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import runpy
 import signal
+import subprocess
 import sys
 from types import FrameType
 
@@ -26,6 +27,8 @@ def main(argv: list[str]) -> int:
     # Handlers, unlike SIG_IGN, are not inherited by children: mpirun must still receive these signals.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _pass_on)
+    # The script drops its Popen, whose finalizer would take the status of an mpirun that has failed already.
+    subprocess.Popen.__del__ = lambda _: None  # type: ignore[method-assign]
     sys.argv = argv
     runpy.run_path(argv[0], run_name="__main__")
     exit_code = 0
