@@ -236,6 +236,19 @@ async def test_stopping_reaches_the_other_engines(fakes: Fakes, model: str, prot
 
 
 @both_protocols
+@pytest.mark.parametrize(("question", "reason"), [("Hello~", "error"), ("Hello^", "abort")])
+async def test_an_answer_that_the_engine_gives_up(fakes: Fakes, question: str, reason: str, protocol: str) -> None:
+    """What came is shown, but the answer is not complete: vLLM's own server reports an error, too."""
+    endpoint, came = fakes.endpoint("vllm"), ""
+    served = replace(described(endpoint), chat=None)
+    with pytest.raises(ServerError, match=reason) as failed:
+        async for chunk in answer(endpoint, asked(question), protocol=protocol, served=served):
+            came += chunk.text
+            assert chunk.stats is None
+    assert (failed.value.code, came) == ("TW-C04", "yes")
+
+
+@both_protocols
 async def test_no_request_stays_in_flight_after_a_chat_was_stopped(tmp_path: Path, protocol: str) -> None:
     folder = write_tokenizer(tmp_path / "model")
     root = write_fakes(tmp_path / "repository", folder)
