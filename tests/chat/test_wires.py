@@ -239,13 +239,17 @@ async def test_stopping_reaches_the_other_engines(fakes: Fakes, model: str, prot
 @pytest.mark.parametrize(("question", "reason"), [("Hello~", "error"), ("Hello^", "abort")])
 async def test_an_answer_that_the_engine_gives_up(fakes: Fakes, question: str, reason: str, protocol: str) -> None:
     """What came is shown, but the answer is not complete: vLLM's own server reports an error, too."""
-    endpoint, came = fakes.endpoint("vllm"), ""
-    served = replace(described(endpoint), chat=None)
-    with pytest.raises(ServerError, match=reason) as failed:
+    endpoint = fakes.endpoint("vllm")
+    served, came = replace(described(endpoint), chat=None), list[Chunk]()
+
+    async def read_all() -> None:
         async for chunk in answer(endpoint, asked(question), protocol=protocol, served=served):
-            came += chunk.text
-            assert chunk.stats is None
-    assert (failed.value.code, came) == ("TW-C04", "yes")
+            came.append(chunk)
+
+    with pytest.raises(ServerError, match=reason) as failed:
+        await read_all()
+    assert (failed.value.code, text_of(came)) == ("TW-C04", "yes")
+    assert not any(chunk.stats for chunk in came)
 
 
 @both_protocols

@@ -157,7 +157,7 @@ def server_error(text: str, model: str) -> WizardError | PromptTooLong:
 
 
 GIVEN_UP = ("error", "abort")
-"""Finish reasons of vLLM for an answer that it did not complete (``FINISH_REASON_STRINGS``, vllm/v1/engine/__init__.py);
+"""Finish reasons of vLLM for an answer that is not complete (``FINISH_REASON_STRINGS``, vllm/v1/engine/__init__.py);
 its own server turns the first into a status of 500 (``GenerationError``, vllm/entrypoints/openai/engine/serving.py).
 """
 
