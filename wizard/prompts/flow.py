@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from wizard.catalog.workshops import Workshop
-from wizard.chat.conversation import conversation
+from wizard.chat.settings import conversation
 from wizard.flow.effects import Probe, RunPlan, Suggest
 from wizard.flow.known import accepted, engine_offer, hides, known, there
 from wizard.flow.perform import front, perform

@@ -195,6 +195,7 @@ class ModelChat(DropsWork, Vertical):
         if chunk.called:
             turn.call(chunk.called)
             self.transcript.grown()
+            live = replace(live, first=None, before=live.tokens or live.pieces or 0)
         arrived = bool(chunk.text or chunk.thought)
         if arrived or chunk.recast:
             turn.add(chunk.text, chunk.thought, recast=chunk.recast)
