@@ -240,7 +240,8 @@ class Asking(Vertical):
         self.screen.refresh_bindings()
         with errors_shown(self.app), self._reading(text, tr("Esc to stop")):
             meter, served = self._meter or Meter(), self._view.served
-            whole = await attaching.with_files(self.app, text, self._before, meter, served, self._seen)
+            typed = self._prompt.insert
+            whole = await attaching.with_files(self.app, text, self._before, meter, served, self._seen, typed)
         self._say_files("")
         if whole is None:
             self._take_back()
