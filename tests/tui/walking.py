@@ -29,7 +29,7 @@ from wizard.tui.widgets.picker import Picker
 
 S = TypeVar("S", bound=Screen[Any])
 Walk = Pilot[int]
-SECONDS = 25
+SECONDS = 60
 """Bounds a wait in vain."""
 TURNS = 1000
 """Of the event loop; in each all is done that was ready before it."""

@@ -37,7 +37,7 @@ class Commanding(Screen[ChatEnd]):
             await self.app.run_action(action, self)
         elif chat.talks.busy:
             self.notify(tr("{name} is not possible now", name=plain(name)), severity="warning", markup=False)
-            chat.asking.take_back(message.line)
+            chat.asking.give_back(message.line)
         elif name == "/multi":
             self.notify(tr("Ctrl+J inserts a line break; pasted text keeps its own."))
         elif name == "/search":
@@ -61,7 +61,7 @@ class Commanding(Screen[ChatEnd]):
             self._tell(line, outcome, brief=changed)  # the chat shows the conversation
             done = True
         if not done:
-            chat.asking.take_back(line)
+            chat.asking.give_back(line)
 
     def _prepare(self, talk: ChatSession) -> None:
         """The state of the chat, as the commands see it."""
@@ -88,7 +88,7 @@ class Commanding(Screen[ChatEnd]):
         elif talk.rival is not None and chat.talks.second is None:
             await chat.talks.join(talk.rival.endpoint)
         if outcome.edit is not None:
-            chat.asking.take_back(outcome.edit)
+            chat.asking.give_back(outcome.edit)
         chat.show_state()
 
     def _tell(self, line: str, outcome: Outcome, *, brief: bool) -> None:

@@ -188,7 +188,7 @@ class Asking(Vertical):
 
     # Completion, and commands that are not possible
 
-    def take_back(self, text: str) -> None:
+    def give_back(self, text: str) -> None:
         """``text`` is in the field again, unless something else was typed by now."""
         if not self._prompt.text:
             self._prompt.write(text)
