@@ -267,7 +267,7 @@ COMMAND = CommandError(
     "step 'Start Triton' failed: exit status 1: error: no space left on [/] device",
     "Free some space. Then run `up` again.",
     Failure(
-        "exit status 1", "error: no space left on [/] device", "Free some space", "/logs/start.log", "docker pull [x]"
+        "exit status 1", "error: no space left on [/] device", "Free some space.", "/logs/start.log", "docker pull [x]"
     ),
 )
 

@@ -129,7 +129,7 @@ class Run:
 def _tell_failure(error: CommandError) -> None:
     """Show the failure and its remedy; the command on a separate line. The question how to continue follows."""
     failure = error.failure
-    say(f"\n{error.code}: {error.what}\n  → {failure.todo}.")
+    say(f"\n{error.code}: {error.what}\n  → {failure.todo}")
     say(tr("Full output: {log}", log=failure.log))
     say_command(tr("The command was:"), failure.command)
     say()

@@ -7,14 +7,18 @@ and earlier lines before later ones.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from wizard.catalog.failures import Failure, Kind, failures
+from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
+from wizard.kernel.reasons import unreadable
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import one_line
 from wizard.serve.log_patterns import Pattern, any_of, pattern
@@ -41,6 +45,8 @@ _REACH = 4096
 _LONGEST = 1 << 16
 """Bytes of a line after which it is searched in parts."""
 _OVERLAP = 1024
+_SEARCHED = 1 << 26
+"""Bytes of a failed step's or server's log to search, from its end."""
 _SHOWN = 1000
 """Characters of a line that a finding shows."""
 
@@ -201,15 +207,15 @@ def _searches_of(
     texts: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...],
 ) -> tuple[re.Pattern[bytes], dict[bytes, tuple[_Candidate, ...]]]:
     named = [
-        (candidate, name, tuple(map(pattern, unless))) for name, lines, unless in texts for candidate in map(pattern, lines)
+        (candidate, name, tuple(map(pattern, unless)))
+        for name, lines, unless in texts
+        for candidate in map(pattern, lines)
     ]
     candidates = [_Candidate(*each) for each in named] + [_Candidate(pattern(text), None, ()) for text in _SUCCESS]
     literals = {candidate.pattern.literal for candidate in candidates}
     shortest = {literal: literal for literal in literals}
     for literal in literals:  # `any_of` finds the shortest of those with the same beginning
-        shortest[literal] = next(
-            literal[:size] for size in range(1, len(literal) + 1) if literal[:size] in literals
-        )
+        shortest[literal] = next(literal[:size] for size in range(1, len(literal) + 1) if literal[:size] in literals)
     groups: dict[bytes, list[_Candidate]] = {}
     for candidate in candidates:
         groups.setdefault(shortest[candidate.pattern.literal], []).append(candidate)
@@ -222,22 +228,37 @@ def _searches(
     return _searches_of(tuple((name, failure.lines, failure.unless) for name, failure in known))
 
 
-def in_blocks(blocks: Iterable[bytes]) -> list[Finding]:
-    """The known failures in a log, the best explanation first."""
+def in_log(name: str) -> list[Finding]:
+    """The known failures in the file ``name``, or for ``-`` in standard input; the best explanation first.
+
+    Raises:
+        UsageError: TW-S17 if it cannot be read.
+    """
     scan = Scan()
-    for block in blocks:
-        scan.feed(block)
+    try:
+        with nullcontext(sys.stdin.buffer) if name == "-" else Path(name).expanduser().open("rb") as file:
+            for block in _blocks(file):
+                scan.feed(block)
+    except OSError as error:
+        message = tr("cannot read {path}: {error}", path=name, error=unreadable(error))
+        raise UsageError("TW-S17", message, tr("Pass a log file, or - for standard input.")) from error
     return scan.findings()
 
 
-def blocks(path: Path, last: int | None = None) -> Iterator[bytes]:
-    """The bytes of a file, or its ``last`` ones.
+def in_file(path: Path, start: int = 0) -> Finding | None:
+    """`Scan.cause` of a log from the byte ``start`` on, at most its last 64 MiB; None if it cannot be read."""
+    scan = Scan()
+    try:
+        with path.open("rb") as file:
+            file.seek(max(start, file.seek(0, 2) - _SEARCHED))
+            for block in _blocks(file):
+                scan.feed(block)
+    except OSError:
+        return None
+    return scan.cause()
 
-    Raises:
-        OSError: It cannot be read.
-    """
-    with path.open("rb") as file:
-        if last is not None:
-            file.seek(max(0, file.seek(0, 2) - last))
-        while block := file.read(1 << 18):
-            yield block
+
+def _blocks(file: IO[bytes]) -> Iterator[bytes]:
+    """The rest of a file in pieces."""
+    while block := file.read(1 << 18):
+        yield block

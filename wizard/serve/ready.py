@@ -8,12 +8,13 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from wizard.kernel.errors import ServerError
-from wizard.kernel.language import tr
+from wizard.kernel.language import join, tr
 from wizard.kernel.process import LineSplitter
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
 from wizard.serve import find, health, log
+from wizard.serve.causes import Scan
 from wizard.serve.endpoint import Endpoint
 
 POLL_SECONDS = 0.05
@@ -58,9 +59,7 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
     why = redact(plain(log.cause(seen) or _last(seen)))
     if not living:
         raise ServerError(
-            "TW-S04",
-            tr("Triton exited before the model was ready: {why}", why=why),
-            tr("Check the full log ({log}), fix the cause and rerun `up`.", log=endpoint.log),
+            "TW-S04", tr("Triton exited before the model was ready: {why}", why=why), _todo(endpoint, seen)
         )
     if stuck:
         raise ServerError(
@@ -76,6 +75,15 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
             log=endpoint.log,
         ),
     )
+
+
+def _todo(endpoint: Endpoint, seen: list[str]) -> str:
+    """The remedy if the cause is known; for others, the log."""
+    scan = Scan()
+    scan.feed_lines(seen)
+    if known := scan.cause():
+        return join(" ", known.cause, known.fix, tr("Then rerun `up`. Full log: {log}.", log=endpoint.log))
+    return tr("Check the full log ({log}), fix the cause and rerun `up`.", log=endpoint.log)
 
 
 def _last(seen: list[str]) -> str:
