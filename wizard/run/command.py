@@ -85,7 +85,8 @@ def _failed(step: Step, command: Command, place: Place, cause: Cause) -> Command
             log=place.log,
             command=shell,
         ),
-        Failure(redact(plain(cause.how)), redact(plain(cause.line)), cause.todo, str(place.log), shell, cause.known),
+        Failure(redact(plain(cause.how)), redact(plain(cause.line)), cause.todo, str(place.log), shell),
+        cause.known,
     )
 
 

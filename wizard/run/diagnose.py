@@ -55,7 +55,6 @@ class Failure:
         todo: As in `Cause`.
         log: The file with its complete output.
         command: As a shell line.
-        known: As in `Cause`.
     """
 
     how: str
@@ -63,15 +62,15 @@ class Failure:
     todo: str
     log: str
     command: str
-    known: str = ""
 
 
 class CommandError(StepError):
     """A command of a step failed (TW-R03)."""
 
-    def __init__(self, message: str, todo: str, failure: Failure) -> None:
+    def __init__(self, message: str, todo: str, failure: Failure, known: str = "") -> None:
         super().__init__("TW-R03", message, todo)
         self.failure = failure
+        self.known = known
 
 
 def diagnose(status: int, lines: list[str], known: Finding | None) -> Cause:

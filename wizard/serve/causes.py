@@ -108,6 +108,8 @@ class Scan:
         self._rest = b""
         self._number = 1
         self._seen: dict[str, _Seen] = {}
+        self._settled: set[bytes] = set()
+        """Literals of failures that were seen: a later line would not change anything."""
 
     def feed(self, data: bytes) -> None:
         """Search the next bytes of the log."""
@@ -169,16 +171,24 @@ class Scan:
         counted, at, done = 0, 0, dict[bytes, int]()
         while hit := self._literals.search(lower, at):
             at, literal = hit.start() + 1, hit[0]
-            if hit.end() <= done.get(literal, 0):
-                continue  # in a part that was examined for it
+            if literal in self._settled or hit.end() <= done.get(literal, 0):
+                continue  # the latter is in a part that was examined for it
             start = lower.rfind(b"\n", max(0, hit.start() - _REACH), hit.start()) + 1 or max(0, hit.start() - _REACH)
             end = lower.find(b"\n", hit.end(), hit.end() + _REACH)
             end = min(len(lower), hit.end() + _REACH) if end < 0 else end
             done[literal] = end
             self._number += lower.count(b"\n", counted, start)
             counted = start
-            self._examine(self._candidates[literal], lower[start:end], block[start:end], hit.start() - start)
+            candidates = self._candidates[literal]
+            if all(self._is_settled(name) for _, name, _ in candidates):
+                self._settled.add(literal)
+            else:
+                self._examine(candidates, lower[start:end], block[start:end], hit.start() - start)
         self._number += lower.count(b"\n", counted)
+
+    def _is_settled(self, name: str | None) -> bool:
+        seen = None if name is None else self._seen.get(name)
+        return seen is not None and not seen.warning and seen.number < self._number
 
     def _examine(self, candidates: Iterable[_Candidate], lower: bytes, line: bytes, at: int) -> None:
         for candidate, name, unless in candidates:
@@ -189,6 +199,7 @@ class Scan:
                 continue
             if name is None:
                 self._seen = {kept: seen for kept, seen in self._seen.items() if not self._is_minor(kept)}
+                self._settled.clear()
                 continue
             text = _shown(line, at)
             warning = bool(_WARNING.match(text))

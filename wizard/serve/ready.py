@@ -58,9 +58,7 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
         return
     why = redact(plain(log.cause(seen) or _last(seen)))
     if not living:
-        raise ServerError(
-            "TW-S04", tr("Triton exited before the model was ready: {why}", why=why), _todo(endpoint, seen)
-        )
+        raise _exited(endpoint, why, seen)
     if stuck:
         raise ServerError(
             "TW-S05",
@@ -77,13 +75,16 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
     )
 
 
-def _todo(endpoint: Endpoint, seen: list[str]) -> str:
-    """The remedy if the cause is known; for others, the log."""
+def _exited(endpoint: Endpoint, why: str, seen: list[str]) -> ServerError:
+    """The error, with the remedy if the cause is known."""
     scan = Scan()
     scan.feed_lines(seen)
+    todo = tr("Check the full log ({log}), fix the cause and rerun `up`.", log=endpoint.log)
     if known := scan.cause():
-        return join(" ", known.cause, known.fix, tr("Then rerun `up`. Full log: {log}.", log=endpoint.log))
-    return tr("Check the full log ({log}), fix the cause and rerun `up`.", log=endpoint.log)
+        todo = join(" ", known.cause, known.fix, tr("Then rerun `up`. Full log: {log}.", log=endpoint.log))
+    error = ServerError("TW-S04", tr("Triton exited before the model was ready: {why}", why=why), todo)
+    error.known = known.id if known else ""
+    return error
 
 
 def _last(seen: list[str]) -> str:

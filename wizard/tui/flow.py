@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from wizard.flow.known import NAMES, engine_offer, known, server, there
+from wizard.flow.known import NAMES, engine_offer, fixes, known, server, there
 from wizard.flow.others import nearby
 from wizard.flow.perform import perform
 from wizard.flow.values import Answer, Ask, Back, Finished, Resume, Serve, State, Talk, Watch
@@ -186,10 +186,14 @@ class Flow:
         self._restarted, plan = None, there(state.plan)
         run, logs = self.builds.run(plan), self._workspace.server(plan.name).logs
         reviewed = state.trail[-1:] == ("review",)
-        end = await self._show(BuildScreen(run, partial(self.builds.measured, plan.name), logs, reviewed=reviewed))
-        if isinstance(end, str):
+        fixed = partial(fixes, state)
+        screen = BuildScreen(run, partial(self.builds.measured, plan.name), logs, fixed, reviewed=reviewed)
+        end = await self._show(screen)
+        if end == "background":
             return Answer("background")
         self._app.runs.pop(plan.name, None)
+        if isinstance(end, str):
+            return Back("advice", fixed(run.view.error))
         return Back() if end is None else Answer(Talk(end))
 
     async def _chat(self, state: State, _ask: Ask) -> Answer:
