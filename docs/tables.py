@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from wizard.catalog.failures import by_stage
 from wizard.kernel.errors import EXIT_CODES
 from wizard.tui.keys import markdown
 
@@ -17,7 +18,46 @@ def exit_codes() -> str:
     return "\n".join(["| code | meaning |", "|---|---|", *rows])
 
 
-TABLES = {"terminal.md": ("keys", markdown), "reference.md": ("exit codes", exit_codes)}
+def failures() -> str:
+    """The known failures as a table per stage."""
+    tables = []
+    stages = by_stage()
+    for stage, heading in STAGES.items():
+        rows = (
+            f"| {known.title} | {cell(known.cause)} | {cell(known.fix)} | `{name}` |"
+            for name, known in stages[stage].items()
+        )
+        tables.append(
+            "\n".join([f"### {heading}\n", "| what happened | cause | what to do | ID |", "|---|---|---|---|", *rows])
+        )
+    return "\n" + "\n\n".join(tables) + "\n"
+
+
+def cell(text: str) -> str:
+    """A text in a table's cell."""
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+STAGES = {
+    "probe": "Machine and driver",
+    "prerequisites": "Containers and packages",
+    "download": "Downloads",
+    "convert": "Checkpoints",
+    "quantize": "Quantization",
+    "build": "Engine builds",
+    "repository": "Model repository",
+    "serve": "Servers",
+    "chat": "Requests",
+    "benchmark": "Benchmarks",
+    "deploy": "Clusters and clouds",
+}
+"""Stage of a failure → heading, in the order of the stages."""
+
+TABLES = {
+    "terminal.md": ("keys", markdown),
+    "reference.md": ("exit codes", exit_codes),
+    "troubleshooting.md": ("failures", failures),
+}
 """Page → the name in the comments around its table, and the table."""
 
 

@@ -62,6 +62,8 @@ COMMANDS = (
     "status",
     "logs other",
     "logs",
+    "diagnose failed.log",
+    "diagnose nowhere.log",
     "down other",
     "down",
     "chat --url URL -m Hello",

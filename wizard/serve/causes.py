@@ -60,9 +60,9 @@ class Finding:
         kind: ``root``, or ``symptom`` of an earlier failure.
         line_number: The line of the log, from 1.
         line: The line without control characters and secrets; only its part with the message if it is very long.
-        title: What happened, in a few words.
-        cause: Why.
+        cause: Why it happened.
         fix: What to do.
+        title: What happened, in a few words.
         command: A shell command that fixes it; empty if there is none.
         source: Where this is from.
     """
@@ -71,9 +71,9 @@ class Finding:
     kind: Kind
     line_number: int
     line: str
-    title: str
     cause: str
     fix: str
+    title: str
     command: str
     source: str
 
@@ -160,7 +160,7 @@ class Scan:
 
     def _finding(self, name: str) -> Finding:
         seen, failure = self._seen[name], self._failures[name]
-        texts = tr(failure.title), tr(failure.cause), tr(failure.fix)
+        texts = tr(failure.cause), tr(failure.fix), tr(failure.title)
         return Finding(name, failure.kind, seen.number, seen.text, *texts, failure.command, failure.source)
 
     def _search(self, block: bytes) -> None:

@@ -14,7 +14,7 @@ _SPECIAL = re.compile(r"\*+")
 _RARER = b" -etiornaslcd1m2:0p.u3f_gb/|hyv5\"46897+]k'w,xz()=\t[><\\q{}#$`;j*"
 """Bytes of logs, the most frequent first (counted in tests/cases); others are rarer."""
 _SHORTEST = 5
-"""Bytes of the shortest literal to search, if the text has as many."""
+"""Bytes of the shortest literal to search, if the text has as many; a third of a long one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _piece(part: str) -> bytes | re.Pattern[bytes]:
 
 def _rarest(text: bytes) -> bytes:
     """The end of ``text`` from its rarest character on: the fewer lines have it, the faster the search."""
-    starts = range(max(1, len(text) - _SHORTEST + 1))
+    starts = range(max(1, len(text) - max(_SHORTEST, len(text) // 3) + 1))
     return text[max(starts, key=lambda start: _RARER.find(text[start]) % 256) :]
 
 
