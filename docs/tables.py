@@ -20,22 +20,13 @@ def exit_codes() -> str:
 
 def failures() -> str:
     """The known failures as a table per stage."""
-    tables = []
-    stages = by_stage()
+    tables, stages = [], by_stage()
     for stage, heading in STAGES.items():
-        rows = (
-            f"| {known.title} | {cell(known.cause)} | {cell(known.fix)} | `{name}` |"
-            for name, known in stages[stage].items()
-        )
-        tables.append(
-            "\n".join([f"### {heading}\n", "| what happened | cause | what to do | ID |", "|---|---|---|---|", *rows])
-        )
+        head = [f"### {heading}", "", "| what happened | cause | what to do | ID |", "|---|---|---|---|"]
+        cells = ((known.title, known.cause, known.fix, f"`{name}`") for name, known in stages[stage].items())
+        rows = ("| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in cells)
+        tables.append("\n".join([*head, *rows]))
     return "\n" + "\n\n".join(tables) + "\n"
-
-
-def cell(text: str) -> str:
-    """A text in a table's cell."""
-    return text.replace("|", "\\|").replace("<", "&lt;")
 
 
 STAGES = {

@@ -71,10 +71,10 @@ def test_a_warning_is_no_failure_after_a_successful_start() -> None:
     """As Triton 2.51.0 starts on a machine without a GPU; the error about a stream comes with every ensemble."""
     noise = (
         "WARNING: The NVIDIA Driver was not detected.  GPU functionality will not be available.",
-        'W1120 pinned_memory_manager.cc:273] "Unable to allocate pinned system memory: CUDA driver version is insufficient '
-        'for CUDA runtime version"',
-        'E1120 ensemble_scheduler.cc:1468] "unable to create stream for ensemble: CUDA driver version is insufficient for '
-        'CUDA runtime version"',
+        'W1120 pinned_memory_manager.cc:273] "Unable to allocate pinned system memory: CUDA driver version is '
+        'insufficient for CUDA runtime version"',
+        'E1120 ensemble_scheduler.cc:1468] "unable to create stream for ensemble: CUDA driver version is '
+        'insufficient for CUDA runtime version"',
     )
     started = 'I1120 http_server.cc:4725] "Started HTTPService at 127.0.0.1:8000"'
     assert found(*noise, started) == []
@@ -126,8 +126,8 @@ def test_an_index_that_is_not_reached_is_the_cause_of_nothing_being_found() -> N
 def test_two_remedies_that_were_wrong() -> None:
     """Full shared memory is no full disk; a server that does not listen is no problem of DNS or a proxy."""
     shm = (
-        "Unable to initialize shared memory key 'triton_python_backend_shm_region_3' to requested size (67108864 bytes). "
-        "Error: No space left on device"
+        "Unable to initialize shared memory key 'triton_python_backend_shm_region_3' to requested size (67108864 "
+        "bytes). Error: No space left on device"
     )
     (full,) = findings(shm)
     assert "--shm-size" in full.fix

@@ -20,9 +20,9 @@ class Failure:
 
     Attributes:
         title: What happened, in a few words.
-        lines: Texts of log lines, any of which shows it: ``*`` is any text, ``#`` an unsigned number, and a text between
-            ``^`` and ``$`` is a whole line. Case does not matter. Each text is what the program always prints, without
-            names and figures of a single case.
+        lines: Texts of log lines, any of which shows it: ``*`` is any text, ``#`` an unsigned number, and a text
+            between ``^`` and ``$`` is a whole line. Case does not matter. Each text is what the program always prints,
+            without names and figures of a single case.
         cause: Why it happens.
         fix: What to do.
         source: Where the lines and the fix are from.
