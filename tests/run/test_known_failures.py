@@ -32,7 +32,7 @@ def cases(*names: str) -> Iterator[tuple[str, str]]:
                 yield failure, line
 
 
-def found(*lines: str) -> list[str]:
+def ids(*lines: str) -> list[str]:
     return [finding.id for finding in findings(*lines)]
 
 
@@ -44,7 +44,7 @@ def findings(*lines: str) -> list[Finding]:
 
 @pytest.mark.parametrize("table", ["reported", "machine", "model", "server"])
 def test_a_line_shows_its_failure_first(table: str) -> None:
-    wrong = [(failure, line, found(line)) for failure, line in cases(table) if found(line)[:1] != [failure]]
+    wrong = [(failure, line, ids(line)) for failure, line in cases(table) if ids(line)[:1] != [failure]]
     assert wrong == []
 
 
@@ -64,7 +64,7 @@ def ordinary() -> list[str]:
 def test_ordinary_lines_show_no_failure() -> None:
     lines = ordinary()
     assert len(lines) >= 300
-    assert [(line, found(line)) for line in lines if found(line)] == []
+    assert [(line, ids(line)) for line in lines if ids(line)] == []
 
 
 def test_a_warning_is_no_failure_after_a_successful_start() -> None:
@@ -77,13 +77,13 @@ def test_a_warning_is_no_failure_after_a_successful_start() -> None:
         'insufficient for CUDA runtime version"',
     )
     started = 'I1120 http_server.cc:4725] "Started HTTPService at 127.0.0.1:8000"'
-    assert found(*noise, started) == []
-    assert found(*noise) == ["container-sees-no-driver", "cuda-driver-insufficient"]
+    assert ids(*noise, started) == []
+    assert ids(*noise) == ["container-sees-no-driver", "cuda-driver-insufficient"]
     assert Scan().cause() is None
     scan = Scan()
     scan.feed_lines(noise)
     assert scan.cause() is None  # a step or a server that fails has another cause
-    assert found(*noise, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB") == [
+    assert ids(*noise, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB") == [
         "quantize-cuda-oom"
     ]
 
@@ -91,7 +91,7 @@ def test_a_warning_is_no_failure_after_a_successful_start() -> None:
 def test_what_fails_stays_a_failure_although_the_server_starts() -> None:
     """As with ``--exit-on-error=false``."""
     failed = "E1 model_lifecycle.cc:642] \"failed to load 'a' version 1: Internal: SyntaxError: invalid syntax\""
-    assert found(failed, "I1 Started HTTPService at 0.0.0.0:8000")[0] == "model-py-syntax"
+    assert ids(failed, "I1 Started HTTPService at 0.0.0.0:8000")[0] == "model-py-syntax"
 
 
 @pytest.mark.parametrize("path", sorted((LOGS / "triton-logs").glob("*.log")), ids=lambda path: path.stem)
@@ -107,20 +107,20 @@ def test_whole_logs_of_triton_name_the_root_cause(path: Path) -> None:
         "unfilled-instance-count": "pbtxt-placeholder-left",
         "unknown-backend-vllm": "backend-not-in-image",
     }
-    assert found(*path.read_text(encoding="utf-8").splitlines())[0] == expected[path.stem]
+    assert ids(*path.read_text(encoding="utf-8").splitlines())[0] == expected[path.stem]
 
 
 def test_a_symptom_ranks_behind_an_earlier_and_a_later_root_cause() -> None:
     closing = "[TRT-LLM] [E] Engine building failed, please check the error log."
     cause = "[TRT] [E] 2: Error Code 2: OutOfMemory (Requested size was 1 bytes.)"
-    assert found(closing, cause) == found(cause, closing) == ["build-gpu-oom", "engine-build-failed"]
+    assert ids(closing, cause) == ids(cause, closing) == ["build-gpu-oom", "engine-build-failed"]
 
 
 def test_an_index_that_is_not_reached_is_the_cause_of_nothing_being_found() -> None:
     broken = "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError': /simple/triton-cli/"
     missing = "ERROR: No matching distribution found for triton-cli"
-    assert found(broken, missing)[0] == "package-index-unreachable"
-    assert found(missing)[0] == "pip-no-matching-distribution"
+    assert ids(broken, missing)[0] == "package-index-unreachable"
+    assert ids(missing)[0] == "pip-no-matching-distribution"
 
 
 def test_two_remedies_that_were_wrong() -> None:

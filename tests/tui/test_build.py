@@ -312,7 +312,7 @@ async def test_a_fix_is_offered_and_applied_after_confirmation() -> None:
         assert build.check_action("fix", ())
         await pilot.press("a")
         asked = await screen(pilot, AskScreen)
-        assert "1 user" in text(asked)
+        assert "1 user" in text(asked, ".question")
         await pilot.press("escape")
         assert await screen(pilot, BuildScreen) is build
         await pilot.press("a")

@@ -142,7 +142,7 @@ class Scan:
 
     def cause(self) -> Finding | None:
         """The best explanation of a failure, if it is more than a warning that successful runs print, too."""
-        return next((found for found in self.findings() if not self._is_minor(found.id)), None)
+        return next((finding for finding in self.findings() if not self._is_minor(finding.id)), None)
 
     def _rank(self, name: str) -> tuple[bool, bool, int]:
         symptom = self._failures[name].kind == "symptom" or self._is_consequence(name)

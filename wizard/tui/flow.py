@@ -184,17 +184,13 @@ class Flow:
         from wizard.tui.screens.build import BuildScreen
 
         self._restarted, plan = None, there(state.plan)
-        run, logs = self.builds.run(plan), self._workspace.server(plan.name).logs
+        run, logs, fix = self.builds.run(plan), self._workspace.server(plan.name).logs, partial(fixes, state)
         reviewed = state.trail[-1:] == ("review",)
-        fixed = partial(fixes, state)
-        screen = BuildScreen(run, partial(self.builds.measured, plan.name), logs, fixed, reviewed=reviewed)
-        end = await self._show(screen)
-        if end == "background":
+        end = await self._show(BuildScreen(run, partial(self.builds.measured, plan.name), logs, fix, reviewed=reviewed))
+        if isinstance(end, str):
             return Answer("background")
         self._app.runs.pop(plan.name, None)
-        if isinstance(end, str):
-            return Back("advice", fixed(run.view.error))
-        return Back() if end is None else Answer(Talk(end))
+        return Back("advice", end) if isinstance(end, dict) else Back() if end is None else Answer(Talk(end))
 
     async def _chat(self, state: State, _ask: Ask) -> Answer:
         """The chat; a saved conversation is continued in the history, too."""

@@ -44,8 +44,8 @@ from wizard.tui.widgets.steps import StepList
 HALTED = (Phase.FAILED, Phase.CANCELLED)
 
 
-class BuildScreen(StageScreen["Endpoint | str"]):
-    """Dismissed with the ready server, ``"background"``, ``"fix"`` to apply a fix, or None to go back."""
+class BuildScreen(StageScreen["Endpoint | str | Answers"]):
+    """Dismissed with the ready server, ``"background"``, answers to change, or None to go back."""
 
     STAGE = 4
     HELP = mark(
@@ -194,13 +194,11 @@ class BuildScreen(StageScreen["Endpoint | str"]):
     @work(exclusive=True, group="ask")
     async def action_fix(self) -> None:
         """Change the options that avoid the failure, after confirmation, and show the new recommendations."""
-        question = tr(
-            "Change the options to {changes} and review the recommendations?",
-            changes=remedies.changed(self._fixes(self.view.error)),
-        )
-        answers = [("fix", tr("Apply")), ("no", tr("Cancel"))]
-        if await self.app.push_screen_wait(AskScreen(question, answers)) == "fix":
-            self.dismiss("fix")
+        fixes = self._fixes(self.view.error)
+        changes = remedies.changed(fixes)
+        question = tr("Change the options to {changes} and review the recommendations?", changes=changes)
+        if await self.app.push_screen_wait(AskScreen(question, [("fix", tr("Apply")), ("no", tr("Cancel"))])) == "fix":
+            self.dismiss(fixes)
 
     def action_background(self) -> None:
         """Continue in the background."""
