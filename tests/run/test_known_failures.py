@@ -1,8 +1,8 @@
 """Lines of real logs and the failure that each shows; ordinary lines that show none; hostile lines.
 
 ``failures/reported.toml`` has the lines that `profiles/failures` was written from, the other tables those that it was
-not. ``failures/threads.toml`` has logs of public threads; those in ``held_out.toml`` were collected last, and no pattern
-was changed for them afterwards.
+not. ``failures/threads.toml`` has logs of public threads; those in ``held_out.toml`` were collected last, and no
+pattern was changed for them afterwards.
 """
 
 from __future__ import annotations
