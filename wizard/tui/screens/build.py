@@ -58,8 +58,8 @@ class BuildScreen(StageScreen["Endpoint | str | Answers"]):
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Chat with it"), priority=True, key_display="⏎", id="build.accept"),
+        Binding("a", "fix", mark("Apply the fix"), id="build.fix", group=STEPS),
         Binding("r", "run", mark("Try again"), id="build.run", group=STEPS),
-        Binding("a", "fix", mark("Apply the fix"), id="build.fix"),
         Binding("s", "skip", mark("Skip the step"), id="build.skip", group=STEPS),
         Binding("R", "redo", mark("Rerun the step"), id="build.redo", group=STEPS),
         Binding("d", "copy_diagnosis", mark("Copy the diagnosis"), id="build.diagnosis", group=OUTPUT),
