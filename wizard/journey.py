@@ -673,7 +673,7 @@ def bench_pages(folder: Path, *, pictures: bool = False) -> tuple[Path, ...]:
 
 
 def diagnose(log: str) -> list[Finding]:
-    """Known causes of failure in any log, the best explanation first (about 5 s per GB).
+    """Known causes of failure in any log, the best explanation first (a GB takes about a minute).
 
     Args:
         log: A file, or ``-`` for standard input.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -71,7 +72,8 @@ async def carry(step: Step, command: Command, place: Place, log: BinaryIO, meter
         if status != 0:
             await clean_up(command)
     if status:
-        raise _failed(step, command, place, diagnose(status, kept, causes.in_file(place.log, start)))
+        known = await asyncio.to_thread(causes.in_file, place.log, start)
+        raise _failed(step, command, place, diagnose(status, kept, known))
 
 
 def _failed(step: Step, command: Command, place: Place, cause: Cause) -> CommandError:

@@ -7,9 +7,7 @@ and earlier lines before later ones.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +18,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.reasons import unreadable
 from wizard.kernel.secrets import redact
-from wizard.kernel.text import one_line
+from wizard.kernel.text import one_line, plain
 from wizard.serve.log_patterns import Pattern, any_of, pattern
 
 _SUCCESS = (
@@ -45,7 +43,7 @@ _REACH = 4096
 _LONGEST = 1 << 16
 """Bytes of a line after which it is searched in parts."""
 _OVERLAP = 1024
-_SEARCHED = 1 << 26
+_SEARCHED = 1 << 24
 """Bytes of a failed step's or server's log to search, from its end."""
 _SHOWN = 1000
 """Characters of a line that a finding shows."""
@@ -209,8 +207,8 @@ class Scan:
 
 def _shown(line: bytes, at: int) -> str:
     """The line, or the part of a long one around the byte ``at``."""
-    start = max(0, at - _SHOWN // 2) if len(line) > _SHOWN else 0
-    return redact(one_line(line[start : start + _SHOWN].decode("utf-8", "replace")))
+    before, after = (redact(plain(part.decode("utf-8", "replace"))) for part in (line[:at], line[at:]))
+    return one_line(before[-_SHOWN // 2 :] + after[: _SHOWN // 2] if len(before + after) > _SHOWN else before + after)
 
 
 @lru_cache(maxsize=4)
@@ -247,7 +245,7 @@ def in_log(name: str) -> list[Finding]:
     """
     scan = Scan()
     try:
-        with nullcontext(sys.stdin.buffer) if name == "-" else Path(name).expanduser().open("rb") as file:
+        with open(0, "rb", closefd=False) if name == "-" else Path(name).expanduser().open("rb") as file:
             for block in _blocks(file):
                 scan.feed(block)
     except OSError as error:
@@ -257,7 +255,7 @@ def in_log(name: str) -> list[Finding]:
 
 
 def in_file(path: Path, start: int = 0) -> Finding | None:
-    """`Scan.cause` of a log from the byte ``start`` on, at most its last 64 MiB; None if it cannot be read."""
+    """`Scan.cause` of a log from the byte ``start`` on, at most its last 16 MiB; None if it cannot be read."""
     scan = Scan()
     try:
         with path.open("rb") as file:
