@@ -106,6 +106,12 @@ def test_a_warning_is_no_failure_after_a_successful_start() -> None:
     ]
 
 
+def test_waiting_for_a_server_is_no_failure_once_it_responds() -> None:
+    refused = "curl: (7) Failed to connect to localhost port 8000 after 0 ms: Connection refused"
+    assert ids(refused) == ["chat-connection-refused"]
+    assert ids(refused, "< HTTP/1.1 200 OK") == []
+
+
 def test_what_fails_stays_a_failure_although_the_server_starts() -> None:
     """As with ``--exit-on-error=false``."""
     failed = "E1 model_lifecycle.cc:642] \"failed to load 'a' version 1: Internal: SyntaxError: invalid syntax\""

@@ -31,6 +31,8 @@ _SUCCESS = (
     "Status: Image is up to date for",
     "Total time of building all engines",
     "Download complete. Moving file to",
+    "HTTP/1.1 200",
+    'HTTP/1.1" 200',
 )
 """Texts that tools print when they succeed: what they warned about before did no harm."""
 _WARNING = re.compile(
