@@ -26,6 +26,7 @@ from wizard.probe.live import Reading
 from wizard.repository.lint import Report
 from wizard.run.clean import Image, Item
 from wizard.run.events import Event, Ready
+from wizard.serve.causes import Finding
 from wizard.serve.status import Status
 from wizard.texts.data import TEXTS
 
@@ -109,6 +110,7 @@ OUTPUT: dict[str, Any] = {
     "demo": Event | Answer,
     "status": list[Status],
     "logs": list[str],
+    "diagnose": list[Finding],
     "down": Status | list[Status] | None,
     "chat": Answer | RaceResult,
     "bench": Bench,

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from wizard.repository.linting.finding import Server
     from wizard.run.clean import Image, Item
     from wizard.run.events import Event
+    from wizard.serve.causes import Finding
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.exposure import Exposure
     from wizard.serve.status import Status
@@ -669,6 +670,20 @@ def bench_pages(folder: Path, *, pictures: bool = False) -> tuple[Path, ...]:
     from wizard.texts.benchmark.files import write
 
     return write(folder, *benchmark(folder), pictures=pictures)
+
+
+def diagnose(log: str) -> list[Finding]:
+    """Known causes of failure in any log, the best explanation first (a GB takes about a minute).
+
+    Args:
+        log: A file, or ``-`` for standard input.
+
+    Raises:
+        UsageError: TW-S17 if it cannot be read.
+    """
+    from wizard.serve.causes import in_log
+
+    return in_log(log)
 
 
 def logs(

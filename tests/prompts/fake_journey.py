@@ -48,7 +48,7 @@ from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 
 FAILURE = Failure(
-    *("exit status 1", "no space", "Fix the cause", "/ws/logs/repository.log"),
+    *("exit status 1", "no space", "Fix the cause.", "/ws/logs/repository.log"),
     "python3 -m pip install --require-hashes --requirement '/ws/a folder/requirements.txt' --only-binary :all:",
 )
 """Of the step that fails; its command is wider than a terminal."""

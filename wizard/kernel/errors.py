@@ -22,6 +22,8 @@ class WizardError(Exception):
     """
 
     exit_code = 1
+    known = ""
+    """ID of the failure in ``profiles/failures`` that explains it; empty if there is none."""
 
     def __init__(self, code: str, message: str, todo: str) -> None:
         super().__init__(message)

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from wizard.catalog.workshops import Workshop
 from wizard.chat.settings import conversation
 from wizard.flow.effects import Probe, RunPlan, Suggest
-from wizard.flow.known import accepted, engine_offer, hides, known, there
+from wizard.flow.known import accepted, engine_offer, fixes, hides, known, there
 from wizard.flow.perform import front, perform
 from wizard.flow.port import JourneyPort
 from wizard.flow.session import keeps_chats
@@ -254,7 +254,7 @@ class Flow:
     # -- run and chat --------------------------------------------------------------------------------------------------
 
     def _build(self, ask: Ask) -> Answer | Back:
-        return self._run.what_now(there(self.state.plan), ask.error)
+        return self._run.what_now(there(self.state.plan), ask.error, fixes(self.state, ask.error))
 
     def _chat(self, _ask: Ask) -> Answer:
         endpoint = there(self.state.endpoint)
