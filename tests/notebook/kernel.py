@@ -74,9 +74,9 @@ class Kernel:
         content = {"comm_id": model, "data": {"method": "custom", "content": {"event": event}}}
         self.client.shell_channel.send(self.client.session.msg("comm_msg", content))
 
-    def type_in(self, model: str, value: object) -> None:
+    def change(self, model: str, **state: object) -> None:
         """What a front end sends when a widget gets another value."""
-        content = {"comm_id": model, "data": {"method": "update", "state": {"value": value}, "buffer_paths": []}}
+        content = {"comm_id": model, "data": {"method": "update", "state": state, "buffer_paths": []}}
         self.client.shell_channel.send(self.client.session.msg("comm_msg", content))
 
     def value(self, expression: str) -> str:

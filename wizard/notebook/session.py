@@ -87,7 +87,7 @@ class Journey(Walk):
     def attach(
         cls, name: str | None = None, *, workspace: str | os.PathLike[str] | None = None, journey: Any = None
     ) -> Journey:
-        """The journey of a build or a server that another kernel started, for example before a restart.
+        """Continue with a build or a server that another kernel started, for example before a restart.
 
         `up` then shows the running build, or continues one that was stopped; `chat` continues with the server.
 

@@ -27,13 +27,13 @@ class BenchmarksPanel(Panel):
         from ipywidgets import HBox, Layout
 
         self._read = read
-        none = [(tr("none"), None)]
+        none = [(tr("none"), "")]
         names = [(folder.name, folder) for folder in folders]
-        sides = [self._side(names, folders[0]), self._side([*none, *names], None)]
+        sides = [self._side(names, folders[0]), self._side([*none, *names], "")]
         box = HBox(sides, layout=Layout(flex_flow="row wrap"))
         super().__init__(box, lambda: self._html(folders[0]), "Benchmark.read(folder)")
 
-    def _side(self, options: list[tuple[str, Path | None]], folder: Path | None) -> Any:
+    def _side(self, options: Sequence[tuple[str, Path | str]], folder: Path | str) -> Any:
         from ipywidgets import HTML, Dropdown, Layout, VBox
 
         choice = Dropdown(options=options, value=folder, description=tr("Benchmark"))
@@ -41,8 +41,8 @@ class BenchmarksPanel(Panel):
         choice.observe(lambda change: setattr(shown, "value", self._html(change["new"])), "value")
         return VBox([choice, shown], layout=Layout(flex="1 1 24em", min_width="0"))
 
-    def _html(self, folder: Path | None) -> str:
-        if folder is None:
+    def _html(self, folder: Path | str) -> str:
+        if not isinstance(folder, Path):
             return ""
         try:
             return fragment(*self._read(folder))

@@ -40,13 +40,13 @@ class Panel:
     """
 
     def __init__(self, box: Any, html: Callable[[], str], instead: str) -> None:
-        self._box, self._html, self._instead = box, html, instead
+        self._box, self._static, self._instead = box, html, instead
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:  # noqa: ARG002
         hint = tr("This front end shows no widgets. Use {call} instead.", call=self._instead)
         return {
             "text/plain": hint,
-            "text/html": f"<div>{self._html()}<div>{text(hint)}</div></div>",
+            "text/html": f"<div>{self._static()}<div>{text(hint)}</div></div>",
             WIDGET: {"version_major": 2, "version_minor": 0, "model_id": self._box.model_id},
         }
 

@@ -16,6 +16,8 @@ from wizard.plan.questions import BY_NAME
 USERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 LENGTHS = (None, 512, 1024, 2048, 4096, 8192, 16384, 32768, 131072)
 """Tokens of a user; None: the wizard chooses."""
+AUTOMATIC = ""
+"""The value of a widget for None, which would mean that nothing is selected."""
 
 
 class WhatIf(Panel):
@@ -33,15 +35,16 @@ class WhatIf(Panel):
         self._advise = advise
         self._shown, self._place = html_place()
         self._place.show(advice_html(first), now=True)
-        setups = (*first.choices, *first.rejections)
-        formats = sorted({setup.quantization for setup in setups if setup.quantization})
-        stacks = sorted({setup.stack for setup in setups})
+        formats = {each.quantization for each in first.choices} | {each.quantization for each in first.rejections}
+        stacks = {each.stack for each in first.choices} | {each.stack for each in first.rejections}
         self._options = {
             "users": _slider("users", USERS, given.get("users", goals.DEFAULT_USERS)),
             "max_len": _slider("max_len", LENGTHS, given.get("max_len")),
             "goal": _dropdown("goal", goals.GOALS, given.get("goal", "chat")),
-            "quantization": _dropdown("quantization", (None, *formats), given.get("quantization")),
-            "stack": _dropdown("stack", (None, *stacks), given.get("stack")),
+            "quantization": _dropdown(
+                "quantization", (None, *sorted(filter(None, formats))), given.get("quantization")
+            ),
+            "stack": _dropdown("stack", (None, *sorted(stacks)), given.get("stack")),
         }
         for option in self._options.values():
             option.observe(self._changed, "value")
@@ -50,7 +53,7 @@ class WhatIf(Panel):
         super().__init__(box, lambda: self._shown.value, "journey.advise(users=8)")
 
     def _changed(self, _change: Any) -> None:
-        options = {name: option.value for name, option in self._options.items()}
+        options = {name: option.value or None for name, option in self._options.items()}
         try:
             html = advice_html(self._advise(**options))
         except WizardError as error:
@@ -62,17 +65,20 @@ def _slider(name: str, values: tuple[int | None, ...], value: int | None) -> Any
     from ipywidgets import SelectionSlider
 
     values = tuple(sorted({*values, value}, key=lambda each: each or 0))
-    labels = [(tr("automatic") if each is None else f"{each:,}", each) for each in values]
-    return SelectionSlider(options=labels, value=value, continuous_update=False, **_look(name))
+    labels = [_label(each, f"{each:,}" if each else "") for each in values]
+    return SelectionSlider(options=labels, value=value or AUTOMATIC, continuous_update=False, **_look(name))
 
 
 def _dropdown(name: str, values: tuple[str | None, ...], value: str | None) -> Any:
     from ipywidgets import Dropdown
 
     values = values if value in values else (*values, value)
-    return Dropdown(
-        options=[(tr("automatic") if each is None else each, each) for each in values], value=value, **_look(name)
-    )
+    labels = [_label(each, each or "") for each in values]
+    return Dropdown(options=labels, value=value or AUTOMATIC, **_look(name))
+
+
+def _label(value: int | str | None, label: str) -> tuple[str, int | str]:
+    return (tr("automatic"), AUTOMATIC) if value is None else (label, value)
 
 
 def _look(name: str) -> dict[str, Any]:
