@@ -53,8 +53,8 @@ def steps(folder: Path) -> Plan:
         f"import os; print('{TOKEN} pid', os.getpid(), flush=True); open({str(folder / 'go')!r}).read(); "
         f"open({str(folder / 'two')!r}, 'a').write('x')"
     )
-    one = python_step("one", f"open({str(folder / 'one')!r}, 'a').write('x')", folder / "one")
-    plan = plan_of(folder / "ws", one, python_step("two", wait, folder / "two"))
+    first = python_step("one", f"open({str(folder / 'one')!r}, 'a').write('x')", folder / "one")
+    plan = plan_of(folder / "ws", first, python_step("two", wait, folder / "two"))
     (folder / "plan.json").write_text(to_json(plan))
     return plan
 
