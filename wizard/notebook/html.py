@@ -26,6 +26,7 @@ from wizard.plan.plan import Plan, Step
 from wizard.plan.summary import cost, model_line, takes
 from wizard.probe.host import Host
 from wizard.probe.report import brief
+from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import STATES, Status
 from wizard.texts import advise, pareto, reasons, remedies, report
 from wizard.texts.figure import Figure
@@ -221,6 +222,13 @@ def status_html(status: Status) -> str:
     """A server in a line."""
     heading = tr("{name}: {state}", name=status.name, state=tr(STATES[status.state]))
     return f"<div><b>{text(heading)}</b><br>{text(status.detail)}</div>"
+
+
+def endpoint_html(endpoint: Endpoint) -> str:
+    """A server's addresses."""
+    rows = [("HTTP", endpoint.http), ("gRPC", endpoint.grpc)]
+    rows += [("OpenAI", endpoint.openai)] if endpoint.openai else []
+    return f"<div><b>{text(endpoint.name)}</b>{_table(rows)}</div>"
 
 
 def answer_html(answer: str, thought: str = "", stats: Stats | None = None) -> str:

@@ -20,7 +20,7 @@ from wizard.chat.chunk import Text
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.notebook import live
-from wizard.notebook.names import NO_SETTING, UNKNOWN_OPTION, check_names
+from wizard.notebook.names import NO_SETTING, UNKNOWN_OPTION, check_names, use_language
 from wizard.notebook.values import Answer, Benchmark, Log, cell
 from wizard.notebook.walk import Walk
 
@@ -52,11 +52,12 @@ class Journey(Walk):
         hardware: Another machine to plan for: ``host.json``, ``4xA6000``.
         offline: Never contact the Hub.
         name: Name of the server; derived from ``ref`` if omitted.
+        language: ``en`` or ``ko``, for all output of this kernel; unchanged if omitted.
         journey: Replaces `wizard.journey`, in tests.
         **options: Constraints for every `advise`: fields of `wizard.advise.advice.Constraints`, such as ``tp=2``.
 
     Raises:
-        UsageError: TW-U36 for an unknown option, TW-U31 or TW-U32 for an invalid value.
+        UsageError: TW-U36 for an unknown option, TW-U31 or TW-U32 for an invalid value, TW-N12 for an unknown language.
     """
 
     def __init__(
@@ -67,9 +68,12 @@ class Journey(Walk):
         hardware: str | None = None,
         offline: bool = False,
         name: str | None = None,
+        language: str | None = None,
         journey: Any = None,
         **options: Any,
     ) -> None:
+        if language is not None:
+            use_language(language)
         self._apart = journey is None and live.in_notebook()
         if journey is None:
             from wizard import journey

@@ -40,7 +40,7 @@ class ChatPanel(Panel):
         self._background, self._ask, self._forget = background, ask, forget
         self._turns = _turns(before)
         self._shown, self._place = html_place()
-        self._question = Combobox(placeholder=tr("Your question"), options=suggested, layout=Layout(width="30em"))
+        self._question = Combobox(placeholder=tr("Your question"), options=suggested, layout=Layout(width="24em"))
         self._question.on_msg(self._message)
         self._send = Button(description=tr("Send"), icon="paper-plane", button_style="primary")
         self._stop = Button(description=tr("Stop"), icon="stop", disabled=True)
@@ -74,6 +74,7 @@ class ChatPanel(Panel):
     async def _answer(self, question: str) -> None:
         text, stats, end = Text(), None, ""
         self._turns.append(turn_html(question, ""))
+        self._place.show(self._html(), now=True)
         try:
             async with aclosing(self._ask(question)) as chunks:
                 async for chunk in chunks:

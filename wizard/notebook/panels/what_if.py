@@ -82,8 +82,11 @@ def _label(value: int | str | None, label: str) -> tuple[str, int | str]:
 
 
 def _look(name: str) -> dict[str, Any]:
-    """The question's own words; wide enough for them."""
-    return {"description": tr(BY_NAME[name].text), "style": {"description_width": "initial"}}
+    """The question's own words, and room for them."""
+    from ipywidgets import Layout
+
+    text = {"description": tr(BY_NAME[name].text), "style": {"description_width": "initial"}}
+    return {**text, "layout": Layout(width="28em")}
 
 
 def _wrap() -> Any:
