@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,13 +34,16 @@ journey._state = replace(journey._state, plan=plan)
 
 
 @pytest.fixture
-def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Kernel]]:
-    """Kernels that are ended after the test."""
+def kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[Kernel]]:
+    """Kernels that are ended after the test, with their builds, which would survive them."""
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     started: list[Kernel] = []
     yield started
     for kernel in started:
         kernel.end()
+    for note in tmp_path.rglob("build.json"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(json.loads(note.read_text())["pid"], signal.SIGTERM)
 
 
 def kernel_of(kernels: list[Kernel]) -> Kernel:
