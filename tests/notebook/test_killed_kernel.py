@@ -115,6 +115,6 @@ def test_nothing_to_attach_to(kernels: list[Kernel], tmp_path: Path) -> None:
     kernel = kernel_of(kernels)
     ((kind, text),) = kernel.shows(f"from wizard import Journey\nJourney.attach(workspace={str(tmp_path)!r})")
     assert kind == "error"
-    assert text.startswith("TW-N10: no build or server in "), "no traceback"
+    assert text.startswith("TW-N10: there is no build or server in "), "no traceback"
     ((_, text),) = kernel.shows(f"Journey.attach('other', workspace={str(tmp_path)!r})")
-    assert text.startswith("TW-N10: no build or server other in ")
+    assert text.startswith("TW-N10: there is no build or server other in ")

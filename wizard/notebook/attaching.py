@@ -17,8 +17,12 @@ def attached_plan(journey: Any, workspace: Workspace, name: str | None) -> Plan:
     if plan is None and name is None:
         plan = journey.latest_plan(workspace, workspace.names())
     if plan is None:
-        message = tr("no build or server {name} in {folder}", name=name or "", folder=workspace.root)
-        raise UsageError("TW-N10", " ".join(message.split()), tr('Start one: `Journey("demo").up()`.'))
+        message = (
+            tr("there is no build or server {name} in {folder}", name=name, folder=workspace.root)
+            if name
+            else tr("there is no build or server in {folder}", folder=workspace.root)
+        )
+        raise UsageError("TW-N10", message, tr('Start one: `Journey("demo").up()`.'))
     return plan
 
 

@@ -86,7 +86,7 @@ def _look(name: str) -> dict[str, Any]:
     from ipywidgets import Layout
 
     text = {"description": tr(BY_NAME[name].text), "style": {"description_width": "initial"}}
-    return {**text, "layout": Layout(width="28em")}
+    return {**text, "layout": Layout(width="36em")}
 
 
 def _wrap() -> Any:
