@@ -24,8 +24,8 @@ class Checked:
 
     def _repr_html_(self) -> str:
         color = "#3fa34d" if self.right else "#c98a1b"
-        mark, *rest = repr(self)
-        return f'<div><b style="color:{color}">{mark}</b>{text("".join(rest))}</div>'
+        shown = repr(self)
+        return f'<div><b style="color:{color}">{shown[0]}</b>{text(shown[1:])}</div>'
 
 
 def check(given: T, passes: Callable[[T], bool | str], *, hint: str) -> Checked:
