@@ -42,8 +42,8 @@ TABLE = "margin:.3em 0"
 LIST = "margin:.2em 0;padding-left:1.5em"
 APART = "margin-top:.6em"
 PRE = "white-space:pre-wrap;overflow-wrap:anywhere;background:rgba(127,127,127,.12);padding:.5em;margin:.3em 0"
-TAIL = "max-height:14em;overflow:auto;display:flex;flex-direction:column-reverse"
-"""Shows the end of a long text."""
+TAIL = "overflow:auto;display:flex;flex-direction:column-reverse;max-height:"
+"""Shows the end of a long text; the height follows."""
 PARTS = {
     "weights": "#4c8dd6",
     "cache": "#c98a1b",
@@ -208,7 +208,7 @@ def progress_html(lines: Iterable[tuple[str, str]], running: str, fraction: floa
     if not running:
         return f"<div>{done}</div>"
     value = "" if fraction is None else f' value="{fraction:.3f}"'
-    tail = f'<div style="{TAIL}"><pre style="{PRE}">{text(chr(10).join(output))}</pre></div>' if output else ""
+    tail = f'<div style="{TAIL}14em"><pre style="{PRE}">{text(chr(10).join(output))}</pre></div>' if output else ""
     return f"<div>{done}{text(running)} … <progress{value}></progress>{tail}</div>"
 
 

@@ -97,7 +97,7 @@ class ChatPanel(Panel):
         self._send.disabled, self._stop.disabled = answering, not answering
 
     def _html(self) -> str:
-        return f'<div style="{TAIL}"><div>{"".join(self._turns)}</div></div>'
+        return f'<div style="{TAIL}28em"><div>{"".join(self._turns)}</div></div>'
 
 
 def _turns(messages: Sequence[Message]) -> list[str]:
