@@ -13,6 +13,7 @@
       models/REPO/FILE              downloaded weights, shared by all servers
       servers/NAME/                 one served model
         plan.json  endpoint.json  logs/STEP.log  logs/triton.log  repository/
+        build.json  build.jsonl  build.log      the process of a notebook's build, its events, its own output
       gateway/                      the OpenAI-compatible address of all servers
         gateway.json  gateway.log  key  lock
       bench/SERVER-TIME/            a benchmark: report.json and the files of its runs
