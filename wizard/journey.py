@@ -6,7 +6,7 @@ Docstrings of blocking functions state how long they may take; asynchronous ones
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Set
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from wizard.advise.setup import Setup
     from wizard.advise.speed import Load
     from wizard.bench.bench import Agree, BenchItem
+    from wizard.bench.compare import CompareItem
+    from wizard.bench.comparison import Comparison
     from wizard.bench.order import Wanted
     from wizard.bench.report import Report as BenchReport
     from wizard.bench.run import Run
@@ -615,6 +617,84 @@ async def bench(
         async with aclosing(measure(order, prompts, place, rig, agree)) as items:
             async for item in items:
                 yield item
+
+
+async def compare(
+    workspace: Workspace,
+    names: Sequence[str],
+    wanted: Wanted,
+    folder: Path,
+    agree: Agree,
+    command: str = "",
+    *,
+    per_gpu_hour: float | None = None,
+) -> AsyncGenerator[CompareItem, None]:
+    """Stage 8. Measure several servers under the same load, in alternating runs; the comparison comes last.
+
+    ``names`` are servers of the workspace or URLs. If all servers of the workspace are stopped, each is started for its
+    runs and stopped again. Everything else is as in `bench`. ``per_gpu_hour`` is what a GPU costs per hour.
+
+    Raises:
+        UsageError: TW-C80, TW-C81 if the servers cannot be compared.
+        WizardError: As `bench`; if servers are started, as `run`.
+    """
+    import asyncio
+    from contextlib import aclosing, closing
+
+    from wizard.bench.compare import compare as measure
+    from wizard.bench.compare import planned, servers
+    from wizard.bench.environment import of, prepared
+    from wizard.texts.errors import user_errors
+
+    found = await asyncio.to_thread(servers, workspace, names)
+    host = await asyncio.to_thread(probe, workspace)
+    with user_errors():
+        venv = of(host, workspace)
+    subjects = planned(found, wanted, host, venv, folder, command)
+    async with aclosing(prepared(workspace, venv)) as events:
+        async for event in events:
+            yield event
+    with closing(monitor()) as readings:
+        items = measure(workspace, found, subjects, folder, agree, readings.read, venv, per_gpu_hour)
+        async with aclosing(items):
+            async for item in items:
+                yield item
+
+
+def compared(path: Path) -> Comparison | None:
+    """The comparison in the folder or file ``path``; None if it is something else.
+
+    Raises:
+        UsageError: TW-C60, TW-K01, TW-K02 if it cannot be read.
+    """
+    from wizard.bench.comparison import read
+
+    return read(path)
+
+
+def compare_reports(
+    paths: Sequence[Path], folder: Path, command: str = "", *, per_gpu_hour: float | None = None
+) -> Comparison:
+    """Stage 8. Compare benchmarks that were made before; the comparison is also in ``folder``.
+
+    Raises:
+        UsageError: As `benchmark`; TW-C80, TW-C82 if they cannot be compared, TW-C69 if the folder has a report.
+        WorkspaceError: TW-C68 if the folder is not writable.
+    """
+    from wizard.bench.comparison import keep, saved
+    from wizard.bench.folder import Folder
+
+    made = saved([benchmark(path) for path in paths], command, per_gpu_hour)
+    Folder(folder).make()
+    keep(made, folder)
+    return made
+
+
+def comparison_pages(folder: Path, comparison: Comparison, *, pictures: bool = False) -> tuple[Path, ...]:
+    """Write its pages into ``folder``, as `bench_pages` does for a report; raises as that does."""
+    from wizard.texts.benchmark.files import write_comparison
+
+    return write_comparison(folder, comparison, pictures=pictures)
 
 
 def _with_estimates(workspace: Workspace, endpoint: Endpoint, order: BenchReport, host: Host) -> BenchReport:
