@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wizard.bench.order import Wanted
     from wizard.bench.report import Report as BenchReport
     from wizard.bench.run import Run
+    from wizard.bench.tune import TuneItem
     from wizard.catalog.presets import Preset
     from wizard.catalog.recipes import Recipe
     from wizard.chat.chunk import Chunk
@@ -601,6 +602,7 @@ async def bench(
     from wizard.bench.environment import of, prepared
     from wizard.bench.folder import Folder
     from wizard.bench.order import folder_of, ordered, rig_of
+    from wizard.bench.report import Report
     from wizard.texts.errors import user_errors
 
     host = await asyncio.to_thread(probe, workspace)
@@ -616,6 +618,8 @@ async def bench(
         place = Folder(folder or folder_of(workspace, order.target.name))
         async with aclosing(measure(order, prompts, place, rig, agree)) as items:
             async for item in items:
+                if isinstance(item, Report):
+                    _learn(workspace, host, item)
                 yield item
 
 
@@ -643,6 +647,7 @@ async def compare(
 
     from wizard.bench.compare import compare as measure
     from wizard.bench.compare import planned, servers
+    from wizard.bench.comparison import Comparison
     from wizard.bench.environment import of, prepared
     from wizard.texts.errors import user_errors
 
@@ -658,7 +663,59 @@ async def compare(
         items = measure(workspace, found, subjects, folder, agree, readings.read, venv, per_gpu_hour)
         async with aclosing(items):
             async for item in items:
+                for report in item.reports if isinstance(item, Comparison) else ():
+                    _learn(workspace, host, report)
                 yield item
+
+
+async def tune(
+    workspace: Workspace, name: str, wanted: Wanted, folder: Path, agree: Agree, command: str = ""
+) -> AsyncGenerator[TuneItem, None]:
+    """Stage 8. Find the settings of a server that meet a service level with the most tokens per second.
+
+    The server is started and stopped several times. The result comes last: it is also in ``folder``, with the plan of
+    the best settings as ``plan.json``, from the first run on. Everything else is as in `bench`.
+
+    Raises:
+        UsageError: TW-S09 if the workspace has no such server, TW-C85 if it runs or has no plan, TW-C86 without a
+            service level, TW-C87 if no setting meets it.
+        WizardError: As `bench` and `run`.
+    """
+    import asyncio
+    from contextlib import aclosing, closing
+
+    from wizard.bench.environment import of, prepared
+    from wizard.bench.settings import Variants
+    from wizard.bench.tune import most, planned, search_of
+    from wizard.bench.tune import tune as measure
+    from wizard.texts.errors import user_errors
+
+    plan = planned(workspace, name)
+    host = await asyncio.to_thread(probe, workspace)
+    with user_errors():
+        venv = of(host, workspace)
+    async with aclosing(prepared(workspace, venv)) as events:
+        async for event in events:
+            yield event
+    with closing(monitor()) as readings:
+        variants = Variants(host, plan, workspace, calibration(workspace))
+        search = search_of(variants, wanted, venv, readings.read, folder, agree, command)
+        async with aclosing(measure(search, most(wanted, plan), command)) as items:
+            async for item in items:
+                yield item
+
+
+def _learn(workspace: Workspace, host: Host, report: BenchReport) -> None:
+    """Keep the measured speeds for later advice, if the wizard started the server; a full disk loses no report."""
+    from contextlib import suppress
+
+    from wizard.bench.learned import learned
+    from wizard.serve.calibration import keep_speed
+
+    plan = earlier_plan(workspace, report.target.name) if report.target.plan else None
+    with suppress(OSError):
+        for line in learned(host, plan, report, calibration(workspace)) if plan else ():
+            keep_speed(workspace, line)
 
 
 def compared(path: Path) -> Comparison | None:

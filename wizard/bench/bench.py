@@ -133,7 +133,7 @@ async def _runs(
 ) -> AsyncGenerator[Event | Measured, None]:
     load, began = subjects[0].report.load, time.monotonic()
     left = sequence(load, len(subjects), turns=ready is not None)
-    place = Place(len(left), named=len(subjects) > 1)
+    place = Place(len(left))
     while left:
         at, point, number = left.pop(0)
         if ready:
@@ -141,7 +141,8 @@ async def _runs(
                 async for event in events:
                     yield event
         place.number += 1
-        async with aclosing(_run(subjects[at], point, number, place)) as events:
+        place.named = subjects[at].report.target.name if len(subjects) > 1 else ""
+        async with aclosing(run_once(subjects[at], point, number, place)) as events:
             async for event in events:
                 yield event
         yield subjects[at].measured[point]
@@ -165,15 +166,16 @@ class Place:
     runs: int
     """Their number, as ordered."""
     number: int = 0
-    named: bool = False
-    """Whether the server's name is said with each run."""
+    named: str = ""
+    """What is measured, if it is said with each run."""
 
 
-async def _run(subject: Subject, point: Point, number: int, place: Place) -> AsyncGenerator[Event, None]:
+async def run_once(subject: Subject, point: Point, number: int, place: Place) -> AsyncGenerator[Event, None]:
+    """A run of a level of load; what it measured is kept however it ends. Raises as `bench`."""
     load, recorder = subject.report.load, Recorder(point, number)
     name = Run(point, number, 0.0).id
     title = tr("{load}, run {number} of {runs}", load=title_of(point), number=number, runs=load.repeats)
-    title = f"{subject.report.target.name}: {title}" if place.named else title
+    title = f"{place.named}: {title}" if place.named else title
     yield StepStarted(name, title, place.number, place.runs, time.time())
     began = time.monotonic()
     why = STOPPED

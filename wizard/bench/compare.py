@@ -15,9 +15,9 @@ from wizard.bench.bench import Agree, Ready, Subject, measure
 from wizard.bench.comparison import KIND, Comparison
 from wizard.bench.folder import Folder
 from wizard.bench.measured import Measured
-from wizard.bench.order import Wanted, for_all, order_of, plan_of, planned_target, rig_of, target_of
+from wizard.bench.order import Wanted, for_all, order_of, plan_of, planned_target, target_of
 from wizard.bench.report import FORMAT
-from wizard.bench.turns import Turns
+from wizard.bench.turns import Turns, prepare
 from wizard.chat.nearby import at
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
@@ -148,21 +148,16 @@ async def compare(
     """
     Folder(folder).check_new()
     turns = None if all(server.endpoint for server in found) else Turns(workspace)
-    cores = subjects[0].report.machine.cores
 
-    def prepare(at: int, endpoint: Endpoint) -> None:
-        subject = subjects[at]
-        target = target_of(endpoint, found[at].plan, subject.report.target.api)
-        subject.report = replace(subject.report, target=target)
-        subject.rig = rig_of(workspace, endpoint, target, venv, cores, read)
-        subject.begin()
+    def begin(at: int, endpoint: Endpoint) -> None:
+        prepare(subjects[at], workspace, endpoint, found[at].plan, venv, read)
 
     for number, server in enumerate(found):
         if server.endpoint:
-            prepare(number, server.endpoint)
+            begin(number, server.endpoint)
 
     try:
-        ready = _in_turn(turns, found, prepare) if turns else None
+        ready = _in_turn(turns, found, begin) if turns else None
         async with aclosing(measure(subjects, agree, ready)) as items:
             async for item in items:
                 yield item
@@ -178,14 +173,14 @@ async def compare(
     yield _compared(found, subjects, per_gpu_hour)
 
 
-def _in_turn(turns: Turns, found: Sequence[Server], prepare: Callable[[int, Endpoint], None]) -> Ready:
+def _in_turn(turns: Turns, found: Sequence[Server], begin: Callable[[int, Endpoint], None]) -> Ready:
     async def ready(at: int) -> AsyncGenerator[Event, None]:
         plan = _plan(found[at])
-        if turns.serving != plan.name:
+        if not turns.serves(plan):
             async with aclosing(turns.start(plan)) as events:
                 async for event in events:
                     yield event
-            prepare(at, turns.endpoint())
+            begin(at, turns.endpoint())
 
     return ready
 

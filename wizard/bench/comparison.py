@@ -22,9 +22,9 @@ from wizard.kernel.language import tr
 from wizard.kernel.values import from_json, to_json
 
 KIND = "comparison"
-Order: TypeAlias = Literal["alternating", "turns", "apart"]
-"""How the servers were measured: all running, in alternating runs; started in turn, a round of runs each; or in
-separate benchmarks at different times.
+Order: TypeAlias = Literal["alternating", "turns", "apart", "search"]
+"""How the servers were measured: all running, in alternating runs; started in turn, a round of runs each; in separate
+benchmarks at different times; or one after the other, as the settings of one server in a search for the best.
 """
 Figure: TypeAlias = Literal["tokens_per_s", "requests_per_s", "ttft_ms", "tpot_ms", "latency_ms"]
 Method: TypeAlias = Literal["pairs", "intervals"]
@@ -67,6 +67,7 @@ class Comparison:
         ratios: Of all other servers, at each level that both have.
         per_gpu_hour: What a GPU costs per hour, in any currency; None: unknown.
         warnings: What makes the comparison doubtful.
+        chosen: Number of the settings that a search found; None if it found none, or if there was no search.
     """
 
     kind: Literal["comparison"]
@@ -79,6 +80,7 @@ class Comparison:
     ratios: tuple[Ratio, ...] = ()
     per_gpu_hour: float | None = None
     warnings: tuple[Note, ...] = ()
+    chosen: int | None = None
 
     @property
     def partial(self) -> str:

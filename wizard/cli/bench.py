@@ -10,7 +10,7 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wizard.cli.bench_compare import compare, is_comparison
+from wizard.cli.bench_compare import compare, is_comparison, tune
 from wizard.cli.bench_reports import open_report, replayed, tell_changes
 from wizard.cli.command_lines import typed_command
 from wizard.cli.stages import print_json, workspace_of
@@ -40,6 +40,8 @@ def bench(arguments: argparse.Namespace) -> int:
         renderer()  # before anything takes time
     if arguments.open:
         return open_report(arguments)
+    if arguments.tune:
+        return tune(arguments)
     if arguments.compare or (arguments.replay and is_comparison(arguments.replay)):
         return compare(arguments)
     wanted = replayed(arguments, yes) if arguments.replay else wanted_of(arguments)

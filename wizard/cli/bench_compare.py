@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wizard.cli.command_lines import typed_command
+from wizard.cli.command_lines import command_line, typed_command
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import UsageError, WizardError
 from wizard.kernel.language import tr
@@ -104,8 +104,11 @@ def _measure(arguments: argparse.Namespace, names: tuple[str, ...], wanted: Want
         return choose(arguments, outlook)
 
     command = arguments.again or typed_command(arguments)
-    price = arguments.cost_per_gpu_hour
-    items = journey.compare(workspace_of(arguments), names, wanted, folder, agree, command, per_gpu_hour=price)
+    workspace, price = workspace_of(arguments), arguments.cost_per_gpu_hour
+    if arguments.tune:
+        items = journey.tune(workspace, names[0], wanted, folder, agree, command)
+    else:
+        items = journey.compare(workspace, names, wanted, folder, agree, command, per_gpu_hour=price)
     try:
         whole = driven(items, printer)
     except WizardError:
@@ -113,9 +116,30 @@ def _measure(arguments: argparse.Namespace, names: tuple[str, ...], wanted: Want
             _show(arguments, folder)
         raise
     comparison = _show(arguments, folder)
-    if not whole or (comparison and comparison.partial):
+    if not whole or (comparison and (comparison.partial or (arguments.tune and comparison.chosen is None))):
         raise stopped(arguments, folder)
     return 0
+
+
+def tune(arguments: argparse.Namespace) -> int:
+    """`triton-wizard bench SERVER --tune`."""
+    from wizard.bench.folder import Folder
+    from wizard.bench.order import folder_of
+    from wizard.bench.tune import check, planned
+    from wizard.cli.bench import agree_to_install, wanted_of
+
+    name = arguments.target
+    if arguments.compare or arguments.replay or not name or "://" in name:
+        message = tr("--tune starts and stops one server of the workspace")
+        raise UsageError("TW-C67", message, tr("Name it: `triton-wizard bench SERVER --tune --ttft 500 --tpot 50`."))
+    wanted = wanted_of(arguments)
+    check(wanted)
+    planned(workspace_of(arguments), name)
+    named = Path(arguments.out).expanduser().absolute() if arguments.out else None
+    folder = named or folder_of(workspace_of(arguments), f"{name}-tune")
+    Folder(folder).check_new()
+    agree_to_install(arguments)
+    return _measure(arguments, (name,), wanted, folder)
 
 
 def _of_reports(arguments: argparse.Namespace, paths: list[Path], folder: Path) -> int:
@@ -145,7 +169,9 @@ def _show(arguments: argparse.Namespace, folder: Path) -> Comparison | None:
     else:
         print(f"\n{comparison_text(comparison, columns())}", flush=True)
     pages = journey.comparison_pages(folder, comparison, pictures=arguments.png)
-    files = ((tr("Report:"), str(pages[0])), (tr("All data:"), str(folder / "report.json")))
+    files = [(tr("Report:"), str(pages[0])), (tr("All data:"), str(folder / "report.json"))]
+    if (folder / "plan.json").is_file():
+        files.append((tr("Serve the best:"), command_line(arguments, "run", str(folder / "plan.json"))))
     print(f"\n{table(files)}", file=sys.stderr)
     return comparison
 

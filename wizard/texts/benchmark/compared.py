@@ -22,6 +22,7 @@ ORDERS: dict[Order, str] = {
     "alternating": mark("All servers were running, and their runs alternated (A B B A), with the same prompts."),
     "turns": mark("The servers were started in turn, a round of runs each (A B B A), with the same prompts."),
     "apart": mark("The servers were measured in separate benchmarks."),
+    "search": mark("The settings were tried one after the other, each with a start of the server."),
 }
 NAMES: dict[Figure, str] = {
     "tokens_per_s": mark("output tokens/s"),
@@ -38,6 +39,8 @@ METHODS = {
 
 def title(comparison: Comparison) -> str:
     """The heading."""
+    if comparison.order == "search":
+        return tr("Settings of {name}", name=comparison.reports[0].target.name)
     return tr("Comparison of {names}", names=", ".join(comparison.names))
 
 
@@ -85,6 +88,7 @@ def results(comparison: Comparison, *, short: bool = False) -> Table:
     columns = (
         *((tr("load"), True), (tr("server"), True), (tr("tokens/s"), True), (tr("times"), True)),
         *((tr("first token"), True), (tr("per token"), True), (tr("answer"), not short), (tr("failed"), not short)),
+        (tr("good"), comparison.reports[0].level.given),
     )
     rows = tuple(of_reports.chosen(columns, _result(comparison, *level, short)) for level in _levels(comparison))
     about = tr(
@@ -105,6 +109,7 @@ def _result(comparison: Comparison, point: Point, at: int, name: str, measured: 
         "1" if at == 0 else words.interval(ratio.value) if ratio else words.unknown(),
         *(number(each.value if each else None) if short else words.interval(each) for each in medians),
         f"{failed:,}/{measured.sent:,}" if failed else "0",
+        words.share(measured.good.value if measured.good else None),
     )
 
 
@@ -161,11 +166,29 @@ def ratios(comparison: Comparison) -> Table:
 
 
 def verdicts(comparison: Comparison) -> tuple[str, ...]:
-    """For each other server and level, a sentence about its throughput."""
+    """For each other server and level, a sentence about its throughput; of a search, its result."""
+    if comparison.order == "search":
+        return (_found(comparison),)
     return tuple(
         _verdict(comparison, each)
         for each in comparison.ratios
         if each.figure == "tokens_per_s" and each.value.low is not None and each.value.high is not None
+    )
+
+
+def _found(comparison: Comparison) -> str:
+    if comparison.chosen is None:
+        return tr("The search is incomplete.")
+    report = comparison.reports[comparison.chosen]
+    last = report.points[-1]
+    return tr(
+        "Best settings (requests at once, KV cache, tokens per step): {name}. At {level}: {rate} tokens/s, {good} of the "
+        "requests keep the service level ({limits}).",
+        name=comparison.names[comparison.chosen],
+        level=words.level(last.point),
+        rate=words.interval(last.tokens_per_s),
+        good=words.interval_of_shares(last.good),
+        limits=words.service_level(report.level),
     )
 
 
