@@ -21,7 +21,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.values import from_json, to_json
 
-KIND = "comparison"
+KIND: Literal["comparison"] = "comparison"
 Order: TypeAlias = Literal["alternating", "turns", "apart", "search"]
 """How the servers were measured: all running, in alternating runs; started in turn, a round of runs each; in separate
 benchmarks at different times; or one after the other, as the settings of one server in a search for the best.

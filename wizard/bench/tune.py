@@ -103,6 +103,7 @@ class Search:
     confirmed: bool = False
     last: Trial | None = None
     short: bool = False
+    stopped: bool = False
     began: float = field(default_factory=time.monotonic)
     runs: int = 0
 
@@ -178,7 +179,7 @@ class Search:
         """Measure ``setting`` at ``users`` concurrent requests; `last` is None if this machine cannot serve it."""
         self.last = None
         plan = self.plans.get(setting) or self.variants.plan_of(setting)
-        if plan is None:
+        if plan is None or self.stopped:
             return
         self.plans[setting] = plan
         if not self.turns.serves(plan):
@@ -222,9 +223,7 @@ class Search:
             return
         outlook = Outlook(rest, self.load, replace(self.load, repeats=1), once + levels * run_s)
         chosen = await self.agree(outlook)
-        if chosen is None:
-            raise _Stopped
-        self.short = chosen is outlook.shorter
+        self.stopped, self.short = chosen is None, chosen is outlook.shorter
 
     def result(self, command: str) -> Comparison:
         """What was measured so far, and which of it is the best."""
@@ -253,10 +252,6 @@ class Search:
         plan = self.best and self.variants.plan_of(self.best.setting)
         if plan:
             write(self.folder / PLAN, to_document(plan))
-
-
-class _Stopped(Exception):
-    """The user chose to stop."""
 
 
 def _missed(last: Trial | None) -> UsageError:
@@ -345,8 +340,6 @@ async def tune(search: Search, largest: int, command: str) -> AsyncGenerator[Tun
                 yield item
                 if isinstance(item, Measured):
                     search.keep(command)
-    except _Stopped:
-        pass
     finally:
         try:
             search.keep(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -48,12 +49,12 @@ class Turns:
 
     def endpoint(self) -> Endpoint:
         """The running server, with its OpenAI-compatible address."""
-        return gateway.with_address(self.workspace, find.endpoint(self.workspace, self.serving and self.serving.name))
+        return gateway.with_address(self.workspace, find.endpoint(self.workspace, self.serving.name if self.serving else None))
 
     async def end(self) -> None:
         """Stop the server that is running, and the OpenAI-compatible address if no other one needs it."""
         await self._stop()
-        gateway.stop_unused(self.workspace)
+        await asyncio.to_thread(gateway.stop_unused, self.workspace)
 
     async def _stop(self) -> None:
         """The address stays: the next server is behind it, too."""

@@ -182,8 +182,8 @@ def _found(comparison: Comparison) -> str:
     report = comparison.reports[comparison.chosen]
     last = report.points[-1]
     return tr(
-        "Best settings (requests at once, KV cache, tokens per step): {name}. At {level}: {rate} tokens/s, {good} of the "
-        "requests keep the service level ({limits}).",
+        "Best settings (requests at once, KV cache, tokens per step): {name}. At {level}: {rate} tokens/s, and {good} "
+        "of the requests keep the service level ({limits}).",
         name=comparison.names[comparison.chosen],
         level=words.level(last.point),
         rate=words.interval(last.tokens_per_s),
