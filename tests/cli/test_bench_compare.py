@@ -137,3 +137,27 @@ def test_an_error_in_the_middle_shows_what_was_measured(
     shown = capsys.readouterr()
     assert "2 at once" in shown.out
     assert "This report is partial: the benchmark ended with error TW-C63." in shown.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("--tune --ttft 100", "TW-C67"),
+        ("http://127.0.0.1:9 --tune --ttft 100", "TW-C67"),
+        ("a --tune --compare b c --ttft 100", "TW-C67"),
+        ("a --tune --ttft 100 --request-rate 1", "TW-C67"),
+        ("a --tune", "TW-C86"),
+        ("a --tune --ttft 100", "TW-S09"),
+    ],
+)
+def test_searches_that_make_no_sense_are_refused(words: str, code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(f"bench {words}") == 2
+    assert code in capsys.readouterr().err
+
+
+def test_a_search_needs_a_readable_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    server = Workspace.at(os.environ["TRITON_WIZARD_HOME"]).server("a")
+    server.root.mkdir(parents=True)
+    server.plan.write_text("{", encoding="utf-8")
+    assert run("bench a --tune --ttft 100") == 2
+    assert "TW-C85" in capsys.readouterr().err
