@@ -651,16 +651,16 @@ async def compare(
     from wizard.bench.environment import of, prepared
     from wizard.texts.errors import user_errors
 
-    found = await asyncio.to_thread(servers, workspace, names)
+    named = await asyncio.to_thread(servers, workspace, names)
     host = await asyncio.to_thread(probe, workspace)
     with user_errors():
         venv = of(host, workspace)
-    subjects = planned(found, wanted, host, venv, folder, command)
+    subjects = planned(named, wanted, host, venv, folder, command)
     async with aclosing(prepared(workspace, venv)) as events:
         async for event in events:
             yield event
     with closing(monitor()) as readings:
-        items = measure(workspace, found, subjects, folder, agree, readings.read, venv, per_gpu_hour)
+        items = measure(workspace, named, subjects, folder, agree, readings.read, venv, per_gpu_hour)
         async with aclosing(items):
             async for item in items:
                 for report in item.reports if isinstance(item, Comparison) else ():

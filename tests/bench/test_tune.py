@@ -84,7 +84,7 @@ def search_in(
     return tune.Search(variants, subject, serve, turns, folder / "out", agreed, Load((), requests=96, warmup=0)), turns
 
 
-async def found(search: tune.Search, most: int) -> Comparison:
+async def searched(search: tune.Search, most: int) -> Comparison:
     result = None
     async with aclosing(tune.tune(search, most, "again")) as items:
         async for item in items:
@@ -104,7 +104,7 @@ async def test_the_largest_batch_that_meets_the_level_is_found_with_one_start(
 ) -> None:
     """1 + N/8 times as slow with N streams: a limit of 2.6 times allows 12, not 16."""
     search, turns = search_in(tmp_path, monkeypatch, lambda plan: 8.0, ttft=2.6 * base_ttft())
-    result = await found(search, 64)
+    result = await searched(search, 64)
     assert result.chosen is not None
     assert search.best
     assert search.best.setting == replace(setting_of(search.variants.plan.choice), batch=12)
@@ -131,7 +131,7 @@ async def test_a_cache_and_steps_that_are_faster_are_taken(tmp_path: Path, monke
         )
 
     search, _ = search_in(tmp_path, monkeypatch, full, ttft=3.5 * base_ttft())
-    result = await found(search, 8)
+    result = await searched(search, 8)
     own = search.variants.plan.choice.step_tokens
     assert search.best
     assert search.best.setting == Setting(8, "fp8", 2 * (own or 0))
@@ -141,7 +141,7 @@ async def test_a_cache_and_steps_that_are_faster_are_taken(tmp_path: Path, monke
 async def test_a_level_that_cannot_be_met_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     search, turns = search_in(tmp_path, monkeypatch, lambda plan: 8.0, ttft=0.1 * base_ttft())
     with pytest.raises(UsageError) as caught:
-        await found(search, 8)
+        await searched(search, 8)
     assert caught.value.code == "TW-C87"
     assert "0% of the requests keep it" in caught.value.what
     assert turns.ended
@@ -171,7 +171,7 @@ async def test_a_long_search_offers_a_shorter_one(
 ) -> None:
     monkeypatch.setattr(tune, "LONG_S", 0.0)
     search, turns = search_in(tmp_path, monkeypatch, lambda plan: 8.0, ttft=2 * base_ttft(), agree=agree)
-    result = await found(search, 16)
+    result = await searched(search, 16)
     assert len(turns.started) == starts
     assert (result.chosen is not None) is agree
 

@@ -110,12 +110,12 @@ async def test_stopped_servers_are_compared_in_turn(tmp_path: Path, monkeypatch:
             return at(server.url)
 
         monkeypatch.setattr(Turns, "endpoint", endpoint)
-        found = compare.servers(workspace, ["a", "b"])
+        named = compare.servers(workspace, ["a", "b"])
         wanted = Wanted(concurrency=(1, 2), requests=8)
-        subjects = compare.planned(found, wanted, host, venv, tmp_path / "out", "again")
+        subjects = compare.planned(named, wanted, host, venv, tmp_path / "out", "again")
         result = None
         items = compare.compare(
-            workspace, found, subjects, tmp_path / "out", never, lambda: Reading(CpuReading(0.5)), venv, 1.0
+            workspace, named, subjects, tmp_path / "out", never, lambda: Reading(CpuReading(0.5)), venv, 1.0
         )
         async with aclosing(items):
             async for item in items:

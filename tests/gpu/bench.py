@@ -98,16 +98,16 @@ class Bench(Journey):
         self.check("compare: complete", not any(report["partial"] for report in made["reports"]))
         answered = [not point["errors"] for report in made["reports"] for point in report["points"]]
         self.check("compare: no request failed", all(answered))
-        found = {}
+        times = {}
         for each in made["ratios"]:
             if each["figure"] == "tokens_per_s":
                 name, value = made["names"][each["server"]], each["value"]
-                found[name] = value
+                times[name] = value
                 self.note(f"compare: {name} ÷ plain", f"{value} from {each['method']}")
-        self.check("compare: batching is faster", all((value["low"] or 0) > 1 for value in found.values()), found)
+        self.check("compare: batching is faster", all((value["low"] or 0) > 1 for value in times.values()), times)
         energy = [point["joules_per_token"] for report in made["reports"] for point in report["points"]]
         self.check("compare: energy is known", None not in energy, energy)
-        return found
+        return times
 
     def tune(self) -> dict[str, Any]:
         """The settings of vLLM for a service level, and a server with them."""

@@ -7,17 +7,14 @@ roofline's error is a factor.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log
-from typing import TYPE_CHECKING
 
 from wizard.advise.advice import Choice, Speed
 from wizard.advise.reasons import Note
 from wizard.advise.setup import Setup
 from wizard.advise.speed import Load
-
-if TYPE_CHECKING:
-    from wizard.advise.calibration import Calibration
 
 PROVIDER = "measured"
 SETUP = (
@@ -56,7 +53,7 @@ class Benchmarked:
 
 def corrected(
     estimate: Speed | None,
-    past: Calibration,
+    speeds: Sequence[Benchmarked],
     setup: Setup | Choice,
     load: Load,
     *,
@@ -64,10 +61,10 @@ def corrected(
     engine: str,
     model: str,
 ) -> tuple[Speed | None, tuple[Note, ...]]:
-    """The speed of ``setup`` under ``load``, from the nearest measurement if there is one, and a note about it."""
+    """The speed of ``setup`` under ``load``, from the nearest of the measured ``speeds`` if any fits, and a note."""
     known = [
         each
-        for each in past.speeds
+        for each in speeds
         if (each.machine, each.engine, each.model) == (machine, engine, model)
         and all(getattr(each.choice, name) == getattr(setup, name) for name in SETUP)
         and _complete(each.speed)

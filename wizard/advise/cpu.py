@@ -174,7 +174,7 @@ def _speed(
     made = cpu_speed.estimate(facts, on_cpu(choice.stack).speed, past.rates_of(host), load, cache)
     engine = calibration.engine(choice.stack, choice.release)
     machine = calibration.processor(host)
-    return benchmarked.corrected(made, past, choice, load, machine=machine, engine=engine, model=facts.ref)
+    return benchmarked.corrected(made, past.speeds, choice, load, machine=machine, engine=engine, model=facts.ref)
 
 
 def _release(env: Environment) -> str:

@@ -252,7 +252,7 @@ def _choice(
     speed = service.together(speed, constraints, setup.shares)
     total = replace(load, users=(speed and speed.users) or load.users * setup.shares)
     named = {"machine": device.name, "engine": engine, "model": whole.ref}
-    speed, benched = benchmarked.corrected(speed, past, setup, total, **named)
+    speed, benched = benchmarked.corrected(speed, past.speeds, setup, total, **named)
     if isinstance(fetched, Obstacle):
         return fetched
     if why := service.too_slow(speed, constraints):

@@ -65,10 +65,10 @@ def servers(workspace: Workspace, names: Sequence[str]) -> tuple[Server, ...]:
     if len({*names}) < max(2, len(names)):
         message = tr("--compare needs at least two different servers or reports")
         raise UsageError("TW-C80", message, tr("Name them: `triton-wizard bench --compare A B`."))
-    found = tuple(_server(workspace, name) for name in names)
-    stopped = [server for server in found if server.endpoint is None]
-    if stopped and len(stopped) < len(found):
-        running = next(server.name for server in found if server.endpoint)
+    named = tuple(_server(workspace, name) for name in names)
+    stopped = [server for server in named if server.endpoint is None]
+    if stopped and len(stopped) < len(named):
+        running = next(server.name for server in named if server.endpoint)
         message = tr("{running} is running, {stopped} is not", running=running, stopped=stopped[0].name)
         todo = tr(
             "Start it: `triton-wizard up {stopped}`. If they do not fit on this machine together, stop all of them: "
@@ -76,7 +76,7 @@ def servers(workspace: Workspace, names: Sequence[str]) -> tuple[Server, ...]:
             stopped=stopped[0].name,
         )
         raise UsageError("TW-C81", message, todo)
-    return found
+    return named
 
 
 def _server(workspace: Workspace, name: str) -> Server:
@@ -95,16 +95,16 @@ def _server(workspace: Workspace, name: str) -> Server:
 
 
 def planned(
-    found: Sequence[Server], wanted: Wanted, host: Host, venv: Venv, folder: Path, command: str
+    named: Sequence[Server], wanted: Wanted, host: Host, venv: Venv, folder: Path, command: str
 ) -> list[Subject]:
     """The servers as subjects of a benchmark, all with the same load and prompts; each has a folder in ``folder``.
 
     Raises:
         UsageError: TW-C66, TW-C67 if dataset or options cannot be used.
     """
-    same = for_all(wanted, [server.plan for server in found])
+    same = for_all(wanted, [server.plan for server in named])
     orders = []
-    for server in found:
+    for server in named:
         target = (
             target_of(server.endpoint, server.plan, wanted.api)
             if server.endpoint
@@ -131,7 +131,7 @@ def _file_name(name: str) -> str:
 
 async def compare(
     workspace: Workspace,
-    found: Sequence[Server],
+    named: Sequence[Server],
     subjects: Sequence[Subject],
     folder: Path,
     agree: Agree,
@@ -147,35 +147,35 @@ async def compare(
         As `wizard.bench.bench.bench`; in turn, as `Turns.start`.
     """
     Folder(folder).check_new()
-    turns = None if all(server.endpoint for server in found) else Turns(workspace)
+    turns = None if all(server.endpoint for server in named) else Turns(workspace)
 
     def begin(at: int, endpoint: Endpoint) -> None:
-        prepare(subjects[at], workspace, endpoint, found[at].plan, venv, read)
+        prepare(subjects[at], workspace, endpoint, named[at].plan, venv, read)
 
-    for number, server in enumerate(found):
+    for number, server in enumerate(named):
         if server.endpoint:
             begin(number, server.endpoint)
 
     try:
-        ready = _in_turn(turns, found, begin) if turns else None
+        ready = _in_turn(turns, named, begin) if turns else None
         async with aclosing(measure(subjects, agree, ready)) as items:
             async for item in items:
                 yield item
                 if isinstance(item, Measured):
-                    comparison.keep(_compared(found, subjects, per_gpu_hour), folder)
+                    comparison.keep(_compared(named, subjects, per_gpu_hour), folder)
     finally:
         try:
             if any(subject.runs for subject in subjects):
-                comparison.keep(_compared(found, subjects, per_gpu_hour), folder)
+                comparison.keep(_compared(named, subjects, per_gpu_hour), folder)
         finally:
             if turns:
                 await turns.end()
-    yield _compared(found, subjects, per_gpu_hour)
+    yield _compared(named, subjects, per_gpu_hour)
 
 
-def _in_turn(turns: Turns, found: Sequence[Server], begin: Callable[[int, Endpoint], None]) -> Ready:
+def _in_turn(turns: Turns, named: Sequence[Server], begin: Callable[[int, Endpoint], None]) -> Ready:
     async def ready(at: int) -> AsyncGenerator[Event, None]:
-        plan = _plan(found[at])
+        plan = _plan(named[at])
         if not turns.serves(plan):
             async with aclosing(turns.start(plan)) as events:
                 async for event in events:
@@ -185,9 +185,9 @@ def _in_turn(turns: Turns, found: Sequence[Server], begin: Callable[[int, Endpoi
     return ready
 
 
-def _compared(found: Sequence[Server], subjects: Sequence[Subject], per_gpu_hour: float | None) -> Comparison:
+def _compared(named: Sequence[Server], subjects: Sequence[Subject], per_gpu_hour: float | None) -> Comparison:
     reports = tuple(subject.report for subject in subjects)
-    running = all(server.endpoint for server in found)
+    running = all(server.endpoint for server in named)
     return Comparison(
         kind=KIND,
         format=FORMAT,
@@ -198,15 +198,15 @@ def _compared(found: Sequence[Server], subjects: Sequence[Subject], per_gpu_hour
         names=comparison.short_names(reports),
         ratios=comparison.ratios(reports, [subject.runs for subject in subjects], paired=True),
         per_gpu_hour=per_gpu_hour,
-        warnings=tuple(shared(found)) if running else (),
+        warnings=tuple(shared(named)) if running else (),
     )
 
 
-def shared(found: Sequence[Server]) -> list[Note]:
+def shared(named: Sequence[Server]) -> list[Note]:
     """Which of the running servers have a GPU or the processor in common."""
     notes = []
-    for number, server in enumerate(found):
-        for other in found[:number]:
+    for number, server in enumerate(named):
+        for other in named[:number]:
             mine, theirs = server.hardware, other.hardware
             if mine is None or theirs is None:
                 continue

@@ -143,7 +143,7 @@ class Search:
 
     async def _others(self) -> AsyncGenerator[Event | Measured, None]:
         for setting in () if self.short or not self.best else self.variants.caches(self.best.setting):
-            async with aclosing(self._try(setting, self.best.setting.batch)) as items:
+            async with aclosing(self._try(setting, setting.batch)) as items:
                 async for item in items:
                     yield item
             self._takes(setting)

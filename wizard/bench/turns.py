@@ -49,7 +49,8 @@ class Turns:
 
     def endpoint(self) -> Endpoint:
         """The running server, with its OpenAI-compatible address."""
-        return gateway.with_address(self.workspace, find.endpoint(self.workspace, self.serving.name if self.serving else None))
+        name = self.serving.name if self.serving else None
+        return gateway.with_address(self.workspace, find.endpoint(self.workspace, name))
 
     async def end(self) -> None:
         """Stop the server that is running, and the OpenAI-compatible address if no other one needs it."""

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wizard.cli.bench_compare import compare, is_comparison, tune
 from wizard.cli.bench_reports import open_report, replayed, tell_changes
+from wizard.cli.bench_runs import agree_to_install, choose, driven, stopped, wanted_of
 from wizard.cli.command_lines import typed_command
 from wizard.cli.stages import print_json, workspace_of
-from wizard.kernel.errors import CancelledError, UsageError, WizardError
+from wizard.kernel.errors import UsageError, WizardError
 from wizard.kernel.language import tr
-from wizard.kernel.units import duration, size
 
 if TYPE_CHECKING:
     from wizard.bench.bench import Outlook
     from wizard.bench.load import Load
     from wizard.bench.order import Wanted
     from wizard.bench.report import Report
-    from wizard.prompts.event_printer import EventPrinter
     from wizard.serve.endpoint import Endpoint
 
 
@@ -44,7 +41,7 @@ def bench(arguments: argparse.Namespace) -> int:
         return tune(arguments)
     if arguments.compare or (arguments.replay and is_comparison(arguments.replay)):
         return compare(arguments)
-    wanted = replayed(arguments, yes) if arguments.replay else wanted_of(arguments)
+    wanted = replayed(arguments) if arguments.replay else wanted_of(arguments)
     load_of(wanted, None)  # reports options that exclude each other before anything is looked for
     endpoint = _endpoint(arguments)
     workspace = workspace_of(arguments)
@@ -56,15 +53,6 @@ def bench(arguments: argparse.Namespace) -> int:
     return _measure(arguments, endpoint, wanted, folder)
 
 
-def wanted_of(arguments: argparse.Namespace) -> Wanted:
-    """The options."""
-    from wizard.bench.order import Wanted
-
-    names = ("quick", "concurrency", "requests", "seconds", "repeats", "warmup", "dataset", "isl", "osl", "ttft")
-    given = {name: getattr(arguments, name) for name in (*names, "tpot", "seed", "api")}
-    return Wanted(**given, rates=arguments.request_rate)
-
-
 def _endpoint(arguments: argparse.Namespace) -> Endpoint:
     from wizard import journey
 
@@ -74,40 +62,6 @@ def _endpoint(arguments: argparse.Namespace) -> Endpoint:
     if arguments.model:
         raise UsageError("TW-C67", tr("--model names a model at a URL"), tr("Pass the URL, or omit --model."))
     return journey.endpoint(workspace_of(arguments), target)
-
-
-def agree_to_install(arguments: argparse.Namespace) -> None:
-    """Say what will be installed, and ask; nothing if the load generator is there."""
-    from wizard import journey
-
-    step = journey.load_generator(workspace_of(arguments))
-    if step is None:
-        return
-    notice = tr(
-        "The load generator AIPerf is not installed yet: {download} to download, {disk} on disk, once.",
-        download=size(step.estimate.download_bytes),
-        disk=size(step.estimate.disk_bytes),
-    )
-    print(notice, file=sys.stderr)
-    if not arguments.yes and not yes(tr("Install it?")):
-        raise CancelledError("TW-U06", tr("the installation was not accepted"), tr("Nothing was done."))
-
-
-def yes(question: str) -> bool:
-    """The answer to a question whose default is yes; False at the end of input.
-
-    Raises:
-        UsageError: TW-U03 if no terminal is attached.
-    """
-    from wizard.kernel.text import is_terminal
-
-    if not is_terminal():
-        message = tr("a confirmation is needed, but no terminal is attached")
-        raise UsageError("TW-U03", message, tr("Pass --yes to accept it."))
-    print(f"{question} [Y/n] ", end="", file=sys.stderr, flush=True)
-    while (reply := sys.stdin.readline().lower()) and reply.strip() not in ("", "y", "yes", "n", "no"):
-        print(f"{tr('Type y or n:')} ", end="", file=sys.stderr, flush=True)
-    return bool(reply) and not reply.strip().startswith("n")
 
 
 def _measure(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted, folder: Path) -> int:
@@ -134,29 +88,6 @@ def _measure(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted, 
     return 0
 
 
-def driven(items: AsyncGenerator[Any, None], printer: EventPrinter) -> bool:
-    """Show the events of a benchmark; whether it came to its end before Ctrl-C."""
-    from wizard.prompts.interrupt import until_stopped
-    from wizard.run.events import Event
-
-    async def drive() -> None:
-        async with aclosing(items):
-            async for item in items:
-                if isinstance(item, Event):
-                    printer.show(item)
-
-    whole = until_stopped(drive(), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
-    if not whole:
-        printer.end()
-    return whole
-
-
-def stopped(arguments: argparse.Namespace, folder: Path) -> CancelledError:
-    """The error for a benchmark that was stopped."""
-    todo = tr("To measure again, run `{command}`.", command=typed_command(arguments))
-    return CancelledError("TW-U07", tr("stopped; what was measured is kept in {folder}", folder=folder), todo)
-
-
 def _show(arguments: argparse.Namespace, folder: Path) -> Report | None:
     """Print the report, complete or not, if anything was measured."""
     from wizard import journey
@@ -176,19 +107,3 @@ def _show(arguments: argparse.Namespace, folder: Path) -> Report | None:
     files = ((tr("Report:"), str(pages[0])), (tr("All data:"), str(folder / "report.json")))
     print(f"\n{table(files)}", file=sys.stderr)
     return report
-
-
-def choose(arguments: argparse.Namespace, outlook: Outlook) -> Load | None:
-    """Announce how long it takes, and offer a shorter one."""
-    print(tr("The rest takes about {time}.", time=duration(outlook.seconds)), file=sys.stderr)
-    if arguments.yes:
-        return outlook.load
-    text = tr(
-        "A shorter benchmark (one run of {seconds:g} s per level) takes about {time}.",
-        seconds=outlook.shorter.seconds or 0.0,
-        time=duration(outlook.shorter_s),
-    )
-    print(text, file=sys.stderr)
-    if yes(tr("Continue with the shorter one?")):
-        return outlook.shorter
-    return outlook.load if yes(tr("Continue with all of it?")) else None

@@ -9,6 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wizard.cli.bench_runs import (
+    agree_to_install,
+    agree_to_names,
+    check_alone,
+    choose,
+    driven,
+    stopped,
+    wanted_of,
+)
 from wizard.cli.command_lines import command_line, typed_command
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import UsageError, WizardError
@@ -32,7 +41,6 @@ def compare(arguments: argparse.Namespace) -> int:
     """`triton-wizard bench --compare A B`, and ``--replay`` of a comparison."""
     from wizard.bench.folder import Folder
     from wizard.bench.order import folder_of, load_of
-    from wizard.cli.bench import agree_to_install, wanted_of
 
     if arguments.target or arguments.model:
         message = tr("--compare takes all servers itself")
@@ -72,8 +80,6 @@ def _again(arguments: argparse.Namespace) -> Wanted:
     """
     from wizard import journey
     from wizard.bench.opened import wanted_again
-    from wizard.cli.bench import yes
-    from wizard.cli.bench_reports import agree_to_names, check_alone
 
     check_alone(arguments)
     comparison = journey.compared(Path(arguments.replay).expanduser())
@@ -88,13 +94,12 @@ def _again(arguments: argparse.Namespace) -> Wanted:
     arguments.again = comparison.command
     wanted = wanted_again(comparison.reports[0])
     named = [target.url for target in targets if not target.plan]
-    agree_to_names(arguments, ([] if wanted.dataset == "generated" else [wanted.dataset]) + named, yes)
+    agree_to_names(arguments, ([] if wanted.dataset == "generated" else [wanted.dataset]) + named)
     return wanted
 
 
 def _measure(arguments: argparse.Namespace, names: tuple[str, ...], wanted: Wanted, folder: Path) -> int:
     from wizard import journey
-    from wizard.cli.bench import choose, driven, stopped
     from wizard.prompts.event_printer import EventPrinter
 
     printer = EventPrinter(sys.stderr, arguments.verbose)
@@ -126,7 +131,6 @@ def tune(arguments: argparse.Namespace) -> int:
     from wizard.bench.folder import Folder
     from wizard.bench.order import folder_of
     from wizard.bench.tune import check, planned
-    from wizard.cli.bench import agree_to_install, wanted_of
 
     name = arguments.target
     if arguments.compare or arguments.replay or not name or "://" in name:

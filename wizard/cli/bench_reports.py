@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wizard.cli.bench_compare import show_comparison
+from wizard.cli.bench_runs import agree_to_names, check_alone
 from wizard.cli.stages import print_json, workspace_of
-from wizard.kernel.errors import CancelledError, UsageError
+from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
@@ -59,24 +58,7 @@ def _full_screen(arguments: argparse.Namespace) -> bool:
     return able and not (arguments.plain or arguments.png)
 
 
-def check_alone(arguments: argparse.Namespace) -> None:
-    """Check that ``--replay`` has no other options of the measurement beside it.
-
-    Raises:
-        UsageError: TW-C67 if it has.
-    """
-    from wizard.bench.order import Wanted
-    from wizard.cli.bench import wanted_of
-
-    given = wanted_of(arguments)
-    changed = [field.name for field in fields(given) if getattr(given, field.name) != getattr(Wanted(), field.name)]
-    if changed:
-        flags = ", ".join(f"--{'request-rate' if name == 'rates' else name}" for name in changed)
-        message = tr("--replay takes its options from the report; {flags} would change them", flags=flags)
-        raise UsageError("TW-C67", message, tr("Omit them, or omit --replay."))
-
-
-def replayed(arguments: argparse.Namespace, yes: Callable[[str], bool]) -> Wanted:
+def replayed(arguments: argparse.Namespace) -> Wanted:
     """The options of the report of ``--replay``; its server becomes the target, unless another one is named.
 
     A file and an address that the report names are used only with consent: reports come from other people, too.
@@ -98,24 +80,8 @@ def replayed(arguments: argparse.Namespace, yes: Callable[[str], bool]) -> Wante
         arguments.model = target.model if elsewhere else None
         arguments.again = arguments.report.command  # it needs no file
         named += [target.url] if elsewhere else []
-    agree_to_names(arguments, named, yes)
+    agree_to_names(arguments, named)
     return wanted
-
-
-def agree_to_names(arguments: argparse.Namespace, named: Sequence[str], yes: Callable[[str], bool]) -> None:
-    """Ask before files and addresses are used that a report names.
-
-    Raises:
-        CancelledError: TW-U06 without consent.
-    """
-    from wizard.prompts.speech import tell
-    from wizard.texts.benchmark.markup import shown
-
-    if not named or arguments.yes:
-        return
-    tell(tr("The report names: {names}", names=shown(", ".join(named))))
-    if not yes(tr("Use them?")):
-        raise CancelledError("TW-U06", tr("the benchmark was not accepted"), tr("Nothing was measured."))
 
 
 def tell_changes(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted) -> None:

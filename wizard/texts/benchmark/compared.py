@@ -47,7 +47,8 @@ def title(comparison: Comparison) -> str:
 def how(comparison: Comparison) -> str:
     """How the servers were measured, and the prompts."""
     first = comparison.reports[0]
-    return " ".join((tr(ORDERS[comparison.order]), f"{of_reports.prompts(first)}; {words.runs(first.load)}."))
+    about = [of_reports.prompts(first)] + ([words.runs(first.load)] if comparison.order != "search" else [])
+    return " ".join((tr(ORDERS[comparison.order]), f"{tr('Prompts')}: {'; '.join(about)}."))
 
 
 def partial(comparison: Comparison) -> str:
@@ -168,7 +169,7 @@ def ratios(comparison: Comparison) -> Table:
 def verdicts(comparison: Comparison) -> tuple[str, ...]:
     """For each other server and level, a sentence about its throughput; of a search, its result."""
     if comparison.order == "search":
-        return (_found(comparison),)
+        return (_outcome(comparison),)
     return tuple(
         _verdict(comparison, each)
         for each in comparison.ratios
@@ -176,7 +177,7 @@ def verdicts(comparison: Comparison) -> tuple[str, ...]:
     )
 
 
-def _found(comparison: Comparison) -> str:
+def _outcome(comparison: Comparison) -> str:
     if comparison.chosen is None:
         return tr("The search is incomplete.")
     report = comparison.reports[comparison.chosen]
