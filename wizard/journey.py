@@ -684,6 +684,7 @@ async def tune(
     import asyncio
     from contextlib import aclosing, closing
 
+    from wizard.bench.comparison import Comparison
     from wizard.bench.environment import of, prepared
     from wizard.bench.settings import Variants
     from wizard.bench.tune import most, planned, search_of
@@ -702,6 +703,8 @@ async def tune(
         search = search_of(variants, wanted, venv, readings.read, folder, agree, command)
         async with aclosing(measure(search, most(wanted, plan), command)) as items:
             async for item in items:
+                for report in item.reports if isinstance(item, Comparison) else ():
+                    _learn(workspace, host, report)
                 yield item
 
 

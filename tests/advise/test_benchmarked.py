@@ -61,7 +61,7 @@ def test_a_measured_speed_replaces_the_estimate_and_says_so() -> None:
     after = best(LOAD, Calibration(speeds=(line,)))
     assert after.speed == line.speed
     (note,) = [note for note in after.reasons if note.code == "benchmarked"]
-    assert "2026-11-26, with 8 requests at once of 512 tokens in and 128 out" in text_of(note)
+    assert "2026-11-26, at a concurrency of 8, with 512 tokens in and 128 out" in text_of(note)
     assert "benchmarked" not in codes(before)
 
 

@@ -22,7 +22,7 @@ from wizard.bench.load import Load, ServiceLevel
 from wizard.bench.order import Wanted
 from wizard.bench.settings import Setting, Variants, setting_of
 from wizard.bench.turns import Turns
-from wizard.kernel.errors import UsageError
+from wizard.kernel.errors import ServerError, UsageError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json
 from wizard.plan.plan import Plan
@@ -36,16 +36,19 @@ TTFT_MS = 10.0
 
 
 class FakeTurns(Turns):
-    """In place of servers: it remembers which plans were started."""
+    """In place of servers: it remembers which plans were started; those with the cache ``fails`` do not start."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, fails: str = "") -> None:
         super().__init__(workspace)
         self.started: list[Plan] = []
         self.ended = False
+        self.fails = fails
 
     async def start(self, plan: Plan) -> AsyncGenerator[Event, None]:
         self.serving = plan
         self.started.append(plan)
+        if plan.choice.kv_cache_dtype == self.fails:
+            raise ServerError("TW-S03", "it does not start", "Look at its log.")
         for event in ():
             yield event
 
@@ -136,6 +139,29 @@ async def test_a_cache_and_steps_that_are_faster_are_taken(tmp_path: Path, monke
     assert search.best
     assert search.best.setting == Setting(8, "fp8", 2 * (own or 0))
     assert result.chosen == len(result.reports) - 1
+
+
+async def test_settings_that_do_not_start_are_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    search, turns = search_in(tmp_path, monkeypatch, lambda plan: 8.0, ttft=3 * base_ttft())
+    turns.fails = "fp8"
+    result = await searched(search, 4)
+    assert "fp8" in [plan.choice.kv_cache_dtype for plan in turns.started]
+    assert result.chosen is not None
+    assert search.best
+    assert search.best.setting.cache == "auto"
+    turns.fails, turns.serving = "auto", None
+    with pytest.raises(ServerError):
+        await searched(replace(search, folder=tmp_path / "second", subjects=[], plans={}, best=None), 4)
+
+
+async def test_a_level_that_is_missed_at_the_end_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(plan: Plan) -> float:
+        return 8.0 if plan.choice.max_batch_size == 16 else 0.5
+
+    search, _ = search_in(tmp_path, monkeypatch, full, ttft=2.2 * base_ttft())
+    result = await searched(search, 16)
+    assert [note.code for note in result.warnings] == ["tune-missed"]
+    assert result.chosen is not None
 
 
 async def test_a_level_that_cannot_be_met_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

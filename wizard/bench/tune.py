@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from wizard.advise.reasons import Note
 from wizard.bench import comparison
 from wizard.bench.bench import LONG_S, Agree, Outlook, Place, Subject, run_once
 from wizard.bench.comparison import KIND, Comparison
@@ -30,7 +31,7 @@ from wizard.bench.report import FORMAT
 from wizard.bench.settings import Setting, Variants
 from wizard.bench.statistics import ENOUGH_RUNS
 from wizard.bench.turns import Turns, prepare
-from wizard.kernel.errors import UsageError
+from wizard.kernel.errors import ServerError, StepError, UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_document
@@ -176,16 +177,24 @@ class Search:
         return True
 
     async def _try(self, setting: Setting, users: int, *, repeats: int = 1) -> AsyncGenerator[Event | Measured, None]:
-        """Measure ``setting`` at ``users`` concurrent requests; `last` is None if this machine cannot serve it."""
+        """Measure ``setting`` at ``users`` concurrent requests.
+
+        `last` is None if this machine cannot serve it, or if the server does not start with it and others did.
+        """
         self.last = None
         plan = self.plans.get(setting) or self.variants.plan_of(setting)
         if plan is None or self.stopped:
             return
         self.plans[setting] = plan
         if not self.turns.serves(plan):
-            async with aclosing(self.turns.start(plan)) as events:
-                async for event in events:
-                    yield event
+            try:
+                async with aclosing(self.turns.start(plan)) as events:
+                    async for event in events:
+                        yield event
+            except (StepError, ServerError):
+                if not self.subjects:
+                    raise
+                return
             self._begin(setting, plan)
         subject, point = self.subjects[-1], Point(users)
         again = max((run.number for run in subject.runs if run.point == point), default=0)
@@ -238,6 +247,7 @@ class Search:
             reports=reports,
             names=tuple(self.names),
             ratios=comparison.ratios(reports, [subject.runs for subject in self.subjects], paired=False),
+            warnings=(Note("tune-missed"),) if self.confirmed and self.best and not self.best.meets else (),
             chosen=chosen,
         )
 

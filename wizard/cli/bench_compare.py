@@ -82,12 +82,12 @@ def _again(arguments: argparse.Namespace) -> Wanted:
     from wizard.bench.opened import wanted_again
 
     check_alone(arguments)
+    if arguments.compare:
+        raise UsageError("TW-C67", tr("--replay takes its servers from the comparison"), tr("Omit --compare."))
     comparison = journey.compared(Path(arguments.replay).expanduser())
-    if comparison is None or comparison.order == "apart" or arguments.compare:
-        message = tr("--replay measures the servers of a comparison again, and this one was made from reports")
-        if comparison and comparison.order != "apart":
-            message = tr("--replay takes its servers from the comparison")
-        raise UsageError("TW-C67", message, tr("Pass the servers: --compare A B, without --replay."))
+    if comparison is None or comparison.order in ("apart", "search"):
+        message = tr("--replay measures servers again, and this is a comparison of reports or a search")
+        raise UsageError("TW-C67", message, tr("Run its own command again: `triton-wizard bench --open` shows it."))
     targets = [report.target for report in comparison.reports]
     arguments.compare = [target.name if target.plan else f"{target.url}#{target.model}" for target in targets]
     arguments.cost_per_gpu_hour = arguments.cost_per_gpu_hour or comparison.per_gpu_hour

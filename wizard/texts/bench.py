@@ -77,5 +77,9 @@ NOTES: dict[str, Text] = {
     "compare-prompts": mark("{name} was measured with other prompts."),
     "compare-api": mark("{name} was measured over another address, whose own time is included."),
     "compare-machine": mark("{name} was measured on another machine."),
+    "tune-missed": mark(
+        "When the settings were measured again, fewer than 90% of the requests kept the service level. Search again "
+        "with longer runs (--seconds), or allow more."
+    ),
     "bench-partial": mark("Not all of it was measured: {why}."),
 }

@@ -308,10 +308,10 @@ NOTES: dict[str, Text] = {
         "The download is {ref} in 16 bits, {size}; it is quantized here, before the engine is built."
     ),
     "benchmarked": mark(
-        "Speed measured on this machine on {date}, with {users} requests at once of {isl} tokens in and {osl} out."
+        "Speed measured on this machine on {date}, at a concurrency of {users}, with {isl} tokens in and {osl} out."
     ),
     "benchmarked-near": mark(
-        "Speed corrected by a measurement on this machine on {date}, with {users} requests at once of {isl} tokens in "
+        "Speed corrected by a measurement on this machine on {date}, at a concurrency of {users}, with {isl} tokens in "
         "and {osl} out: the estimate is multiplied by measured ÷ estimated under that load."
     ),
     "calibrated": _calibrated,
