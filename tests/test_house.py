@@ -240,7 +240,10 @@ COUNTERS = {
     "Figures",
     "Histogram",
     "Recorder",
-    "_State",
+    "Subject",
+    "Place",
+    "Turns",
+    "Search",
 }
 """Data classes that count or collect while something runs; every other one is a value."""
 IN_ENGINES = {"Question", "Settings"}
