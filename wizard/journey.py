@@ -6,7 +6,7 @@ Docstrings of blocking functions state how long they may take; asynchronous ones
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Set
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from wizard.advise.speed import Load
     from wizard.bench.bench import Agree, BenchItem
     from wizard.bench.order import Wanted
+    from wizard.bench.quality.evaluate import QualityItem
+    from wizard.bench.quality.lm_eval import Evaluation
+    from wizard.bench.quality.perplexity import Files
+    from wizard.bench.quality.report import Quality, Subject
     from wizard.bench.report import Report as BenchReport
     from wizard.bench.run import Run
     from wizard.catalog.presets import Preset
@@ -565,8 +569,9 @@ def nearby(known: Iterable[Endpoint] = ()) -> list[Nearby]:
     return look(known)
 
 
-def load_generator(workspace: Workspace, *, hardware: str | None = None) -> Step | None:
-    """Stage 8. The step that `bench` begins with if the load generator has no environment yet (≤ 2 s).
+def load_generator(workspace: Workspace, *, hardware: str | None = None, program: str = "aiperf") -> Step | None:
+    """Stage 8. The step that `bench` begins with if the load generator has no environment yet (≤ 2 s); with
+    ``program="lm-eval"``, the one of `quality`.
 
     Raises:
         HostError: TW-C61 if this machine cannot run it.
@@ -575,7 +580,7 @@ def load_generator(workspace: Workspace, *, hardware: str | None = None) -> Step
     from wizard.texts.errors import user_errors
 
     with user_errors():
-        venv = of(probe(workspace, hardware=hardware), workspace)
+        venv = of(probe(workspace, hardware=hardware), workspace, program)
     return None if is_made(workspace, venv) else step(venv)
 
 
@@ -644,6 +649,146 @@ def bench_order(workspace: Workspace, endpoint: Endpoint, wanted: Wanted) -> Ben
     with user_errors():
         venv = of(host, workspace)
     return ordered(workspace, endpoint, wanted, host, venv, "")[0]
+
+
+async def quality(
+    workspace: Workspace,
+    endpoints: Sequence[Endpoint],
+    evaluation: Evaluation,
+    folder: Path,
+    command: str = "",
+    known: Subject | None = None,
+) -> AsyncGenerator[QualityItem, None]:
+    """Stage 8. Scores of one or two servers on the tasks of ``evaluation``: events, and the report last.
+
+    The second server, or the scores of an earlier report (``known``), are the reference. The report is also in
+    ``folder``, after each task and marked as partial until the end.
+
+    Raises:
+        HostError: TW-C61 if this machine cannot run lm_eval.
+        StepError: TW-C62 if its environment cannot be created, TW-C93 if it fails.
+        ServerError: TW-C64, TW-C65 if a server does not answer.
+        UsageError: TW-C67, TW-C69 if a server or the folder cannot be used; TW-C90, TW-C91, TW-C92 for a task.
+        WorkspaceError: TW-C68 if the folder is not writable; TW-K03, TW-K04 if the workspace is not.
+    """
+    import asyncio
+    from contextlib import aclosing
+    from dataclasses import replace
+
+    from wizard.bench.environment import of, prepared
+    from wizard.bench.folder import Folder
+    from wizard.bench.quality.evaluate import evaluated
+    from wizard.bench.quality.lm_eval import NAME
+    from wizard.bench.quality.order import concurrency_of, evaluator_of, ordered, subject_of
+    from wizard.texts.errors import user_errors
+
+    host = await asyncio.to_thread(probe, workspace)
+    with user_errors():
+        venv = of(host, workspace, NAME)
+    targets = [subject_of(workspace, endpoint) for endpoint in endpoints]
+    order = ordered(host, targets, command, known=known, programs={"lm_eval": venv.environment.engine_version})
+    evaluation = replace(evaluation, concurrency=concurrency_of(evaluation.concurrency, targets))
+    async with aclosing(prepared(workspace, venv)) as events:
+        async for event in events:
+            yield event
+    evaluator = evaluator_of(workspace, endpoints, venv)
+    async with aclosing(evaluated(order, evaluation, Folder(folder), evaluator)) as items:
+        async for item in items:
+            yield item
+
+
+async def perplexity(
+    workspace: Workspace, files: Files, folder: Path, command: str = ""
+) -> AsyncGenerator[QualityItem, None]:
+    """Stage 8. Perplexity of a GGUF file, and its divergence from a reference: events, and the report last.
+
+    Raises:
+        UsageError: TW-C69 if the folder has a report, TW-C96 if the files cannot be used.
+        StepError: TW-C95 if llama-perplexity fails.
+        WorkspaceError: TW-C68 if the folder is not writable, or too small for the reference's predictions.
+    """
+    import asyncio
+    from contextlib import aclosing
+
+    from wizard.bench.folder import Folder
+    from wizard.bench.quality.order import ordered
+    from wizard.bench.quality.perplexity import reported
+
+    order = ordered(await asyncio.to_thread(probe, workspace), (), command, programs={})
+    async with aclosing(reported(order, files, Folder(folder))) as items:
+        async for item in items:
+            yield item
+
+
+async def ballots(
+    workspace: Workspace, endpoints: Sequence[Endpoint], prompts: Sequence[str], folder: Path, command: str, seed: int
+) -> AsyncGenerator[Quality, None]:
+    """Stage 8. The answers of two servers to ``prompts``, for a blind vote: the report after each prompt.
+
+    With a vote on the same servers in ``folder``, only what is missing is asked.
+
+    Raises:
+        UsageError: TW-C97 if the folder has another report.
+        ServerError: As `chat`.
+        WorkspaceError: TW-C68 if the folder is not writable.
+    """
+    import asyncio
+    from contextlib import aclosing
+    from dataclasses import replace
+
+    from wizard.bench.folder import Folder
+    from wizard.bench.quality.order import ordered, subject_of
+    from wizard.bench.quality.votes import collected, continued
+
+    async def answer(endpoint: Endpoint, prompt: str) -> str:
+        async with aclosing(chat(endpoint, _question(prompt))) as chunks:
+            return "".join([chunk.text async for chunk in chunks])
+
+    async def ask(prompt: str) -> tuple[str, str]:
+        first, second = await asyncio.gather(*(answer(endpoint, prompt) for endpoint in endpoints))
+        return first, second
+
+    host = await asyncio.to_thread(probe, workspace)
+    order = ordered(host, [subject_of(workspace, endpoint) for endpoint in endpoints], command, programs={})
+    order = replace(order, seed=seed)
+    if earlier := quality_report(folder):
+        order = continued(earlier, order)
+    else:
+        Folder(folder).make()
+    yield order
+    async with aclosing(collected(order, prompts, Folder(folder), ask)) as reports:
+        async for report in reports:
+            yield report
+
+
+def _question(prompt: str) -> Conversation:
+    from wizard.chat.conversation import Conversation, Sampling
+
+    return Conversation(sampling=Sampling(temperature=0.0)).with_message("user", prompt)
+
+
+def quality_pages(folder: Path) -> tuple[Path, ...]:
+    """Write the report on quality in ``folder`` as ``report.html`` and ``report.md``; returns the paths.
+
+    Raises:
+        WorkspaceError: TW-C68 if they cannot be written.
+        UsageError: As `quality_report`.
+    """
+    from wizard.texts.benchmark.quality import write
+
+    report = quality_report(folder)
+    return write(folder, report) if report else ()
+
+
+def quality_report(path: Path) -> Quality | None:
+    """The report of `bench --quality` in the folder or file ``path``; None if it is another one, or none.
+
+    Raises:
+        UsageError: TW-C60, TW-K02 if it is damaged.
+    """
+    from wizard.bench.opened import quality_opened
+
+    return quality_opened(path)
 
 
 def benchmark(path: Path) -> tuple[BenchReport, tuple[Run, ...]]:

@@ -1,4 +1,4 @@
-"""The environment of the load generator, created by a plan step like an engine's and reused afterwards."""
+"""The environments of the load generator and of lm_eval, created by a plan step like an engine's and reused afterwards."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ JOURNAL = "bench"
 """Stands for the server in the journal: the environment is shared by all."""
 
 
-def of(host: Host, workspace: Workspace) -> Venv:
-    """Where AIPerf is, or will be, in ``workspace``.
+def of(host: Host, workspace: Workspace, name: str = NAME) -> Venv:
+    """Where AIPerf, or another program of ``profiles/environments``, is or will be in ``workspace``.
 
     Raises:
         Refused: TW-C61 if this machine cannot run it.
     """
-    wanted: Environment = environment(NAME)
+    wanted: Environment = environment(name)
     barriers = compatibility.obstacles(host, wanted)
     interpreter = usable_interpreter(host, wanted.pythons)
     if barriers or interpreter is None:
@@ -48,12 +48,21 @@ def step(venv: Venv) -> Step:
     """The step that creates it."""
     complete = str(venv.root / "complete")
     size = venv.environment.download_bytes
+    generates = venv.environment.name == NAME
     return Step(
-        id="bench-environment",
-        title=tr("Create the environment of the load generator"),
+        id="bench-environment" if generates else f"{venv.environment.name}-environment",
+        title=tr("Create the environment of the load generator")
+        if generates
+        else tr("Create the environment of {engine}", engine=venv.environment.engine),
         why=tr(
             "{engine} sends the requests and measures each of them. It gets its own environment and runs as a "
             "separate process, so it neither changes nor slows down the wizard.",
+            engine=venv.environment.engine,
+        )
+        if generates
+        else tr(
+            "{engine} asks the questions and scores the answers. It gets its own environment and runs as a separate "
+            "process, so it does not change the wizard.",
             engine=venv.environment.engine,
         ),
         actions=(*venv.install(), venv.check(), Command(("touch", complete))),
@@ -61,7 +70,7 @@ def step(venv: Venv) -> Step:
         estimate=Estimate(20 + size / LINK_BYTES_PER_S, size, venv.environment.disk_bytes),
         identity=str(venv.root),
         reads=(venv.interpreter.path,),
-        writes=(NAME,),
+        writes=(venv.environment.name,),
     )
 
 

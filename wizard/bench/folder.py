@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wizard.bench.environment import unwritable
+from wizard.bench.quality.report import Quality
 from wizard.bench.report import Report, read
 from wizard.bench.run import Run
 from wizard.kernel.errors import UsageError, WorkspaceError
@@ -61,16 +62,16 @@ class Folder:
             message = tr("only {free} are free in {folder}", free=size(free), folder=self.root)
             raise WorkspaceError("TW-C68", message, tr("Free some space or choose another folder with --out DIR."))
 
-    def keep(self, value: Report | Run) -> None:
+    def keep(self, value: Report | Quality | Run) -> None:
         """Write the report, or a run.
 
         Raises:
             WorkspaceError: TW-C68 if it cannot be written; what was there before is unchanged.
         """
-        path = self.report if isinstance(value, Report) else self.run(value.id)
+        path = self.run(value.id) if isinstance(value, Run) else self.report
         temporary = path.with_suffix(".new")
         try:
-            temporary.write_text(to_json(value, indent=2 if isinstance(value, Report) else None) + "\n", "utf-8")
+            temporary.write_text(to_json(value, indent=None if isinstance(value, Run) else 2) + "\n", "utf-8")
             temporary.replace(path)
         except OSError as error:
             raise unwritable(path, error) from error

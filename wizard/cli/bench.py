@@ -6,11 +6,14 @@ import argparse
 import signal
 import sys
 from contextlib import aclosing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wizard.cli.bench_quality import quality
 from wizard.cli.bench_reports import open_report, replayed, tell_changes
 from wizard.cli.command_lines import typed_command
+from wizard.cli.quality_flags import NAMES as QUALITY
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
 from wizard.kernel.language import tr
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from wizard.bench.load import Load
     from wizard.bench.order import Wanted
     from wizard.bench.report import Report
+    from wizard.plan.plan import Step
     from wizard.serve.endpoint import Endpoint
 
 
@@ -38,16 +42,20 @@ def bench(arguments: argparse.Namespace) -> int:
         renderer()  # before anything takes time
     if arguments.open:
         return open_report(arguments)
+    if arguments.quality:
+        return quality(arguments, partial(_endpoint, arguments), partial(_agree_to_install, arguments))
+    if given := [f"--{name.replace('_', '-')}" for name in QUALITY if getattr(arguments, name)]:
+        raise UsageError("TW-C98", tr("these options need --quality: {names}", names=", ".join(given)), tr("Add it."))
     wanted = replayed(arguments, _wanted(arguments), _yes) if arguments.replay else _wanted(arguments)
     load_of(wanted, None)  # reports options that exclude each other before anything is looked for
-    endpoint = _endpoint(arguments)
+    endpoint = _endpoint(arguments, arguments.target)
     workspace = workspace_of(arguments)
     if arguments.replay:
         tell_changes(arguments, endpoint, wanted)
     folder = Path(arguments.out).expanduser() if arguments.out else folder_of(workspace, endpoint.title)
     Folder(folder).check_new()  # before anything is installed, or shown as the result
     if step := journey.load_generator(workspace):
-        _agree_to_install(arguments, step.estimate.download_bytes, step.estimate.disk_bytes)
+        _agree_to_install(arguments, step)
     return _measure(arguments, endpoint, wanted, folder)
 
 
@@ -59,25 +67,26 @@ def _wanted(arguments: argparse.Namespace) -> Wanted:
     return Wanted(**given, rates=arguments.request_rate)
 
 
-def _endpoint(arguments: argparse.Namespace) -> Endpoint:
+def _endpoint(arguments: argparse.Namespace, target: str | None) -> Endpoint:
     from wizard import journey
 
-    target = arguments.target
     if target and "://" in target:
         return journey.at(target, arguments.model)
-    if arguments.model:
+    if arguments.model and "://" not in (arguments.target or ""):
         raise UsageError("TW-C67", tr("--model names a model at a URL"), tr("Pass the URL, or omit --model."))
     return journey.endpoint(workspace_of(arguments), target)
 
 
-def _agree_to_install(arguments: argparse.Namespace, download: int, disk: int) -> None:
+def _agree_to_install(arguments: argparse.Namespace, step: Step) -> None:
     """Say what will be installed, and ask."""
-    notice = tr(
-        "The load generator AIPerf is not installed yet: {download} to download, {disk} on disk, once.",
-        download=size(download),
-        disk=size(disk),
-    )
-    print(notice, file=sys.stderr)
+    sizes = {"download": size(step.estimate.download_bytes), "disk": size(step.estimate.disk_bytes)}
+    if arguments.quality:
+        text = tr("lm-evaluation-harness is not installed yet: {download} to download, {disk} on disk, once.", **sizes)
+    else:
+        text = tr(
+            "The load generator AIPerf is not installed yet: {download} to download, {disk} on disk, once.", **sizes
+        )
+    print(text, file=sys.stderr)
     if not arguments.yes and not _yes(tr("Install it?")):
         raise CancelledError("TW-U06", tr("the installation was not accepted"), tr("Nothing was done."))
 

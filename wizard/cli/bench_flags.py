@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from wizard.cli.number_types import whole
+from wizard.cli.quality_flags import EXAMPLES as EXAMPLES_OF_QUALITY
+from wizard.cli.quality_flags import add_quality
 from wizard.kernel.language import tr
 
 Number = TypeVar("Number", int, float)
@@ -17,7 +19,7 @@ EXAMPLES = (
     "bench --dataset mini_cnn_eval.json --isl 100 --requests 100\n"
     "bench --open report.json\n"
     "bench --replay report.json\n"
-    "bench genai-perf -m demo --num-prompts 10 --concurrency 1"
+    "bench genai-perf -m demo --num-prompts 10 --concurrency 1\n" + EXAMPLES_OF_QUALITY
 )
 
 
@@ -57,6 +59,7 @@ def add_bench(bench: argparse.ArgumentParser) -> None:
     bench.add_argument("--model", metavar="NAME", help=tr("with a URL: the model's name there, if there are several"))
     _add_load(bench.add_argument_group(tr("load")))
     _add_requests(bench.add_argument_group(tr("requests")))
+    add_quality(bench)
     bench.add_argument("--out", metavar="DIR", help=tr("folder for the report (default: a new one in the workspace)"))
     _add_reports(bench.add_argument_group(tr("reports")))
     bench.add_argument("--yes", action="store_true", help=tr("do not ask, however long it takes"))

@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wizard.cli.bench_quality import print_report
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import CancelledError, UsageError
 from wizard.kernel.language import tr
@@ -30,6 +31,9 @@ def open_report(arguments: argparse.Namespace) -> int:
     path = Path(arguments.open).expanduser()
     if arguments.replay:
         raise UsageError("TW-C67", tr("--open measures nothing, --replay does"), tr("Pass one of them."))
+    if quality := journey.quality_report(path):
+        print_report(arguments, quality)
+        return 0
     report, runs = journey.benchmark(path)
     if arguments.png:
         if not path.is_dir() and path.name != REPORT:  # beside another report

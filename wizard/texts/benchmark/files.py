@@ -22,16 +22,21 @@ def write(folder: Path, report: Report, runs: Sequence[Run], *, pictures: bool =
         UsageError, HostError: TW-U66, TW-U67 if ``pictures`` cannot be drawn; the pages are there then.
     """
     made = [
-        _written(folder / "report.html", html.page(report, runs).encode()),
-        _written(folder / "report.md", markdown.text(report).encode()),
+        written(folder / "report.html", html.page(report, runs).encode()),
+        written(folder / "report.md", markdown.text(report).encode()),
     ]
     for chart in charts(report, runs) if pictures else ():
         if isinstance(chart, Chart):
-            made.append(_written(folder / f"{chart.id}.png", png(chart)))
+            made.append(written(folder / f"{chart.id}.png", png(chart)))
     return tuple(made)
 
 
-def _written(path: Path, data: bytes) -> Path:
+def written(path: Path, data: bytes) -> Path:
+    """Write a file whole, replacing an earlier one.
+
+    Raises:
+        WorkspaceError: TW-C68 if it cannot be written.
+    """
     temporary = path.with_name(f".{path.name}.new")
     try:
         temporary.write_bytes(data)

@@ -24,6 +24,12 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 
 def page(report: Report, runs: Sequence[Run] = ()) -> str:
     """The page."""
+    title = words.title(report)
+    return document(title, _lead(report), f"{''.join(_parts(report, runs, STYLED, 'chart'))}{data(report)}")
+
+
+def document(title: str, lead: str, main: str) -> str:
+    """A page with a ``title``; ``lead`` and ``main`` are HTML."""
     style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     light, dark = variables(LIGHT), variables(DARK)
     return "\n".join(
@@ -35,14 +41,14 @@ def page(report: Report, runs: Sequence[Run] = ()) -> str:
             f'<meta http-equiv="Content-Security-Policy" content="{html(POLICY)}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
-            f"<title>{html(words.title(report))}</title>",
+            f"<title>{html(title)}</title>",
             f"<style>\n:root{{{light}}}",
             f"@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}",
             f"{style}</style>",
             "</head>",
             "<body>",
-            f"<header><h1>{html(words.title(report))}</h1>{_lead(report)}</header>",
-            f"<main>{''.join(_parts(report, runs, STYLED, 'chart'))}{_data(report)}</main>",
+            f"<header><h1>{html(title)}</h1>{lead}</header>",
+            f"<main>{main}</main>",
             "</body>",
             "</html>",
             "",
@@ -60,30 +66,36 @@ def fragment(report: Report, runs: Sequence[Run] = ()) -> str:
 
 def _lead(report: Report) -> str:
     """The machine; that the report is partial; and the warnings."""
-    about = f"<p>{html(tables.machine(report))} · {html(report.made)}</p>"
-    partial = words.partial(report)
-    shown = f'<p class="partial" role="note"><strong>{html(partial)}</strong></p>' if partial else ""
-    warned = words.warnings(report)
+    return lead(f"{tables.machine(report)} · {report.made}", words.partial(report), words.warnings(report))
+
+
+def lead(about: str, partial: str, warned: Sequence[str]) -> str:
+    """What the report is about; that it is partial, if so; and the warnings."""
+    shown = f"<p>{html(about)}</p>"
+    if partial:
+        shown += f'<p class="partial" role="note"><strong>{html(partial)}</strong></p>'
     if warned:
-        shown += f'<section class="warnings"><h2>{html(tr("Warnings"))}</h2>{_list(warned)}</section>'
-    return about + shown
+        shown += f'<section class="warnings"><h2>{html(tr("Warnings"))}</h2>{listed(warned)}</section>'
+    return shown
 
 
 def _parts(report: Report, runs: Sequence[Run], colors: Colors, prefix: str) -> tuple[str, str, str]:
     """The first table, the charts, and everything else."""
     drawn = "".join(_chart(each, colors, prefix) for each in charts.charts(report, runs))
-    facts = "".join(map(_row, tables.facts(report)))
     first, *rest = tables.tables(report) or (None,)
     return (
-        _table(first) if first else f"<p>{html(tr('No level was measured.'))}</p>",
+        table(first) if first else f"<p>{html(tr('No level was measured.'))}</p>",
         f'<div class="charts">{drawn}</div>',
-        "".join(
-            [
-                *map(_table, filter(None, rest)),
-                f'<section><h2>{html(tr("What ran"))}</h2><table class="facts">{facts}</table></section>',
-                f"<section><h2>{html(tr('Measure again'))}</h2><pre>{html(report.command)}</pre></section>",
-            ]
-        ),
+        "".join([*map(table, filter(None, rest)), what_ran(tables.facts(report), report.command)]),
+    )
+
+
+def what_ran(facts: Iterable[Sequence[str]], command: str) -> str:
+    """Facts, name and value, and the command that measures again."""
+    rows = "".join(map(_row, facts))
+    return (
+        f'<section><h2>{html(tr("What ran"))}</h2><table class="facts">{rows}</table></section>'
+        f"<section><h2>{html(tr('Measure again'))}</h2><pre>{html(command)}</pre></section>"
     )
 
 
@@ -96,12 +108,13 @@ def _chart(chart: Chart | LeftOut, colors: Colors, prefix: str) -> str:
     )
 
 
-def _table(table: Table) -> str:
-    head = "".join(f"<th scope=col>{html(cell)}</th>" for cell in table.head)
-    about = f"<p>{html(table.about)}</p>" if table.about else ""
+def table(source: Table) -> str:
+    """A table with its title."""
+    head = "".join(f"<th scope=col>{html(cell)}</th>" for cell in source.head)
+    about = f"<p>{html(source.about)}</p>" if source.about else ""
     return (
-        f'<section><h2>{html(table.title)}</h2>{about}<div class="wide"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(map(_row, table.rows))}</tbody></table></div></section>"
+        f'<section><h2>{html(source.title)}</h2>{about}<div class="wide"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(map(_row, source.rows))}</tbody></table></div></section>"
     )
 
 
@@ -110,11 +123,12 @@ def _row(cells: Sequence[str]) -> str:
     return f"<tr><th scope=row>{html(first)}</th>{''.join(f'<td>{html(cell)}</td>' for cell in rest)}</tr>"
 
 
-def _list(lines: Iterable[str]) -> str:
+def listed(lines: Iterable[str]) -> str:
+    """A list."""
     return f"<ul>{''.join(f'<li>{html(line)}</li>' for line in lines)}</ul>"
 
 
-def _data(report: Report) -> str:
+def data(report: object) -> str:
     """The report itself, from which everything above was made."""
     summary = html(tr("All data (report.json)"))
     return f"<details><summary>{summary}</summary><pre>{html(to_json(report, indent=2))}</pre></details>"

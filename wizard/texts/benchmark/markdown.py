@@ -17,22 +17,24 @@ def text(report: Report) -> str:
     parts = [
         f"# {markdown(words.title(report))}",
         f"**{markdown(partial)}**" if (partial := words.partial(report)) else "",
-        _list(tr("Warnings"), warnings) if warnings else "",
-        *map(_table, tables.tables(report)),
-        _list(tr("What ran"), (f"{name}: {value}" for name, value in tables.facts(report))),
+        listed(tr("Warnings"), warnings) if warnings else "",
+        *map(table, tables.tables(report)),
+        listed(tr("What ran"), (f"{name}: {value}" for name, value in tables.facts(report))),
         f"## {tr('Measure again')}\n\n{fenced(report.command)}",
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _list(title: str, lines: Iterable[str]) -> str:
+def listed(title: str, lines: Iterable[str]) -> str:
+    """A section with a list."""
     return "\n".join([f"## {title}", "", *(f"- {markdown(line)}" for line in lines)])
 
 
-def _table(table: Table) -> str:
-    lines = [_row(table.head), "|" + "---|" * len(table.head), *map(_row, table.rows)]
-    about = f"\n\n{markdown(table.about)}" if table.about else ""
-    return f"## {table.title}{about}\n\n" + "\n".join(lines)
+def table(source: Table) -> str:
+    """A section with a table."""
+    lines = [_row(source.head), "|" + "---|" * len(source.head), *map(_row, source.rows)]
+    about = f"\n\n{markdown(source.about)}" if source.about else ""
+    return f"## {source.title}{about}\n\n" + "\n".join(lines)
 
 
 def _row(cells: Sequence[str]) -> str:
