@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from wizard.bench.bench import Agree, BenchItem
     from wizard.bench.order import Wanted
     from wizard.bench.quality.evaluate import QualityItem
-    from wizard.bench.quality.lm_eval import Evaluation
     from wizard.bench.quality.perplexity import Files
     from wizard.bench.quality.report import Quality, Subject
+    from wizard.bench.quality.tasks import Evaluation
     from wizard.bench.report import Report as BenchReport
     from wizard.bench.run import Run
     from wizard.catalog.presets import Preset
@@ -678,8 +678,8 @@ async def quality(
     from wizard.bench.environment import of, prepared
     from wizard.bench.folder import Folder
     from wizard.bench.quality.evaluate import evaluated
-    from wizard.bench.quality.lm_eval import NAME
     from wizard.bench.quality.order import concurrency_of, evaluator_of, ordered, subject_of
+    from wizard.bench.quality.tasks import NAME
     from wizard.texts.errors import user_errors
 
     host = await asyncio.to_thread(probe, workspace)

@@ -1,4 +1,4 @@
-"""The environments of the load generator and of lm_eval, created by a plan step like an engine's and reused afterwards."""
+"""The environments of the load generator and lm_eval, created by a plan step like an engine's and reused afterwards."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from wizard.cli.command_lines import typed_command
 from wizard.cli.quality_flags import NAMES as QUALITY
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
-from wizard.kernel.language import tr
+from wizard.kernel.language import mark, tr
 from wizard.kernel.units import duration, size
 
 if TYPE_CHECKING:
@@ -80,13 +80,10 @@ def _endpoint(arguments: argparse.Namespace, target: str | None) -> Endpoint:
 def _agree_to_install(arguments: argparse.Namespace, step: Step) -> None:
     """Say what will be installed, and ask."""
     sizes = {"download": size(step.estimate.download_bytes), "disk": size(step.estimate.disk_bytes)}
+    text = mark("The load generator AIPerf is not installed yet: {download} to download, {disk} on disk, once.")
     if arguments.quality:
-        text = tr("lm-evaluation-harness is not installed yet: {download} to download, {disk} on disk, once.", **sizes)
-    else:
-        text = tr(
-            "The load generator AIPerf is not installed yet: {download} to download, {disk} on disk, once.", **sizes
-        )
-    print(text, file=sys.stderr)
+        text = mark("lm-evaluation-harness is not installed yet: {download} to download, {disk} on disk, once.")
+    print(tr(text, **sizes), file=sys.stderr)
     if not arguments.yes and not _yes(tr("Install it?")):
         raise CancelledError("TW-U06", tr("the installation was not accepted"), tr("Nothing was done."))
 

@@ -17,8 +17,8 @@ from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
     from wizard.bench.quality.evaluate import QualityItem
-    from wizard.bench.quality.lm_eval import Evaluation
     from wizard.bench.quality.report import Quality, Subject
+    from wizard.bench.quality.tasks import Evaluation
     from wizard.plan.plan import Step
     from wizard.serve.endpoint import Endpoint
 
@@ -88,7 +88,7 @@ def _scores(
 ) -> int:
     from wizard import journey
     from wizard.bench.folder import Folder
-    from wizard.bench.quality.lm_eval import NAME
+    from wizard.bench.quality.tasks import NAME
 
     endpoints, known = [endpoint_of(arguments.target)], None
     if arguments.reference:
@@ -113,7 +113,7 @@ def _known(reference: str) -> Subject | None:
 
 
 def _evaluation(arguments: argparse.Namespace) -> Evaluation:
-    from wizard.bench.quality.lm_eval import OWN, Evaluation
+    from wizard.bench.quality.tasks import OWN, Evaluation
 
     return Evaluation(
         tasks=arguments.tasks or OWN,

@@ -95,12 +95,12 @@ def _ask(folder: Path) -> bool:
     if report is None:
         return False
     place = Folder(folder)
-    for number, at in enumerate(missing(report), 1):
+    for at in missing(report):
         each = report.votes[at]
         if same(each):
             report = voted(report, at, -1)
         else:
-            side = _choice(report, at, number)
+            side = _choice(report, at)
             if side is None:
                 return False
             report = voted(report, at, -1 if side == -1 else choice_of(each, side))
@@ -109,7 +109,7 @@ def _ask(folder: Path) -> bool:
     return True
 
 
-def _choice(report: Quality, at: int, number: int) -> Literal[-1, 0, 1] | None:
+def _choice(report: Quality, at: int) -> Literal[-1, 0, 1] | None:
     """The better side of a prompt's answers; -1: a tie; None: stop."""
     from wizard.bench.quality.votes import missing, shown
     from wizard.kernel.text import plain

@@ -15,10 +15,10 @@ from wizard.bench.bench import STOPPED
 from wizard.bench.environment import unwritable
 from wizard.bench.folder import Folder
 from wizard.bench.generator import Tail, dead
-from wizard.bench.quality import lm_eval
-from wizard.bench.quality.lm_eval import Evaluation
+from wizard.bench.quality import tasks
 from wizard.bench.quality.paired import differences
 from wizard.bench.quality.report import Quality, Score, Subject
+from wizard.bench.quality.tasks import Evaluation
 from wizard.kernel import proctable
 from wizard.kernel.errors import StepError, WizardError
 from wizard.kernel.language import tr
@@ -74,7 +74,8 @@ async def evaluated(
                     async for event in events:
                         yield event
     except WizardError as error:
-        state.keep(error.code)
+        if any(subject.scores for subject in state.report.subjects):
+            state.keep(error.code)
         raise
     except (asyncio.CancelledError, GeneratorExit):
         state.keep(STOPPED)
@@ -95,7 +96,7 @@ async def _asked(state: _State, at: int, evaluation: Evaluation, evaluator: Eval
                 if failed:
                     text = tr("{requests}, {count} failed", requests=text, count=failed)
                 yield Progress(step, done / count if count else None, None, text, time.time())
-        if error := lm_eval.unanswered(state.report.subjects[at].scores):
+        if error := tasks.unanswered(state.report.subjects[at].scores):
             raise error
     except WizardError as error:
         yield StepFinished(step, "failed", time.monotonic() - began, error.what, time.time(), error=error.as_json())
@@ -108,9 +109,9 @@ async def _run(
 ) -> AsyncGenerator[tuple[str, int, int, int], None]:
     """Run lm_eval for a server; yields its progress, and fills the state with its results."""
     place, log = state.files(at), state.folder.root / "lm_eval.log"
-    order = lm_eval.order(evaluation, state.report.subjects[at].target, evaluator.own, place)
+    order = tasks.order(evaluation, state.report.subjects[at].target, evaluator.own, place)
     path = place.with_name(f"order-{at + 1}.json")
-    environment = lm_eval.environment(evaluator.keys[at], evaluator.cache) | {proctable.STEP_MARK: evaluator.mark}
+    environment = tasks.environment(evaluator.keys[at], evaluator.cache) | {proctable.STEP_MARK: evaluator.mark}
     try:
         path.write_text(json.dumps(order), encoding="utf-8")
         output = log.open("a", encoding="utf-8")
@@ -128,7 +129,7 @@ async def _run(
     try:
         async for lines in child.output():
             for line in lines:
-                if beat := lm_eval.progress(line.text):
+                if beat := tasks.progress(line.text):
                     yield beat
                 elif line.text.strip():
                     output.write(redact(line.text) + "\n")
@@ -145,12 +146,12 @@ async def _run(
     if state.error:
         raise state.error
     if status:
-        raise lm_eval.failed(status, log)
+        raise tasks.failed(status, log)
 
 
 async def _ended(lives: Callable[[], bool], child: Child) -> None:
     """Stop ``child`` when the server's process has ended."""
-    while lives():
+    while lives():  # noqa: ASYNC110 - it is another program's process
         await asyncio.sleep(LIVES_S)
     await child.stop()
 
@@ -170,7 +171,7 @@ class _State:
 
     def take(self, at: int, line: str) -> None:
         """Take a record of a server."""
-        found = lm_eval.result(line)
+        found = tasks.result(line)
         if isinstance(found, WizardError):
             self.error = found
         elif found:

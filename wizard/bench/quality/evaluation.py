@@ -82,7 +82,7 @@ def model_of(order: dict[str, Any]) -> Any:
     """lm_eval's client, which records failures."""
     from lm_eval.models.openai_completions import LocalChatCompletion  # type: ignore[import-not-found]
 
-    class Recorder(LocalChatCompletion):  # type: ignore[misc,no-any-unimported]
+    class Recorder(LocalChatCompletion):  # type: ignore[misc]
         """Sends single requests and records which failed."""
 
         task = ""
@@ -90,6 +90,7 @@ def model_of(order: dict[str, Any]) -> Any:
         dead = ""
 
         def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+            del disable_tqdm  # there are no bars
             answers = [""] * len(requests)
             self.errors = {request.doc_id: NOT_SENT for request in requests}
             pool = ThreadPoolExecutor(order["concurrency"])
@@ -127,7 +128,7 @@ def model_of(order: dict[str, Any]) -> Any:
     )
 
 
-def evaluated(task: Any, model: Any, order: dict[str, Any]) -> dict[str, Any]:
+def evaluated(manager: Any, task: Any, model: Any, order: dict[str, Any]) -> dict[str, Any]:
     """Evaluate a task; its record."""
     from lm_eval import simple_evaluate  # type: ignore[import-not-found]
 
@@ -136,6 +137,7 @@ def evaluated(task: Any, model: Any, order: dict[str, Any]) -> dict[str, Any]:
         found = simple_evaluate(
             model=model,
             tasks=[task],
+            task_manager=manager,  # otherwise it reads all of its files for each task
             limit=order["limit"],
             gen_kwargs={"max_gen_toks": order["osl"]} if order["osl"] else None,
             apply_chat_template=True,
@@ -176,27 +178,29 @@ def _item(sample: dict[str, Any], metric: str, errors: dict[int, str]) -> dict[s
 
 def say(value: dict[str, Any]) -> None:
     """A line of progress."""
-    os.write(PROGRESS, (json.dumps(value) + "\n").encode())
+    os.write(PROGRESS, f"\n{json.dumps(value)}\n".encode())
 
 
 def main(order: dict[str, Any]) -> None:
     """Evaluate all tasks of an order."""
     from lm_eval.tasks import TaskManager  # type: ignore[import-not-found]
 
-    with open(order["results"], "a", encoding="utf-8") as results:
+    with Path(order["results"]).open("a", encoding="utf-8") as results:
 
         def keep(record: dict[str, Any]) -> None:
             results.write(json.dumps(record) + "\n")
             results.flush()
 
         try:
-            manager = TaskManager(include_path=order["folders"])
+            manager = TaskManager(include_path=order["folders"], include_defaults=False)
+            if any(name not in manager.task_index for name in order["tasks"]):  # its own are thousands of files
+                manager = TaskManager(include_path=order["folders"])
             names = checked(manager, order["tasks"])
             tasks = [loaded(manager, name) for name in names]
             model = model_of(order)
             for task in tasks:
                 if not STOP.is_set():
-                    keep(evaluated(task, model, order))
+                    keep(evaluated(manager, task, model, order))
                 if model.dead:
                     raise OrderError("dead", task.config.task, model.dead)
         except OrderError as error:

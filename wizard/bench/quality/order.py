@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from wizard.bench.order import key_of, lives_of, machine_of, target_of, versions_of
-from wizard.bench.quality import lm_eval
+from wizard.bench.quality import tasks
 from wizard.bench.quality.evaluate import Evaluator
 from wizard.bench.quality.report import FORMAT, Quality, Subject
 from wizard.bench.report import Target
@@ -51,7 +51,7 @@ def ordered(
 def evaluator_of(workspace: Workspace, endpoints: Sequence[Endpoint], venv: Venv) -> Evaluator:
     """What the evaluation of ``endpoints`` runs with."""
     return Evaluator(
-        program=(venv.python, str(lm_eval.PROGRAM)),
+        program=(venv.python, "-P", str(tasks.PROGRAM)),
         own=tasks_folder(),
         cache=workspace.bench / "datasets",
         mark=str(workspace.root),

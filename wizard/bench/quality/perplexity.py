@@ -41,6 +41,8 @@ DONE = re.compile(r"\[(\d+)\]\d|^ *(\d+) +\d+\.\d+ ±")
 """Chunks that are done: ``[3]5.1,`` of the reference, or a line of the table."""
 UNFIT = re.compile(r".*(?:you need at least|inconsistent vocabulary|is too short|failed to open|does not look like).*")
 WHY = re.compile(r".*(?:error|failed|unable|invalid).*", re.IGNORECASE)
+LOGGED = re.compile(r"^[\d.]+ [A-Z] ")
+"""Time and level before a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ async def measured(files: Files, folder: Path) -> AsyncGenerator[tuple[int, int,
     base = folder / "reference.kld"
     log = folder / f"{PROGRAM}.log"
     common = (files.program, "-c", str(CONTEXT), "-f", str(files.text))
-    runs = [(*common, "-m", str(files.file))]
+    runs: list[tuple[str, ...]] = [(*common, "-m", str(files.file))]
     if files.reference:
         store = ("--kl-divergence-base", str(base))
         runs = [(*common, "-m", str(files.reference), *store), (*runs[0], *store, "--kl-divergence")]
@@ -213,10 +215,14 @@ def _check(lines: list[str], files: Files) -> None:
     """Raise what went wrong in a run: the program's exit status is 0 for some of it."""
     for line in lines:
         if UNFIT.fullmatch(line):
-            raise unfit(files.file, one_line(line).strip())
+            raise unfit(files.file, _said(line))
     if lines and lines[-1].startswith("error: exit status"):
         why = next((line for line in lines if WHY.fullmatch(line)), lines[-1])
-        raise failed(one_line(why).strip(), None)
+        raise failed(_said(why), None)
+
+
+def _said(line: str) -> str:
+    return LOGGED.sub("", one_line(line).strip())
 
 
 def _result(output: str, files: Files, chunks: int, log: Path) -> Perplexity:

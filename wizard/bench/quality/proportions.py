@@ -61,4 +61,5 @@ def sign_test(better: int, worse: int) -> float:
     For scores of 0 and 1, this is the exact McNemar test.
     """
     count, fewer = better + worse, min(better, worse)
-    return min(1.0, 2 * sum(math.comb(count, at) for at in range(fewer + 1)) / 2**count)
+    tail: int = sum(math.comb(count, at) for at in range(fewer + 1))
+    return min(1.0, 2 * tail / (1 << count))

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from wizard.bench.measured import Interval
-from wizard.bench.quality.lm_eval import NOT_SENT
 from wizard.bench.quality.proportions import sign_test, wilson
 from wizard.bench.quality.report import Difference, Perplexity, Quality, Score, Subject
+from wizard.bench.quality.tasks import NOT_SENT
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line, wrap
 from wizard.texts.benchmark import html as pages
@@ -315,7 +315,8 @@ def warnings(report: Quality) -> tuple[str, ...]:
             )
         if empty:
             text = tr(
-                "{name}: {count} of {sent} answers are empty, which counts as wrong. Models that think need a larger --osl.",
+                "{name}: {count} of {sent} answers are empty, which counts as wrong. Models that think need a larger "
+                "--osl.",
                 **counts,
                 count=empty,
             )
