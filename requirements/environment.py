@@ -6,8 +6,8 @@
 files of a release only those wheels are kept that pip could choose there. The sizes are those of the files themselves
 for CPython 3.12: what the index says of their length (`download_bytes`), and what the wheels' own directories of
 contents say that they unpack to (`disk_bytes`), which are read by ranged requests, so that nothing large is fetched.
-Also printed: the newest glibc that a wheel's tag asks for. ``--without`` leaves out a dependency, such as one that has no
-wheel and is not imported.
+Also printed: the newest glibc that a wheel's tag asks for. ``--without`` leaves out a dependency, such as one that has
+no wheel and is not imported.
 """
 
 from __future__ import annotations

@@ -58,11 +58,9 @@ def main() -> None:
                 results.flush()
                 os.kill(os.getpid(), signal.SIGKILL)
             if behavior == "hangs" and number:
-                stopped: list[int] = []
-                signal.signal(signal.SIGINT, lambda *_: stopped.append(1))
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
                 print(json.dumps({"task": task, "done": 30, "count": count, "failed": 0}), flush=True)
-                while not stopped:
-                    signal.pause()
+                signal.sigwait({signal.SIGINT})
                 keep(record(task, count, behavior, sent=30))
                 return
             print(json.dumps({"task": task, "done": count, "count": count, "failed": 0}), flush=True)

@@ -1,4 +1,4 @@
-"""FakePerplexity: stands in for llama-perplexity, with its options and its recorded output (``recorded/``, October 2026).
+"""FakePerplexity: stands in for llama-perplexity, with its options and its output (``recorded/``, October 2026).
 
 ``$FAKE_PERPLEXITY`` is what it does: ``well``, ``short`` (text), ``unloadable`` (model), ``dies``, ``hangs``.
 """
@@ -15,7 +15,7 @@ RECORDED = Path(__file__).parent / "recorded"
 SHORT = """perplexity: you need at least 1024 tokens to evaluate perplexity with a context of 512
 perplexity: the data file you provided tokenizes to only 203 tokens
 """
-UNLOADABLE = """0.00.047.092 E llama_model_load: error loading model: tensor 'blk.0.attn_q.weight' data is not within bounds
+UNLOADABLE = """0.00.047.092 E llama_model_load: error loading model: tensor data is not within bounds
 0.00.047.175 E llama_perplexity: unable to load model
 """
 

@@ -38,10 +38,9 @@ def files(program: str, reference: Path | None = MODEL, text: Path | None = None
 
 
 async def code_of(wanted: Files, folder: Path) -> str:
-    with pytest.raises(WizardError) as caught:
-        async with aclosing(reported(order(), wanted, Folder(folder))) as items:
-            async for _ in items:
-                pass
+    async with aclosing(reported(order(), wanted, Folder(folder))) as items:
+        with pytest.raises(WizardError) as caught:
+            [item async for item in items]
     return caught.value.code
 
 

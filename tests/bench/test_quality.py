@@ -1,4 +1,4 @@
-"""Scores of servers on lm_eval's tasks: with FakeEvaluation in its place, and with the real one where it is installed."""
+"""Scores of servers on lm_eval's tasks: with FakeEvaluation in its place, and with the real one if it is installed."""
 
 from __future__ import annotations
 
@@ -162,11 +162,9 @@ async def test_stopping_keeps_the_answers_of_the_task_that_runs(
 async def test_a_server_whose_process_ended_stops_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_EVALUATION", "hangs")
     gone = replace(evaluator(), lives=(lambda: False, lambda: True))
-    with pytest.raises(WizardError) as caught:
-        async with aclosing(evaluated(order(), TWO, Folder(tmp_path), gone)) as items:
-            async for _ in items:
-                pass
-    assert caught.value.code == "TW-C65"
+    async with aclosing(evaluated(order(), TWO, Folder(tmp_path), gone)) as items:
+        with pytest.raises(WizardError, match="its process has ended"):
+            [item async for item in items]
 
 
 def test_only_the_same_questions_are_compared() -> None:
