@@ -41,11 +41,11 @@ def answering(answer: Answer = right) -> Iterator[str]:
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            found = answer(asked["messages"][-1]["content"])
-            if isinstance(found, int):
-                self.reply(found, {"error": {"message": "out of memory", "type": "server_error"}})
+            reply = answer(asked["messages"][-1]["content"])
+            if isinstance(reply, int):
+                self.reply(reply, {"error": {"message": "out of memory", "type": "server_error"}})
                 return
-            message = {"role": "assistant", "content": found}
+            message = {"role": "assistant", "content": reply}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
             self.reply(200, {"id": "1", "object": "chat.completion", "model": "m", "choices": [choice]})
 

@@ -23,8 +23,8 @@ def item(task: str, at: int, behavior: str, *, sent: bool = True) -> dict[str, A
     empty = behavior == "empty"
     score = None if error else 0.0 if empty else float(at % 2)
     answer = "" if error or empty else "an answer"
-    what = {"prompt": f"{task} {at}", "target": "an answer", "answer": answer}
-    return {"id": at, "hash": f"{task}-{at}", "score": score, "error": error, **what}
+    texts = {"prompt": f"{task} {at}", "target": "an answer", "answer": answer}
+    return {"id": at, "hash": f"{task}-{at}", "score": score, "error": error, **texts}
 
 
 def record(task: str, count: int, behavior: str, sent: int = QUESTIONS) -> dict[str, Any]:

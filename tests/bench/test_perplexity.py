@@ -49,11 +49,11 @@ async def test_a_file_is_compared_with_its_reference(program: str, tmp_path: Pat
         received = [item async for item in items]
     report = received[-1]
     assert isinstance(report, Quality)
-    found = report.perplexity
-    assert found is not None
-    assert (found.chunks, found.context) == (24, 512)
-    assert found.value.value == pytest.approx(115217, abs=1)
-    other = found.divergence
+    result = report.perplexity
+    assert result is not None
+    assert (result.chunks, result.context) == (24, 512)
+    assert result.value.value == pytest.approx(115217, abs=1)
+    other = result.divergence
     assert other is not None
     assert other.same_top.value == pytest.approx(0.91961)
     assert other.same_top.high == pytest.approx(0.91961 + 1.96 * 0.00348, abs=1e-5)

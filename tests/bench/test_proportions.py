@@ -18,8 +18,8 @@ FEWEST_COVERED = 180
 def test_wilson_is_that_of_newcombe() -> None:
     """Newcombe, *Two-sided confidence intervals for the single proportion* (1998), table I, method 3; recalled."""
     for hits, count, low, high in ((81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611)):
-        found = wilson(hits, count)
-        assert (found.low, found.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+        interval = wilson(hits, count)
+        assert (interval.low, interval.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
 
 
 def test_the_sign_test_is_the_binomials() -> None:
@@ -33,10 +33,10 @@ def test_the_sign_test_is_the_binomials() -> None:
 def test_scores_that_are_no_shares_have_students_interval() -> None:
     assert of_scores([]) is None
     assert of_scores([1.0, 0.0]) == wilson(1, 2)
-    found = of_scores([0.2, 0.4, 0.6])
-    assert found is not None
-    assert found.value == pytest.approx(0.4)
-    assert found.high == pytest.approx(0.4 + 4.303 * 0.2 / 3**0.5)
+    interval = of_scores([0.2, 0.4, 0.6])
+    assert interval is not None
+    assert interval.value == pytest.approx(0.4)
+    assert interval.high == pytest.approx(0.4 + 4.303 * 0.2 / 3**0.5)
     assert difference([], []) is None
     assert difference([0.5], [0.2]) == Interval(0.3)
 
@@ -44,13 +44,13 @@ def test_scores_that_are_no_shares_have_students_interval() -> None:
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1))
 def test_a_difference_is_turned_around_with_its_servers(pairs: list[tuple[bool, bool]]) -> None:
     first, second = ([float(pair[at]) for pair in pairs] for at in (0, 1))
-    one, other = difference(first, second), difference(second, first)
-    assert one is not None
-    assert other is not None
-    assert one.low is not None
-    assert one.high is not None
-    assert -1 <= one.low <= one.high <= 1
-    assert (one.value, one.low, one.high) == pytest.approx((-other.value, -(other.high or 0), -(other.low or 0)))
+    there, back = difference(first, second), difference(second, first)
+    assert there is not None
+    assert back is not None
+    assert there.low is not None
+    assert there.high is not None
+    assert -1 <= there.low <= there.high <= 1
+    assert (there.value, there.low, there.high) == pytest.approx((-back.value, -(back.high or 0), -(back.low or 0)))
 
 
 @pytest.mark.parametrize(("both", "first", "second", "count"), [(0.5, 0.06, 0.1, 200), (0.85, 0.02, 0.02, 100)])
@@ -59,8 +59,8 @@ def test_intervals_of_paired_differences_cover_the_truth(both: float, first: flo
     for seed in SEEDS:
         rng = random.Random(seed)
         cells = rng.choices(((1.0, 1.0), (1.0, 0.0), (0.0, 1.0), (0.0, 0.0)), (both, first, second, neither), k=count)
-        found = difference([cell[0] for cell in cells], [cell[1] for cell in cells])
-        assert found is not None
-        covered += (found.low or 0) <= first - second <= (found.high or 0)
+        interval = difference([cell[0] for cell in cells], [cell[1] for cell in cells])
+        assert interval is not None
+        covered += (interval.low or 0) <= first - second <= (interval.high or 0)
     print(f"seeds {SEEDS}: {covered} of {len(SEEDS)} intervals cover the truth")
     assert covered >= FEWEST_COVERED

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import signal
-import sys
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wizard.cli.bench_votes import vote
 from wizard.cli.command_lines import typed_command
-from wizard.cli.stages import print_json, workspace_of
-from wizard.kernel.errors import CancelledError, UsageError, WizardError
+from wizard.cli.quality_output import run
+from wizard.cli.stages import workspace_of
+from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
-    from wizard.bench.quality.evaluate import QualityItem
-    from wizard.bench.quality.report import Quality, Subject
+    from wizard.bench.quality.report import Subject
     from wizard.bench.quality.tasks import Evaluation
     from wizard.plan.plan import Step
     from wizard.serve.endpoint import Endpoint
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 GGUF = ".gguf"
 SPEED = ("quick", "request_rate", "requests", "seconds", "repeats", "ttft", "tpot", "replay", "png")
 """Flags that only measuring speed has."""
@@ -42,8 +39,6 @@ def quality(
     """
     _check(arguments)
     if arguments.vote:
-        from wizard.cli.bench_votes import vote
-
         return vote(arguments, [endpoint_of(name) for name in arguments.vote])
     if _is_gguf(arguments.target):
         return _perplexity(arguments)
@@ -137,71 +132,3 @@ def _perplexity(arguments: argparse.Namespace) -> int:
     )
     folder = _folder(arguments, f"quality-{files.file.stem}")
     return run(arguments, journey.perplexity(workspace_of(arguments), files, folder, typed_command(arguments)), folder)
-
-
-def run(arguments: argparse.Namespace, items: AsyncGenerator[QualityItem, None], folder: Path) -> int:
-    """Show the events of ``items``, then the report in ``folder``, complete or not.
-
-    Raises:
-        CancelledError: TW-U07 if it was stopped.
-    """
-    from wizard.bench.quality.report import Quality
-    from wizard.prompts.event_printer import EventPrinter
-    from wizard.prompts.interrupt import until_stopped
-
-    printer = EventPrinter(sys.stderr, arguments.verbose)
-
-    async def drive() -> None:
-        async with aclosing(items):
-            async for item in items:
-                if not isinstance(item, Quality):
-                    printer.show(item)
-
-    try:
-        whole = until_stopped(drive(), SIGNALS)
-    except WizardError as error:
-        if error.code != "TW-C69":  # the folder has another report
-            with suppress(WizardError):  # a full disk, again
-                show(arguments, folder)
-        raise
-    if not whole:
-        printer.end()
-    show(arguments, folder)
-    if not whole:
-        stopped(folder, tr("To measure again, run `{command}`.", command=typed_command(arguments)))
-    return 0
-
-
-def stopped(folder: Path, todo: str) -> None:
-    """Report that it was stopped.
-
-    Raises:
-        CancelledError: TW-U07.
-    """
-    raise CancelledError("TW-U07", tr("stopped; what was measured is kept in {folder}", folder=folder), todo)
-
-
-def show(arguments: argparse.Namespace, folder: Path) -> Quality | None:
-    """Print the report, complete or not, if there is one, and write its pages."""
-    from wizard import journey
-    from wizard.kernel.text import table
-
-    report = journey.quality_report(folder)
-    if report is None:
-        return None
-    print_report(arguments, report)
-    pages = journey.quality_pages(folder)
-    files = ((tr("Report:"), str(pages[0])), (tr("All data:"), str(folder / "report.json")))
-    print(f"\n{table(files)}", file=sys.stderr)
-    return report
-
-
-def print_report(arguments: argparse.Namespace, report: Quality) -> None:
-    """Print a report as text or JSON."""
-    from wizard.prompts.speech import columns
-    from wizard.texts.benchmark.quality import text
-
-    if arguments.json:
-        print_json(report)
-    else:
-        print(f"\n{text(report, columns(), listed=arguments.plain)}", flush=True)

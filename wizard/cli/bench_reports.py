@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wizard.cli.bench_quality import print_report
+from wizard.cli.quality_output import print_report
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import CancelledError, UsageError
 from wizard.kernel.language import tr

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from wizard.cli.bench_quality import SIGNALS, show, stopped
 from wizard.cli.command_lines import typed_command
+from wizard.cli.quality_output import SIGNALS, show, stopped
 from wizard.cli.stages import workspace_of
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
@@ -39,7 +39,7 @@ def vote(arguments: argparse.Namespace, endpoints: Sequence[Endpoint]) -> int:
         raise UsageError("TW-C97", message, tr("Run the command in a terminal."))
     default = folder_of(workspace_of(arguments), "votes")
     folder = Path(arguments.out).expanduser() if arguments.out else default
-    again = tr("To go on, run `{command}`.", command=_resuming(arguments, folder))
+    again = tr("To continue, run `{command}`.", command=_resuming(arguments, folder))
     if not _collect(arguments, endpoints, folder):
         stopped(folder, again)
     whole = _ask(folder)

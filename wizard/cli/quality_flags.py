@@ -26,7 +26,7 @@ def add_quality(bench: argparse.ArgumentParser) -> None:
     group.add_argument("--reference", metavar="SERVER|URL|REPORT|FILE", help=reference)
     tasks = tr("tasks of lm-evaluation-harness that generate text (default: four small ones that need no network)")
     group.add_argument("--tasks", metavar="NAME,NAME", type=_names, default=(), help=tasks)
-    group.add_argument("--task-path", metavar="DIR", help=tr("a folder with task files of your own"))
+    group.add_argument("--task-path", metavar="DIR", help=tr("a folder with your task files"))
     group.add_argument("--limit", type=whole, metavar="N", help=tr("only the first questions of each task"))
     program = tr("with a .gguf file: the program llama-perplexity of llama.cpp (default: from PATH)")
     group.add_argument("--llama-perplexity", metavar="PATH", help=program)

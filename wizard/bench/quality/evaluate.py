@@ -171,11 +171,11 @@ class _State:
 
     def take(self, at: int, line: str) -> None:
         """Take a record of a server."""
-        found = tasks.result(line)
-        if isinstance(found, WizardError):
-            self.error = found
-        elif found:
-            self._add(at, found)
+        record = tasks.result(line)
+        if isinstance(record, WizardError):
+            self.error = record
+        elif record:
+            self._add(at, record)
 
     def _add(self, at: int, scores: tuple[Score, ...]) -> None:
         subjects = list(self.report.subjects)

@@ -56,12 +56,12 @@ def _similar(name: str, known: list[str]) -> list[str]:
 
 def checked(manager: Any, names: list[str]) -> list[str]:
     """The tasks that ``names`` stand for, all of which generate text; nothing is downloaded for this."""
-    found = list(dict.fromkeys(leaf for name in names for leaf in leaves(manager, name)))
-    for name in found:
+    results = list(dict.fromkeys(leaf for name in names for leaf in leaves(manager, name)))
+    for name in results:
         kind = (manager.task_index[name].cfg or {}).get("output_type", "generate_until")
         if kind != "generate_until":
             raise OrderError("loglikelihood", name, kind)
-    return found
+    return results
 
 
 def loaded(manager: Any, name: str) -> Any:
@@ -134,7 +134,7 @@ def evaluated(manager: Any, task: Any, model: Any, order: dict[str, Any]) -> dic
 
     name = model.task = task.config.task
     try:
-        found = simple_evaluate(
+        results = simple_evaluate(
             model=model,
             tasks=[task],
             task_manager=manager,  # otherwise it reads all of its files for each task
@@ -147,14 +147,14 @@ def evaluated(manager: Any, task: Any, model: Any, order: dict[str, Any]) -> dic
     except Exception as error:
         raise OrderError("broken", name, f"{type(error).__name__}: {error}") from error
     scores: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for sample in found["samples"][name]:
+    for sample in results["samples"][name]:
         metric = next((each for each in sample["metrics"] if _is_score(sample.get(each))), None)
         if metric is not None:
             scores.setdefault((metric, sample["filter"]), []).append(_item(sample, metric, model.errors))
     if not scores:
         raise OrderError("broken", name, "no metric has a number for each question")
-    version = str(found.get("versions", {}).get(name, ""))
-    rows = [{"metric": metric, "filter": way, "items": items} for (metric, way), items in scores.items()]
+    version = str(results.get("versions", {}).get(name, ""))
+    rows = [{"metric": metric, "filter": filtered, "items": items} for (metric, filtered), items in scores.items()]
     return {"kind": "task", "task": name, "version": version, "scores": rows}
 
 

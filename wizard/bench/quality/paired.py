@@ -8,11 +8,11 @@ from wizard.bench.quality.proportions import difference, of_scores, sign_test
 from wizard.bench.quality.report import Difference, Item, Score, Subject
 
 
-def scored(task: str, metric: str, way: str, version: str, items: Iterable[Item]) -> Score:
+def scored(task: str, metric: str, filtered: str, version: str, items: Iterable[Item]) -> Score:
     """A score with its interval."""
     kept = tuple(items)
     value = of_scores([item.score for item in kept if item.score is not None])
-    return Score(task, metric, way, version, kept, value)
+    return Score(task, metric, filtered, version, kept, value)
 
 
 def differences(subject: Subject, reference: Subject) -> tuple[Difference, ...]:
@@ -35,11 +35,11 @@ def differences(subject: Subject, reference: Subject) -> tuple[Difference, ...]:
 def _pairs(mine: Sequence[Item], theirs: Sequence[Item]) -> list[tuple[float, float]]:
     known = {(item.id, item.hash): item.score for item in theirs}
     pairs = [(item.score, known.get((item.id, item.hash))) for item in mine]
-    return [(one, other) for one, other in pairs if one is not None and other is not None]
+    return [(score, other) for score, other in pairs if score is not None and other is not None]
 
 
-def _difference(task: str, way: str, pairs: Sequence[tuple[float, float]]) -> Difference:
-    better, worse = (sum(one > other for one, other in pairs), sum(one < other for one, other in pairs))
-    value = difference([one for one, _ in pairs], [other for _, other in pairs])
+def _difference(task: str, filtered: str, pairs: Sequence[tuple[float, float]]) -> Difference:
+    better, worse = (sum(score > other for score, other in pairs), sum(score < other for score, other in pairs))
+    value = difference([score for score, _ in pairs], [other for _, other in pairs])
     assert value is not None  # there are pairs  # noqa: S101
-    return Difference(task, way, len(pairs), better, worse, value, sign_test(better, worse))
+    return Difference(task, filtered, len(pairs), better, worse, value, sign_test(better, worse))

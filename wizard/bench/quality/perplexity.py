@@ -61,8 +61,8 @@ def program_of(named: str | None) -> str:
     Raises:
         HostError: TW-C94 if there is none.
     """
-    found = shutil.which(str(Path(named).expanduser()) if named else PROGRAM)
-    if found is None:
+    path = shutil.which(str(Path(named).expanduser()) if named else PROGRAM)
+    if path is None:
         raise HostError(
             "TW-C94",
             tr("{program} was not found", program=named or PROGRAM),
@@ -71,7 +71,7 @@ def program_of(named: str | None) -> str:
                 "`brew install llama.cpp`, or build it (docs/quality.md). Then pass --llama-perplexity PATH."
             ),
         )
-    return found
+    return path
 
 
 def checked(files: Files) -> int:
@@ -215,13 +215,13 @@ def _check(lines: list[str], files: Files) -> None:
     """Raise what went wrong in a run: the program's exit status is 0 for some of it."""
     for line in lines:
         if UNFIT.fullmatch(line):
-            raise unfit(files.file, _said(line))
+            raise unfit(files.file, _message(line))
     if lines and lines[-1].startswith("error: exit status"):
         why = next((line for line in lines if WHY.fullmatch(line)), lines[-1])
-        raise failed(_said(why), None)
+        raise failed(_message(why), None)
 
 
-def _said(line: str) -> str:
+def _message(line: str) -> str:
     return LOGGED.sub("", one_line(line).strip())
 
 

@@ -45,11 +45,11 @@ def difference(first: Sequence[float], second: Sequence[float]) -> Interval | No
     pairs = list(zip(first, second, strict=True))
     if not pairs:
         return None
-    value = mean([one - other for one, other in pairs])
+    value = mean([left - right for left, right in pairs])
     if any(score not in SHARES for pair in pairs for score in pair):
-        return of_means([one - other for one, other in pairs], value)
-    better = (sum(one > other for one, other in pairs) + 1) / (len(pairs) + 2)
-    worse = (sum(one < other for one, other in pairs) + 1) / (len(pairs) + 2)
+        return of_means([left - right for left, right in pairs], value)
+    better = (sum(left > right for left, right in pairs) + 1) / (len(pairs) + 2)
+    worse = (sum(left < right for left, right in pairs) + 1) / (len(pairs) + 2)
     center = better - worse
     half = Z * math.sqrt((better + worse - center**2) / (len(pairs) + 2))
     return Interval(value, max(-1.0, center - half), min(1.0, center + half))

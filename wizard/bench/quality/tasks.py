@@ -102,7 +102,7 @@ def error_of(code: str, task: str, why: str) -> WizardError:
     """The error of a record."""
     if code == "unknown":
         meant = tr("Did you mean {names}?", names=why) if why else tr("Check the spelling.")
-        known = tr("Without a network: {names}. Your own task files: --task-path DIR.", names=", ".join(OWN))
+        known = tr("Without a network: {names}. Your task files: --task-path DIR.", names=", ".join(OWN))
         return UsageError("TW-C90", tr("lm_eval has no task {task!r}", task=task), f"{meant} {known}")
     if code == "loglikelihood":
         message = tr("the task {task} needs log-likelihoods of given answers ({kind})", task=task, kind=why)
@@ -118,7 +118,7 @@ def error_of(code: str, task: str, why: str) -> WizardError:
         )
     todo = tr(
         "Check its file and its dataset. Datasets of lm_eval's own tasks come from the Hugging Face Hub; without a "
-        "network, use {names}, or your own files with --task-path DIR.",
+        "network, use {names}, or your files with --task-path DIR.",
         names=", ".join(OWN),
     )
     return UsageError("TW-C92", tr("cannot use the task {task}: {why}", task=task, why=why), todo)

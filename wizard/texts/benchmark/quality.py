@@ -123,8 +123,8 @@ def _scores(report: Quality) -> Table:
     return Table(tr("Scores"), head, tuple(sorted(rows)), f"{about} {tr('95% intervals in parentheses.')}")
 
 
-def _task(task: str, way: str) -> str:
-    return task if way in ("none", "answer", "") else f"{task}, {way}"
+def _task(task: str, filtered: str) -> str:
+    return task if filtered in ("none", "answer", "") else f"{task}, {filtered}"
 
 
 def _answered(score: Score) -> int:
@@ -166,12 +166,12 @@ def _points(value: Interval) -> str:
     return tr("{value} ({low} to {high})", value=f"{value.value * 100:+.1f}", low=low, high=high)
 
 
-def _perplexity(found: Perplexity | None) -> Table:
+def _perplexity(measured: Perplexity | None) -> Table:
     head = (tr("Figure"), tr("Value"))
-    if found is None:
+    if measured is None:
         return Table("", head, ())
-    rows = [(tr("Perplexity of {file}", file=Path(found.file).name), interval(found.value))]
-    if other := found.divergence:
+    rows = [(tr("Perplexity of {file}", file=Path(measured.file).name), interval(measured.value))]
+    if other := measured.divergence:
         rows += [
             (tr("Perplexity of {file}", file=Path(other.reference).name), interval(other.perplexity)),
             (tr("Ratio of the two"), _exact(other.ratio)),
@@ -181,8 +181,8 @@ def _perplexity(found: Perplexity | None) -> Table:
         ]
     about = tr(
         "Measured by llama-perplexity on {chunks} chunks of {context} tokens. 95% intervals in parentheses.",
-        chunks=found.chunks,
-        context=found.context,
+        chunks=measured.chunks,
+        context=measured.context,
     )
     return Table(tr("Perplexity"), head, tuple(rows), about)
 
@@ -218,7 +218,7 @@ def _verdicts(report: Quality) -> Iterator[str]:
     first, second = map(name, report.subjects)
     values = {score.value.value for subject in report.subjects for score in subject.scores if score.value}
     if values in ({0.0}, {1.0}):
-        yield tr("All scores are the same, so these tasks say nothing about a difference. Choose others with --tasks.")
+        yield tr("All scores are the same, so these tasks cannot show a difference. Choose others with --tasks.")
         return
     yield _verdict(row, first, second)
 
@@ -242,10 +242,10 @@ def _verdict(row: Difference, first: str, second: str) -> str:
     return tr("{first} is better than {second} by {points} percentage points ({low} to {high}).", **values)
 
 
-def _divergence(found: Perplexity | None) -> Iterator[str]:
-    if found is None or found.divergence is None:
+def _divergence(measured: Perplexity | None) -> Iterator[str]:
+    if measured is None or measured.divergence is None:
         return
-    ratio, same = found.divergence.ratio, found.divergence.same_top
+    ratio, same = measured.divergence.ratio, measured.divergence.same_top
     low, high = ratio.low or 0.0, ratio.high or 0.0
     if low <= 1 <= high:
         most = f"{max(abs(low - 1), abs(high - 1)) * 100:.2g}%"
@@ -334,8 +334,8 @@ def facts(report: Quality) -> tuple[tuple[str, str], ...]:
         setup = ", ".join(f"{key} {value}" for key, value in target.setup.items())
         model = f"{target.model} ({target.ref})" if target.ref else target.model
         rows.append((name(subject), ", ".join(filter(None, (model, target.url, target.stack, setup)))))
-    if found := report.perplexity:
-        rows.append((tr("Text"), f"{found.text}, SHA-256 {found.sha256}"))
+    if measured := report.perplexity:
+        rows.append((tr("Text"), f"{measured.text}, SHA-256 {measured.sha256}"))
     rows.append((tr("Versions"), ", ".join(f"{key} {value}" for key, value in report.versions.items())))
     questions = sum(len(score.items) for score in report.subjects[0].scores) if report.subjects else 0
     if questions:

@@ -1,0 +1,90 @@
+"""Shows what `triton-wizard bench --quality` does and finds."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wizard.cli.command_lines import typed_command
+from wizard.cli.stages import print_json
+from wizard.kernel.errors import CancelledError, WizardError
+from wizard.kernel.language import tr
+
+if TYPE_CHECKING:
+    from wizard.bench.quality.evaluate import QualityItem
+    from wizard.bench.quality.report import Quality
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run(arguments: argparse.Namespace, items: AsyncGenerator[QualityItem, None], folder: Path) -> int:
+    """Show the events of ``items``, then the report in ``folder``, complete or not.
+
+    Raises:
+        CancelledError: TW-U07 if it was stopped.
+    """
+    from wizard.bench.quality.report import Quality
+    from wizard.prompts.event_printer import EventPrinter
+    from wizard.prompts.interrupt import until_stopped
+
+    printer = EventPrinter(sys.stderr, arguments.verbose)
+
+    async def drive() -> None:
+        async with aclosing(items):
+            async for item in items:
+                if not isinstance(item, Quality):
+                    printer.show(item)
+
+    try:
+        whole = until_stopped(drive(), SIGNALS)
+    except WizardError as error:
+        if error.code != "TW-C69":  # the folder has another report
+            with suppress(WizardError):  # a full disk, again
+                show(arguments, folder)
+        raise
+    if not whole:
+        printer.end()
+    show(arguments, folder)
+    if not whole:
+        stopped(folder, tr("To measure again, run `{command}`.", command=typed_command(arguments)))
+    return 0
+
+
+def stopped(folder: Path, todo: str) -> None:
+    """Report that it was stopped.
+
+    Raises:
+        CancelledError: TW-U07.
+    """
+    raise CancelledError("TW-U07", tr("stopped; what was measured is kept in {folder}", folder=folder), todo)
+
+
+def show(arguments: argparse.Namespace, folder: Path) -> Quality | None:
+    """Print the report, complete or not, if there is one, and write its pages."""
+    from wizard import journey
+    from wizard.kernel.text import table
+
+    report = journey.quality_report(folder)
+    if report is None:
+        return None
+    print_report(arguments, report)
+    pages = journey.quality_pages(folder)
+    files = ((tr("Report:"), str(pages[0])), (tr("All data:"), str(folder / "report.json")))
+    print(f"\n{table(files)}", file=sys.stderr)
+    return report
+
+
+def print_report(arguments: argparse.Namespace, report: Quality) -> None:
+    """Print a report as text or JSON."""
+    from wizard.prompts.speech import columns
+    from wizard.texts.benchmark.quality import text
+
+    if arguments.json:
+        print_json(report)
+    else:
+        print(f"\n{text(report, columns(), listed=arguments.plain)}", flush=True)
