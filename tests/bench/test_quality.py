@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ FAKE = (sys.executable, str(Path(__file__).with_name("fake_evaluation.py")))
 LM_EVAL = os.environ.get("TRITON_WIZARD_TEST_LM_EVAL", "")
 """The Python of an environment with profiles/environments/lm-eval.txt."""
 REAL = pytest.mark.skipif(not LM_EVAL, reason="set TRITON_WIZARD_TEST_LM_EVAL to a Python that has lm_eval 0.4.13")
+CACHE = Path(tempfile.gettempdir()) / "triton-wizard-test-datasets"
 TWO = Evaluation(("wizard_copy", "wizard_facts"), concurrency=4)
 
 
@@ -41,7 +43,7 @@ def order(*urls: str) -> Quality:
 
 
 def evaluator(*program: str) -> Evaluator:
-    return Evaluator(program or FAKE, tasks_folder(), Path("cache"), mark="a test")
+    return Evaluator(program or FAKE, tasks_folder(), CACHE, mark="a test")
 
 
 async def run(

@@ -150,6 +150,8 @@ def test_a_gguf_file_has_a_perplexity(tmp_path: Path, capsys: pytest.CaptureFixt
     shown = capsys.readouterr().out
     assert "1.4887 (1.4399 to 1.5375)" in shown
     assert "Perplexity changes by +49%" in shown
+    assert run(f"bench demo --quality --reference {tmp_path / 'out'}") == 2  # it has no scores
+    assert "TW-C98" in capsys.readouterr().err
 
 
 def test_votes_are_asked_without_names_kept_and_continued(tmp_path: Path) -> None:

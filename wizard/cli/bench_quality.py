@@ -85,10 +85,10 @@ def _scores(
     from wizard.bench.folder import Folder
     from wizard.bench.quality.tasks import NAME
 
-    endpoints, known = [endpoint_of(arguments.target)], None
-    if arguments.reference:
-        known = _known(arguments.reference)
-        endpoints += [] if known else [endpoint_of(arguments.reference)]
+    known = _known(arguments.reference) if arguments.reference else None
+    endpoints = [endpoint_of(arguments.target)]
+    if arguments.reference and known is None:
+        endpoints.append(endpoint_of(arguments.reference))
     folder = _folder(arguments, f"quality-{endpoints[0].title}")
     Folder(folder).check_new()
     workspace = workspace_of(arguments)
@@ -99,12 +99,19 @@ def _scores(
 
 
 def _known(reference: str) -> Subject | None:
-    """The scores in an earlier report; None if ``reference`` is not one."""
+    """The scores in an earlier report; None if ``reference`` is not one.
+
+    Raises:
+        UsageError: TW-C98 if it has no scores.
+    """
     from wizard import journey
 
     path = Path(reference).expanduser()
     report = journey.quality_report(path) if "://" not in reference and path.exists() else None
-    return report.subjects[0] if report and report.subjects else None
+    if report and not (report.subjects and report.subjects[0].scores):
+        message = tr("the report {path} has no scores to compare with", path=path)
+        raise UsageError("TW-C98", message, tr("Choose a report of `bench SERVER --quality`, or name a server."))
+    return report.subjects[0] if report else None
 
 
 def _evaluation(arguments: argparse.Namespace) -> Evaluation:
