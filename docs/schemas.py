@@ -13,6 +13,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from wizard.advise.advice import Advice, Speed
 from wizard.advise.pareto import Front
+from wizard.bench.quality.report import Quality
 from wizard.bench.report import Report as Bench
 from wizard.catalog.recipes import Recipe
 from wizard.chat.conversation import TokenLogprob
@@ -113,7 +114,7 @@ OUTPUT: dict[str, Any] = {
     "diagnose": list[Finding],
     "down": Status | list[Status] | None,
     "chat": Answer | RaceResult,
-    "bench": Bench,
+    "bench": Bench | Quality,
     "recipes": list[Recipe] | Recipe,
     "prerequisites": list[Prerequisite],
     "clean": Cleaning,

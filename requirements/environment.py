@@ -1,12 +1,13 @@
 """Pin a server environment: every package with the hashes of the wheels that this platform can use, and their sizes.
 
-    python requirements/environment.py FILE [--oldest=3.11] [--no-deps] REQUIREMENT...
+    python requirements/environment.py FILE [--oldest=3.11] [--without=NAME] [--no-deps] REQUIREMENT...
 
 `uv pip compile` resolves for CPython 3.10 (or another oldest version) to 3.12 on Linux x86_64 at once. Of the many
 files of a release only those wheels are kept that pip could choose there. The sizes are those of the files themselves
 for CPython 3.12: what the index says of their length (`download_bytes`), and what the wheels' own directories of
 contents say that they unpack to (`disk_bytes`), which are read by ranged requests, so that nothing large is fetched.
-Also printed: the newest glibc that a wheel's tag asks for.
+Also printed: the newest glibc that a wheel's tag asks for. ``--without`` leaves out a dependency, such as one that has
+no wheel and is not imported.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ version = "0"
 requires-python = ">={oldest},<3.13"
 [tool.uv]
 environments = ["sys_platform == 'linux' and platform_machine == 'x86_64' and python_version < '3.13'"]
+override-dependencies = {without}
 """
 EVERYWHERE = ("python_full_version < '3.13'", "platform_machine == 'x86_64'", "sys_platform == 'linux'")
 PYTHONS = ("310", "311", "312")
@@ -113,11 +115,12 @@ def sizes(wheel: Wheel) -> tuple[int, int]:
             tail = min(8 * tail, length)
 
 
-def compiled(requirements: list[str], oldest: str) -> list[tuple[str, str, str]]:
-    """(package, version, marker) of everything that the requirements need."""
+def compiled(requirements: list[str], oldest: str, without: list[str]) -> list[tuple[str, str, str]]:
+    """(package, version, marker) of everything that the requirements need, ``without`` some."""
     flags = f"--universal --python-version {oldest} --only-binary :all: --no-annotate --no-header --no-emit-index-url"
+    never = [f"{name} ; python_version < '3'" for name in without]
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "pyproject.toml").write_text(PROJECT.format(oldest=oldest))
+        Path(folder, "pyproject.toml").write_text(PROJECT.format(oldest=oldest, without=never))
         Path(folder, "in").write_text(
             "\n".join(requirement for requirement in requirements if not requirement.startswith("--"))
         )
@@ -152,7 +155,9 @@ def main(file: Path, requirements: list[str]) -> None:
             "uv is not on PATH: `pip install uv` in a virtual environment, and put its bin folder on PATH."
         )
     oldest_python = next((each.partition("=")[2] for each in requirements if each.startswith("--oldest=")), "3.10")
-    packages = compiled([each for each in requirements if not each.startswith("--oldest=")], oldest_python)
+    without = [each.partition("=")[2] for each in requirements if each.startswith("--without=")]
+    wanted = [each for each in requirements if not each.startswith(("--oldest=", "--without="))]
+    packages = compiled(wanted, oldest_python, without)
     with ThreadPoolExecutor(8) as pool:
         listings = list(pool.map(lambda package: wheels(package[0], package[1]), packages))
         text = [line for line in file.read_text().splitlines() if line.startswith("#")] if file.exists() else []

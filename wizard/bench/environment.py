@@ -1,4 +1,4 @@
-"""The environment of the load generator, created by a plan step like an engine's and reused afterwards."""
+"""The environments of the load generator and lm_eval, created by a plan step like an engine's and reused afterwards."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import dataclass
 
 from wizard.advise import compatibility
 from wizard.advise.reasons import Refused
 from wizard.catalog.environments import Environment, environment
 from wizard.kernel.errors import HostError, StepError, WorkspaceError
-from wizard.kernel.language import tr
+from wizard.kernel.language import mark, tr
 from wizard.kernel.lock import writing
 from wizard.kernel.paths import Workspace
 from wizard.kernel.secrets import redact
@@ -25,18 +26,54 @@ from wizard.run.events import Event, StepFinished, StepStarted
 from wizard.run.journal import Journal, made, still_done
 from wizard.run.progress import Meter
 
-NAME = "aiperf"
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that measures, with an environment of its own.
+
+    Attributes:
+        name: Of the environment in ``profiles/environments``.
+        step: Id of the step that creates it.
+        title: The step's title.
+        why: What the program is for, and why it is separate.
+    """
+
+    name: str
+    step: str
+    title: str
+    why: str
+
+
+AIPERF = Program(
+    "aiperf",
+    "bench-environment",
+    mark("Create the environment of the load generator"),
+    mark(
+        "{engine} sends the requests and measures each of them. It gets its own environment and runs as a separate "
+        "process, so it neither changes nor slows down the wizard."
+    ),
+)
+LM_EVAL = Program(
+    "lm-eval",
+    "lm-eval-environment",
+    mark("Create the environment of {engine}"),
+    mark(
+        "{engine} asks the questions and scores the answers. It gets its own environment and runs as a separate "
+        "process, so it does not change the wizard."
+    ),
+)
+PROGRAMS = {program.name: program for program in (AIPERF, LM_EVAL)}
 JOURNAL = "bench"
 """Stands for the server in the journal: the environment is shared by all."""
 
 
-def of(host: Host, workspace: Workspace) -> Venv:
-    """Where AIPerf is, or will be, in ``workspace``.
+def of(host: Host, workspace: Workspace, program: Program = AIPERF) -> Venv:
+    """Where ``program`` is or will be in ``workspace``.
 
     Raises:
         Refused: TW-C61 if this machine cannot run it.
     """
-    wanted: Environment = environment(NAME)
+    wanted: Environment = environment(program.name)
     barriers = compatibility.obstacles(host, wanted)
     interpreter = usable_interpreter(host, wanted.pythons)
     if barriers or interpreter is None:
@@ -48,20 +85,17 @@ def step(venv: Venv) -> Step:
     """The step that creates it."""
     complete = str(venv.root / "complete")
     size = venv.environment.download_bytes
+    program, engine = PROGRAMS[venv.environment.name], venv.environment.engine
     return Step(
-        id="bench-environment",
-        title=tr("Create the environment of the load generator"),
-        why=tr(
-            "{engine} sends the requests and measures each of them. It gets its own environment and runs as a "
-            "separate process, so it neither changes nor slows down the wizard.",
-            engine=venv.environment.engine,
-        ),
+        id=program.step,
+        title=tr(program.title, engine=engine),
+        why=tr(program.why, engine=engine),
         actions=(*venv.install(), venv.check(), Command(("touch", complete))),
         done=Done(files=(venv.python, complete)),
         estimate=Estimate(20 + size / LINK_BYTES_PER_S, size, venv.environment.disk_bytes),
         identity=str(venv.root),
         reads=(venv.interpreter.path,),
-        writes=(NAME,),
+        writes=(venv.environment.name,),
     )
 
 

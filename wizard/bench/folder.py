@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wizard.bench.environment import unwritable
+from wizard.bench.quality.report import Quality
 from wizard.bench.report import Report, read
 from wizard.bench.run import Run
 from wizard.kernel.errors import UsageError, WorkspaceError
@@ -61,14 +62,14 @@ class Folder:
             message = tr("only {free} are free in {folder}", free=size(free), folder=self.root)
             raise WorkspaceError("TW-C68", message, tr("Free some space or choose another folder with --out DIR."))
 
-    def keep(self, value: Report | Run) -> None:
+    def keep(self, value: Report | Quality | Run) -> None:
         """Write the report, or a run.
 
         Raises:
             WorkspaceError: TW-C68 if it cannot be written; what was there before is unchanged.
         """
-        path = self.report if isinstance(value, Report) else self.run(value.id)
-        write(path, to_json(value, indent=2 if isinstance(value, Report) else None) + "\n")
+        path = self.run(value.id) if isinstance(value, Run) else self.report
+        write(path, to_json(value, indent=None if isinstance(value, Run) else 2) + "\n")
 
     def read(self) -> tuple[Report, tuple[Run, ...]]:
         """The report and its runs, as far as their files are there.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from wizard.bench.folder import Folder
 from wizard.bench.order import Wanted
+from wizard.bench.quality.report import Quality
+from wizard.bench.quality.report import read as read_quality
 from wizard.bench.report import Report, read
 from wizard.bench.run import Run
 from wizard.kernel.errors import UsageError
@@ -31,6 +34,23 @@ def opened(path: Path) -> tuple[Report, tuple[Run, ...]]:
     except OSError as error:
         message = tr("cannot read {path}: {why}", path=path, why=unreadable(error))
         raise UsageError("TW-C69", message, tr("Choose a report.json that `triton-wizard bench` wrote.")) from error
+
+
+def quality_opened(path: Path) -> Quality | None:
+    """The report of `bench --quality` in the folder or file ``path``; None if it is another one, or none.
+
+    Raises:
+        UsageError: TW-C60, TW-K02 if it is damaged.
+    """
+    file = Folder(path).report if path.is_dir() else path
+    try:
+        if file.stat().st_size > LARGEST_BYTES:
+            return None
+        text = file.read_bytes()
+        kind = json.loads(text).get("kind")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None
+    return read_quality(text, where=str(file)) if kind == "quality" else None
 
 
 def wanted_again(report: Report) -> Wanted:

@@ -111,8 +111,8 @@ def order_of(
         made=datetime.now().astimezone().isoformat(timespec="seconds"),
         command=command,
         target=target,
-        machine=_machine(host),
-        versions=_versions(plan, venv),
+        machine=machine_of(host),
+        versions=versions_of(plan, {"aiperf": venv.environment.engine_version}),
         load=load,
         dataset=dataset,
         level=ServiceLevel(wanted.ttft, wanted.tpot),
@@ -228,7 +228,8 @@ def _setup(plan: Plan) -> dict[str, str]:
     return {**setup, "machine": plan.machine}
 
 
-def _machine(host: Host) -> Machine:
+def machine_of(host: Host) -> Machine:
+    """The machine as a report names it."""
     return Machine(
         cpu=host.cpu.model or host.cpu.architecture,
         cores=host.cpu.cores,
@@ -239,10 +240,11 @@ def _machine(host: Host) -> Machine:
     )
 
 
-def _versions(plan: Plan | None, venv: Venv) -> dict[str, str]:
+def versions_of(plan: Plan | None, programs: dict[str, str]) -> dict[str, str]:
+    """Versions for a report: ours, those of ``programs``, and the server's."""
     versions = {
         "triton-wizard": __version__,
-        "aiperf": venv.environment.engine_version,
+        **programs,
         "python": ".".join(map(str, sys.version_info[:3])),
     }
     if plan:
@@ -270,18 +272,18 @@ def rig_of(
         ),
         cores=cores,
         mark=str(workspace.root),
-        key=_key(endpoint),
-        lives=_lives(endpoint) if mine else lambda: True,
+        key=key_of(endpoint),
+        lives=lives_of(endpoint) if mine else lambda: True,
     )
 
 
-def _lives(endpoint: Endpoint) -> Callable[[], bool]:
+def lives_of(endpoint: Endpoint) -> Callable[[], bool]:
     """Tells whether the server is alive, and the process of its model if it has one of its own now."""
     own = find.model_process(endpoint) is not None
     return lambda: find.alive(endpoint) and (not own or find.model_process(endpoint) is not None)
 
 
-def _key(endpoint: Endpoint) -> str | None:
+def key_of(endpoint: Endpoint) -> str | None:
     """The API key for the address: the workspace's own, or the user's if the connection is private."""
     if endpoint.openai_key:
         return Path(endpoint.openai_key).read_text(encoding="utf-8").split()[0]

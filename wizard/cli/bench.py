@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wizard.cli.bench_compare import compare, is_comparison, tune
+from wizard.cli.bench_quality import check_absent, quality
 from wizard.cli.bench_reports import open_report, replayed, tell_changes
-from wizard.cli.bench_runs import agree_to_install, choose, driven, stopped, wanted_of
+from wizard.cli.bench_runs import agree_to_install, choose, driven, endpoint_of, folder_for, stopped, wanted_of
 from wizard.cli.command_lines import typed_command
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import UsageError, WizardError
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 
 def bench(arguments: argparse.Namespace) -> int:
     """`triton-wizard bench`."""
+    from wizard import journey
     from wizard.bench.folder import Folder
-    from wizard.bench.order import folder_of, load_of
+    from wizard.bench.order import load_of
     from wizard.texts.benchmark.png import renderer
 
     if arguments.hardware:
@@ -37,31 +39,22 @@ def bench(arguments: argparse.Namespace) -> int:
         renderer()  # before anything takes time
     if arguments.open:
         return open_report(arguments)
+    if arguments.quality:
+        return quality(arguments)
+    check_absent(arguments)
     if arguments.tune:
         return tune(arguments)
     if arguments.compare or (arguments.replay and is_comparison(arguments.replay)):
         return compare(arguments)
     wanted = replayed(arguments) if arguments.replay else wanted_of(arguments)
     load_of(wanted, None)  # reports options that exclude each other before anything is looked for
-    endpoint = _endpoint(arguments)
-    workspace = workspace_of(arguments)
+    endpoint = endpoint_of(arguments, arguments.target)
     if arguments.replay:
         tell_changes(arguments, endpoint, wanted)
-    folder = Path(arguments.out).expanduser().absolute() if arguments.out else folder_of(workspace, endpoint.title)
+    folder = folder_for(arguments, endpoint.title)
     Folder(folder).check_new()  # before anything is installed, or shown as the result
-    agree_to_install(arguments)
+    agree_to_install(arguments, journey.load_generator(workspace_of(arguments)))
     return _measure(arguments, endpoint, wanted, folder)
-
-
-def _endpoint(arguments: argparse.Namespace) -> Endpoint:
-    from wizard import journey
-
-    target = arguments.target
-    if target and "://" in target:
-        return journey.at(target, arguments.model)
-    if arguments.model:
-        raise UsageError("TW-C67", tr("--model names a model at a URL"), tr("Pass the URL, or omit --model."))
-    return journey.endpoint(workspace_of(arguments), target)
 
 
 def _measure(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted, folder: Path) -> int:

@@ -15,6 +15,7 @@ from wizard.cli.bench_runs import (
     check_alone,
     choose,
     driven,
+    folder_for,
     stopped,
     wanted_of,
 )
@@ -39,8 +40,9 @@ def is_comparison(path: str) -> bool:
 
 def compare(arguments: argparse.Namespace) -> int:
     """`triton-wizard bench --compare A B`, and ``--replay`` of a comparison."""
+    from wizard import journey
     from wizard.bench.folder import Folder
-    from wizard.bench.order import folder_of, load_of
+    from wizard.bench.order import load_of
 
     if arguments.target or arguments.model:
         message = tr("--compare takes all servers itself")
@@ -51,11 +53,10 @@ def compare(arguments: argparse.Namespace) -> int:
     load_of(wanted, None)  # reports options that exclude each other before anything is looked for
     names = tuple(arguments.compare)
     saved = [path for name in names if (path := _report(name))]
-    named = Path(arguments.out).expanduser().absolute() if arguments.out else None
-    folder = named or folder_of(workspace_of(arguments), "compare")
+    folder = folder_for(arguments, "compare")
     Folder(folder).check_new()
     if not saved:
-        agree_to_install(arguments)
+        agree_to_install(arguments, journey.load_generator(workspace_of(arguments)))
         return _measure(arguments, names, wanted, folder)
     if len(saved) < len(names):
         other = next(name for name in names if not _report(name))
@@ -128,8 +129,8 @@ def _measure(arguments: argparse.Namespace, names: tuple[str, ...], wanted: Want
 
 def tune(arguments: argparse.Namespace) -> int:
     """`triton-wizard bench SERVER --tune`."""
+    from wizard import journey
     from wizard.bench.folder import Folder
-    from wizard.bench.order import folder_of
     from wizard.bench.tune import check, planned
 
     name = arguments.target
@@ -139,10 +140,9 @@ def tune(arguments: argparse.Namespace) -> int:
     wanted = wanted_of(arguments)
     check(wanted)
     planned(workspace_of(arguments), name)
-    named = Path(arguments.out).expanduser().absolute() if arguments.out else None
-    folder = named or folder_of(workspace_of(arguments), f"{name}-tune")
+    folder = folder_for(arguments, f"{name}-tune")
     Folder(folder).check_new()
-    agree_to_install(arguments)
+    agree_to_install(arguments, journey.load_generator(workspace_of(arguments)))
     return _measure(arguments, (name,), wanted, folder)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from wizard.cli.number_types import whole
+from wizard.cli.quality_flags import EXAMPLES as EXAMPLES_OF_QUALITY
+from wizard.cli.quality_flags import add_quality
 from wizard.kernel.language import tr
 
 Number = TypeVar("Number", int, float)
@@ -19,7 +21,7 @@ EXAMPLES = (
     "bench demo --tune --ttft 500 --tpot 50\n"
     "bench --open report.json\n"
     "bench --replay report.json\n"
-    "bench genai-perf -m demo --num-prompts 10 --concurrency 1"
+    "bench genai-perf -m demo --num-prompts 10 --concurrency 1\n" + EXAMPLES_OF_QUALITY
 )
 
 
@@ -60,6 +62,7 @@ def add_bench(bench: argparse.ArgumentParser) -> None:
     _add_compare(bench.add_argument_group(tr("comparison and search")))
     _add_load(bench.add_argument_group(tr("load")))
     _add_requests(bench.add_argument_group(tr("requests")))
+    add_quality(bench)
     bench.add_argument("--out", metavar="DIR", help=tr("folder for the report (default: a new one in the workspace)"))
     _add_reports(bench.add_argument_group(tr("reports")))
     bench.add_argument("--yes", action="store_true", help=tr("do not ask, however long it takes"))

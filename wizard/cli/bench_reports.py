@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from wizard.cli.bench_compare import show_comparison
 from wizard.cli.bench_runs import agree_to_names, check_alone
+from wizard.cli.quality_output import print_report
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
@@ -32,6 +33,9 @@ def open_report(arguments: argparse.Namespace) -> int:
         raise UsageError("TW-C67", tr("--open measures nothing, --replay does"), tr("Pass one of them."))
     if comparison := journey.compared(path):
         return show_comparison(arguments, comparison)
+    if quality := journey.quality_report(path):
+        print_report(arguments, quality)
+        return 0
     report, runs = journey.benchmark(path)
     if arguments.png:
         if not path.is_dir() and path.name != REPORT:  # beside another report

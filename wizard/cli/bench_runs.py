@@ -14,14 +14,19 @@ from typing import TYPE_CHECKING, Any
 from wizard.cli.command_lines import typed_command
 from wizard.cli.stages import workspace_of
 from wizard.kernel.errors import CancelledError, UsageError
-from wizard.kernel.language import tr
+from wizard.kernel.language import mark, tr
 from wizard.kernel.units import duration, size
 
 if TYPE_CHECKING:
     from wizard.bench.bench import Outlook
     from wizard.bench.load import Load
     from wizard.bench.order import Wanted
+    from wizard.plan.plan import Step
     from wizard.prompts.event_printer import EventPrinter
+    from wizard.serve.endpoint import Endpoint
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What stops a benchmark; what was measured is kept."""
 
 
 def wanted_of(arguments: argparse.Namespace) -> Wanted:
@@ -33,21 +38,44 @@ def wanted_of(arguments: argparse.Namespace) -> Wanted:
     return Wanted(**given, rates=arguments.request_rate)
 
 
-def agree_to_install(arguments: argparse.Namespace) -> None:
-    """Say what will be installed, and ask; nothing if the load generator is there."""
+def endpoint_of(arguments: argparse.Namespace, target: str | None) -> Endpoint:
+    """The server that a name or URL stands for; None: the only one."""
     from wizard import journey
 
-    step = journey.load_generator(workspace_of(arguments))
+    if target and "://" in target:
+        return journey.at(target, arguments.model)
+    if arguments.model and "://" not in (arguments.target or ""):
+        raise UsageError("TW-C67", tr("--model names a model at a URL"), tr("Pass the URL, or omit --model."))
+    return journey.endpoint(workspace_of(arguments), target)
+
+
+def folder_for(arguments: argparse.Namespace, name: str) -> Path:
+    """The folder of the report: ``--out``, or a new one in the workspace that is called after ``name``."""
+    from wizard.bench.order import folder_of
+
+    return Path(arguments.out).expanduser().absolute() if arguments.out else folder_of(workspace_of(arguments), name)
+
+
+def agree_to_install(arguments: argparse.Namespace, step: Step | None) -> None:
+    """Say what ``step`` will install, and ask; nothing if it is None.
+
+    Raises:
+        CancelledError: TW-U06 without consent.
+    """
     if step is None:
         return
-    notice = tr(
-        "The load generator AIPerf is not installed yet: {download} to download, {disk} on disk, once.",
-        download=size(step.estimate.download_bytes),
-        disk=size(step.estimate.disk_bytes),
-    )
-    print(notice, file=sys.stderr)
+    print(_install_line(step), file=sys.stderr)
     if not arguments.yes and not yes(tr("Install it?")):
         raise CancelledError("TW-U06", tr("the installation was not accepted"), tr("Nothing was done."))
+
+
+def _install_line(step: Step) -> str:
+    from wizard.bench.environment import LM_EVAL
+
+    text = mark("The load generator AIPerf is not installed yet: {download} to download, {disk} on disk, once.")
+    if step.id == LM_EVAL.step:
+        text = mark("lm-evaluation-harness is not installed yet: {download} to download, {disk} on disk, once.")
+    return tr(text, download=size(step.estimate.download_bytes), disk=size(step.estimate.disk_bytes))
 
 
 def yes(question: str) -> bool:
@@ -78,15 +106,15 @@ def driven(items: AsyncGenerator[Any, None], printer: EventPrinter) -> bool:
                 if isinstance(item, Event):
                     printer.show(item)
 
-    whole = until_stopped(drive(), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    whole = until_stopped(drive(), SIGNALS)
     if not whole:
         printer.end()
     return whole
 
 
-def stopped(arguments: argparse.Namespace, folder: Path) -> CancelledError:
-    """The error for a benchmark that was stopped."""
-    todo = tr("To measure again, run `{command}`.", command=typed_command(arguments))
+def stopped(arguments: argparse.Namespace, folder: Path, todo: str = "") -> CancelledError:
+    """The error for a benchmark that was stopped; ``todo``: if it can be continued, how."""
+    todo = todo or tr("To measure again, run `{command}`.", command=typed_command(arguments))
     return CancelledError("TW-U07", tr("stopped; what was measured is kept in {folder}", folder=folder), todo)
 
 

@@ -22,16 +22,18 @@ def write(folder: Path, report: Report, runs: Sequence[Run], *, pictures: bool =
         WorkspaceError: TW-C68 if they cannot be written.
         UsageError, HostError: TW-U66, TW-U67 if ``pictures`` cannot be drawn; the pages are there then.
     """
-    return _files(folder, html.page(report, runs), markdown.text(report), charts(report, runs) if pictures else ())
+    drawn = charts(report, runs) if pictures else ()
+    return write_pages(folder, html.page(report, runs), markdown.text(report), drawn)
 
 
 def write_comparison(folder: Path, comparison: Comparison, *, pictures: bool = False) -> tuple[Path, ...]:
     """The same for a comparison; raises as `write`."""
     drawn = compared.charts(comparison) if pictures else ()
-    return _files(folder, html.comparison_page(comparison), markdown.comparison_text(comparison), drawn)
+    return write_pages(folder, html.comparison_page(comparison), markdown.comparison_text(comparison), drawn)
 
 
-def _files(folder: Path, page: str, text: str, drawn: Sequence[Chart | LeftOut]) -> tuple[Path, ...]:
+def write_pages(folder: Path, page: str, text: str, drawn: Sequence[Chart | LeftOut] = ()) -> tuple[Path, ...]:
+    """Write a page in HTML, its text in Markdown, and the charts that are ``drawn`` as PNG; raises as `write`."""
     made = [_written(folder / "report.html", page.encode()), _written(folder / "report.md", text.encode())]
     made += [_written(folder / f"{chart.id}.png", png(chart)) for chart in drawn if isinstance(chart, Chart)]
     return tuple(made)

@@ -25,24 +25,24 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 
 def page(report: Report, runs: Sequence[Run] = ()) -> str:
     """The page."""
-    parts = _parts(report, runs, STYLED, "chart")
-    return _page(words.title(report), _lead(report), (*parts, _data(report)))
+    return document(words.title(report), _lead(report), (*_parts(report, runs, STYLED, "chart"), data(report)))
 
 
 def comparison_page(comparison: Comparison) -> str:
     """The page of a comparison."""
-    lead = _introduced(tables.machine(comparison.reports[0]), comparison.made, compared.partial(comparison))
-    shown = compared.tables(comparison)
+    about = f"{tables.machine(comparison.reports[0])} · {comparison.made}"
     parts = (
-        *map(_table, shown),
+        *map(table, compared.tables(comparison)),
         f'<div class="charts">{_charts(compared.charts(comparison), STYLED, "chart")}</div>',
-        _ran(compared.facts(comparison), comparison.command),
-        _data(comparison),
+        what_ran(compared.facts(comparison), comparison.command),
+        data(comparison),
     )
-    return _page(compared.title(comparison), lead + _warnings(compared.warnings(comparison)), parts)
+    top = lead(about, compared.partial(comparison), compared.warnings(comparison))
+    return document(compared.title(comparison), top, parts)
 
 
-def _page(title: str, lead: str, parts: Iterable[str]) -> str:
+def document(title: str, lead: str, parts: Iterable[str]) -> str:
+    """A page with a ``title``; ``lead`` and ``parts`` are HTML."""
     style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     light, dark = variables(LIGHT), variables(DARK)
     return "\n".join(
@@ -79,16 +79,17 @@ def fragment(report: Report, runs: Sequence[Run] = ()) -> str:
 
 def _lead(report: Report) -> str:
     """The machine; that the report is partial; and the warnings."""
-    return _introduced(tables.machine(report), report.made, words.partial(report)) + _warnings(words.warnings(report))
+    return lead(f"{tables.machine(report)} · {report.made}", words.partial(report), words.warnings(report))
 
 
-def _introduced(machine: str, made: str, partial: str) -> str:
-    about = f"<p>{html(machine)} · {html(made)}</p>"
-    return about + (f'<p class="partial" role="note"><strong>{html(partial)}</strong></p>' if partial else "")
-
-
-def _warnings(warned: Sequence[str]) -> str:
-    return f'<section class="warnings"><h2>{html(tr("Warnings"))}</h2>{_list(warned)}</section>' if warned else ""
+def lead(about: str, partial: str, warned: Sequence[str]) -> str:
+    """What the report is about; that it is partial, if so; and the warnings."""
+    shown = f"<p>{html(about)}</p>"
+    if partial:
+        shown += f'<p class="partial" role="note"><strong>{html(partial)}</strong></p>'
+    if warned:
+        shown += f'<section class="warnings"><h2>{html(tr("Warnings"))}</h2>{listed(warned)}</section>'
+    return shown
 
 
 def _parts(report: Report, runs: Sequence[Run], colors: Colors, prefix: str) -> tuple[str, str, str]:
@@ -96,13 +97,14 @@ def _parts(report: Report, runs: Sequence[Run], colors: Colors, prefix: str) -> 
     drawn = _charts(charts.charts(report, runs), colors, prefix)
     first, *rest = tables.tables(report) or (None,)
     return (
-        _table(first) if first else f"<p>{html(tr('No level was measured.'))}</p>",
+        table(first) if first else f"<p>{html(tr('No level was measured.'))}</p>",
         f'<div class="charts">{drawn}</div>',
-        "".join([*map(_table, filter(None, rest)), _ran(tables.facts(report), report.command)]),
+        "".join([*map(table, filter(None, rest)), what_ran(tables.facts(report), report.command)]),
     )
 
 
-def _ran(facts: Iterable[Sequence[str]], command: str) -> str:
+def what_ran(facts: Iterable[Sequence[str]], command: str) -> str:
+    """Facts, name and value, and the command that measures again."""
     rows = "".join(map(_row, facts))
     return (
         f'<section><h2>{html(tr("What ran"))}</h2><table class="facts">{rows}</table></section>'
@@ -123,12 +125,13 @@ def _chart(chart: Chart | LeftOut, colors: Colors, prefix: str) -> str:
     )
 
 
-def _table(table: Table) -> str:
-    head = "".join(f"<th scope=col>{html(cell)}</th>" for cell in table.head)
-    about = f"<p>{html(table.about)}</p>" if table.about else ""
+def table(source: Table) -> str:
+    """A table with its title."""
+    head = "".join(f"<th scope=col>{html(cell)}</th>" for cell in source.head)
+    about = f"<p>{html(source.about)}</p>" if source.about else ""
     return (
-        f'<section><h2>{html(table.title)}</h2>{about}<div class="wide"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(map(_row, table.rows))}</tbody></table></div></section>"
+        f'<section><h2>{html(source.title)}</h2>{about}<div class="wide"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(map(_row, source.rows))}</tbody></table></div></section>"
     )
 
 
@@ -137,11 +140,12 @@ def _row(cells: Sequence[str]) -> str:
     return f"<tr><th scope=row>{html(first)}</th>{''.join(f'<td>{html(cell)}</td>' for cell in rest)}</tr>"
 
 
-def _list(lines: Iterable[str]) -> str:
+def listed(lines: Iterable[str]) -> str:
+    """A list."""
     return f"<ul>{''.join(f'<li>{html(line)}</li>' for line in lines)}</ul>"
 
 
-def _data(report: Report | Comparison) -> str:
+def data(report: object) -> str:
     """The report itself, from which everything above was made."""
     summary = html(tr("All data (report.json)"))
     return f"<details><summary>{summary}</summary><pre>{html(to_json(report, indent=2))}</pre></details>"

@@ -14,7 +14,7 @@ from wizard.texts.benchmark.tables import Table
 
 def text(report: Report) -> str:
     """The report."""
-    return _document(
+    return document(
         words.title(report),
         words.partial(report),
         words.warnings(report),
@@ -26,7 +26,7 @@ def text(report: Report) -> str:
 
 def comparison_text(comparison: Comparison) -> str:
     """The comparison."""
-    return _document(
+    return document(
         compared.title(comparison),
         compared.partial(comparison),
         compared.warnings(comparison),
@@ -36,17 +36,21 @@ def comparison_text(comparison: Comparison) -> str:
     )
 
 
-def _document(
+def document(
     title: str,
     partial: str,
     warnings: Sequence[str],
     shown: Iterable[Table],
     facts: Iterable[tuple[str, str]],
     command: str,
+    *,
+    meaning: Iterable[str] = (),
 ) -> str:
+    """A report in its parts; ``meaning`` is what was found, in sentences."""
     parts = [
         f"# {markdown(title)}",
         f"**{markdown(partial)}**" if partial else "",
+        _lines(meaning),
         _list(tr("Warnings"), warnings) if warnings else "",
         *map(_table, shown),
         _list(tr("What ran"), (f"{name}: {value}" for name, value in facts)),
@@ -56,13 +60,17 @@ def _document(
 
 
 def _list(title: str, lines: Iterable[str]) -> str:
-    return "\n".join([f"## {title}", "", *(f"- {markdown(line)}" for line in lines)])
+    return f"## {title}\n\n{_lines(lines)}"
 
 
-def _table(table: Table) -> str:
-    lines = [_row(table.head), "|" + "---|" * len(table.head), *map(_row, table.rows)]
-    about = f"\n\n{markdown(table.about)}" if table.about else ""
-    return f"## {table.title}{about}\n\n" + "\n".join(lines)
+def _lines(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {markdown(line)}" for line in lines)
+
+
+def _table(source: Table) -> str:
+    lines = [_row(source.head), "|" + "---|" * len(source.head), *map(_row, source.rows)]
+    about = f"\n\n{markdown(source.about)}" if source.about else ""
+    return f"## {source.title}{about}\n\n" + "\n".join(lines)
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from wizard.advise.advice import Speed
 from wizard.bench.dataset import Dataset
 from wizard.bench.measured import GpuUse, Interval, Measured, Spread
+from wizard.bench.quality.report import Quality
 from wizard.bench.report import Report
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.units import size
@@ -295,7 +296,7 @@ def subject(report: Report) -> str:
     )
 
 
-def machine(report: Report) -> str:
+def machine(report: Report | Quality) -> str:
     """The machine in a line."""
     there = report.machine
     cores = ntr("{count} core", "{count} cores", there.cores, count=there.cores)

@@ -36,9 +36,9 @@ def text(report: Report, columns: int, *, bars: bool = True, titled: bool = True
         "\n".join(wrap(shown(line), columns) for line in head[not titled :]),
         wrap(shown(words.partial(report)), columns),
         "\n".join(wrap(shown(line), columns, first="! ", indent="  ") for line in words.warnings(report)),
-        _block(_barred(results, report, columns) if bars and not listed else results, columns, listed),
-        _block(_predictions(report), columns, listed),
-        _block(failed, columns, listed),
+        block(_barred(results, report, columns) if bars and not listed else results, columns, listed),
+        block(_predictions(report), columns, listed),
+        block(failed, columns, listed),
         f"{tr('Measure again:')}\n  $ {one_line(shown(report.command))}",
     ]
     return "\n\n".join(filter(None, blocks))
@@ -51,7 +51,7 @@ def comparison_text(comparison: Comparison, columns: int, *, listed: bool = Fals
         "\n".join(wrap(shown(line), columns) for line in head),
         wrap(shown(compared.partial(comparison)), columns),
         "\n".join(wrap(shown(line), columns, first="! ", indent="  ") for line in compared.warnings(comparison)),
-        *(_block(table, columns, listed) for table in compared.summary(comparison)),
+        *(block(table, columns, listed) for table in compared.summary(comparison)),
         "\n".join(wrap(shown(line), columns) for line in compared.verdicts(comparison)),
         f"{tr('Measure again:')}\n  $ {one_line(shown(comparison.command))}",
     ]
@@ -82,7 +82,7 @@ def _predictions(report: Report) -> Table:
     return replace(source, head=source.head[:-1], rows=tuple(row[:-1] for row in source.rows))
 
 
-def _block(source: Table, columns: int, listed: bool) -> str:
+def block(source: Table, columns: int, listed: bool) -> str:
     """The table; a line per cell if it is wider than the terminal, or if it is ``listed``."""
     if not source.rows:
         return ""

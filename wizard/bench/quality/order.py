@@ -1,0 +1,80 @@
+"""What to ask, from servers and options: a report without results, and what the evaluation runs with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from wizard.bench.order import key_of, lives_of, machine_of, target_of, versions_of
+from wizard.bench.quality import tasks
+from wizard.bench.quality.evaluate import Evaluator
+from wizard.bench.quality.report import FORMAT, Quality, Subject
+from wizard.bench.report import Target
+from wizard.catalog import profiles
+from wizard.kernel.paths import Workspace
+from wizard.plan.runtimes.venv import Venv
+from wizard.plan.server_plan import earlier_plan
+from wizard.probe.host import Host
+from wizard.serve.endpoint import Endpoint
+
+CONCURRENCY = 8
+"""Requests at once to a server whose slots are unknown, and to others at most."""
+
+
+def subject_of(workspace: Workspace, endpoint: Endpoint) -> Target:
+    """The server as a report names it.
+
+    Raises:
+        UsageError: TW-C67 if it has no OpenAI-compatible address.
+    """
+    plan = None if endpoint.url else earlier_plan(workspace, endpoint.name)
+    return target_of(endpoint, plan, "openai")
+
+
+def ordered(
+    host: Host, targets: Sequence[Target], command: str, *, known: Subject | None = None, programs: dict[str, str]
+) -> Quality:
+    """The report to be: of ``targets``, and of a reference that is ``known`` from an earlier report."""
+    subjects = [Subject(target) for target in targets]
+    return Quality(
+        kind="quality",
+        format=FORMAT,
+        made=datetime.now().astimezone().isoformat(timespec="seconds"),
+        command=command,
+        machine=machine_of(host),
+        versions=versions_of(None, programs),
+        subjects=(*subjects, *((known,) if known else ())),
+    )
+
+
+def evaluator_of(workspace: Workspace, endpoints: Sequence[Endpoint], venv: Venv) -> Evaluator:
+    """What the evaluation of ``endpoints`` runs with."""
+    return Evaluator(
+        program=(venv.python, "-P", str(tasks.PROGRAM)),
+        own=tasks_folder(),
+        cache=workspace.bench / "datasets",
+        mark=str(workspace.root),
+        keys=tuple(key_of(endpoint) for endpoint in endpoints),
+        lives=tuple((lambda: True) if endpoint.url else lives_of(endpoint) for endpoint in endpoints),
+    )
+
+
+def concurrency_of(given: int, targets: Sequence[Target]) -> int:
+    """Requests at once: as ``given``, or if that is 0, as many as all servers run at once."""
+    return given or min(CONCURRENCY, *(target.slots or CONCURRENCY for target in targets))
+
+
+def tasks_folder() -> Path:
+    """The folder of our tasks."""
+    return profiles.find("quality/wizard_facts.yaml").parent.resolve()
+
+
+def shipped_text() -> Path:
+    """The text for perplexity."""
+    return profiles.find("quality/text.txt").resolve()
+
+
+def shipped_prompts() -> Path:
+    """The prompts for votes."""
+    return profiles.find("quality/prompts.txt").resolve()

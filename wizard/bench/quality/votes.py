@@ -1,0 +1,81 @@
+"""Blind votes: the answers of two servers to the same prompts, shown without names and in random order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+from wizard.bench.folder import Folder
+from wizard.bench.quality.report import Quality, Vote
+from wizard.kernel.errors import UsageError
+from wizard.kernel.language import tr
+
+PROMPTS = 20
+Choice: TypeAlias = Literal[-1, 0, 1]
+Answers: TypeAlias = Callable[[str], Awaitable[tuple[str, str]]]
+"""Asks both servers; see `Vote.answers`."""
+
+
+def continued(earlier: Quality, order: Quality) -> Quality:
+    """The votes of ``earlier``, to go on with.
+
+    Raises:
+        UsageError: TW-C97 if it is not a vote on the same servers.
+    """
+    mine, theirs = ([each.target.name for each in report.subjects] for report in (order, earlier))
+    if mine != theirs or not earlier.votes:
+        message = tr("the folder has a report of something else: {names}", names=", ".join(theirs) or tr("no servers"))
+        raise UsageError("TW-C97", message, tr("Choose another folder with --out DIR."))
+    return earlier
+
+
+async def collected(
+    report: Quality, prompts: Sequence[str], folder: Folder, ask: Answers
+) -> AsyncGenerator[Quality, None]:
+    """Get the answers that are missing, all before the first vote, so that nobody sees who is slower.
+
+    Yields the report after each prompt; it is on disk, marked as partial.
+
+    Raises:
+        ServerError: As ``ask``.
+        WorkspaceError: TW-C68 if the report cannot be written.
+    """
+    sides = random.Random(report.seed)  # noqa: S311
+    order = list(prompts)
+    sides.shuffle(order)
+    lefts = [sides.randrange(2) for _ in order]
+    for prompt, left in list(zip(order, lefts, strict=True))[len(report.votes) :]:
+        vote = Vote(prompt, await ask(prompt), 1 if left else 0)
+        report = replace(report, votes=(*report.votes, vote), partial="stopped")
+        folder.keep(report)
+        yield report
+
+
+def missing(report: Quality) -> list[int]:
+    """Indices of the prompts without a vote."""
+    return [at for at, vote in enumerate(report.votes) if vote.choice is None]
+
+
+def voted(report: Quality, at: int, choice: Choice) -> Quality:
+    """The report with a vote for the prompt ``at``; complete when it was the last one."""
+    votes = list(report.votes)
+    votes[at] = replace(votes[at], choice=choice)
+    done = all(vote.choice is not None for vote in votes)
+    return replace(report, votes=tuple(votes), partial="" if done else "stopped")
+
+
+def shown(vote: Vote) -> tuple[str, str]:
+    """The answers as they are shown: left and right."""
+    return vote.answers if vote.left == 0 else (vote.answers[1], vote.answers[0])
+
+
+def choice_of(vote: Vote, side: Literal[0, 1]) -> Choice:
+    """The server whose answer is on the left (0) or on the right (1)."""
+    return vote.left if side == 0 else (0 if vote.left else 1)
+
+
+def same(vote: Vote) -> bool:
+    """Whether both gave the same answer: a tie, and there is nothing to choose."""
+    return vote.answers[0].strip() == vote.answers[1].strip()
