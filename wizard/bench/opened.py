@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
-from wizard.bench.folder import Folder
+from wizard.bench.folder import REPORT, Folder
 from wizard.bench.order import Wanted
 from wizard.bench.report import Report, read
 from wizard.bench.run import Run
-from wizard.kernel.errors import UsageError
+from wizard.kernel.errors import UsageError, WizardError
 from wizard.kernel.language import tr
+from wizard.kernel.paths import Workspace
 from wizard.kernel.reasons import unreadable
 
 LARGEST_BYTES = 64 * 1024**2
@@ -51,3 +53,15 @@ def wanted_again(report: Report) -> Wanted:
         seed=load.seed,
         api=report.target.api,
     )
+
+
+def earlier(workspace: Workspace) -> list[tuple[Path, Report]]:
+    """The folders of the workspace's benchmarks with their reports, the latest first, without those that cannot be read
+    or have no results.
+    """
+    found: list[tuple[Path, Report]] = []
+    for path in workspace.bench.glob(f"*/{REPORT}"):
+        with suppress(WizardError, OSError):
+            report = read(path.read_bytes(), where=str(path))
+            found += [(path.parent, report)] if report.points else []
+    return sorted(found, key=lambda each: each[1].made, reverse=True)
