@@ -654,7 +654,7 @@ def benchmark(path: Path) -> tuple[BenchReport, tuple[Run, ...]]:
 
 
 def benchmarks(workspace: Workspace) -> list[tuple[Path, BenchReport]]:
-    """The folders of the workspace's benchmarks with their reports, the latest first; what cannot be read is left out."""
+    """The folders of the workspace's benchmarks with their reports, the latest first, without damaged ones."""
     from wizard.bench.opened import earlier
 
     return earlier(workspace)

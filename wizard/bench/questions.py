@@ -100,12 +100,10 @@ def conflict(answers: Mapping[str, object]) -> tuple[str, UsageError] | None:
 
 def wanted_of(answers: Mapping[str, Any], before: Wanted) -> Wanted:
     """``before`` with the ``answers``, which were checked; what is missing is the default."""
-    return replace(
-        before,
-        concurrency=tuple(int(part) for part in str(answers.get("concurrency", "")).split(",") if part),
-        rates=tuple(float(part) for part in str(answers.get("request_rate", "")).split(",") if part),
-        **{name: answers.get(name) for name in ("seconds", "isl", "osl", "ttft", "tpot")},
-    )
+    given: dict[str, Any] = {name: answers.get(name) for name in ("seconds", "isl", "osl", "ttft", "tpot")}
+    levels = [str(answers.get(name, "")).split(",") for name in (CONCURRENCY.name, RATE.name)]
+    concurrency, rates = ([part for part in parts if part] for parts in levels)
+    return replace(before, concurrency=tuple(map(int, concurrency)), rates=tuple(map(float, rates)), **given)
 
 
 def answers_of(wanted: Wanted) -> dict[str, object]:
@@ -114,3 +112,15 @@ def answers_of(wanted: Wanted) -> dict[str, object]:
     texts = {name: ",".join(f"{number:g}" for number in numbers) for name, numbers in levels.items()}
     given = {**texts, **{name: getattr(wanted, name) for name in ("seconds", "isl", "osl", "ttft", "tpot")}}
     return {name: value for name, value in given.items() if value not in ("", None)}
+
+
+def flags_of(wanted: Wanted) -> tuple[str, ...]:
+    """The flags of `triton-wizard bench` that stand for ``wanted``."""
+    given, flags = answers_of(wanted), {question.name: question.flag for question in QUESTIONS}
+    words = [word for name, value in given.items() for word in (flags[name], _plain(value))]
+    quick = ("--quick",) if wanted.quick else ()
+    return (*quick, *words, *(("--repeats", str(wanted.repeats)) if wanted.repeats else ()))
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

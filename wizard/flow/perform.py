@@ -32,8 +32,8 @@ TOKEN = "HF_TOKEN"  # noqa: S105 - the variable's name
 
 
 def perform(journey: JourneyPort, workspace: Workspace, effect: Effect) -> Outcome:
-    """Perform ``effect`` (blocking; see `wizard.journey` for how long), except `RunPlan` and `Measure`, whose events are
-    shown.
+    """Perform ``effect`` (blocking; see `wizard.journey` for how long), except those whose events an interface shows:
+    `RunPlan` and `Measure`.
     """
     try:
         return Outcome(effect, PERFORMERS[type(effect)](journey, workspace, effect))

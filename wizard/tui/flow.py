@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from wizard.flow.known import NAMES, engine_offer, known, server, there
 from wizard.flow.others import nearby
 from wizard.flow.perform import perform
-from wizard.flow.values import Answer, Ask, Back, Finished, Resume, Serve, State, Talk, Watch
+from wizard.flow.values import Answer, Ask, Back, Finished, Measure, Resume, Serve, State, Talk, Watch
 from wizard.flow.walk import begin, resume, step
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
@@ -204,7 +204,7 @@ class Flow:
             text = tr("{name} was restarted at a new address: {address}.", name=name, address=at)
             self._app.notify(text, markup=False)
         calls = replace(
-            calls_of(self._journey, self._workspace, self._app.measure_later, self._app.tools()),
+            calls_of(self._journey, self._workspace, self._app.tools()),
             stop=lambda server: self.builds.stop(server.name),
             private=self._kept is None if before else not self._app.settings.keep_chats,
             kept=self._kept if before else None,
@@ -215,4 +215,31 @@ class Flow:
         if end is None:
             return Answer("another")
         self._kept = end.kept
-        return Answer(end.next, conversation=end.conversation)
+        return Answer(Measure(end.endpoint) if end.next == "bench" else end.next, conversation=end.conversation)
+
+    async def _bench(self, state: State, ask: Ask) -> Answer:
+        from wizard.flow.benchmark import offers
+        from wizard.tui.screens.bench import BenchPort, BenchScreen
+
+        endpoint = there(state.endpoint)
+        calls = BenchPort(
+            partial(offers, self._journey, self._workspace, endpoint),
+            partial(self._journey.benchmarks, self._workspace),
+        )
+        return Answer(await self._show(BenchScreen(endpoint.title, calls, state.wanted, ask.error)))
+
+    async def _measure(self, state: State, _ask: Ask) -> Answer:
+        from wizard.bench.order import folder_of
+        from wizard.flow.benchmark import benchmark, kept
+        from wizard.tui.screens.measure import MeasureScreen
+
+        endpoint, wanted = there(state.endpoint), there(state.wanted)
+        folder = folder_of(self._workspace, endpoint.title)
+        start = partial(benchmark, self._journey, self._workspace, endpoint, wanted, folder)
+        end = partial(kept, self._journey, folder)
+        return Answer(await self._show(MeasureScreen(endpoint.title, start, folder, end, clock=self._app.clock)))
+
+    async def _report(self, _state: State, ask: Ask) -> Answer:
+        from wizard.tui.screens.report import ReportScreen
+
+        return Answer(await self._show(ReportScreen(*ask.options)))
