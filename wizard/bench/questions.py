@@ -10,7 +10,7 @@ from wizard.bench.order import ISL, NORMAL_S, OSL, QUICK_S, Wanted
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.plan.question import Question
-from wizard.plan.questions import TPOT, TTFT
+from wizard.plan.questions import CHOSEN, TPOT, TTFT
 from wizard.plan.validation import between
 
 MOST_LEVELS = 16
@@ -43,9 +43,9 @@ CONCURRENCY = Question(
     "text",
     mark("Concurrent requests"),
     "--concurrency",
-    otherwise=mark("up to what the server runs at once"),
+    otherwise=CHOSEN,
     validate=_levels(int, MOST_AT_ONCE),
-    help=mark("One or more levels, such as 1,4,16: so many requests at once. When one ends, the next starts."),
+    help=mark("One or more levels, such as 1,4,16: so many requests run at once, and when one ends, the next starts."),
 )
 RATE = Question(
     "request_rate",

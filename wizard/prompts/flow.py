@@ -1,4 +1,4 @@
-"""The questions of the workflow (`wizard.flow`) in a plain terminal: machine, model, advice, plan, run, chat."""
+"""The questions of the workflow (`wizard.flow`) in a plain terminal: machine, model, advice, plan, run, chat, bench."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeAlias
 
 from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import conversation
-from wizard.flow.effects import Probe, RunPlan, Suggest
+from wizard.flow import values
+from wizard.flow.effects import Measure, Probe, RunPlan, Suggest
 from wizard.flow.known import accepted, engine_offer, hides, known, there
 from wizard.flow.perform import front, perform
 from wizard.flow.port import JourneyPort
@@ -20,7 +21,7 @@ from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import command, pasteable
-from wizard.kernel.text import one_line
+from wizard.kernel.text import is_terminal, one_line
 from wizard.plan.answers import answers_file, load_answers, save_answers
 from wizard.plan.explanation import of_stage
 from wizard.plan.question import Answers, Question
@@ -29,6 +30,7 @@ from wizard.plan.workshop import pinned_words
 from wizard.prompts import ask as asking
 from wizard.prompts import tool_consent, value_text
 from wizard.prompts.answers import asked_all, changed
+from wizard.prompts.bench import Bench
 from wizard.prompts.chat import run_chat
 from wizard.prompts.chat_session import wanted
 from wizard.prompts.model_search import which
@@ -88,7 +90,7 @@ class Flow:
     def __init__(self, journey: JourneyPort, workspace: Workspace, state: State, *, explain: bool = False) -> None:
         self.journey, self.workspace, self.state, self.explain = journey, workspace, state, explain
         self.ask = asking.Ask()
-        self._run = Run(journey, workspace, self.ask)
+        self._run, self._measuring = Run(journey, workspace, self.ask), Bench(journey, workspace, self.ask)
         self._kept = load_answers(workspace)
         """Answers of an earlier time that was left before its end; they are what Enter means."""
         self._typed: Answers = {}
@@ -140,6 +142,8 @@ class Flow:
             return self._run.carry(
                 do.effect, value_text.step_explanations(plan, self.state.workshop, value_text.aloud) if shown else None
             )
+        if isinstance(do.effect, Measure):
+            return self._measuring.carry(do.effect)
         if isinstance(do.effect, Suggest):
             say("\n" + tr("Looking for models that fit ..."))
         outcome = perform(self.journey, self.workspace, do.effect)
@@ -275,9 +279,21 @@ class Flow:
             journey=self.journey,
             tools=tool_consent.tools_or_report(self.journey, self.workspace),
         )
-        if endpoint.url is not None:
-            return Answer()
-        with suppress(WizardError):  # stopped elsewhere; a restarted server is found
-            self.journey.endpoint(self.workspace, endpoint.name)
+        if endpoint.url is None:
+            try:
+                endpoint = self.journey.endpoint(self.workspace, endpoint.name)  # a restarted server is found
+            except WizardError:  # it was stopped elsewhere
+                return Answer()
             say_running(self._again("bench", endpoint.name, "--quick"), stop)
+        return Answer(values.Measure(endpoint) if is_terminal(sys.stdin) else None)
+
+    def _bench(self, ask: Ask) -> Answer:
+        """What to measure; users who leave here are at the end anyway."""
+        self._explain("bench")
+        with suppress(KeyboardInterrupt, EOFError):
+            return self._measuring.what(there(self.state.endpoint), self.state.wanted, ask.error)
+        return Answer()
+
+    def _report(self, ask: Ask) -> Answer:
+        self._measuring.show(ask.options[0], self.state.report)
         return Answer()

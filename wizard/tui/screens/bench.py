@@ -97,7 +97,7 @@ class BenchScreen(StageScreen["Wanted | str"]):
         """What can be measured, then the reports."""
         yield from self.framed(
             Static(classes="heading", markup=False),
-            Static(classes="subheading", id="about", markup=False),
+            Static(classes="subheading", markup=False),
             ErrorPanel(),
             Picker(),
         )
@@ -189,7 +189,7 @@ class BenchScreen(StageScreen["Wanted | str"]):
         about = "" if view.offers or view.error else tr("◌ Looking at the server and this machine …")
         if view.offers and view.offers.install:
             about = texts.install_line(view.offers.install)
-        self.query_one("#about", Static).update(about)
+        self.query_one(".subheading", Static).update(about)
         picker = self.query_one(Picker)
         titles = (tr("Quick benchmark"), tr("Full benchmark"))
         offered = [each for each in view.rows if isinstance(each, Offer)]

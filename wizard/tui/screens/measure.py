@@ -89,7 +89,7 @@ class MeasureScreen(StageScreen[str]):
         output = Vertical(LiveLog(), id="output")
         yield from self.framed(
             Static(classes="heading", markup=False),
-            Static(classes="subheading", id="about", markup=False),
+            Static(classes="subheading", markup=False),
             Container(left, output, classes="master-detail"),
         )
 
@@ -226,7 +226,7 @@ class MeasureScreen(StageScreen[str]):
         about = [tr("Step {number} of {count}", number=view.index, count=view.count), view.title] if view.count else []
         left = view.left(now) if view.phase == "running" else None
         about += [tr("about {time} left in all", time=duration(left))] if left is not None else []
-        self.query_one("#about", Static).update(" · ".join(map(one_line, about)))
+        self.query_one(".subheading", Static).update(" · ".join(map(one_line, about)))
         lines = self.query_one(ProgressLines)
         lines.display = view.phase in ("running", "stopping")
         lines.show(view.progress_at(now), now - view.began if view.count else 0.0, stopping=view.phase == "stopping")
