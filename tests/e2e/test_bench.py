@@ -1,4 +1,4 @@
-"""A benchmark of the demo by the real AIPerf: installed, run, and read back. It installs for minutes, so it is opt-in."""
+"""A benchmark of the demo by the real AIPerf: installed, run, and read back. Opt-in: it installs for minutes."""
 
 from __future__ import annotations
 

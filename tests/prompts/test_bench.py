@@ -74,7 +74,7 @@ def journey(tmp_path: Path) -> Journeying:
 def asked(journey: FakeJourney, workspace: Workspace, *replies: str, before: Wanted | None = None) -> Any:
     """What is answered, and the questions."""
     ask = FakeAsk(*replies)
-    answer = Bench(journey, workspace, ask).what(ENDPOINT, before, None)
+    answer = Bench(journey, workspace, ask).asked(ENDPOINT, before, None)
     assert ask.replies == []
     return answer.value, ask.asked
 

@@ -59,9 +59,9 @@ def earlier(workspace: Workspace) -> list[tuple[Path, Report]]:
     """The folders of the workspace's benchmarks with their reports, the latest first, without those that cannot be read
     or have no results.
     """
-    found: list[tuple[Path, Report]] = []
+    reports: list[tuple[Path, Report]] = []
     for path in workspace.bench.glob(f"*/{REPORT}"):
         with suppress(WizardError, OSError):
             report = read(path.read_bytes(), where=str(path))
-            found += [(path.parent, report)] if report.points else []
-    return sorted(found, key=lambda each: each[1].made, reverse=True)
+            reports += [(path.parent, report)] if report.points else []
+    return sorted(reports, key=lambda each: each[1].made, reverse=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -48,19 +48,27 @@ class Bench:
     def __init__(self, journey: JourneyPort, workspace: Workspace, ask: Ask) -> None:
         self._journey, self._workspace, self._ask = journey, workspace, ask
 
-    def what(self, endpoint: Endpoint, before: Wanted | None, error: WizardError | None) -> Answer:
-        """What to measure with, by default, the options of ``before``; a report to read, or None to finish."""
+    def asked(self, endpoint: Endpoint, before: Wanted | None, error: WizardError | None) -> Answer:
+        """What to measure with, by default, the options of ``before``; a report to read, or None to finish.
+
+        Ctrl-C and the end of input finish, too: nothing is left to be lost.
+        """
         if error is not None:
             self._say_error(error)
+        with suppress(KeyboardInterrupt, EOFError):
+            return Answer(self._reply(endpoint, before or Wanted()))
+        return Answer()
+
+    def _reply(self, endpoint: Endpoint, wanted: Wanted) -> Wanted | str | None:
         reports = self._journey.benchmarks(self._workspace)
         options: list[tuple[str, Literal["finish", "measure", "read"]]] = [(tr("Finish"), "finish")]
         options.append((tr("Measure this server"), "measure"))
         options += [(tr("Open an earlier report"), "read")] if reports else []
         while (picked := self._ask.choose(tr("The chat has ended. What now?"), options)) != "finish":
-            chosen = self._report(reports) if picked == "read" else self._chosen(endpoint, before or Wanted())
+            chosen = self._report(reports) if picked == "read" else self._chosen(endpoint, wanted)
             if chosen:
-                return Answer(chosen)
-        return Answer()
+                return chosen
+        return None
 
     def _chosen(self, endpoint: Endpoint, wanted: Wanted) -> Wanted | None:
         """The options to measure with; None if nothing is to be measured, or nothing can be, which is shown."""
@@ -163,10 +171,11 @@ class Bench:
             self._say_error(error)
         return Outcome(effect, str(folder) if measured else error)
 
-    def show(self, report: Report, folder: str) -> None:
+    def shown(self, report: Report, folder: str) -> Answer:
         """Print a report and where it is."""
         print(f"\n{terminal.text(report, columns(), listed=True)}\n", flush=True)
         say(tr("Report: {path}", path=Path(folder) / "report.html"))
+        return Answer()
 
     def _say_error(self, error: WizardError) -> None:
         say(f"\n{pasteable(str(error), self._workspace)}\n")

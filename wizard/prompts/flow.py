@@ -10,12 +10,12 @@ from typing import Any, Literal, TypeAlias
 
 from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import conversation
-from wizard.flow import values
-from wizard.flow.effects import Measure, Probe, RunPlan, Suggest
+from wizard.flow import effects
 from wizard.flow.known import accepted, engine_offer, hides, known, there
 from wizard.flow.perform import front, perform
+from wizard.flow.perform import running as running_now
 from wizard.flow.port import JourneyPort
-from wizard.flow.values import Answer, Ask, Back, Do, Finished, Outcome, Serve, State, Talk
+from wizard.flow.values import Answer, Ask, Back, Do, Finished, Measure, Outcome, Serve, State, Talk
 from wizard.flow.walk import begin, step
 from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import tr
@@ -118,9 +118,8 @@ class Flow:
     def _introduce(self, at: str) -> None:
         """Show the explanation of a stage that begins, unless it is skipped."""
         stage, self._top = EXPLAINED.get(at, ""), value_text.TOP
-        if not stage or hides(self.state, stage):  # type: ignore[arg-type]  # all of them are stages
-            return
-        self._explain(stage)
+        if stage and not hides(self.state, stage):  # type: ignore[arg-type]  # all of them are stages
+            self._explain(stage)
 
     def _explain(self, stage: str) -> None:
         if self.explain and stage not in self._taught:
@@ -137,17 +136,17 @@ class Flow:
     def _perform(self, do: Do) -> Outcome:
         if do.error is not None:
             self._say(str(do.error))
-        if isinstance(do.effect, RunPlan):
+        if isinstance(do.effect, effects.RunPlan):
             plan, shown = do.effect.plan, self.explain
             return self._run.carry(
                 do.effect, value_text.step_explanations(plan, self.state.workshop, value_text.aloud) if shown else None
             )
-        if isinstance(do.effect, Measure):
+        if isinstance(do.effect, effects.Measure):
             return self._measuring.carry(do.effect)
-        if isinstance(do.effect, Suggest):
+        if isinstance(do.effect, effects.Suggest):
             say("\n" + tr("Looking for models that fit ..."))
         outcome = perform(self.journey, self.workspace, do.effect)
-        if isinstance(do.effect, Probe) and not isinstance(outcome.value, WizardError):
+        if isinstance(do.effect, effects.Probe) and not isinstance(outcome.value, WizardError):
             say(tr("Press Ctrl-C to exit at any time; your answers are saved.") + "\n")
         return outcome
 
@@ -221,8 +220,6 @@ class Flow:
     def _ask_all(self, questions: Iterable[Question]) -> None:
         asked_all(self.ask, questions, self.state, self._typed, self._kept)
 
-    # -- plan ----------------------------------------------------------------------------------------------------------
-
     def _review(self, ask: Ask) -> Answer | Back:
         """Whether to run the plan; asks for name and port again if the plan failed with them."""
         plan = self.state.plan
@@ -279,21 +276,14 @@ class Flow:
             journey=self.journey,
             tools=tool_consent.tools_or_report(self.journey, self.workspace),
         )
-        if endpoint.url is None:
-            try:
-                endpoint = self.journey.endpoint(self.workspace, endpoint.name)  # a restarted server is found
-            except WizardError:  # it was stopped elsewhere
-                return Answer()
-            say_running(self._again("bench", endpoint.name, "--quick"), stop)
-        return Answer(values.Measure(endpoint) if is_terminal(sys.stdin) else None)
+        now = endpoint if endpoint.url else running_now(self.journey, self.workspace, endpoint.name)
+        if now and now.url is None:
+            say_running(self._again("bench", now.name, "--quick"), stop)
+        return Answer(Measure(now) if now and is_terminal(sys.stdin) else None)
 
     def _bench(self, ask: Ask) -> Answer:
-        """What to measure; users who leave here are at the end anyway."""
         self._explain("bench")
-        with suppress(KeyboardInterrupt, EOFError):
-            return self._measuring.what(there(self.state.endpoint), self.state.wanted, ask.error)
-        return Answer()
+        return self._measuring.asked(there(self.state.endpoint), self.state.wanted, ask.error)
 
     def _report(self, ask: Ask) -> Answer:
-        self._measuring.show(ask.options[0], self.state.report)
-        return Answer()
+        return self._measuring.shown(ask.options[0], self.state.report)

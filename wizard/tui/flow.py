@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from wizard.flow.known import NAMES, engine_offer, known, server, there
 from wizard.flow.others import nearby
@@ -16,8 +16,8 @@ from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.tui import background
 from wizard.tui.builds import Builds
+from wizard.tui.measuring import Measuring
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
-from wizard.tui.screens.stage import StageScreen
 from wizard.tui.servers import servers
 from wizard.tui.views.welcome import WelcomeView
 
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from wizard.tui.app import WizardApp
     from wizard.tui.screens.welcome import Selection
 
-T = TypeVar("T")
 
-
-class Flow:
+class Flow(Measuring):
     """A method per question: shows the screen and returns the answer.
 
     The only state here is the results of screens. Screens are imported when first shown, so that the first frame does
@@ -70,10 +68,6 @@ class Flow:
         app, workshop = self._app, self._app.guide.workshop
         given = {name: value for name, value in app.answers.items() if name not in workshop.pin}
         return State(given, manner="screens", hardware=app.hardware, offline=app.offline, workshop=workshop)
-
-    async def _show(self, screen: StageScreen[T]) -> T | None:
-        screen.guide = self._app.guide
-        return await self._app.push_screen_wait(screen)
 
     def _forget(self) -> None:
         """A server was started or stopped: the free memory has changed."""
@@ -216,30 +210,3 @@ class Flow:
             return Answer("another")
         self._kept = end.kept
         return Answer(Measure(end.endpoint) if end.next == "bench" else end.next, conversation=end.conversation)
-
-    async def _bench(self, state: State, ask: Ask) -> Answer:
-        from wizard.flow.benchmark import offers
-        from wizard.tui.screens.bench import BenchPort, BenchScreen
-
-        endpoint = there(state.endpoint)
-        calls = BenchPort(
-            partial(offers, self._journey, self._workspace, endpoint),
-            partial(self._journey.benchmarks, self._workspace),
-        )
-        return Answer(await self._show(BenchScreen(endpoint.title, calls, state.wanted, ask.error)))
-
-    async def _measure(self, state: State, _ask: Ask) -> Answer:
-        from wizard.bench.order import folder_of
-        from wizard.flow.benchmark import benchmark, kept
-        from wizard.tui.screens.measure import MeasureScreen
-
-        endpoint, wanted = there(state.endpoint), there(state.wanted)
-        folder = folder_of(self._workspace, endpoint.title)
-        start = partial(benchmark, self._journey, self._workspace, endpoint, wanted, folder)
-        end = partial(kept, self._journey, folder)
-        return Answer(await self._show(MeasureScreen(endpoint.title, start, folder, end, clock=self._app.clock)))
-
-    async def _report(self, _state: State, ask: Ask) -> Answer:
-        from wizard.tui.screens.report import ReportScreen
-
-        return Answer(await self._show(ReportScreen(*ask.options)))

@@ -341,8 +341,8 @@ class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
     @work(exclusive=True, group="leave")
     async def _leave(self) -> None:
         now = await background.call(partial(self.calls.now, self.endpoint))
-        ways = {"restarts": self.talks.first.restarts, "measures": "bench" not in self.guide.workshop.hide}
-        answer = await ask_leaving(self.app, self.endpoint, now, **ways)
+        offers = {"restarts": self.talks.first.restarts, "measures": "bench" not in self.guide.workshop.hide}
+        answer = await ask_leaving(self.app, self.endpoint, now, **offers)
         if answer is None or answer == "stay":
             return
         await self._save_what_came()

@@ -225,7 +225,7 @@ class MeasureScreen(StageScreen[str]):
         view, now = self.view, self._clock()
         about = [tr("Step {number} of {count}", number=view.index, count=view.count), view.title] if view.count else []
         left = view.left(now) if view.phase == "running" else None
-        about += [tr("about {time} left in all", time=duration(left))] if left is not None else []
+        about += [tr("about {time} left in total", time=duration(left))] if left is not None else []
         self.query_one(".subheading", Static).update(" · ".join(map(one_line, about)))
         lines = self.query_one(ProgressLines)
         lines.display = view.phase in ("running", "stopping")
