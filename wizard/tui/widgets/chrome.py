@@ -61,8 +61,8 @@ class JourneyBar(Widget):
         """All stages if there is room, without the program's name if need be; else only the current one."""
         brand = ("◆ triton-wizard  ", "bold $primary")
         stages = self._stages()
-        for mark_of in (brand, ("◆ ", "bold $primary")):
-            if (whole := Content.assemble(mark_of, stages)).cell_length <= self.size.width:
+        for name in (brand, ("◆ ", "bold $primary")):
+            if (whole := Content.assemble(name, stages)).cell_length <= self.size.width:
                 return whole
         here = f"{self.stage + 1}/{len(STAGES)} {tr(STAGES[self.stage])}" if self.stage >= 0 else ""
         return Content.assemble(brand, (here, "bold $foreground"))
