@@ -22,6 +22,7 @@ PAGES = sorted([*CHECKOUT.glob("*.md"), *(page for name in FOLDERS for page in (
 INTERNAL = {
     "TRITON_WIZARD_MADE_FROM",
     "TRITON_WIZARD_STEP",
+    "TRITON_WIZARD_OWNER",
     "TRITON_WIZARD_SERVER",
     "TRITON_WIZARD_GATEWAY",
     "TRITON_WIZARD_BENCH_KEY",

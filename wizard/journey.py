@@ -959,6 +959,13 @@ def benchmark(path: Path) -> tuple[BenchReport, tuple[Run, ...]]:
     return opened(path)
 
 
+def benchmarks(workspace: Workspace) -> list[tuple[Path, BenchReport]]:
+    """The folders of the workspace's benchmarks with their reports, the latest first, without damaged ones."""
+    from wizard.bench.opened import earlier
+
+    return earlier(workspace)
+
+
 def bench_pages(folder: Path, *, pictures: bool = False) -> tuple[Path, ...]:
     """Write the report in ``folder`` as ``report.html`` and ``report.md`` beside it, with ``pictures`` also its charts
     as PNG, in the current language; returns the paths.

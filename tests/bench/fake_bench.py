@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 
 from tests.bench.test_values import example
 from wizard.bench.bench import Agree, BenchItem
 from wizard.bench.folder import Folder
-from wizard.bench.order import Wanted
+from wizard.bench.opened import earlier
+from wizard.bench.order import Wanted, load_of
 from wizard.bench.report import Report
 from wizard.bench.run import Run
 from wizard.kernel.paths import Workspace
+from wizard.plan.plan import Step
 from wizard.run.events import StepFinished, StepStarted
 from wizard.serve.endpoint import Endpoint
 
@@ -19,7 +22,7 @@ BENCHMARK = example()
 
 
 class FakeBench:
-    """`wizard.journey.bench` and `benchmark`."""
+    """The functions of `wizard.journey` about benchmarks."""
 
     async def bench(
         self,
@@ -36,6 +39,18 @@ class FakeBench:
         yield StepFinished("c4-1", "done", 8.0, "", 9.0)
         place.keep(BENCHMARK)
         yield BENCHMARK
+
+    def bench_order(self, workspace: Workspace, endpoint: Endpoint, wanted: Wanted) -> Report:
+        return replace(BENCHMARK, points=(), load=load_of(wanted, 4), target=replace(BENCHMARK.target, slots=4))
+
+    def load_generator(self, workspace: Workspace) -> Step | None:
+        return None
+
+    def bench_pages(self, folder: Path) -> tuple[Path, ...]:
+        return ()
+
+    def benchmarks(self, workspace: Workspace) -> list[tuple[Path, Report]]:
+        return earlier(workspace)
 
     def benchmark(self, path: Path) -> tuple[Report, tuple[Run, ...]]:
         return Folder(path).read()

@@ -43,6 +43,8 @@ def test_from_the_first_question_to_an_answer(wizard: Wizard, columns: int, rows
     child.expect("tokens per second")
     assert "open-source" in child.before
     child.sendline("/bye")
+    child.expect("The chat has ended. What now")
+    child.send("\r")
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0
@@ -89,6 +91,9 @@ def test_a_running_server_is_offered_first_and_nothing_is_shown_as_a_symbol(wiza
     child.expect("> ")
     shown += child.before
     child.sendline("/bye")
+    child.expect("The chat has ended. What now")
+    child.expect("Enter for 1:")
+    child.send("\r")
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0

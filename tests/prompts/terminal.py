@@ -66,6 +66,12 @@ class Terminal:
             self.sees(question)
             self.types(ENTER)
 
+    def says_bye(self) -> None:
+        """End the chat, and do not measure the server."""
+        self.types("/bye\r")
+        self.sees("The chat has ended. What now?")
+        self.types(ENTER)
+
     def leaves(self, key: str = CTRL_C, status: int = 130) -> None:
         """Leave with ``key``, which ends the child with ``status``.
 

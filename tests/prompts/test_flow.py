@@ -47,7 +47,7 @@ def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) ->
     terminal.types("What is Triton?\r")
     terminal.sees("You asked: What is Triton?")
     terminal.sees("220.0 tokens per second, TTFT 50 milliseconds, 12 tokens")
-    terminal.types("/bye\r")
+    terminal.says_bye()
     assert terminal.ends() == 0
     assert f"/triton-wizard --workspace '{workspace.root}' down demo" in terminal.rest
     assert load_answers(workspace) == {}, "nothing is left to go on with"
@@ -71,7 +71,7 @@ def test_a_server_that_was_stopped_elsewhere_is_not_reported_as_running(flow: Fl
     terminal.accepts(MODEL, ADVICE, PLAN)
     terminal.sees("Stop it:")
     terminal.sees("> ")
-    terminal.types("/bye\r")
+    terminal.says_bye()
     assert terminal.ends() == 0
     assert "keeps running" not in terminal.rest
 
@@ -84,7 +84,7 @@ def test_a_server_that_was_started_again_elsewhere_is_reported_as_running(flow: 
     terminal.types("What is Triton?\r")
     terminal.sees("http://127.0.0.1:9000.")
     terminal.sees("> ")
-    terminal.types("/bye\r")
+    terminal.says_bye()
     assert terminal.ends() == 0
     assert "keeps running" in terminal.rest
 

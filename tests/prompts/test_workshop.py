@@ -47,7 +47,7 @@ def test_each_stage_and_step_is_explained_before_it_happens(tmp_path: Path) -> N
             terminal.sees(then)
             if then in (MODEL, ADVICE, PLAN):
                 terminal.types(ENTER)
-        terminal.types("/bye\r")
+        terminal.says_bye()
         assert terminal.ends() == 0
 
 
@@ -93,7 +93,7 @@ def test_words_of_welcome_and_the_facilitators_words(attend: Attend) -> None:
     terminal.sees("From your facilitator: Read it.")
     terminal.sees("Step 2 of 2: Create")
     terminal.sees("/bye")
-    terminal.types("/bye\r")
+    terminal.says_bye()
     assert terminal.ends() == 0
 
 
@@ -132,7 +132,7 @@ def test_hidden_stages_are_passed(attend: Attend) -> None:
     assert not any(question in before for question in (MODEL, ADVICE, PLAN))
     terminal.sees("demo is ready")
     terminal.sees("/bye")
-    terminal.types("/bye\r")
+    terminal.says_bye()
     assert terminal.ends() == 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from textual.widgets import Static
@@ -15,15 +14,12 @@ from tests.tui.values import ENDPOINT, events
 from tests.tui.walking import StillApp, answered, screen, to_build, to_chat, to_review, to_welcome, wait_for
 from wizard.chat.ask import lost
 from wizard.kernel.errors import CancelledError, ServerError
-from wizard.kernel.paths import Workspace
 from wizard.run.events import Progress
-from wizard.tui.app import WizardApp
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.screens.review import ReviewScreen
-from wizard.tui.start import run_tui
 from wizard.tui.views.build import Phase
 from wizard.tui.widgets.chrome import key_rows
 from wizard.tui.widgets.picker import Picker
@@ -253,30 +249,3 @@ async def test_less_than_a_second_left_is_not_shown() -> None:
         assert "left" not in str(lines.render())
         lines.show(Progress("a", 0.9, 4.0, "", 0.0), 3.0, stopping=False)
         assert "about 4" in str(lines.render())
-
-
-async def test_the_server_can_be_measured_when_the_wizard_has_ended() -> None:
-    app = StillApp(FakeJourney())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await to_chat(pilot)
-        await pilot.press("ctrl+q")
-        await screen(pilot, AskScreen)
-        await pilot.press("down", "down", "down", "enter")
-        await wait_for(pilot, lambda: app.next_command)
-    assert app.next_command == ("bench", "demo", "--quick")
-    assert app.return_value == 0
-
-
-def test_that_command_takes_the_wizards_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    run: list[list[str]] = []
-
-    def end(app: WizardApp) -> int:
-        app.next_command = ("bench", "demo", "--quick")
-        return 0
-
-    monkeypatch.setattr(WizardApp, "run", end)
-    monkeypatch.setattr(os, "execvp", lambda program, words: run.append([program, *words]))
-    run_tui(Workspace(tmp_path), journey=FakeJourney())
-    ((program, first, *words),) = run
-    assert program == first
-    assert words == ["--workspace", str(tmp_path), "bench", "demo", "--quick"]

@@ -21,18 +21,20 @@ from wizard.bench.report import Report
 from wizard.bench.run import Run
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import ntr, tr
-from wizard.run.events import Event, Progress, StepFinished, StepStarted
+from wizard.run.events import Event, Output, Progress, StepFinished, StepStarted
 
 LONG_S = 600.0
 """Seconds from which on a benchmark is announced, and a shorter one offered."""
 SHORTEST_S = 5.0
 """Seconds of a run of the shorter one, at least."""
+AROUND_S = 6.0
+"""Seconds that AIPerf takes around the time of a run: two runs of 8 s took 28 s (docs/bench.md)."""
 STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """How long a benchmark will take, from its first run."""
+    """How long a benchmark will take."""
 
     seconds: float
     """For the runs that are left."""
@@ -183,7 +185,9 @@ async def run_once(subject: Subject, point: Point, number: int, place: Place) ->
         running = recorded(recorder, subject.rig, subject.report.target, load, subject.files, name)
         shown = -1
         async with aclosing(running) as beats:
-            async for _ in beats:
+            async for lines in beats:
+                if lines:
+                    yield Output(name, lines, time.time())
                 if shown != (shown := recorder.warmed + len(recorder.records)):
                     yield _progress(name, recorder, load)
         why = ""
@@ -213,6 +217,8 @@ def _progress(step: str, recorder: Recorder, load: Load) -> Progress:
     text = ntr("{count} request", "{count} requests", done, count=done)
     if failing:
         text = tr("{requests}, {count} failed", requests=text, count=failing)
+    if spent and (tokens := sum(each.request.output_tokens or 0 for each in recorder.records)):
+        text = tr("{requests}, {rate:.0f} tokens/s so far", requests=text, rate=tokens / spent)
     fraction = done / load.requests if load.requests else spent / (load.seconds or spent or 1.0)
     fraction = min(1.0, fraction)
     return Progress(step, fraction, spent / fraction - spent if fraction else None, text, time.time())
@@ -286,11 +292,23 @@ class Subject:
             subjects: Servers that are measured.
         """
         load = self.report.load
-        run = self.runs[0]
-        spent = max((each.end_s for each in run.requests), default=0.0)
-        around = max(0.0, first_s - spent)
+        spent = max((each.end_s for each in self.runs[0].requests), default=0.0)
         each_s = load.seconds if load.seconds is not None else spent
-        few = max(1, len(load.points) * subjects - 1)
-        seconds = max(SHORTEST_S, LONG_S / few - around)
-        shorter = replace(load, requests=None, seconds=round(min(seconds, each_s)), repeats=1)
-        return Outlook(left * (around + each_s), load, shorter, few * (around + (shorter.seconds or 0.0)))
+        fewest = len(load.points) * subjects - 1
+        return _outlook(load, each_s, max(0.0, first_s - spent), left=left, fewest=fewest)
+
+
+def expected(load: Load) -> Outlook | None:
+    """How long all of ``load`` takes, before anything was measured; None if only requests limit its runs."""
+    if load.seconds is None:
+        return None
+    levels = len(load.points)
+    return _outlook(load, load.seconds, AROUND_S, left=levels * load.repeats, fewest=levels)
+
+
+def _outlook(load: Load, each_s: float, around_s: float, *, left: int, fewest: int) -> Outlook:
+    """For ``left`` runs of ``each_s`` seconds, with ``around_s`` before and after each; or the ``fewest`` instead."""
+    runs = max(1, fewest)
+    seconds = max(SHORTEST_S, LONG_S / runs - around_s)
+    shorter = replace(load, requests=None, seconds=round(min(seconds, each_s)), repeats=1)
+    return Outlook(left * (around_s + each_s), load, shorter, runs * (around_s + (shorter.seconds or 0.0)))

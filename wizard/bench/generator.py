@@ -107,8 +107,9 @@ class Recorder:
 
 async def recorded(
     recorder: Recorder, rig: Rig, target: Target, load: Load, files: aiperf.Files, run: str
-) -> AsyncGenerator[None, None]:
-    """Run AIPerf and fill ``recorder``; yields now and then. Closing it stops the process group.
+) -> AsyncGenerator[tuple[str, ...], None]:
+    """Run AIPerf and fill ``recorder``; yields now and then what it has printed since. Closing it stops the process
+    group.
 
     Raises:
         StepError: TW-C63 if AIPerf fails, or hangs.
@@ -129,11 +130,13 @@ async def recorded(
     try:
         tail = Tail(files.output(run) / aiperf.RECORDS)
         exit_status: asyncio.Future[int] = asyncio.ensure_future(child.wait())
+        shown = 0
         while not exit_status.done():
             await asyncio.wait([exit_status], timeout=POLL_S)
             tail.read(recorder.add)
             _check(recorder, rig, files)
-            yield
+            lines, shown = tuple(output[shown:]), len(output)
+            yield lines
         tail.read(recorder.add)
         if exit_status.result() and (recorder.succeeded or not recorder.first):
             await asyncio.wait([tasks[0]], timeout=1.0)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
-from wizard.bench.folder import Folder
+from wizard.bench.folder import REPORT, Folder
 from wizard.bench.order import Wanted
 from wizard.bench.quality.report import Quality
 from wizard.bench.quality.report import read as read_quality
 from wizard.bench.report import Report, read
 from wizard.bench.run import Run
-from wizard.kernel.errors import UsageError
+from wizard.kernel.errors import UsageError, WizardError
 from wizard.kernel.language import tr
+from wizard.kernel.paths import Workspace
 from wizard.kernel.reasons import unreadable
 
 LARGEST_BYTES = 64 * 1024**2
@@ -71,3 +73,15 @@ def wanted_again(report: Report) -> Wanted:
         seed=load.seed,
         api=report.target.api,
     )
+
+
+def earlier(workspace: Workspace) -> list[tuple[Path, Report]]:
+    """The folders of the workspace's benchmarks with their reports, the latest first, without those that cannot be read
+    or have no results.
+    """
+    reports: list[tuple[Path, Report]] = []
+    for path in workspace.bench.glob(f"*/{REPORT}"):
+        with suppress(WizardError, OSError):
+            report = read(path.read_bytes(), where=str(path))
+            reports += [(path.parent, report)] if report.points else []
+    return sorted(reports, key=lambda each: each[1].made, reverse=True)

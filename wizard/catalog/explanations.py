@@ -15,7 +15,7 @@ from wizard.kernel.text import one_line
 
 START = "start"
 """The part before the first stage: servers that are already running."""
-STAGES = ("machine", "model", "advice", "review", "build", "chat")
+STAGES = ("machine", "model", "advice", "review", "build", "chat", "bench")
 """The stages, each with an explanation, in the workflow's order; `START` has one too."""
 _JOURNEY = re.compile(r"tutorial-(\d{3})")
 

@@ -15,7 +15,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import LANGUAGES, join, tr
 from wizard.kernel.values import from_data
 
-HIDEABLE = ("machine", "model", "advice", "review")
+HIDEABLE = ("machine", "model", "advice", "review", "bench")
 """Stages that can be hidden: their question has a default answer, or a pinned one."""
 PORTS = 3
 """TCP ports of a Triton server: HTTP, gRPC and metrics."""

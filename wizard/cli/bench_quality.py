@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from wizard.bench.quality.tasks import Evaluation
 
 GGUF = ".gguf"
-SPEED = ("compare", "tune", "cost_per_gpu_hour", "quick", "request_rate", "requests", "seconds", "repeats", "ttft")
-SPEED += ("tpot", "replay", "png")
+SPEED = (
+    *("compare", "tune", "cost_per_gpu_hour", "quick", "request_rate", "requests", "seconds", "repeats"),
+    *("ttft", "tpot", "replay", "png"),
+)
 """Flags that only measuring speed has."""
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from wizard.cli.command_lines import typed_command
 from wizard.cli.stages import workspace_of
 from wizard.kernel.errors import CancelledError, UsageError
-from wizard.kernel.language import mark, tr
-from wizard.kernel.units import duration, size
+from wizard.kernel.language import tr
+from wizard.kernel.units import duration
 
 if TYPE_CHECKING:
     from wizard.bench.bench import Outlook
@@ -62,20 +62,13 @@ def agree_to_install(arguments: argparse.Namespace, step: Step | None) -> None:
     Raises:
         CancelledError: TW-U06 without consent.
     """
+    from wizard.texts.benchmark.offers import install_line
+
     if step is None:
         return
-    print(_install_line(step), file=sys.stderr)
+    print(install_line(step), file=sys.stderr)
     if not arguments.yes and not yes(tr("Install it?")):
         raise CancelledError("TW-U06", tr("the installation was not accepted"), tr("Nothing was done."))
-
-
-def _install_line(step: Step) -> str:
-    from wizard.bench.environment import LM_EVAL
-
-    text = mark("The load generator AIPerf is not installed yet: {download} to download, {disk} on disk, once.")
-    if step.id == LM_EVAL.step:
-        text = mark("lm-evaluation-harness is not installed yet: {download} to download, {disk} on disk, once.")
-    return tr(text, download=size(step.estimate.download_bytes), disk=size(step.estimate.disk_bytes))
 
 
 def yes(question: str) -> bool:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Choice, Constraints
+    from wizard.bench.order import Wanted
     from wizard.model.facts import ModelFacts
     from wizard.plan.plan import Plan
     from wizard.probe.host import Host
+    from wizard.serve.endpoint import Endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,4 +101,22 @@ class Find:
     name: str
 
 
-Effect: TypeAlias = "Probe | Look | Suggest | Inspect | FindGguf | Recipe | Advise | MakePlan | RunPlan | Recall | Find"
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Measure the server at ``endpoint`` and show the progress: the folder of the report, as a string."""
+
+    endpoint: Endpoint
+    wanted: Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReport:
+    """Read the report in ``folder``: a `wizard.bench.report.Report` and its runs."""
+
+    folder: str
+
+
+Effect: TypeAlias = (
+    "Probe | Look | Suggest | Inspect | FindGguf | Recipe | Advise | MakePlan | RunPlan | Recall | Find | Measure | "
+    "ReadReport"
+)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wizard.flow import effects
@@ -31,7 +32,9 @@ TOKEN = "HF_TOKEN"  # noqa: S105 - the variable's name
 
 
 def perform(journey: JourneyPort, workspace: Workspace, effect: Effect) -> Outcome:
-    """Perform ``effect`` (blocking; see `wizard.journey` for how long), except `RunPlan`, whose events are shown."""
+    """Perform ``effect`` (blocking; see `wizard.journey` for how long), except those whose events an interface shows:
+    `RunPlan` and `Measure`.
+    """
     try:
         return Outcome(effect, PERFORMERS[type(effect)](journey, workspace, effect))
     except WizardError as error:
@@ -155,5 +158,6 @@ PERFORMERS: Mapping[type, Callable[[JourneyPort, Workspace, Any], Any]] = {
     ),
     effects.Recall: lambda journey, workspace, it: journey.earlier_plan(workspace, it.name),
     effects.Find: lambda journey, workspace, it: running(journey, workspace, it.name),
+    effects.ReadReport: lambda journey, _, it: journey.benchmark(Path(it.folder)),
 }
 """Effect type → the journey function that performs it."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from wizard.model.facts import ModelFacts
     from wizard.model.on_disk import Entry
     from wizard.plan.offers import Suggestion
-    from wizard.plan.plan import Plan
+    from wizard.plan.plan import Plan, Step
     from wizard.probe.host import Host
     from wizard.probe.live import Monitor
     from wizard.run.events import Event
@@ -148,3 +148,11 @@ class JourneyPort(Protocol):
     ) -> AsyncGenerator[BenchItem, None]: ...
 
     def benchmark(self, path: Path) -> tuple[Report, tuple[Run, ...]]: ...  # noqa: D102
+
+    def bench_order(self, workspace: Workspace, endpoint: Endpoint, wanted: Wanted) -> Report: ...  # noqa: D102
+
+    def load_generator(self, workspace: Workspace) -> Step | None: ...  # noqa: D102
+
+    def bench_pages(self, folder: Path) -> tuple[Path, ...]: ...  # noqa: D102
+
+    def benchmarks(self, workspace: Workspace) -> list[tuple[Path, Report]]: ...  # noqa: D102

@@ -19,6 +19,7 @@ def read(text: str | bytes, where: str) -> State:
     from pydantic import TypeAdapter, ValidationError
 
     from wizard.advise.advice import Advice, Choice
+    from wizard.bench.order import Wanted
     from wizard.catalog.recipes import Recipe
     from wizard.chat.conversation import Conversation
     from wizard.kernel.values import unfit

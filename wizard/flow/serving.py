@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from wizard.flow import effects
 from wizard.flow.known import NAMES, hides, server, there
 from wizard.flow.moves import Move, ask, failed, go, passed, without
-from wizard.flow.values import Answer, Do, Finished, Outcome, Redo, Skip, State, Talk
+from wizard.flow.values import Answer, Do, Finished, Measure, Outcome, Redo, Skip, State, Talk
 from wizard.kernel.errors import UsageError, WizardError
 
 if TYPE_CHECKING:
@@ -91,10 +91,14 @@ def recalled(state: State, outcome: Outcome) -> Move:
 
 
 def chatted(state: State, answer: Answer) -> Move:
-    """A screen continues with a restart, another model or the welcome; elsewhere the chat is the end."""
+    """The server is measured, or a screen continues with a restart, another model or the welcome; elsewhere the chat
+    is the end.
+    """
+    state = replace(state, conversation=answer.conversation or state.conversation)
+    if isinstance(answer.value, Measure):
+        return go(replace(state, endpoint=answer.value.endpoint), "bench")
     if state.manner != "screens":
         return state, Finished()
-    state = replace(state, conversation=answer.conversation or state.conversation)
     if answer.value == "home":
         return go(replace(state, conversation=None), "welcome")
     if answer.value == "restart" and state.endpoint is not None:

@@ -10,6 +10,7 @@ from wizard.catalog.workshops import Workshop
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice
+    from wizard.bench.order import Wanted
     from wizard.catalog.recipes import Recipe
     from wizard.chat.conversation import Conversation
     from wizard.flow.effects import Effect
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
     from wizard.probe.host import Host
     from wizard.serve.endpoint import Endpoint
 
-Stage: TypeAlias = Literal[
-    "welcome", "recipes", "machine", "model", "token", "engine", "advice", "review", "build", "chat"
-]
+Stage: TypeAlias = (
+    Literal["welcome", "recipes", "machine", "model", "token", "engine", "advice"]
+    | Literal["review", "build", "chat", "bench", "measure", "report"]
+)
 Manner: TypeAlias = Literal["screens", "questions", "unattended"]
 """How the interface asks.
 
@@ -57,6 +59,8 @@ class State:
         left_out: IDs of omitted steps.
         endpoint: Address of the served model.
         conversation: The last chat's conversation, if the next chat continues it.
+        wanted: What was measured last, or will be.
+        report: Folder of the report that is read.
     """
 
     given: dict[str, Any] = field(default_factory=dict)
@@ -82,6 +86,8 @@ class State:
     mistyped: str = ""
     endpoint: Endpoint | None = None
     conversation: Conversation | None = None
+    wanted: Wanted | None = None
+    report: str = ""
 
 
 # -- what comes next ---------------------------------------------------------------------------------------------------
@@ -95,7 +101,7 @@ class Ask:
         stage: The stage to ask about.
         error: The error that just occurred.
         options: Models (`wizard.plan.offers.Suggestion`) or servers (see `wizard.flow.effects.Look`) to choose from,
-            if any were looked for.
+            if any were looked for; a report and its runs.
         take: Whether to accept the named model as if the user had confirmed it.
     """
 
@@ -136,8 +142,9 @@ class Answer:
             `ModelFacts`. ``token``: a token or None. ``engine``: a Python, ``"none"``, or None for no
             answer. ``advice``: a `Choice`, ``"nearest"`` for the first remedy, or None for new advice.
             ``review``: a `Plan`, or None to rebuild it. ``build``: ``"again"``, `Redo`, `Skip`,
-            ``"background"`` or `Talk`. ``chat``: ``"restart"``, ``"another"``, ``"home"``, or None for
-            the end.
+            ``"background"`` or `Talk`. ``chat``: ``"restart"``, ``"another"``, ``"home"``, `Measure`, or None for
+            the end. ``bench``: `wizard.bench.order.Wanted`, the folder of a report to read, or None for the end.
+            ``measure``: the folder of the report, or None if there is none. ``report``: None.
         given: Changed answers to questions, by name.
         host: The machine, if the welcome screen probed it.
         conversation: The chat's conversation.
@@ -175,6 +182,13 @@ class Serve:
 @dataclass(frozen=True, slots=True)
 class Talk:
     """Chat with the server at ``endpoint``."""
+
+    endpoint: Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Measure the server at ``endpoint``, or read earlier reports."""
 
     endpoint: Endpoint
 

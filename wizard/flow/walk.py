@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from wizard.flow import choosing, effects, serving
+from wizard.flow import choosing, effects, measuring, serving
 from wizard.flow.moves import Go, Move, ask, go, with_answers, without
 from wizard.flow.values import Answer, Back, Next, Outcome, Stage, State
 
@@ -62,6 +62,9 @@ ENTRANCES: Mapping[Stage, Callable[[State], Move]] = {
     "advice": choosing.to_advice,
     "review": serving.to_review,
     "build": serving.to_build,
+    "bench": measuring.to_bench,
+    "measure": measuring.to_measure,
+    "report": measuring.to_report,
 }
 """Stage → what to do before asking about it; the other stages ask at once."""
 ANSWERS: Mapping[Stage, Callable[[State, Answer], Move]] = {
@@ -75,6 +78,9 @@ ANSWERS: Mapping[Stage, Callable[[State, Answer], Move]] = {
     "review": serving.reviewed,
     "build": serving.build_seen,
     "chat": serving.chatted,
+    "bench": measuring.bench_chosen,
+    "measure": measuring.measure_seen,
+    "report": measuring.report_seen,
 }
 OUTCOMES: Mapping[type, Callable[[State, Outcome], Move]] = {
     effects.Probe: choosing.probed,
@@ -88,4 +94,6 @@ OUTCOMES: Mapping[type, Callable[[State, Outcome], Move]] = {
     effects.RunPlan: serving.plan_run,
     effects.Recall: serving.recalled,
     effects.Find: serving.restarted,
+    effects.Measure: measuring.measured,
+    effects.ReadReport: measuring.report_read,
 }

@@ -1,4 +1,4 @@
-"""The questions of the workflow (`wizard.flow`) in a plain terminal: machine, model, advice, plan, run, chat."""
+"""The questions of the workflow (`wizard.flow`) in a plain terminal: machine, model, advice, plan, run, chat, bench."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from typing import Any, Literal, TypeAlias
 
 from wizard.catalog.workshops import Workshop
 from wizard.chat.settings import conversation
-from wizard.flow.effects import Probe, RunPlan, Suggest
+from wizard.flow import effects
 from wizard.flow.known import accepted, engine_offer, fixes, hides, known, there
 from wizard.flow.perform import front, perform
+from wizard.flow.perform import running as running_now
 from wizard.flow.port import JourneyPort
 from wizard.flow.session import keeps_chats
-from wizard.flow.values import Answer, Ask, Back, Do, Finished, Outcome, Serve, State, Talk
+from wizard.flow.values import Answer, Ask, Back, Do, Finished, Measure, Outcome, Serve, State, Talk
 from wizard.flow.walk import begin, step
 from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import command, pasteable
-from wizard.kernel.text import one_line
+from wizard.kernel.text import is_terminal, one_line
 from wizard.plan.answers import answers_file, load_answers, save_answers
 from wizard.plan.explanation import of_stage
 from wizard.plan.question import Answers, Question
@@ -30,6 +31,7 @@ from wizard.plan.workshop import pinned_words
 from wizard.prompts import ask as asking
 from wizard.prompts import tool_consent, value_text
 from wizard.prompts.answers import asked_all, changed
+from wizard.prompts.bench import Bench
 from wizard.prompts.chat import run_chat
 from wizard.prompts.model_search import which
 from wizard.prompts.options import as_value, setup_options
@@ -88,7 +90,7 @@ class Flow:
     def __init__(self, journey: JourneyPort, workspace: Workspace, state: State, *, explain: bool = False) -> None:
         self.journey, self.workspace, self.state, self.explain = journey, workspace, state, explain
         self.ask = asking.Ask()
-        self._run = Run(journey, workspace, self.ask)
+        self._run, self._measuring = Run(journey, workspace, self.ask), Bench(journey, workspace, self.ask)
         self._kept = load_answers(workspace)
         """Answers of an earlier time that was left before its end; they are what Enter means."""
         self._typed: Answers = {}
@@ -116,9 +118,8 @@ class Flow:
     def _introduce(self, at: str) -> None:
         """Show the explanation of a stage that begins, unless it is skipped."""
         stage, self._top = EXPLAINED.get(at, ""), value_text.TOP
-        if not stage or hides(self.state, stage):  # type: ignore[arg-type]  # all of them are stages
-            return
-        self._explain(stage)
+        if stage and not hides(self.state, stage):  # type: ignore[arg-type]  # all of them are stages
+            self._explain(stage)
 
     def _explain(self, stage: str) -> None:
         if self.explain and stage not in self._taught:
@@ -135,15 +136,17 @@ class Flow:
     def _perform(self, do: Do) -> Outcome:
         if do.error is not None:
             self._say(str(do.error))
-        if isinstance(do.effect, RunPlan):
+        if isinstance(do.effect, effects.RunPlan):
             plan, shown = do.effect.plan, self.explain
             return self._run.carry(
                 do.effect, value_text.step_explanations(plan, self.state.workshop, value_text.aloud) if shown else None
             )
-        if isinstance(do.effect, Suggest):
+        if isinstance(do.effect, effects.Measure):
+            return self._measuring.carry(do.effect)
+        if isinstance(do.effect, effects.Suggest):
             say("\n" + tr("Looking for models that fit ..."))
         outcome = perform(self.journey, self.workspace, do.effect)
-        if isinstance(do.effect, Probe) and not isinstance(outcome.value, WizardError):
+        if isinstance(do.effect, effects.Probe) and not isinstance(outcome.value, WizardError):
             say(tr("Press Ctrl-C to exit at any time; your answers are saved.") + "\n")
         return outcome
 
@@ -217,8 +220,6 @@ class Flow:
     def _ask_all(self, questions: Iterable[Question]) -> None:
         asked_all(self.ask, questions, self.state, self._typed, self._kept)
 
-    # -- plan ----------------------------------------------------------------------------------------------------------
-
     def _review(self, ask: Ask) -> Answer | Back:
         """Whether to run the plan; asks for name and port again if the plan failed with them."""
         plan = self.state.plan
@@ -275,9 +276,14 @@ class Flow:
             journey=self.journey,
             tools=tool_consent.tools_or_report(self.journey, self.workspace),
         )
-        if endpoint.url is not None:
-            return Answer()
-        with suppress(WizardError):  # stopped elsewhere; a restarted server is found
-            self.journey.endpoint(self.workspace, endpoint.name)
-            say_running(self._again("bench", endpoint.name, "--quick"), stop)
-        return Answer()
+        now = endpoint if endpoint.url else running_now(self.journey, self.workspace, endpoint.name)
+        if now and now.url is None:
+            say_running(self._again("bench", now.name, "--quick"), stop)
+        return Answer(Measure(now) if now and is_terminal(sys.stdin) else None)
+
+    def _bench(self, ask: Ask) -> Answer:
+        self._explain("bench")
+        return self._measuring.asked(there(self.state.endpoint), self.state.wanted, ask.error)
+
+    def _report(self, ask: Ask) -> Answer:
+        return self._measuring.shown(ask.options[0], self.state.report)

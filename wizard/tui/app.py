@@ -119,8 +119,6 @@ class WizardApp(App[int]):
         """Servers that are known to run, by name."""
         self.runs: dict[str, Run] = {}
         """Plans that are being carried out, on the screen or in the background, by the server's name."""
-        self.next_command: tuple[str, ...] = ()
-        """The command of the wizard to run in the terminal after the app has exited."""
         self._told_to_end = False
         """Whether a signal told the wizard to exit; if so, it asks nothing."""
         self.answers, self.hardware, self.offline, self.clock = answers or {}, hardware, offline, clock
@@ -389,7 +387,3 @@ class WizardApp(App[int]):
         """Search everything that can be done here."""
         if not isinstance(self.screen, ModalScreen):
             self.push_screen(CommandPalette(id="--command-palette", placeholder=tr("Search for a command")))
-
-    def measure_later(self, server: Endpoint) -> None:
-        """Measure ``server`` in the terminal, after the app has exited."""
-        self.next_command = ("bench", server.name, "--quick")

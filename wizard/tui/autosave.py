@@ -43,6 +43,11 @@ class Autosave:
         """IDs of the current conversations."""
         return {kept.id for kept in self._present.values()}
 
+    @property
+    def saved(self) -> Kept | None:
+        """The first model's conversation as it is kept; None if it is private."""
+        return None if self.private else self.kept
+
     def begin(self, *, private: bool) -> None:
         """Start another conversation, which is saved from its first message on, and never if it is ``private``."""
         self._present, self.private = {}, private

@@ -41,7 +41,6 @@ class ChatPort:
         meter: The counter of the context's tokens.
         presets: System prompts with settings.
         history: The saved conversations.
-        measure: Measure a server when the wizard has ended, in the terminal that it leaves.
         private: Whether saving is off from the beginning.
         kept: The conversation that is continued, if it is saved.
         clock: Monotonic seconds.
@@ -59,7 +58,6 @@ class ChatPort:
     meter: Callable[[ServedModel], Meter]
     presets: Callable[[], list[Preset]]
     history: History
-    measure: Callable[[Endpoint], object] = lambda _: None
     private: bool = False
     kept: Kept | None = None
     clock: Callable[[], float] = time.monotonic
@@ -71,10 +69,8 @@ class ChatPort:
         return there if there is not None and there != known and there.answers_as(known) else None
 
 
-def calls_of(
-    journey: JourneyPort, workspace: Workspace, measure: Callable[[Endpoint], object], tools: ToolUse | None = None
-) -> ChatPort:
-    """The functions of ``journey`` for a chat with ``tools``; ``measure`` measures a server later."""
+def calls_of(journey: JourneyPort, workspace: Workspace, tools: ToolUse | None = None) -> ChatPort:
+    """The functions of ``journey`` for a chat with ``tools``."""
     history = journey.history(workspace)
     return ChatPort(
         send=partial(journey.chat_with_tools, use=tools) if tools else journey.chat,
@@ -89,7 +85,6 @@ def calls_of(
         meter=journey.meter,
         presets=journey.presets,
         history=history,
-        measure=measure,
     )
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from wizard.flow.known import NAMES, engine_offer, fixes, known, server, there
 from wizard.flow.others import nearby
 from wizard.flow.perform import perform
-from wizard.flow.values import Answer, Ask, Back, Finished, Resume, Serve, State, Talk, Watch
+from wizard.flow.values import Answer, Ask, Back, Finished, Measure, Resume, Serve, State, Talk, Watch
 from wizard.flow.walk import begin, resume, step
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.tui import background
 from wizard.tui.builds import Builds
+from wizard.tui.measuring import Measuring
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
-from wizard.tui.screens.stage import StageScreen
 from wizard.tui.servers import servers
 from wizard.tui.views.welcome import WelcomeView
 
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from wizard.tui.app import WizardApp
     from wizard.tui.screens.welcome import Selection
 
-T = TypeVar("T")
 
-
-class Flow:
+class Flow(Measuring):
     """A method per question: shows the screen and returns the answer.
 
     The only state here is the results of screens. Screens are imported when first shown, so that the first frame does
@@ -70,10 +68,6 @@ class Flow:
         app, workshop = self._app, self._app.guide.workshop
         given = {name: value for name, value in app.answers.items() if name not in workshop.pin}
         return State(given, manner="screens", hardware=app.hardware, offline=app.offline, workshop=workshop)
-
-    async def _show(self, screen: StageScreen[T]) -> T | None:
-        screen.guide = self._app.guide
-        return await self._app.push_screen_wait(screen)
 
     def _forget(self) -> None:
         """A server was started or stopped: the free memory has changed."""
@@ -204,7 +198,7 @@ class Flow:
             text = tr("{name} was restarted at a new address: {address}.", name=name, address=at)
             self._app.notify(text, markup=False)
         calls = replace(
-            calls_of(self._journey, self._workspace, self._app.measure_later, self._app.tools()),
+            calls_of(self._journey, self._workspace, self._app.tools()),
             stop=lambda server: self.builds.stop(server.name),
             private=self._kept is None if before else not self._app.settings.keep_chats,
             kept=self._kept if before else None,
@@ -215,4 +209,4 @@ class Flow:
         if end is None:
             return Answer("another")
         self._kept = end.kept
-        return Answer(end.next, conversation=end.conversation)
+        return Answer(Measure(end.endpoint) if end.next == "bench" else end.next, conversation=end.conversation)

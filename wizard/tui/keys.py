@@ -38,6 +38,8 @@ WHERE = {
     "review": mark("Review"),
     "build": mark("Build"),
     "chat": mark("Chat"),
+    "bench": mark("Bench"),
+    "measure": mark("Running benchmark"),
     "report": mark("Report"),
     "settings": mark("Settings"),
     "keys": mark("Keys"),

@@ -7,6 +7,7 @@ from wizard.kernel.language import mark
 WORDS = {
     "again": mark("retry redo repeat reroll"),
     "back": mark("previous return"),
+    "bench": mark("benchmark speed throughput latency tokens per second AIPerf report"),
     "compare": mark("race second model benchmark side by side"),
     "conversations": mark("history chats open resume delete rename"),
     "copy": mark("clipboard answer"),

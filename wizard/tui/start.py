@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import shlex
 from typing import Any
 
 from wizard.kernel.paths import Workspace
-from wizard.kernel.program import command
 from wizard.tui.app import WizardApp
 
 
@@ -18,7 +16,4 @@ def run_tui(workspace: Workspace, **options: Any) -> int:
             os.environ.pop(name, None)
     app = WizardApp(workspace, **options)
     result = app.run()
-    if app.next_command:
-        program, *words = shlex.split(command(*app.next_command, workspace=workspace))
-        os.execvp(program, [program, *words])  # noqa: S606 - this program, with another command
     return (app.return_code or 0) if result is None else result

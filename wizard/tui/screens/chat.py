@@ -111,10 +111,6 @@ class ChatScreen(Commanding, Remembering, Escaping, Copying, StageScreen[ChatEnd
         """Each key only while it applies."""
         return applies(self, action)
 
-    def action_write(self) -> None:
-        """Focus the input field."""
-        self.query_one(Prompt).focus()
-
     def on_asking_asked(self, message: Asking.Asked) -> None:
         """Send the question."""
         self.talks.ask(message.text, again=message.again)
@@ -292,8 +288,12 @@ class ChatScreen(Commanding, Remembering, Escaping, Copying, StageScreen[ChatEnd
         """Restart the server and come back."""
         self.dismiss(self._end("restart"))
 
+    def action_bench(self) -> None:
+        """Measure the server and come back."""
+        self.dismiss(self._end("bench"))
+
     def _end(self, how: NextAction) -> ChatEnd:
-        return ChatEnd(how, self.talks.first.so_far, None if self.keeping.private else self.keeping.kept)
+        return ChatEnd(how, self.talks.first.so_far, self.endpoint, self.keeping.saved)
 
     def action_leave(self) -> None:
         """Ask for the next action; another model is one of the answers."""
@@ -306,13 +306,12 @@ class ChatScreen(Commanding, Remembering, Escaping, Copying, StageScreen[ChatEnd
     @work(exclusive=True, group="leave")
     async def _leave(self) -> None:
         now = await background.call(partial(self.calls.now, self.endpoint))
-        answer = await ask_leaving(self.app, self.endpoint, now, restarts=self.talks.first.restarts)
+        offers = {"restarts": self.talks.first.restarts, "measures": "bench" not in self.guide.workshop.hide}
+        answer = await ask_leaving(self.app, self.endpoint, now, **offers)
         if answer is None or answer == "stay":
             return
         await self._save_what_came()
-        if answer == "measure":
-            self.calls.measure(self.endpoint)
-        if answer == "leave" or answer == "measure":  # noqa: PLR1714 - mypy narrows no `in`
+        if answer == "leave":
             self.app.exit(0)
         elif answer == "stop":
             self.talks.stop()

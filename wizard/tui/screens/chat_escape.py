@@ -80,6 +80,10 @@ class Escaping(Screen[ChatEnd]):
             self.query_one(Prompt).focus()
         await panel.remove()
 
+    def action_write(self) -> None:
+        """Focus the input field."""
+        self.query_one(Prompt).focus()
+
     def action_back(self) -> None:
         """Nothing is open: show once how to leave."""
         if not self._hinted:

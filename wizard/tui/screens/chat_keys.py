@@ -115,6 +115,15 @@ KEYS: list[BindingType] = [
             id="chat.log",
         ),
         Binding(
+            "alt+m",
+            "bench",
+            mark("Measure"),
+            tooltip=mark("Measure this server"),
+            priority=True,
+            show=False,
+            id="chat.bench",
+        ),
+        Binding(
             "f8",
             "logprobs",
             mark("Probabilities"),
@@ -245,6 +254,7 @@ def applies(chat: ChatScreen, action: str) -> bool:
         **dict.fromkeys(("unfold", "copy_thought"), lambda: chat.talks.here.transcript.thoughts),
         "unfold_calls": lambda: chat.talks.here.transcript.foldable and not chat.talks.here.transcript.thoughts,
         "tools": lambda: idle and chat.calls.tools,
+        "bench": lambda: idle and "bench" not in chat.guide.workshop.hide,
         "restart": lambda: idle and chat.talks.first.restarts and isinstance(view.error, ServerError),
         **dict.fromkeys(("find", "step", "details"), lambda: begun),
         "version": lambda: idle and begun and not chat.talks.second and len(view.conversation.versions()[0]) > 1,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -28,7 +27,7 @@ MODEL = Question(
     otherwise=mark("the server's only model"),
     help=mark("The model's name on that server."),
 )
-Leaving: TypeAlias = Literal["leave", "measure", "stop", "stay"] | NextAction
+Leaving: TypeAlias = Literal["leave", "stop", "stay"] | NextAction
 """What to do when the chat is left."""
 SECOND = mark("Which model do you want to compare with?")
 NEXT = mark("Which model should answer from now on?")
@@ -61,20 +60,20 @@ async def ask_model(app: App[Any], calls: ChatPort, now: Endpoint, question: str
 
 
 async def ask_leaving(
-    app: App[Any], server: Endpoint, now: Endpoint | None, *, restarts: bool = True
+    app: App[Any], server: Endpoint, now: Endpoint | None, *, restarts: bool = True, measures: bool = True
 ) -> Leaving | None:
     """Ask what to do with the ``server`` that is running ``now``, or what to do after its exit; one that the wizard did
-    not start is left as it is. ``restarts``: whether the chat can restart it, which is so for the one it began with.
+    not start is left as it is. ``restarts``: whether the chat can restart it, which is so for the one it began with;
+    ``measures``: whether it may be measured.
     """
     answers: list[tuple[Leaving, str]]
     restart: list[tuple[Leaving, str]] = [("restart", tr("Restart server"))] if restarts else []
-    in_browser = "TEXTUAL_DRIVER" in os.environ  # which shows no terminal after the wizard
-    measure: list[tuple[Leaving, str]] = [] if in_browser else [("measure", tr("Quit and measure this server"))]
+    measure: list[tuple[Leaving, str]] = [("bench", tr("Measure this server"))] if measures else []
     stay: tuple[Leaving, str] = ("stay", tr("Stay here"))
     name = one_line(server.title)
     if server.url is not None:
         question = tr("Leave the chat with {name}?", name=name)
-        answers = [("leave", tr("Quit")), ("home", tr("Go to the first screen")), stay]
+        answers = [("leave", tr("Quit")), ("home", tr("Go to the first screen")), *measure, stay]
     elif now is not None:
         question = tr("What do you want to do with the server {name}?", name=name)
         answers = [

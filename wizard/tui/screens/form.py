@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, TypeAlias
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -22,6 +22,9 @@ NO_EFFECT = mark("no effect now")
 """Shown next to a question that does not apply, given the other answers."""
 PINNED = mark("set by your facilitator")
 """Shown next to a question whose answer cannot be changed."""
+
+Conflict: TypeAlias = "Callable[[Mapping[str, object]], tuple[str, UsageError] | None]"
+"""Answers, each valid → the name of one that contradicts another, and the error."""
 
 
 class FormScreen(ModalScreen["dict[str, object] | None"]):
@@ -45,6 +48,7 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
         pinned: Mapping[str, object] | None = None,
         headings: Mapping[str, str] | None = None,
         shut: Mapping[str, str] | None = None,
+        conflict: Conflict = lambda _: None,
     ) -> None:
         """Ask ``questions``.
 
@@ -55,9 +59,10 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
             pinned: Answers of the facilitator, which cannot be changed.
             headings: Name of the first question of a group → heading of the group.
             shut: Name of a question whose answer cannot be changed → reason.
+            conflict: Returns the name of a question whose answer contradicts another's, with the error.
         """
         super().__init__()
-        self._headings = headings or {}
+        self._headings, self._conflict = headings or {}, conflict
         self._title, self._questions = title, questions
         self._shut = {**(shut or {}), **dict.fromkeys(pinned or {}, tr(PINNED))}
         answers = {**answers, **(pinned or {})}
@@ -114,10 +119,11 @@ class FormScreen(ModalScreen["dict[str, object] | None"]):
     def action_accept(self) -> None:
         """Accept the fields, or show the error in the first invalid one."""
         answers, wrong = self._given()
-        if not wrong:
+        problem = next(iter(wrong.items()), None) or self._conflict(answers)
+        if problem is None:
             self.dismiss(answers)
             return
-        name, error = next(iter(wrong.items()))
+        name, error = problem
         self._fields[name].focus()
         self.call_after_refresh(self._say, Content(f"✗ {error.what}\n{error.todo}"), wrong=True)
 

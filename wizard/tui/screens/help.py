@@ -12,7 +12,7 @@ from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.widgets.chrome import STAGES, about, key_rows
 
-DOCS = {"Advice": "docs/advice.md", "Review": "docs/stacks.md", "Chat": "docs/chat.md"}
+DOCS = {"Advice": "docs/advice.md", "Review": "docs/stacks.md", "Chat": "docs/chat.md", "Bench": "docs/bench.md"}
 """Stage → its documentation page; for all others `WHOLE`."""
 WHOLE = "docs/terminal.md"
 

@@ -63,6 +63,7 @@ class ReportScreen(StageScreen[None]):
         runs: Its runs, as far as their files are there.
     """
 
+    STAGE = 6
     HELP = mark(
         "A benchmark's report: the results, charts, and what ran. The same charts are in report.html beside the "
         "report, and every number is in report.json."

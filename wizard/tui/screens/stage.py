@@ -92,7 +92,7 @@ class StageScreen(DropsWork, Screen["R | None"], Generic[R]):
 
     def explain(self) -> None:
         """Show the current explanation, if explanations are on; a conversation needs every row of a small terminal."""
-        explanation, brief = self._explanation() if self.guide.shown else (), self.stage_name != explanations.STAGES[-1]
+        explanation, brief = self._explanation() if self.guide.shown else (), self.stage_name != "chat"
         for panel in self.query(ExplanationPanel):
             panel.show(explanation, title=tr("Explanation"), brief=brief)
 

@@ -19,8 +19,8 @@ from wizard.kernel.program import command
 from wizard.kernel.text import one_line
 from wizard.serve.endpoint import Endpoint
 
-NextAction: TypeAlias = Literal["restart", "another", "home"]
-"""Restart the server, set up another model, or go to the first screen."""
+NextAction: TypeAlias = Literal["restart", "another", "home", "bench"]
+"""Restart the server, set up another model, go to the first screen, or measure the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,8 @@ class ChatEnd:
 
     next: NextAction
     conversation: Conversation
+    endpoint: Endpoint
+    """The server that answered last."""
     kept: Kept | None = None
     """Its saved copy; None if it is private."""
 

@@ -30,7 +30,7 @@ GENERAL = LAST[1:]
 LEAVE = ("leave", "quit")
 KNOWN = ("up", "down", "pageup")
 """Keys that move, as everybody expects: they are the last to get room."""
-STAGES = (mark("Machine"), mark("Model"), mark("Advice"), mark("Review"), mark("Build"), mark("Chat"))
+STAGES = (mark("Machine"), mark("Model"), mark("Advice"), mark("Review"), mark("Build"), mark("Chat"), mark("Bench"))
 
 
 @runtime_checkable
@@ -58,12 +58,17 @@ class JourneyBar(Widget):
         self.refresh()
 
     def render(self) -> Content:
-        """All stages if there is room, else only the current one."""
+        """All stages if there is room, without the program's name if need be; else only the current one."""
         brand = ("◆ triton-wizard  ", "bold $primary")
-        if self.size.width < 76:
-            here = f"{self.stage + 1}/{len(STAGES)} {tr(STAGES[self.stage])}" if self.stage >= 0 else ""
-            return Content.assemble(brand, (here, "bold $foreground"))
-        parts: list[str | tuple[str, str]] = [brand]
+        stages = self._stages()
+        for name in (brand, ("◆ ", "bold $primary")):
+            if (whole := Content.assemble(name, stages)).cell_length <= self.size.width:
+                return whole
+        here = f"{self.stage + 1}/{len(STAGES)} {tr(STAGES[self.stage])}" if self.stage >= 0 else ""
+        return Content.assemble(brand, (here, "bold $foreground"))
+
+    def _stages(self) -> Content:
+        parts: list[str | tuple[str, str]] = []
         for index, name in enumerate(map(tr, STAGES)):
             if index < self.stage:
                 parts.append((f" ✓ {name} ", "$success"))
