@@ -66,11 +66,13 @@ class Terminal:
             self.sees(question)
             self.types(ENTER)
 
-    def says_bye(self) -> None:
-        """End the chat, and do not measure the server."""
-        self.types("/bye\r")
+    def says_bye(self, words: str = "/bye\r") -> str:
+        """End the chat with ``words``, and do not measure the server; what was printed between."""
+        self.types(words)
         self.sees("The chat has ended. What now?")
+        printed = self.child.before or ""
         self.types(ENTER)
+        return printed
 
     def leaves(self, key: str = CTRL_C, status: int = 130) -> None:
         """Leave with ``key``, which ends the child with ``status``.

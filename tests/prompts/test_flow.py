@@ -47,9 +47,9 @@ def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) ->
     terminal.types("What is Triton?\r")
     terminal.sees("You asked: What is Triton?")
     terminal.sees("220.0 tokens per second, TTFT 50 milliseconds, 12 tokens")
-    terminal.says_bye()
+    printed = terminal.says_bye()
     assert terminal.ends() == 0
-    assert f"/triton-wizard --workspace '{workspace.root}' down demo" in terminal.rest
+    assert f"/triton-wizard --workspace '{workspace.root}' down demo" in printed
     assert load_answers(workspace) == {}, "nothing is left to go on with"
 
 
@@ -71,9 +71,10 @@ def test_a_server_that_was_stopped_elsewhere_is_not_reported_as_running(flow: Fl
     terminal.accepts(MODEL, ADVICE, PLAN)
     terminal.sees("Stop it:")
     terminal.sees("> ")
-    terminal.says_bye()
+    terminal.types("/bye\r")
     assert terminal.ends() == 0
     assert "keeps running" not in terminal.rest
+    assert "What now?" not in terminal.rest, "there is nothing to measure"
 
 
 def test_a_server_that_was_started_again_elsewhere_is_reported_as_running(flow: Flow) -> None:
@@ -84,9 +85,9 @@ def test_a_server_that_was_started_again_elsewhere_is_reported_as_running(flow: 
     terminal.types("What is Triton?\r")
     terminal.sees("http://127.0.0.1:9000.")
     terminal.sees("> ")
-    terminal.says_bye()
+    printed = terminal.says_bye()
     assert terminal.ends() == 0
-    assert "keeps running" in terminal.rest
+    assert "keeps running" in printed
 
 
 @pytest.mark.parametrize("at", [MODEL, ADVICE, PLAN])
@@ -285,7 +286,8 @@ def test_a_server_that_runs_is_offered_first(flow: Flow) -> None:
     terminal.types(ENTER)
     terminal.sees("Ask demo anything.")
     terminal.sees("> ")
-    terminal.leaves(CTRL_D, 0)
+    terminal.says_bye(CTRL_D)
+    assert terminal.ends() == 0
 
 
 def test_a_server_of_another_program_is_offered_and_not_stopped_by_the_wizard(flow: Flow) -> None:
@@ -296,8 +298,9 @@ def test_a_server_of_another_program_is_offered_and_not_stopped_by_the_wizard(fl
     terminal.sees("Ask qwen3:4b anything.")
     assert "down" not in (terminal.child.before or "")
     terminal.sees("> ")
-    terminal.leaves(CTRL_D, 0)
-    assert "keeps running" not in terminal.rest
+    printed = terminal.says_bye(CTRL_D)
+    assert terminal.ends() == 0
+    assert "keeps running" not in printed
 
 
 def test_another_machine_s_plan_offers_no_server_of_this_one(flow: Flow) -> None:
