@@ -161,6 +161,7 @@ def whole_flow(walk: Walk) -> None:
     walk.sees("You asked")
     walk.sees("> ")
     walk.terminal.types(CTRL_D)
+    walk.answers("The chat has ended. What now?", "1\r")
     assert walk.ends() == 0
 
 

@@ -32,7 +32,8 @@ def test_a_small_terminal_is_enough(flow: Flow) -> None:
     terminal.accepts(MODEL, "run on this machine?", "This is what will run.")
     terminal.sees("is ready")
     terminal.sees("> ")
-    terminal.leaves(CTRL_D, 0)
+    terminal.says_bye(CTRL_D)
+    assert terminal.ends() == 0
 
 
 def test_a_dumb_terminal_gets_numbers_and_no_escapes(flow: Flow) -> None:
@@ -47,7 +48,8 @@ def test_a_dumb_terminal_gets_numbers_and_no_escapes(flow: Flow) -> None:
     seen.append(str(terminal.child.before))
     terminal.sees("is ready")
     terminal.sees("> ")
-    terminal.leaves(CTRL_D, 0)
+    terminal.says_bye(CTRL_D)
+    assert terminal.ends() == 0
     assert "\x1b" not in "".join(seen)
 
 

@@ -28,7 +28,8 @@ def test_a_failed_step_can_be_tried_again(flow: Flow) -> None:
     terminal.accepts("What now?")
     terminal.sees("is ready")
     terminal.sees("> ")
-    terminal.leaves(CTRL_D, 0)
+    terminal.says_bye(CTRL_D)
+    assert terminal.ends() == 0
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,8 @@ def test_a_failed_step_can_be_done_again_or_left_out(
         terminal.types(answer)
     terminal.sees("is ready")
     terminal.sees("> ")
-    terminal.leaves(CTRL_D, 0)
+    terminal.says_bye(CTRL_D)
+    assert terminal.ends() == 0
     notes = workspace.root / "notes"
     assert sorted(path.name for path in notes.glob("*")) == ([note] if note else [])
 
@@ -61,7 +63,8 @@ def test_a_step_that_was_left_out_is_done_when_it_is_asked_for(flow: Flow, works
     terminal.types("2\r")
     terminal.sees("is ready")
     terminal.sees("> ")
-    terminal.leaves(CTRL_D, 0)
+    terminal.says_bye(CTRL_D)
+    assert terminal.ends() == 0
     assert [path.name for path in (workspace.root / "notes").iterdir()] == ["redo-repository"]
 
 
