@@ -13,6 +13,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from wizard.advise.advice import Advice, Speed
 from wizard.advise.pareto import Front
+from wizard.bench.comparison import Comparison
 from wizard.bench.quality.report import Quality
 from wizard.bench.report import Report as Bench
 from wizard.catalog.recipes import Recipe
@@ -114,7 +115,7 @@ OUTPUT: dict[str, Any] = {
     "diagnose": list[Finding],
     "down": Status | list[Status] | None,
     "chat": Answer | RaceResult,
-    "bench": Bench | Quality,
+    "bench": Bench | Comparison | Quality,
     "recipes": list[Recipe] | Recipe,
     "prerequisites": list[Prerequisite],
     "clean": Cleaning,

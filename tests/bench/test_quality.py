@@ -98,6 +98,21 @@ async def test_an_earlier_report_is_a_reference_that_is_not_asked_again(tmp_path
     assert kept(tmp_path / "second").differences[0].questions == 200
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has /dev/full, whose disk is always full")
+async def test_a_full_disk_keeps_the_report(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "lm_eval.log").symlink_to("/dev/full")
+    items, error = await run(folder, order())
+    assert error is not None
+    assert error.code == "TW-C68"
+    assert "lm_eval.log" in error.what
+    assert isinstance(items[-1], StepFinished)
+    assert items[-1].outcome == "failed"
+    there = quality_opened(folder)
+    assert there is None or there.partial == "TW-C68"
+
+
 async def test_failed_requests_are_counted_and_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_EVALUATION", "some-fail")
     _, error = await run(tmp_path, order())

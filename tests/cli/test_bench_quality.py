@@ -74,6 +74,8 @@ def test_scores_are_printed_and_a_report_is_written(
     assert "wizard_facts" in capsys.readouterr().out
     assert run(f"bench {url} --quality --out {out}") == 2
     assert "TW-C69" in capsys.readouterr().err
+    assert run(f"bench --replay {out}") == 2
+    assert "TW-C67: --replay measures speed again, and this is a report on quality" in capsys.readouterr().err
 
 
 def test_an_earlier_report_is_a_reference(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,6 +89,8 @@ def test_an_earlier_report_is_a_reference(url: str, tmp_path: Path, capsys: pyte
     ("words", "code"),
     [
         ("bench URL --quality --quick", "TW-C98"),
+        ("bench URL --quality --tune", "TW-C98"),
+        ("bench --quality --compare URL URL", "TW-C98"),
         ("bench URL --quality --text a.txt", "TW-C98"),
         ("bench URL --quality --reference a.gguf", "TW-C98"),
         ("bench a.gguf --quality --tasks gsm8k", "TW-C98"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +10,10 @@ from typing import Literal, TypeAlias
 from wizard.advise.reasons import Note
 from wizard.bench import statistics
 from wizard.bench.derive import derived
-from wizard.bench.folder import REPORT, write
+from wizard.bench.folder import REPORT, text_of, write
 from wizard.bench.load import Point
 from wizard.bench.measured import Interval, Measured
-from wizard.bench.opened import LARGEST_BYTES
-from wizard.bench.report import FORMAT, Report
+from wizard.bench.report import FORMAT, Report, check_format
 from wizard.bench.run import Run
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
@@ -200,20 +198,11 @@ def read(path: Path) -> Comparison | None:
     Raises:
         UsageError: TW-K01, TW-K02, TW-C60 if it is damaged, or of another format.
     """
-    file = path / REPORT if path.is_dir() else path
-    try:
-        if file.stat().st_size > LARGEST_BYTES:
-            return None
-        data = file.read_bytes()
-        there = json.loads(data)
-    except (OSError, ValueError, RecursionError):
-        return None  # reading it as a report says what is wrong with it
-    if not isinstance(there, dict) or there.get("kind") != KIND:
+    text = text_of(path, KIND)
+    if text is None:
         return None
-    comparison = from_json(Comparison, data, where=str(file))
-    if comparison.format != FORMAT:
-        message = tr("{where} has format {format}, not {known}", where=file, format=comparison.format, known=FORMAT)
-        raise UsageError("TW-C60", message, tr("Use the version of the wizard that wrote it, or measure again."))
+    comparison = from_json(Comparison, text, where=str(path))
+    check_format(comparison.format, FORMAT, where=str(path))
     return comparison
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,25 @@ from wizard.kernel.units import size
 from wizard.kernel.values import from_json, to_json
 
 REPORT = "report.json"
+LARGEST_BYTES = 64 * 1024**2
+"""Of a report that is read."""
 LEAST_BYTES = 64 * 1024**2
 """Free space to begin with: AIPerf writes some 4 kB per request."""
+
+
+def text_of(path: Path, kind: str) -> bytes | None:
+    """The text of the report in the folder or file ``path`` if it is of this ``kind``; None if it is another one, is
+    damaged, or is not there.
+    """
+    file = path / REPORT if path.is_dir() else path
+    try:
+        if file.stat().st_size > LARGEST_BYTES:
+            return None
+        text = file.read_bytes()
+        there = json.loads(text)
+    except (OSError, ValueError, RecursionError):
+        return None  # reading it as a benchmark's says what is wrong with it
+    return text if isinstance(there, dict) and there.get("kind") == kind else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from pathlib import Path
 
-from wizard.bench.folder import REPORT, Folder
+from wizard.bench.folder import LARGEST_BYTES, REPORT, Folder, text_of
 from wizard.bench.order import Wanted
 from wizard.bench.quality.report import Quality
 from wizard.bench.quality.report import read as read_quality
@@ -16,8 +15,6 @@ from wizard.kernel.errors import UsageError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.reasons import unreadable
-
-LARGEST_BYTES = 64 * 1024**2
 
 
 def opened(path: Path) -> tuple[Report, tuple[Run, ...]]:
@@ -44,15 +41,8 @@ def quality_opened(path: Path) -> Quality | None:
     Raises:
         UsageError: TW-C60, TW-K02 if it is damaged.
     """
-    file = Folder(path).report if path.is_dir() else path
-    try:
-        if file.stat().st_size > LARGEST_BYTES:
-            return None
-        text = file.read_bytes()
-        kind = json.loads(text).get("kind")
-    except (OSError, ValueError, AttributeError, RecursionError):
-        return None
-    return read_quality(text, where=str(file)) if kind == "quality" else None
+    text = text_of(path, "quality")
+    return None if text is None else read_quality(text, where=str(path))
 
 
 def wanted_again(report: Report) -> Wanted:

@@ -111,7 +111,16 @@ def read(text: str | bytes, *, where: str) -> Report:
         UsageError: TW-K01 or TW-K02 if it is not one, TW-C60 if it was written in another format.
     """
     report = from_json(Report, text, where=where)
-    if report.format != FORMAT:
-        message = tr("{where} has format {format}, not {known}", where=where, format=report.format, known=FORMAT)
-        raise UsageError("TW-C60", message, tr("Use the version of the wizard that wrote it, or measure again."))
+    check_format(report.format, FORMAT, where=where)
     return report
+
+
+def check_format(format: int, known: int, *, where: str) -> None:
+    """Reject a report in another format than the ``known`` one.
+
+    Raises:
+        UsageError: TW-C60.
+    """
+    if format != known:
+        message = tr("{where} has format {format}, not {known}", where=where, format=format, known=known)
+        raise UsageError("TW-C60", message, tr("Use the version of the wizard that wrote it, or measure again."))

@@ -68,14 +68,18 @@ def replayed(arguments: argparse.Namespace) -> Wanted:
     A file and an address that the report names are used only with consent: reports come from other people, too.
 
     Raises:
-        UsageError: TW-C67 if options were given, too.
+        UsageError: TW-C67 if options were given, too, or it is a report on quality.
         CancelledError: TW-U06 without consent.
     """
     from wizard import journey
     from wizard.bench.opened import wanted_again
 
     check_alone(arguments)
-    arguments.report, _ = journey.benchmark(Path(arguments.replay).expanduser())
+    path = Path(arguments.replay).expanduser()
+    if journey.quality_report(path):
+        message = tr("--replay measures speed again, and this is a report on quality")
+        raise UsageError("TW-C67", message, tr("Run its own command again: `triton-wizard bench --open` shows it."))
+    arguments.report, _ = journey.benchmark(path)
     wanted, target = wanted_again(arguments.report), arguments.report.target
     named = [wanted.dataset] if wanted.dataset != "generated" else []
     if not arguments.target:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TextIO, TypeAlias
 
 from wizard.bench.bench import STOPPED
 from wizard.bench.environment import unwritable
@@ -115,39 +115,50 @@ async def _run(
     environment |= proctable.step_marks(Path(evaluator.mark))
     try:
         path.write_text(json.dumps(order), encoding="utf-8")
-        output = log.open("a", encoding="utf-8")
+        with log.open("a", encoding="utf-8", buffering=1) as output:  # a full disk is noticed at once
+            child = await _started((*evaluator.program, str(path)), environment, state.folder.root)
+            async with aclosing(_watched(state, at, child, evaluator.lives[at], output)) as beats:
+                async for beat in beats:
+                    yield beat
     except OSError as error:
-        raise unwritable(error.filename or path, error) from error
+        raise unwritable(error.filename or log, error) from error
+    if state.error:
+        raise state.error
+    if status := await child.wait():
+        raise tasks.failed(status, log)
+
+
+async def _started(words: Sequence[str], environment: dict[str, str], folder: Path) -> Child:
     try:
-        child = await Child.start((*evaluator.program, str(path)), env=environment, cwd=str(state.folder.root))
+        return await Child.start(words, env=environment, cwd=str(folder))
     except OSError as error:
-        output.close()
         raise StepError(
             "TW-C93", tr("lm_eval failed: {why}", why=error.strerror), tr("Run the command again.")
         ) from error
-    tail = Tail(place)
-    watch = asyncio.ensure_future(_ended(evaluator.lives[at], child))
+
+
+async def _watched(
+    state: _State, at: int, child: Child, lives: Callable[[], bool], log: TextIO
+) -> AsyncGenerator[tuple[str, int, int, int], None]:
+    """Take lm_eval's records until it ends, and its output into ``log``; yields its progress. Closing it stops it."""
+    tail = Tail(state.files(at))
+    watch = asyncio.ensure_future(_ended(lives, child))
     try:
         async for lines in child.output():
             for line in lines:
                 if beat := tasks.progress(line.text):
                     yield beat
                 elif line.text.strip():
-                    output.write(redact(line.text) + "\n")
+                    log.write(redact(line.text) + "\n")
             tail.read(lambda line: state.take(at, line))
-        status = await child.wait()
+        await child.wait()
     finally:
         over = watch.done()
         watch.cancel()
         await child.stop()
         tail.read(lambda line: state.take(at, line))
-        output.close()
     if over:
         raise dead(tr("its process has ended"))
-    if state.error:
-        raise state.error
-    if status:
-        raise tasks.failed(status, log)
 
 
 async def _ended(lives: Callable[[], bool], child: Child) -> None:

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wizard.bench.measured import Interval
-from wizard.bench.report import Machine, Target
-from wizard.kernel.errors import UsageError
-from wizard.kernel.language import tr
+from wizard.bench.report import Machine, Target, check_format
 from wizard.kernel.values import from_json
 
 FORMAT = 1
@@ -187,7 +185,5 @@ def read(text: str | bytes, *, where: str) -> Quality:
         UsageError: TW-K01 or TW-K02 if it is not one, TW-C60 if it was written in another format.
     """
     report = from_json(Quality, text, where=where)
-    if report.format != FORMAT:
-        message = tr("{where} has format {format}, not {known}", where=where, format=report.format, known=FORMAT)
-        raise UsageError("TW-C60", message, tr("Use the version of the wizard that wrote it, or measure again."))
+    check_format(report.format, FORMAT, where=where)
     return report
