@@ -694,10 +694,12 @@ async def tune(
     from wizard.bench.settings import Variants
     from wizard.bench.tune import most, planned, search_of
     from wizard.bench.tune import tune as measure
+    from wizard.probe.engine_python import with_python
     from wizard.texts.errors import user_errors
 
     plan = planned(workspace, name)
     host = await asyncio.to_thread(probe, workspace)
+    host = await asyncio.to_thread(with_python, host, plan.choice.engine_python)
     with user_errors():
         venv = of(host, workspace)
     async with aclosing(prepared(workspace, venv)) as events:
