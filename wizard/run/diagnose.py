@@ -147,7 +147,15 @@ def diagnose(status: int, lines: list[str]) -> Cause:
     )
     line = (full or broken or errors or output or [tr("no output")])[-1]  # of the first two, other errors come as well
     other = _KILLED if status in _SIGKILL else FIX_THE_CAUSE
-    todo = next((todo for part, todo in _REMEDIES.items() if re.search(part, line.lower())), other)
+    known = (todo for part, todo in _REMEDIES.items() if re.search(part, line.lower()))
+    todo = _own(line, output) or next(known, other)
     if _PIP_WARNING in line.lower() and (within := _SYSTEM.search(line)):
         line = within[0].strip()
     return Cause(how, line, tr(todo))
+
+
+def _own(line: str, output: list[str]) -> str | None:
+    """The remedy after ``line`` if that is an error of one of the wizard's own programs (`WizardError`)."""
+    following = output[output.index(line) + 1 :] if line in output else []
+    own = line.startswith("TW-") and following and following[0].startswith("→ ")
+    return following[0].removeprefix("→ ").removesuffix(".") if own else None
