@@ -42,7 +42,7 @@ def test_what_is_fetched_is_there_when_its_files_are(facts: ModelFacts, path: st
     assert isinstance(command, Command)
     assert isinstance(proof, Command)
     assert proof.argv[:4] == (sys.executable, "-m", "wizard.model.verify", folder)
-    assert proof.argv[4:] == (*command.argv[5:-2], "--repo", facts.location) or not path
+    assert proof.argv[4:] == ("--repo", facts.location, *(("--", *command.argv[5:-2]) if path else ()))
     assert command.argv[:4] == (sys.executable, "-m", "huggingface_hub.cli.hf", "download")
     assert command.argv[-1] == folder
     assert command.secrets == ("HF_TOKEN",)
@@ -76,7 +76,7 @@ def test_what_is_on_this_machine_is_linked(name: str, tmp_path: Path) -> None:
         f"mkdir -p {fetched.path.parent}",
         f"ls -d {source}",
         f"ln -sfn {source} {fetched.path}",
-        f"{sys.executable} -m wizard.model.verify {folder}{' file.gguf' if source.suffix else ''}",
+        f"{sys.executable} -m wizard.model.verify {folder}{' -- file.gguf' if source.suffix else ''}",
     ]
     assert fetched.step.done.files == (str(fetched.path), f"{folder}.manifest.json")
     assert fetched.step.estimate == Estimate(0.1)

@@ -101,9 +101,24 @@ def up(arguments: argparse.Namespace) -> int:
 
 
 def _serve(plan: Plan, arguments: argparse.Namespace, exposure: Exposure | None) -> int:
+    if arguments.verify and plan.is_for_here:
+        _verify(arguments, plan.name)
     carry_out(plan, arguments, exposure)
     _tell_next(plan, arguments, exposure)
     return 0
+
+
+def _verify(arguments: argparse.Namespace, name: str) -> None:
+    """Compare the files of the server's model with its manifest, which an earlier run wrote."""
+    from wizard import journey
+    from wizard.kernel.text import is_terminal
+
+    def show(fraction: float) -> None:
+        text = tr("Checking the files of {name}: {percent}%", name=name, percent=round(100 * fraction))
+        print(f"\r{text}", end="\n" if fraction >= 1 else "", file=sys.stderr, flush=True)
+
+    seen = is_terminal(sys.stderr) and not arguments.json
+    journey.verify(workspace_of(arguments), name, show if seen else lambda _: None)
 
 
 def _tell_next(plan: Plan, arguments: argparse.Namespace, exposure: Exposure | None) -> None:
@@ -236,7 +251,10 @@ def status(arguments: argparse.Namespace) -> int:
     from wizard import journey
     from wizard.serve.status import status_data
 
-    servers = journey.statuses(workspace_of(arguments))
+    workspace = workspace_of(arguments)
+    for name in workspace.names() if arguments.verify else ():
+        _verify(arguments, name)
+    servers = journey.statuses(workspace)
     if arguments.json:
         print_json([status_data(server) for server in servers])
     else:

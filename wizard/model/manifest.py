@@ -6,6 +6,7 @@ time and inode are as recorded is taken as unchanged; anything else is hashed.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -18,7 +19,7 @@ from threading import Lock
 from typing import Any, Literal, TypeAlias
 
 from wizard.kernel.errors import ModelError
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import mark, ntr, tr
 from wizard.model.untrusted import unreadable
 
 SUFFIX = ".manifest.json"
@@ -75,13 +76,22 @@ class Manifest:
     def summary(self) -> str:
         """What is proven, a sentence without its period."""
         if self.repo is None:
-            return tr("hashes of {count} local files recorded", count=len(self.files))
+            count = len(self.files)
+            return ntr(
+                "hash of {count} local file recorded", "hashes of {count} local files recorded", count, count=count
+            )
         lacking = [name for name, file in self.files.items() if file.published is None]
         where = {"repo": self.repo, "revision": (self.revision or "?")[:12]}
         if len(lacking) == len(self.files):
             return tr("not verified: no published hashes of {repo} at revision {revision}", **where)
         count = len(self.files) - len(lacking)
-        proven = tr("{count} files verified against {repo} at revision {revision}", count=count, **where)
+        proven = ntr(
+            "{count} file verified against {repo} at revision {revision}",
+            "{count} files verified against {repo} at revision {revision}",
+            count,
+            count=count,
+            **where,
+        )
         names = ", ".join(lacking[:3])
         return tr("{proven}; no published hash for {names}", proven=proven, names=names) if lacking else proven
 
@@ -202,6 +212,21 @@ def check(
     return proofs
 
 
+def recheck(path: Path, progress: Callable[[float], None] = lambda _: None) -> None:
+    """Read all files of the manifest in ``path``, if there is one, and record that they are what they were.
+
+    Raises:
+        ModelError: As `check`.
+    """
+    recorded = read(path)
+    if recorded is None:
+        return
+    published = {name: file.published for name, file in recorded.files.items() if file.published}
+    files = check(folder_of(path), recorded.files, published, recorded, full=True, progress=progress)
+    with contextlib.suppress(OSError):  # a manifest that cannot be written says the same, with an older date
+        write(path, Manifest(files, recorded.repo, recorded.revision))
+
+
 def _read(path: Path, state: State, wanted: Published | None, old: FileProof | None, meter: _Meter) -> FileProof:
     """Hash a file and compare it.
 
@@ -220,19 +245,19 @@ def _read(path: Path, state: State, wanted: Published | None, old: FileProof | N
                 meter.add(count)
     except OSError as error:
         raise unreadable(path, error) from error
-    found = {kind: each.hexdigest() for kind, each in hashes.items()}
-    if wanted and found[wanted.kind] != wanted.hash:
+    digests = {kind: each.hexdigest() for kind, each in hashes.items()}
+    if wanted and digests[wanted.kind] != wanted.hash:
         kind = "SHA-256" if wanted.kind == "sha256" else "git blob ID"
-        raise damaged(path, f"{kind} {wanted.hash}", found[wanted.kind], published=True)
-    if not wanted and old and old.state == state and old.sha256 != found["sha256"]:
-        raise damaged(path, f"SHA-256 {old.sha256}", found["sha256"], published=False)
-    return FileProof(*state, found["sha256"], wanted)
+        raise damaged(path, f"{kind} {wanted.hash}", digests[wanted.kind], published=True)
+    if not wanted and old and old.state == state and old.sha256 != digests["sha256"]:
+        raise damaged(path, f"SHA-256 {old.sha256}", digests["sha256"], published=False)
+    return FileProof(*state, digests["sha256"], wanted)
 
 
 class _Meter:
     def __init__(self, total: int, progress: Callable[[float], None]) -> None:
         self._total, self._progress = total, progress
-        self._done, self._told = 0, -1
+        self._done, self._reported = 0, -1
         self._lock = Lock()
         self.stopped = False
 
@@ -241,26 +266,26 @@ class _Meter:
         with self._lock:
             self._done += count
             percent = 100 * self._done // max(1, self._total)
-            if percent > self._told:
-                self._told = percent
+            if percent > self._reported:
+                self._reported = percent
                 self._progress(percent / 100)
 
 
-def damaged(path: Path, expected: str, found: str, *, published: bool) -> ModelError:
+def damaged(path: Path, expected: str, actual: str, *, published: bool) -> ModelError:
     """A file's content is not what it should be."""
     if published:
         text = tr(
-            "{path} is damaged: expected {expected}, as the Hub publishes; found {found}",
+            "{path} is damaged: expected {expected}, as the Hub publishes; found {actual}",
             path=path,
             expected=expected,
-            found=found,
+            actual=actual,
         )
     else:
         text = tr(
-            "{path} is damaged: it had {expected} when it was first used, now {found}, with the same date",
+            "{path} is damaged: it had {expected} when it was first used, now {actual}, with the same date",
             path=path,
             expected=expected,
-            found=found,
+            actual=actual,
         )
     return ModelError("TW-M60", text, tr(_REPAIR, path=path) if published else tr(_REPLACE))
 

@@ -34,10 +34,11 @@ def command(
         revision: Its commit; None: the one that was downloaded.
         cached: Whether they are links into the Hugging Face cache: the Hub is not asked.
     """
-    argv = [sys.executable, "-m", "wizard.model.verify", str(folder), *files]
+    argv = [sys.executable, "-m", "wizard.model.verify", str(folder)]
     argv += ["--repo", repo] if repo else []
     argv += ["--revision", revision] if revision else []
-    return (*argv, *(["--cached"] if cached else []))
+    argv += ["--cached"] if cached else []
+    return (*argv, *(["--", *files] if files else []))
 
 
 def verify(
@@ -48,7 +49,7 @@ def verify(
     Raises:
         ModelError: TW-M60 damaged, TW-M61 missing, TW-M17 unreadable, or the repository cannot be read.
         NetworkError: TW-M13, TW-M14 the Hub does not answer.
-        WorkspaceError: TW-R04 the manifest cannot be written.
+        WorkspaceError: TW-M62 the manifest cannot be written.
     """
     path = manifest.path_of(folder)
     before = manifest.read(path)
@@ -68,7 +69,7 @@ def verify(
         manifest.write(path, made)
     except OSError as error:
         raise WorkspaceError(
-            "TW-R04",
+            "TW-M62",
             tr("cannot write {path}: {why}", path=path, why=error.strerror),
             tr("Free some space or fix the permissions, then run `up` again."),
         ) from error
