@@ -5,6 +5,8 @@ The process stays, because a conversation or an address renders again and again;
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import functools
 import json
 import os
@@ -15,7 +17,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -26,6 +28,8 @@ from wizard.kernel.secrets import environment_for
 PROGRAM = Path(__file__).parent / "readers" / "template.py"
 WALL_S = 10.0
 """Of elapsed time; the limit of processor time is below a second, but other programs may occupy the processor."""
+IN_A_PIPE = 32 << 10
+"""Bytes that an empty pipe takes at once; its capacity is twice that (pipe(7))."""
 ENDED: dict[int, Why] = {-signal.SIGPROF: "time", -signal.SIGXCPU: "time", -signal.SIGKILL: "memory"}
 """Exit status of the process → why; SIGKILL comes from the kernel, when the machine has no memory left."""
 
@@ -104,6 +108,8 @@ class TemplateProcess:
         self._template = frame(template)
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
+        self._until = 0.0
+        self._end: Callable[[], object] | None = None
 
     def start(self) -> None:
         """Start it, if it is not running: it loads Jinja while its first question is still being prepared."""
@@ -117,8 +123,8 @@ class TemplateProcess:
 
     def end(self) -> None:
         """End the process; the next question starts another one."""
-        if self._process:
-            _end(self._process)
+        if self._end:
+            self._end()
 
     def ask(self, question: bytes) -> dict[str, Any]:
         """The reply to a `frame`.
@@ -127,18 +133,59 @@ class TemplateProcess:
             TemplateRejectedError: The template failed.
             FencedError: It took too much time or memory, or its process ended.
         """
-        with self._lock:
-            process = self._running()
-            try:
-                return read_reply(_exchanged(process, question))
-            except TemplateRejectedError:
-                raise
-            except BaseException:  # also Ctrl-C: what it would answer later belongs to no question
-                _end(process)
-                raise
+        with self._lock, self._in_step():
+            process = self._send(question)
+            return self._receive(process, self._size(process))
+
+    @contextlib.contextmanager
+    def _in_step(self) -> Iterator[None]:
+        """End the process if a question gets no reply, also by Ctrl-C: what comes later belongs to no question."""
+        try:
+            yield
+        except TemplateRejectedError:
+            raise
+        except BaseException:
+            self.end()
+            raise
+
+    async def ask_aside(self, question: bytes) -> dict[str, Any]:
+        """As `ask`, for one task at a time; the event loop goes on meanwhile."""
+        if len(question) > IN_A_PIPE or self._process is None or self._process.poll() is not None:
+            return await asyncio.to_thread(self.ask, question)
+        with self._in_step():
+            process = self._send(question)  # at once: the process has read everything before
+            await self._readable(process)
+            if (size := self._size(process)) > IN_A_PIPE:
+                return await asyncio.to_thread(self._receive, process, size)
+            return self._receive(process, size)
+
+    async def _readable(self, process: subprocess.Popen[bytes]) -> None:
+        loop, source = asyncio.get_running_loop(), cast("BinaryIO", process.stdout).fileno()
+        readable = loop.create_future()
+        loop.add_reader(source, lambda: readable.done() or readable.set_result(None))
+        late = loop.call_later(WALL_S, process.kill)
+        try:
+            await readable
+        finally:
+            late.cancel()
+            loop.remove_reader(source)
+
+    def _send(self, question: bytes) -> subprocess.Popen[bytes]:
+        process = self._running()
+        _write(process, question)
+        self._until = time.monotonic() + WALL_S
+        return process
+
+    def _size(self, process: subprocess.Popen[bytes]) -> int:
+        (size,) = FRAME.unpack(_read(process, FRAME.size, self._until))
+        return int(size)
+
+    def _receive(self, process: subprocess.Popen[bytes], size: int) -> dict[str, Any]:
+        return read_reply(_read(process, size, self._until))
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
+            self.end()  # its pipes are still open
             self._process = subprocess.Popen(
                 argv(),
                 stdin=subprocess.PIPE,
@@ -149,16 +196,9 @@ class TemplateProcess:
                 start_new_session=True,
                 env=environment_for(),
             )
-            weakref.finalize(self, _end, self._process)
+            self._end = weakref.finalize(self, _end, self._process)
             _write(self._process, self._template)
         return self._process
-
-
-def _exchanged(process: subprocess.Popen[bytes], question: bytes) -> bytes:
-    until = time.monotonic() + WALL_S
-    _write(process, question)
-    (size,) = FRAME.unpack(_read(process, FRAME.size, until))
-    return _read(process, size, until)
 
 
 def _write(process: subprocess.Popen[bytes], raw: bytes) -> None:
@@ -177,7 +217,8 @@ def _read(process: subprocess.Popen[bytes], size: int, until: float) -> bytes:
         if not ready:
             raise FencedError("time")
         if not (part := os.read(source, size - len(raw))):
-            raise FencedError(ENDED.get(process.wait(), "crash"))
+            status = process.wait()
+            raise FencedError("time" if time.monotonic() >= until else ENDED.get(status, "crash"))
         raw += part
     return bytes(raw)
 

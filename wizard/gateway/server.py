@@ -117,7 +117,8 @@ async def serve(workspace: Workspace, exposure: Exposure, listener: socket.socke
         "h11_max_incomplete_event_size": 64 * 1024,
     }
     others: dict[str, Any] = {"log_config": None, "access_log": False, "ssl_certfile": exposure.tls_cert}
-    app = application(Gateway(servers), exposure, key)
+    front = Gateway(servers)
+    app = application(front, exposure, key)
     server = uvicorn.Server(uvicorn.Config(app, **settings, **limits, **others, ssl_keyfile=exposure.tls_key))
 
     async def watch() -> None:
@@ -145,4 +146,5 @@ async def serve(workspace: Workspace, exposure: Exposure, listener: socket.socke
         await server.serve(sockets=[listener])
     finally:
         watching.cancel()
+        front.templates.end()
         await servers.close()
