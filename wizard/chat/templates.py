@@ -30,6 +30,8 @@ WALL_S = 10.0
 """Of elapsed time; the limit of processor time is below a second, but other programs may occupy the processor."""
 IN_A_PIPE = 32 << 10
 """Bytes that an empty pipe takes at once; its capacity is twice that (pipe(7))."""
+SOON_S = 0.0005
+"""An event loop waits as long for a reply: most take less, and what it does instead takes longer."""
 ENDED: dict[int, Why] = {-signal.SIGPROF: "time", -signal.SIGXCPU: "time", -signal.SIGKILL: "memory"}
 """Exit status of the process → why; SIGKILL comes from the kernel, when the machine has no memory left."""
 
@@ -154,7 +156,8 @@ class TemplateProcess:
             return await asyncio.to_thread(self.ask, question)
         with self._in_step():
             process = self._send(question)  # at once: the process has read everything before
-            await self._readable(process)
+            if not select.select([process.stdout], [], [], SOON_S)[0]:
+                await self._readable(process)
             if (size := self._size(process)) > IN_A_PIPE:
                 return await asyncio.to_thread(self._receive, process, size)
             return self._receive(process, size)

@@ -266,7 +266,7 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
 
 
 def _add_run(commands: Commands) -> None:
-    run = _command(commands, "run", tr("execute a saved plan"), "run plan.json\nrun plan.json --json")
+    run = _command(commands, "run", tr("execute a saved plan"), "run plan.json\nrun plan.json --yes --json")
     run.add_argument("plan", metavar="PLAN", help=tr("the output of `plan --json`; - for standard input"))
     run.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
     run.add_argument(
@@ -276,7 +276,7 @@ def _add_run(commands: Commands) -> None:
         help=tr("rerun this step and every step that uses its results; repeatable"),
     )
     run.add_argument("--skip", action="append", metavar="STEP", help=tr("skip this step; repeatable"))
-    run.add_argument("--yes", action="store_true", help=tr("has no effect: a saved plan runs without confirmation"))
+    run.add_argument("--yes", action="store_true", help=tr("run the plan without confirmation"))
     _verify(run)
     add_exposure(run)
     examples = "up demo --yes\nup ./model.gguf --name mine --yes --json"

@@ -87,6 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     plan = from_json(Plan, text, where=arguments.plan)
     if workspace_of(arguments) != Workspace.at(plan.workspace):
         arguments.workspace = plan.workspace  # answers refer to the plan
+    if plan.is_for_here and not arguments.yes:  # whoever wrote it, it can run any command
+        _ask_to_go(plan, arguments, files=True)
     return _serve(plan, arguments, exposure_of(arguments, workspace_of(arguments)))
 
 
@@ -154,7 +156,7 @@ def _announce(plan: Plan) -> None:
         tell(plain(line))
 
 
-def _ask_to_go(plan: Plan, arguments: argparse.Namespace) -> None:
+def _ask_to_go(plan: Plan, arguments: argparse.Namespace, *, files: bool = False) -> None:
     from wizard.kernel.text import is_terminal
     from wizard.prompts.question_input import forget_typed
     from wizard.prompts.value_text import plan_text
@@ -162,7 +164,7 @@ def _ask_to_go(plan: Plan, arguments: argparse.Namespace) -> None:
     if not is_terminal():
         message = tr("the plan requires confirmation, but no terminal is attached")
         raise UsageError("TW-U03", message, tr("Pass --yes to accept it."))
-    print(plan_text(plan, fit=fit(arguments)), file=sys.stderr)
+    print(plan_text(plan, files=files, fit=fit(arguments)), file=sys.stderr)
     forget_typed()  # a user who typed ahead has not read the plan
     print(f"\n{tr('Start?')} [Y/n] ", end="", file=sys.stderr, flush=True)
     while (reply := sys.stdin.readline().lower()) and reply.strip() not in ("", "y", "yes", "n", "no"):
