@@ -25,7 +25,7 @@ else:
 CHECKOUT = Path(__file__).resolve().parent.parent
 TOOLKITS = {"textual", "questionary", "prompt_toolkit", "IPython", "ipywidgets", "ipykernel"}
 SDKS = {"huggingface_hub", "httpx2", "tritonclient", "pynvml", "transformers", "tokenizers", "jinja2", "grpc", "numpy"}
-WEB = {"starlette", "uvicorn", "h11"}
+WEB = {"starlette", "uvicorn", "httptools"}
 """The web server, only in the gateway's own process."""
 ENGINES = {
     *("torch", "xllamacpp", "triton_python_backend_utils"),

@@ -20,7 +20,7 @@ from tests.ports import reserved
 from wizard.chat.ask import PromptTooLong, bad_template, model_ended, no_model, server_error, unreachable
 from wizard.chat.client import Client
 from wizard.chat.served import ServedModel
-from wizard.gateway import app, bodies, guard, requests
+from wizard.gateway import app, bodies, guard, requests, server
 from wizard.gateway.faults import fault
 from wizard.gateway.servers import Servers
 from wizard.kernel import proctable
@@ -211,6 +211,48 @@ def test_a_key_with_a_line_break(chain: Address) -> None:
         reply = http.client.HTTPResponse(connection)
         reply.begin()
         assert (reply.status, json.load(reply)["error"]["wizard_code"]) == (400, "TW-G02")
+
+
+BEGIN = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
+CHUNKED = BEGIN + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("begin", "rest"),
+    [
+        (BEGIN, b"X: " + b"x" * 1000 + b"\r\n"),
+        (BEGIN + b"X: ", b"x" * 1000),
+        (BEGIN[:4] + b"/", b"x" * 1000),
+        (CHUNKED + b"1;", b"x" * 1000),
+        (CHUNKED + b"1\r\nx\r\n0\r\n", b"X: " + b"x" * 1000 + b"\r\n"),
+        (CHUNKED + b"0\r\nX: ", b"x" * 1000),
+    ],
+    ids=["headers", "header", "path", "chunk extension", "trailers", "trailer"],
+)
+def test_headers_without_end(chain: Address, begin: bytes, rest: bytes) -> None:
+    """Refused before much of them is kept, wherever in a request they are."""
+    before = peak(chain)
+    with socket.create_connection(("127.0.0.1", chain.port), SECONDS) as connection:
+        connection.sendall(begin)
+        with suppress(OSError):  # closed by the gateway; what it has answered may be lost with the rest
+            for _ in range(200):
+                connection.sendall(rest * 500)
+            pytest.fail("100 MB of headers were taken")
+    assert peak(chain) - before < 20e6
+    assert create(chain).choices
+
+
+def test_headers_that_are_too_large(chain: Address) -> None:
+    with socket.create_connection(("127.0.0.1", chain.port), SECONDS) as connection:
+        connection.sendall(BEGIN + b"X: " + b"x" * server.HEADERS)
+        reply = http.client.HTTPResponse(connection)
+        reply.begin()
+        error = json.load(reply)["error"]
+    assert (reply.status, error["wizard_code"], error["message"]) == (
+        400,
+        "TW-G02",
+        "the headers have more than 65,536 bytes",
+    )
 
 
 def test_a_client_that_never_sends_its_headers(chain: Address) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -41,6 +41,7 @@ class ServedModel:
         folder: Folder with its tokenizer, if the client needs one.
         note: A remark for the user.
         program: What runs at its URL, if the wizard did not start it and knows it.
+        formats: How it marks its thoughts; none if its template has no thoughts.
     """
 
     name: str
@@ -52,18 +53,18 @@ class ServedModel:
     folder: str | None = None
     note: str | None = None
     program: LocalServer | None = None
+    formats: tuple[Format, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Look its formats up once: each request needs them several times."""
+        template = self.chat.template if self.chat else ""
+        formats = formats_of(None if self.wire.format is OPENAI else template)
+        object.__setattr__(self, "formats", formats)
 
     @property
     def takes_turns(self) -> bool:
         """Whether it distinguishes a conversation from a text."""
         return self.chat is not None or self.wire.format is OPENAI
-
-    @property
-    def formats(self) -> tuple[Format, ...]:
-        """How it marks its thoughts; none if its template has no thoughts."""
-        if self.wire.format is OPENAI:
-            return formats_of(None)
-        return formats_of(self.chat.template) if self.chat else ()
 
     @property
     def answer_limit(self) -> int:

@@ -43,6 +43,8 @@ LAYOUTS = dict(
     )
 )
 """Triton's data type → the letter of `struct`."""
+STREAM = "/inference.GRPCInferenceService/ModelStreamInfer"
+"""The method (triton-inference-server/common, protobuf/grpc_service.proto)."""
 ENDS_S = 2.0
 """A server that has nothing more to send ends its stream at once; one that does not is not waited for."""
 
@@ -96,15 +98,16 @@ async def _answer(
 
     messages, services = stubs()
     started = False
-    server = services.GRPCInferenceServiceStub(channel)
     request = messages.ModelInferRequest(model_name=ask.model, inputs=map(_input, exchange.tensors()))
     request.parameters["triton_enable_empty_final_response"].bool_param = True
     if new:  # so that connecting does not count as the server's time
         try:
-            await server.ServerLive(messages.ServerLiveRequest())
+            await services.GRPCInferenceServiceStub(channel).ServerLive(messages.ServerLiveRequest())
         except grpc.aio.AioRpcError as refused:
             raise unreachable(address, refused.details()) from refused
-    responses = server.ModelStreamInfer(_once(request, sent))
+    # The stub would prepare all methods of the protocol for each request.
+    serialize, parse = messages.ModelInferRequest.SerializeToString, messages.ModelStreamInferResponse.FromString
+    responses = channel.stream_stream(STREAM, serialize, parse)(_once(request, sent))
     try:
         async for response in responses:
             if response.error_message:

@@ -238,7 +238,7 @@ class Reply(Response):
             raise error
 
     async def _send(self, to: Send, path: str) -> None:
-        begun, patience = False, _Patience(to)
+        begun, held, patience = False, b"", _Patience(to)
         send = patience.send
         with closing(patience):
             async with aclosing(self._pieces) as pieces:
@@ -249,16 +249,19 @@ class Reply(Response):
                         return
                     async for index, piece in pieces:
                         if not begun:  # an error before the first piece still has a status of its own
-                            begun = True
+                            begun, held = True, self._answer.begin()
                             await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
-                            await send(_part(self._answer.begin()))
-                        if data := self._answer.take(index, piece):
-                            await send(_part(data))
-                    await send(_part(self._answer.end(), more=False))
+                        held += self._answer.take(index, piece)
+                        if (
+                            held and not piece.finish
+                        ):  # the last events go with the end: a message costs as much as a piece
+                            await send(_part(held))
+                            held = b""
+                    await send(_part(held + self._answer.end(), more=False))
                 except Exception as error:
                     failed = _logged(error)
                     if begun:
-                        await send(_part(self._answer.failed(failed), more=False))
+                        await send(_part(held + self._answer.failed(failed), more=False))
                     else:
                         await _send_json(send, failed.status, shaped(failed, path))
 

@@ -12,9 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from wizard.gateway.app import Gateway, application
 from wizard.gateway.faults import Fault
@@ -29,6 +28,8 @@ from wizard.serve.exposure import key as read_key
 
 LOOK_S = 1.0
 """Seconds between two looks at the servers."""
+HEADERS = 64 * 2**10
+"""Bytes of a request's headers, more or less: all that have arrived at once are read."""
 HEADERS_S = 10.0
 """Seconds for a client to send the headers of a request, once it has connected or begun."""
 IDLE_S = 60
@@ -41,10 +42,12 @@ LEAVE_S = 3
 """Seconds for running answers when the process is to end."""
 
 
-class Protocol(H11Protocol):
-    """uvicorn's, which waits for the rest of a request's headers for ever (0.54)."""
+class Protocol(HttpToolsProtocol):
+    """uvicorn's, which waits for the rest of a request's headers for ever, however long they are (0.54)."""
 
     _late: asyncio.TimerHandle | None = None
+    _framing = 0
+    """Bytes of headers, trailers and chunk sizes since the last part of a body."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client has connected; if there are too many, it takes the place of one without a request."""
@@ -62,11 +65,31 @@ class Protocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """A client has sent something."""
+        self._framing += len(data)
         super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
-            self._stop()
-        elif self._late is None:
-            self._wait()
+        if self._framing > HEADERS and not self.transport.is_closing():
+            self.send_400_response(f"the headers have more than {HEADERS:,} bytes")
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self._wait()
+
+    def on_headers_complete(self) -> None:
+        """Its headers have arrived."""
+        self._stop()
+        self._framing = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of its body has arrived."""
+        self._framing = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """All of it has arrived."""
+        self._framing = 0
+        super().on_message_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """A client has gone."""
@@ -76,14 +99,13 @@ class Protocol(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """A request that is not HTTP, or has a header that none may have, such as a key with a line break."""
         body = json.dumps(Fault("TW-G02", 400, msg).body()).encode()
-        headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-        self.transport.write(self.conn.send(h11.Response(status_code=400, headers=headers)) or b"")
-        self.transport.write(self.conn.send(h11.Data(data=body)) or b"")
-        self.transport.write(self.conn.send(h11.EndOfMessage()) or b"")
+        head = f"content-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        self.transport.write(STATUS_LINE[400] + head.encode() + body)
         self.transport.close()
 
     def _wait(self) -> None:
-        self._late = self.loop.call_later(HEADERS_S, self.transport.close)
+        if self._late is None:
+            self._late = self.loop.call_later(HEADERS_S, self.transport.close)
 
     def _stop(self) -> None:
         if self._late is not None:
@@ -110,16 +132,15 @@ async def serve(workspace: Workspace, exposure: Exposure, listener: socket.socke
     """Serve the models of ``workspace`` on ``listener``, as long as there are any, and the keeper lives."""
     servers = Servers(workspace)
     key = read_key(workspace.gateway)[0] if exposure.beyond else ""
-    settings: dict[str, Any] = {"http": Protocol, "ws": "none", "lifespan": "off", "server_header": False}
-    limits: dict[str, Any] = {
-        "timeout_keep_alive": IDLE_S,
-        "timeout_graceful_shutdown": LEAVE_S,
-        "h11_max_incomplete_event_size": 64 * 1024,
-    }
+    settings: dict[str, Any] = {"http": Protocol, "ws": "none", "lifespan": "off"}
+    headers: dict[str, Any] = {"server_header": False, "proxy_headers": False}
+    limits: dict[str, Any] = {"timeout_keep_alive": IDLE_S, "timeout_graceful_shutdown": LEAVE_S}
     others: dict[str, Any] = {"log_config": None, "access_log": False, "ssl_certfile": exposure.tls_cert}
     front = Gateway(servers)
     app = application(front, exposure, key)
-    server = uvicorn.Server(uvicorn.Config(app, **settings, **limits, **others, ssl_keyfile=exposure.tls_key))
+    server = uvicorn.Server(
+        uvicorn.Config(app, **settings, **headers, **limits, **others, ssl_keyfile=exposure.tls_key)
+    )
 
     async def watch() -> None:
         """End when no server is left; the lock is kept until the port is free, so that a start waits for it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,9 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.paths import Workspace
 from wizard.serve import find
 from wizard.serve.endpoint import Endpoint
+
+FRESH_S = 0.05
+"""Seconds for which a look at the servers is good for further requests: of many at once, one looks."""
 
 
 @dataclass(slots=True)
@@ -59,18 +63,29 @@ class Server:
 
 @dataclass(slots=True)
 class Servers:
-    """The servers of ``workspace``: their files are looked at with each request, and read when they have changed."""
+    """The servers of ``workspace``: their files are looked at with requests, and read when they have changed."""
 
     workspace: Workspace
     _known: dict[str, tuple[tuple[int, int], Server | None]] = field(default_factory=dict)
     _closing: set[asyncio.Task[None]] = field(default_factory=set)
+    _seen: tuple[float, list[Server]] = (-FRESH_S, [])
 
     def living(self) -> list[Server]:
         """All whose process is alive, by name."""
         names = self.workspace.names()
         for name in {*self._known} - {*names}:
             self._forget(name)
-        return [server for name in names if (server := self._look(name)) and find.alive(server.endpoint)]
+        living = [server for name in names if (server := self._look(name)) and find.alive(server.endpoint)]
+        self._seen = time.monotonic(), living
+        return living
+
+    def _named(self, model: str, without: Server | None) -> list[Server]:
+        """Those that serve ``model``, of the last look if it is fresh and shows any; one that failed is left out."""
+        looked, living = self._seen
+        fresh = time.monotonic() - looked < FRESH_S and without is None
+        known = [server for server in living if model in _names(server)] if fresh else []
+        known = known or [server for server in self.living() if model in _names(server)]
+        return [server for server in known if server is not without]
 
     async def ready(self) -> list[Server]:
         """Those of `living` whose model answers."""
@@ -87,13 +102,14 @@ class Servers:
             Fault: TW-G05 no server has that name.
             WizardError: See `Server.client`.
         """
-        living = self.living()
-        servers = [server for server in living if model in _names(server) and server is not without]
+        servers = self._named(model, without)
         if not servers:
-            there = ", ".join(repr(server.endpoint.name) for server in living) or "none"
+            there = ", ".join(repr(server.endpoint.name) for server in self._seen[1]) or "none"
             raise Fault("TW-G05", 404, f"no model {model[:100]!r}; running: {there[:250]}", "model", "model_not_found")
         failed: WizardError | None = None
-        for server in sorted(servers, key=lambda each: (each.broken, each.running, each.taken)):
+        if len(servers) > 1:
+            servers.sort(key=lambda each: (each.broken, each.running, each.taken))
+        for server in servers:
             try:
                 client = await server.client()
                 server.taken += 1
