@@ -156,16 +156,16 @@ class TemplateProcess:
             return await asyncio.to_thread(self.ask, question)
         with self._in_step():
             process = self._send(question)  # at once: the process has read everything before
-            if not select.select([process.stdout], [], [], SOON_S)[0]:
+            if not select.select([_source(process)], [], [], SOON_S)[0]:
                 await self._readable(process)
             if (size := self._size(process)) > IN_A_PIPE:
                 return await asyncio.to_thread(self._receive, process, size)
             return self._receive(process, size)
 
     async def _readable(self, process: subprocess.Popen[bytes]) -> None:
-        loop, source = asyncio.get_running_loop(), cast("BinaryIO", process.stdout).fileno()
+        loop, source = asyncio.get_running_loop(), _source(process)
         readable = loop.create_future()
-        loop.add_reader(source, lambda: readable.done() or readable.set_result(None))
+        loop.add_reader(source, _done, readable)
         late = loop.call_later(WALL_S, process.kill)
         try:
             await readable
@@ -204,6 +204,15 @@ class TemplateProcess:
         return self._process
 
 
+def _source(process: subprocess.Popen[bytes]) -> int:
+    return cast("BinaryIO", process.stdout).fileno()
+
+
+def _done(readable: asyncio.Future[None]) -> None:
+    if not readable.done():
+        readable.set_result(None)
+
+
 def _write(process: subprocess.Popen[bytes], raw: bytes) -> None:
     left = memoryview(raw)
     try:
@@ -214,7 +223,7 @@ def _write(process: subprocess.Popen[bytes], raw: bytes) -> None:
 
 
 def _read(process: subprocess.Popen[bytes], size: int, until: float) -> bytes:
-    raw, source = bytearray(), cast("BinaryIO", process.stdout).fileno()
+    raw, source = bytearray(), _source(process)
     while len(raw) < size:
         ready, _, _ = select.select([source], [], [], max(0.0, until - time.monotonic()))
         if not ready:
