@@ -416,6 +416,7 @@ def stop(workspace: Workspace, name: str | None = None) -> Status:
     import asyncio
 
     from wizard.kernel.lock import writing
+    from wizard.run.engine import end_strays
     from wizard.serve import gateway
     from wizard.serve.find import endpoint as find
     from wizard.serve.find import known
@@ -425,6 +426,7 @@ def stop(workspace: Workspace, name: str | None = None) -> Status:
     known(workspace, name)
     server = workspace.server(name or find(workspace).name)
     with writing(workspace):
+        asyncio.run(end_strays(workspace))
         asyncio.run(end(server))
         gateway.stop_unused(workspace)
     return status(server)
@@ -442,6 +444,7 @@ def stop_all(workspace: Workspace) -> list[Status]:
     import asyncio
 
     from wizard.kernel.lock import writing
+    from wizard.run.engine import end_strays
     from wizard.serve import gateway
     from wizard.serve.status import status
     from wizard.serve.stop import stop_all as end
@@ -450,6 +453,7 @@ def stop_all(workspace: Workspace) -> list[Status]:
     if not servers:
         return []
     with writing(workspace):
+        asyncio.run(end_strays(workspace))
         try:
             stopped = asyncio.run(end(servers))
         finally:

@@ -125,11 +125,15 @@ def test_corrections_do_not_add_up() -> None:
     assert first(CPU_HOST, GGUF, twice).memory == again.memory
 
 
-def test_the_last_start_of_the_same_model_counts_most() -> None:
+def test_starts_of_the_same_model_count_and_one_unusual_one_changes_little() -> None:
     before = first(CPU_HOST, GGUF)
     mine = [started(CPU_HOST, GGUF, before, as_predicted(before, more * MIB)) for more in (100, 200)]
     other = started(CPU_HOST, GGUF, before, as_predicted(before, GIB), model="other")
     assert first(CPU_HOST, GGUF, past(*mine, other)).correction_bytes == 200 * MIB
+    noisy = started(CPU_HOST, GGUF, before, as_predicted(before, 2 * GIB))
+    assert first(CPU_HOST, GGUF, past(*mine, noisy)).correction_bytes == 200 * MIB
+    newer = [started(CPU_HOST, GGUF, before, as_predicted(before, 300 * MIB)) for _ in range(3)]
+    assert first(CPU_HOST, GGUF, past(*mine, noisy, *newer)).correction_bytes == 300 * MIB
     assert first(CPU_HOST, GGUF, past(other)).correction_bytes == GIB  # better than nothing measured
 
 

@@ -90,6 +90,7 @@ def file(where: Path, text: str) -> Path:
         ("cases: 3", "no `cases` list"),
         ("cases: [", "it cannot be read or parsed"),
         ("!!python/object/apply:os.system [true]", "it cannot be read or parsed"),
+        ("cases: " + "[" * 20_000, "it cannot be read or parsed"),
     ],
 )
 def test_an_invalid_cases_file_is_tw_a02(tmp_path: Path, text: str, reason: str) -> None:
@@ -105,6 +106,14 @@ GOOD: dict[str, Any] = {
     "model": {"id": "a/b", "layers": 32, "hidden": 4096, "heads": 32, "vocab": 128256, "params": 8030261248}
     | {"max_position": 131072},
 }
+
+
+@pytest.mark.parametrize("field", ["id", "model"])
+def test_a_case_that_is_nested_too_deeply(tmp_path: Path, field: str) -> None:
+    path = file(tmp_path, f"cases: [{{{field}: {'[' * 5000 + ']' * 5000}}}, 3]")
+    (_, deep), (_, other) = cases(path)
+    assert "nested too deeply" in str(deep)
+    assert isinstance(other, UsageError)
 
 
 def changed(part: str, **fields: Any) -> dict[str, Any]:

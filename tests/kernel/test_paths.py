@@ -80,6 +80,11 @@ def test_the_second_writer_gets_an_error_that_names_the_first(tmp_path: Path) ->
     with writing(workspace), pytest.raises(WorkspaceError, match=str(os.getpid())) as caught, writing(workspace):
         pass
     assert caught.value.code == "TW-K04"
+    workspace.lock.write_text("1\n")  # as if the holder had not written its own yet
+    with writing(workspace):
+        workspace.lock.write_text("1\n")
+        with pytest.raises(WorkspaceError, match=rf"process {os.getpid()}\b"), writing(workspace):
+            pass
     with writing(workspace):  # and it is free again afterwards
         pass
 

@@ -60,3 +60,21 @@ def test_a_process_lives_as_long_as_one_of_its_threads() -> None:
         process.stdin.close()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert proctable.read(process.pid) is None
+
+
+def test_a_child_is_an_orphan_once_its_wizard_has_ended(tmp_path: Path) -> None:
+    code = "import os, subprocess, sys; from pathlib import Path; from wizard.kernel import proctable; "
+    code += f"env = {{**os.environ, **proctable.step_marks(Path({str(tmp_path)!r}))}}; "
+    code += "child = subprocess.Popen(['sleep', '600'], env=env); print(child.pid, flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as wizard:
+        assert wizard.stdin
+        assert wizard.stdout
+        child = int(wizard.stdout.readline())
+        try:
+            assert [row.pid for row in proctable.marked(proctable.STEP_MARK, str(tmp_path))] == [child]
+            assert proctable.orphans(tmp_path) == []
+            wizard.stdin.close()
+            wizard.wait()
+            assert [row.pid for row in proctable.orphans(tmp_path)] == [child]
+        finally:
+            os.kill(child, 9)

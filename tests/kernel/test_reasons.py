@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -11,9 +14,31 @@ from pydantic import TypeAdapter, ValidationError
 
 from tests import pseudo
 from wizard.kernel import toml
-from wizard.kernel.errors import UsageError
-from wizard.kernel.reasons import misfit, unreadable
+from wizard.kernel.errors import UsageError, WorkspaceError
+from wizard.kernel.paths import Workspace
+from wizard.kernel.reasons import misfit, unreadable, unwritten
 from wizard.kernel.values import from_data, from_json
+
+
+@pytest.fixture
+def few_files(tmp_path: Path) -> Iterator[Path]:
+    """A disk with room, which takes no more files."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m,nr_inodes=2", "none", tmp_path]
+    made = subprocess.run(command, check=False, capture_output=True)
+    if made.returncode:
+        pytest.skip(f"cannot mount a disk here: {made.stderr.decode().strip()}")
+    (tmp_path / "only").touch()
+    yield tmp_path
+    subprocess.run(["umount", "--lazy", tmp_path], check=True)
+
+
+def test_a_disk_that_takes_no_more_files_is_not_called_full(few_files: Path) -> None:
+    with pytest.raises(WorkspaceError) as caught:
+        Workspace(few_files / "new" / "one").make()
+    assert "no inodes left" in caught.value.what
+    with pytest.raises(OSError, match="No space left") as full:
+        (few_files / "only").write_bytes(b"x" * 2**21)
+    assert unwritten(full.value, Path("/proc/self/mem")) == "No space left on device"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +139,9 @@ def test_all_of_it_comes_from_the_catalog() -> None:
         with pytest.raises(UsageError) as caught:
             from_json(Whole, "{", where="FILE")
         assert pseudo.escaped(caught.value.what) == []
+
+
+def test_half_a_surrogate_pair_is_no_text() -> None:
+    with pytest.raises(UsageError, match=r"half a surrogate pair \(\\udc00\)") as caught:
+        from_json(dict, '{"name": ["\\ud83d\\ude00", "\\udc00"]}', where="host.json")
+    assert caught.value.code == "TW-K02"

@@ -6,11 +6,14 @@ import socket
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.ports import reserved
 from tests.values import python_step
+from wizard.kernel.errors import UsageError
+from wizard.kernel.values import from_data
 from wizard.plan import ports as ports_module
 from wizard.plan.plan import Command, Container, Start, Step, Wait, Write
 from wizard.plan.ports import Ports, free
@@ -49,6 +52,15 @@ def test_a_container_publishes_the_ports_of_tritons_own() -> None:
     assert start.shell() == f"A=1 podman run --rm {published.format(1, 2, 3)} image:tag tritonserver &"
     moved = start.command(Ports(4, 5, 6))
     assert moved.shell() == f"A=1 podman run --rm {published.format(4, 5, 6)} image:tag tritonserver"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"argv": []}, {"argv": [""]}, {"argv": ["a\0"]}, {"argv": ["a"], "env": [["B", "\0"]]}]
+)
+def test_a_command_that_cannot_be_run_is_no_plan(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as caught:
+        from_data(Command, wrong, where="plan.json")
+    assert caught.value.code == "TW-K01"
 
 
 @pytest.mark.parametrize(("there", "printed"), [("true", ""), ("false", "made")])

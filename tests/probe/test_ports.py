@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -64,3 +66,18 @@ def test_no_port_left() -> None:
     with pytest.raises(HostError) as caught:
         choose(65535, "127.0.0.1", {65535})
     assert caught.value.code == "TW-P09"
+
+
+def test_a_port_that_only_root_may_use() -> None:
+    """Said, and no other port is taken in its place, which later starts would keep."""
+    lowest = int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
+    if lowest < 2:
+        pytest.skip("every user may use every port here")
+    me = os.geteuid()
+    os.seteuid(me or 65534)
+    try:
+        with pytest.raises(HostError) as caught:
+            choose(lowest - 1, "127.0.0.1", set())
+    finally:
+        os.seteuid(me)
+    assert caught.value.code == "TW-P17"

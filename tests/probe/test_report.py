@@ -103,3 +103,4 @@ def test_folding() -> None:
     assert fold("abcdefghij", 6) == ["abcdef", "  ghij"]
     assert fold("漢字漢字", 5) == ["漢字", "  漢", "  字"]
     assert fold("", 5) == [""]
+    assert fold("a" * 100_000, 80) == ["a" * 80, *["  " + "a" * 78] * 1281, "  aa"]

@@ -25,6 +25,7 @@ from wizard.advise.verdict import Verdict
 from wizard.catalog.recipes import Recipe
 from wizard.catalog.workshops import workshop
 from wizard.chat.chunk import Chunk
+from wizard.chat.commands.session import ChatSession
 from wizard.chat.conversation import Conversation, Stats
 from wizard.chat.history import History
 from wizard.chat.nearby import Nearby
@@ -41,7 +42,6 @@ from wizard.plan.ports import Ports
 from wizard.plan.questions import BY_NAME
 from wizard.plan.workshop import with_pins, with_seat
 from wizard.probe.host import Host
-from wizard.prompts.chat_session import ChatSession
 from wizard.run.diagnose import CommandError, Failure
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.endpoint import Endpoint

@@ -20,6 +20,7 @@ from wizard.kernel.errors import UsageError
 from wizard.repository.lint import Report, lint, report_text, server
 from wizard.repository.linting.finding import Finding, Server
 from wizard.repository.linting.model import LARGEST
+from wizard.repository.linting.text import LARGEST_CONFIG
 from wizard.stacks.llamacpp import repository as llamacpp
 from wizard.stacks.trtllm_engine.lint import built_for
 
@@ -288,6 +289,13 @@ def test_files_that_are_no_files(name: str, tmp_path: Path) -> None:
     unread = lint(root, known).findings
     expected = {"1/model.json": ["R801"], "1/model.yaml": ["R107"], "engine/config.json": ["R703"]}.get(name, [])
     assert [each.code for each in large] == [each.code for each in unread] == expected
+
+
+def test_a_configuration_that_would_take_much_memory_to_parse(tmp_path: Path) -> None:
+    root = broken.write(tmp_path, {"m": broken.python()})
+    config = root / "m/config.pbtxt"
+    config.write_text(config.read_text() + "# " + "x" * LARGEST_CONFIG + "\n")
+    assert [each.code for each in lint(root).findings] == ["R107"]
 
 
 def test_one_model_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,8 @@ from wizard.kernel.units import size
 from wizard.probe.cpu_rates import CpuRates
 from wizard.probe.host import Host
 
+STARTS = 5
+"""Measured starts that advice considers: newer ones count once they are the majority."""
 FORMULAS = 3
 """Version of the formulas of `memory` and `cpu`: raise it when they change, because old errors no longer apply."""
 
@@ -119,8 +121,9 @@ def engine(stack: str, release: str) -> str:
     return release if facts(stack).image else f"{release}, {environment_of(stack).engine}"
 
 
-def latest(calibration: Calibration, *, machine: str, stack: str, engine: str, model: str) -> Measurement | None:
-    """The measurement to use: the last one of the same model, else of any model; None if there is none.
+def typical(calibration: Calibration, *, machine: str, stack: str, engine: str, model: str) -> Measurement | None:
+    """The measurement to use: of the last `STARTS` of the same model, else of any model, the one with the median
+    difference, so that one unusual start changes little; of two, the larger. None if there is none.
 
     Only starts on ``machine`` with ``stack``, ``engine`` and these formulas count, and only if the engine's report is
     sufficient.
@@ -133,7 +136,7 @@ def latest(calibration: Calibration, *, machine: str, stack: str, engine: str, m
         and (measurement.measured.activation_bytes is not None or _overhead(measurement) is not None)
     ]
     best = [measurement for measurement in fitting if measurement.model == model] or fitting
-    return best[-1] if best else None
+    return sorted(best[-STARTS:], key=difference)[len(best[-STARTS:]) // 2] if best else None
 
 
 def difference(measurement: Measurement) -> int:

@@ -46,7 +46,7 @@ def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
         # libyaml, which PyYAML's wheels contain, is five times as fast
         loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
         data = yaml.load(path.read_text(encoding="utf-8"), loader)  # noqa: S506 -- both are safe
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         raise _no_file(
             path,
             tr("it cannot be read or parsed: {error}", error=(getattr(error, "strerror", None) or str(error))[:200]),
@@ -55,11 +55,13 @@ def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
     if not isinstance(listed, list):
         raise _no_file(path, tr("no `cases` list"))
     for number, entry in enumerate(listed, 1):
-        name = str(entry.get("id") or number) if isinstance(entry, dict) else str(number)
+        name = str(number)
         try:
+            name = str(entry.get("id") or number) if isinstance(entry, dict) else name
             yield name, case(entry)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             why = next(iter(error.args), "")  # a message, or Python's own words
+            why = tr("it is nested too deeply") if isinstance(error, RecursionError) else why
             wrong = tr("error in case {name}: {error}", name=name[:80], error=why)
             yield name, UsageError("TW-A02", wrong, _format())
 

@@ -132,7 +132,7 @@ def candidates(
     env = environment_of(stack)
     if why := [*barriers(facts, constraints, stack), *obstacles(host, env)]:
         return [], [rejection(facts, constraints, obstacle, stack) for obstacle in why]
-    measured = calibration.latest(
+    measured = calibration.typical(
         past,
         machine=calibration.processor(host),
         stack=stack,

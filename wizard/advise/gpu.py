@@ -228,7 +228,7 @@ def _choice(
     whole, facts = facts, encoders.loaded(facts, setup.stack, release.engine_version)
     anatomy = facts.anatomy or anatomy
     engine = calibration.engine(setup.stack, release.release)
-    measured = calibration.latest(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
+    measured = calibration.typical(past, machine=device.name, stack=setup.stack, engine=engine, model=facts.ref)
     setup = plain = replace(setup, triton_bytes=memory.triton(setup.stack, release.runtime))
     if measured:
         setup = replace(setup, correction_bytes=calibration.difference(measured))

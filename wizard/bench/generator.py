@@ -116,7 +116,7 @@ async def recorded(
     """
     words = (*rig.program, *aiperf.argv(target, recorder.point, load, files, run, key=rig.key))
     recorder.command = redact(shlex.join(words))
-    environment = aiperf.environment(environment_for(), rig.key) | {proctable.STEP_MARK: rig.mark}
+    environment = aiperf.environment(environment_for(), rig.key) | proctable.step_marks(Path(rig.mark))
     try:
         child = await Child.start(words, env=environment, cwd=str(files.folder))
     except OSError as error:

@@ -6,6 +6,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TextIO
 
 from wizard.kernel.errors import WorkspaceError
@@ -36,8 +37,7 @@ def writing(workspace: Workspace) -> Iterator[None]:
         ) from error
     with handle:
         if not taken:
-            handle.seek(0)
-            holder = handle.read().strip() or tr("unknown")
+            holder = _holder(handle) or tr("unknown")
             raise WorkspaceError(
                 "TW-K04",
                 tr("another wizard (process {pid}) is using {folder}", pid=holder, folder=workspace.root),
@@ -47,6 +47,20 @@ def writing(workspace: Workspace) -> Iterator[None]:
             handle.truncate(0)
             os.write(handle.fileno(), f"{os.getpid()}\n".encode())
         yield
+
+
+def _holder(handle: TextIO) -> str:
+    """The pid of the process with the lock: the kernel's word (proc_locks(5)), else that in the file, which the holder
+    writes a moment after it has locked it.
+    """
+    inode = os.fstat(handle.fileno()).st_ino
+    with suppress(OSError):
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            _, kind, _, _, pid, place, *_ = line.replace("-> ", "").split()
+            if kind == "FLOCK" and int(pid) > 0 and int(place.rpartition(":")[2]) == inode:
+                return pid
+    handle.seek(0)
+    return handle.read().strip()
 
 
 def _take(handle: TextIO) -> bool:

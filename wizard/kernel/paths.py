@@ -27,6 +27,7 @@ from pathlib import Path
 
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import tr
+from wizard.kernel.reasons import unwritten
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _UNSAFE = re.compile(r"[^\w./+@%=,-]")
@@ -193,10 +194,11 @@ class Workspace:
             finally:
                 probe.unlink(missing_ok=True)
         except OSError as error:
+            why = unwritten(error, self.root)
             raise WorkspaceError(
                 "TW-K03",
-                tr("cannot write to the workspace {folder}: {error}", folder=self.root, error=error.strerror or error),
-                tr("Free some space, fix the permissions, or choose another folder with --workspace DIR."),
+                tr("cannot write to the workspace {folder}: {error}", folder=self.root, error=why),
+                tr("Remove files you do not need, fix the permissions, or choose another folder with --workspace DIR."),
             ) from error
 
 

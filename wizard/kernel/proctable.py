@@ -12,6 +12,8 @@ from pathlib import Path
 
 STEP_MARK = "TRITON_WIZARD_STEP"
 """Identifies the workspace in the environment of every child of a running step."""
+OWNER_MARK = "TRITON_WIZARD_OWNER"
+"""Identifies the wizard that started it, in the environment of the same child: its pid and start time."""
 SERVER_MARK = "TRITON_WIZARD_SERVER"
 """Identifies the server's folder in the environment of a server and all its children."""
 GATEWAY_MARK = "TRITON_WIZARD_GATEWAY"
@@ -101,6 +103,19 @@ def marked(mark: str, value: str) -> list[Process]:
     """Living processes other than this one whose environment contains ``mark=value``."""
     me = os.getpid()
     return [row for row in processes() if row.pid != me and environment(row.pid).get(mark) == value]
+
+
+def step_marks(workspace: Path) -> dict[str, str]:
+    """The variables that mark a child of this process, which works for ``workspace``."""
+    me = read(os.getpid())
+    return {STEP_MARK: str(workspace), OWNER_MARK: f"{me.pid} {me.started}" if me else ""}
+
+
+def orphans(workspace: Path) -> list[Process]:
+    """Living children of wizards that worked for ``workspace`` and have ended."""
+    children = marked(STEP_MARK, str(workspace))
+    wizards = {f"{row.pid} {row.started}" for row in processes()}
+    return [row for row in children if environment(row.pid).get(OWNER_MARK) not in wizards]
 
 
 def group_members(group: int) -> list[Process]:

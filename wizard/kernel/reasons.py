@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from wizard.kernel.language import join, mark, tr
@@ -50,6 +54,17 @@ def unreadable(error: Exception) -> str:
     if match is None:
         return str(error)
     return _at(match.groupdict(), _in_words(match["what"]))
+
+
+def unwritten(error: OSError, path: Path) -> str:
+    """Why ``path`` cannot be written. The system's "no space left" may also mean that no more files fit (df(1), -i)."""
+    folder = next((each for each in (path, *path.parents) if each.exists()), Path("/"))
+    if error.errno == errno.ENOSPC:
+        with suppress(OSError):
+            disk = os.statvfs(folder)
+            if disk.f_files and not disk.f_favail:
+                return tr("the disk has no inodes left, so it takes no more files (`df -i`)")
+    return error.strerror or str(error)
 
 
 def misfit(problem: Mapping[str, Any]) -> str:

@@ -145,11 +145,28 @@ def from_json(kind: type[T], text: str | bytes, *, where: str) -> T:
         UsageError: TW-K01 if the data does not fit, TW-K02 if the text is not JSON.
     """
     try:
-        data = json.loads(text)
+        data = well_formed(json.loads(text))
     except (ValueError, RecursionError) as error:
         message = tr("{where} is not valid JSON: {error}", where=where, error=unreadable(error))
         raise UsageError("TW-K02", message, tr("Use a file written by the wizard.")) from error
     return from_data(kind, data, where=where)
+
+
+def well_formed(data: T) -> T:
+    """JSON data without half a surrogate pair, which JSON can escape (``"\\ud800"``) and no file or terminal can hold.
+
+    Raises:
+        ValueError: A text of ``data`` has one.
+    """
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(tr("it contains half a surrogate pair ({escaped})", escaped=_escaped(error))) from error
+    return data
+
+
+def _escaped(error: UnicodeEncodeError) -> str:
+    return f"\\u{ord(error.object[error.start]):04x}"
 
 
 def fingerprint(value: Any) -> str:

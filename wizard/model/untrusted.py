@@ -14,6 +14,7 @@ from typing import Any
 from wizard.kernel.errors import ModelError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain
+from wizard.kernel.values import well_formed
 
 LARGEST_JSON = 10_000_000
 """Bytes. Real config.json files have some kilobytes, tokenizer_config.json with its template up to a megabyte."""
@@ -40,7 +41,7 @@ def parse_object(raw: bytes, where: str) -> dict[str, Any]:
         ModelError: TW-M04 if it is not a JSON object in UTF-8, is nested too deeply, or has a duplicate key.
     """
     try:
-        data = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_object)
+        data = well_formed(json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_object))
     except RecursionError as error:
         raise _not_json(where, tr("nested too deeply")) from error
     except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors

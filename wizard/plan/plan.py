@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from wizard.advise.advice import Choice
 from wizard.kernel import values
+from wizard.kernel.language import tr
 from wizard.model.facts import ModelFacts
 from wizard.plan.ports import Ports
 from wizard.probe.host import HERE
@@ -54,6 +55,18 @@ class Command:
     unless: tuple[str, ...] = ()
     cleanup: Containers | None = None
     kind: Literal["command"] = "command"
+
+    def __post_init__(self) -> None:
+        """A plan can come from anywhere.
+
+        Raises:
+            ValueError: There is no program, or a text that no program can be given.
+        """
+        if not self.argv or not self.argv[0]:
+            raise ValueError(tr("`argv` has no program"))
+        words = (*self.argv, *self.unless, *(word for pair in self.env for word in pair))
+        if any("\0" in word for word in words):
+            raise ValueError(tr("a text of a command contains a NUL byte"))
 
     def shell(self) -> str:
         """The command as a shell line."""

@@ -71,11 +71,14 @@ def fold(line: str, room: int) -> list[str]:
 
 def _cut(piece: str, room: int) -> Iterator[str]:
     """``piece`` itself, or, if a single word (a long path) is wider than ``room``, parts of it."""
-    while width(piece) > room:
-        end = next(i for i in range(len(piece), 0, -1) if width(piece[:i]) <= room)
-        yield piece[:end]
-        piece = "  " + piece[end:]
-    yield piece
+    part, columns = "", 0
+    for character in piece:
+        if columns + width(character) > room:
+            yield part
+            part, columns = "  ", 2
+        part += character
+        columns += width(character)
+    yield part
 
 
 def parts(host: Host) -> Iterator[tuple[str, list[str]]]:

@@ -44,7 +44,7 @@ async def carry(step: Step, command: Command, place: Place, log: BinaryIO, meter
         StepError: TW-R03 if it fails.
     """
     environment = environment_for(command.secrets) | dict(command.env)
-    environment[proctable.STEP_MARK] = str(place.workspace)
+    environment |= proctable.step_marks(place.workspace)
     environment.setdefault("PYTHONUNBUFFERED", "1")
     await clean_up(command)
     if command.unless and await finish(command.unless, environment) == 0:

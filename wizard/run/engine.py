@@ -18,6 +18,7 @@ from wizard.kernel.language import join, tr
 from wizard.kernel.lock import writing
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.process import stop_group
+from wizard.kernel.reasons import unwritten
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.kernel.values import to_document
@@ -69,7 +70,7 @@ async def run(
     workspace.make()
     with writing(workspace):
         server = workspace.server(plan.name)
-        await _end_strays(workspace)
+        await end_strays(workspace)
         marks, again = fingerprints(plan.steps), set(dependants(plan.steps, redo))
         carried = _Run(plan, workspace, server, Journal(workspace.journal), marks, again, skip, exposure)
         async with aclosing(carried.events()) as events:
@@ -77,9 +78,9 @@ async def run(
                 yield event
 
 
-async def _end_strays(workspace: Workspace) -> None:
-    """Stop processes that a killed wizard left running; we have the lock, so no other wizard owns them."""
-    for group in {row.group for row in proctable.marked(proctable.STEP_MARK, str(workspace.root))}:
+async def end_strays(workspace: Workspace) -> None:
+    """Stop processes that a killed wizard left running."""
+    for group in {row.group for row in proctable.orphans(workspace.root)}:
         if group != os.getpgrp():
             await stop_group(group)
 
@@ -157,7 +158,7 @@ class _Run:
                 async for event in events:
                     yield event
         except OSError as error:
-            problem = _unwritable(error.filename or self.workspace.root, error)
+            problem = _unwritable(Path(error.filename or self.workspace.root), error)
             yield self._end(step, "failed", began, problem.what, problem)
             raise problem from error
         except WizardError as error:
@@ -273,9 +274,9 @@ def _log(endpoint: Endpoint) -> list[str]:
     return Path(endpoint.log).read_text(encoding="utf-8", errors="replace").splitlines()
 
 
-def _unwritable(path: object, error: OSError) -> WorkspaceError:
+def _unwritable(path: Path, error: OSError) -> WorkspaceError:
     return WorkspaceError(
         "TW-R04",
-        tr("cannot write {path}: {why}", path=path, why=error.strerror),
-        tr("Free some space or fix the permissions, then run `up` again."),
+        tr("cannot write {path}: {why}", path=path, why=unwritten(error, path)),
+        tr("Remove files you do not need or fix the permissions, then run `up` again."),
     )

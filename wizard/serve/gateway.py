@@ -232,7 +232,8 @@ def _listener(workspace: Workspace, options: Exposure, old: int | None) -> socke
 
 def _process(workspace: Workspace, options: Exposure, listener: socket.socket) -> subprocess.Popen[bytes]:
     environment = environment_for() | {proctable.GATEWAY_MARK: str(workspace.root)}
-    environment.pop(proctable.STEP_MARK, None)
+    for mark in (proctable.STEP_MARK, proctable.OWNER_MARK):
+        environment.pop(mark, None)
     with workspace.gateway.log.open("wb") as output:
         return subprocess.Popen(
             [sys.executable, "-m", "wizard.gateway", str(workspace.root), str(listener.fileno()), to_json(options)],

@@ -25,7 +25,8 @@ def launch(start: Start, server: ServerFolder, ref: str = "") -> tuple[Endpoint,
     command = start.command(ports)
     log = server.logs / "triton.log"
     environment = environment_for() | dict(command.env) | {proctable.SERVER_MARK: str(server.root)}
-    environment.pop(proctable.STEP_MARK, None)
+    for mark in (proctable.STEP_MARK, proctable.OWNER_MARK):
+        environment.pop(mark, None)
     with log.open("wb") as output:
         try:
             process = subprocess.Popen(

@@ -194,7 +194,7 @@ class Flow:
 
     async def _chat(self, state: State, _ask: Ask) -> Answer:
         """The chat; a saved conversation is continued in the history, too."""
-        from wizard.chat.conversation import conversation
+        from wizard.chat.settings import conversation
         from wizard.tui.chat_port import calls_of
         from wizard.tui.screens.chat import ChatScreen
 

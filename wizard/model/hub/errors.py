@@ -9,6 +9,7 @@ import errno
 
 from wizard.kernel.errors import ModelError, NetworkError, WizardError, WorkspaceError
 from wizard.kernel.language import join, mark, tr
+from wizard.kernel.reasons import unwritten
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.model.cache import endpoint, hub_cache
@@ -68,9 +69,9 @@ def _no_cache(error: OSError) -> WorkspaceError:
         tr(
             "cannot write to the Hub cache in {folder}: {error}",
             folder=hub_cache(),
-            error=_short(error.strerror or error),
+            error=_short(unwritten(error, hub_cache())),
         ),
-        tr("Free some space, fix the permissions, or choose another folder with HF_HOME."),
+        tr("Remove files you do not need, fix the permissions, or choose another folder with HF_HOME."),
     )
 
 

@@ -112,15 +112,15 @@ class Model:
         return place(self.text or "", offset) if offset >= 0 else (None, None)
 
 
-def contents(path: Path) -> bytes:
+def contents(path: Path, most: int = LARGEST) -> bytes:
     """The bytes of a file.
 
     Raises:
         OSError: It is not readable.
-        ValueError: It has more than `LARGEST` bytes.
+        ValueError: It has more than ``most`` bytes.
     """
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"it has more than {LARGEST} bytes")
+    if path.stat().st_size > most:
+        raise ValueError(f"it has more than {most:,} bytes")
     return path.read_bytes()
 
 

@@ -10,6 +10,8 @@ from wizard.kernel.language import mark, tr
 from wizard.repository.linting.finding import Finding
 from wizard.repository.linting.model import CONFIG, Model, contents, place
 
+LARGEST_CONFIG = 2**20
+"""Bytes of a configuration, most of them a chat template; its parser needs 140 times as much memory."""
 TOKEN = re.compile(r"""(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|#[^\n]*|(?P<bare>\$\{[^}\s]*\}?)""")
 TYPE = re.compile(r"data_type:\s*\Z")
 FILL = mark(
@@ -29,7 +31,7 @@ def read(folder: Path) -> Model:
         blank = Model(folder, None, None, tuple(sorted(each.name for each in folder.iterdir() if each.is_dir())))
         if not (folder / CONFIG).is_file():
             return blank
-        text = contents(folder / CONFIG).decode("utf-8")
+        text = contents(folder / CONFIG, LARGEST_CONFIG).decode("utf-8")
     except (OSError, ValueError) as error:
         return replace(blank, findings=(unreadable(blank, error),))
     subfolders = blank.subfolders

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.prompts.fake_journey import ENDPOINT, QUESTIONS, nobody
+from wizard.chat.commands.session import ChatSession
+from wizard.chat.commands.table import COMMANDS, command, is_command
 from wizard.chat.conversation import Conversation, Message
 from wizard.chat.served import ServedModel
 from wizard.kernel.errors import UsageError
 from wizard.kernel.values import from_data
 from wizard.model.chat_format import ChatFormat
-from wizard.prompts.chat_session import ChatSession
-from wizard.prompts.commands import COMMANDS, command, is_command
 
 SERVED = ServedModel("demo", None, QUESTIONS, 1024, 0.0)
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.prompts.fake_journey import ENDPOINT, QUESTIONS, nobody
+from wizard.chat.commands.session import ChatSession
+from wizard.chat.commands.table import command
 from wizard.chat.conversation import Conversation, Stats, TokenLogprob
 from wizard.chat.history import History
 from wizard.chat.served import ServedModel
 from wizard.chat.snippet import Request
 from wizard.chat.wire import Wire
 from wizard.kernel.errors import UsageError, WorkspaceError
-from wizard.prompts.chat_session import ChatSession
-from wizard.prompts.commands import command
 from wizard.stacks.trtllm_engine.chat import TEXT
 
 SERVED = ServedModel("demo", None, QUESTIONS, 1024, 0.0)
@@ -192,7 +192,7 @@ def test_copy_puts_the_answer_or_its_code_into_the_clipboard(
     talk: ChatSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("wizard.prompts.inspect_commands.is_terminal", lambda _: True)
+    monkeypatch.setattr("wizard.chat.commands.inspection.is_terminal", lambda _: True)
     talk.conversation = talk.conversation.with_message("user", "Code?").with_message(
         "assistant", "Here:\n```sh\nls -l\n```\nDone."
     )

@@ -1,8 +1,9 @@
-"""The state of a chat: the server, the conversation, and its saved copy."""
+"""What commands read and change: the server, the conversation, and its saved copy; and what they answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,10 +14,13 @@ from wizard.chat.race import Race
 from wizard.chat.served import ServedModel
 from wizard.chat.snippet import Request
 from wizard.chat.tools.loop import ToolUse
-from wizard.flow.others import others
-from wizard.kernel.errors import UsageError
-from wizard.kernel.paths import Workspace
+from wizard.kernel.text import table
 from wizard.serve.endpoint import Endpoint
+
+
+def _finished(work: Coroutine[Any, Any, None]) -> bool:
+    asyncio.run(work)
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,10 @@ class ChatSession:
         race: With the last question, if both had it.
         along: Whether the last question of the session whose rival this is was sent here, too.
         tools: The tools that the model may call; None if none are configured.
+        another: Whether a command has begun or opened another conversation.
+        listed: Renders rows as text.
+        spoken: Renders the wizard's own text; that of models and users stays as it is.
+        wait: Runs asynchronous work to its end; False if the user stopped it.
     """
 
     endpoint: Endpoint
@@ -76,6 +84,10 @@ class ChatSession:
     race: Race | None = None
     along: bool = False
     tools: ToolUse | None = None
+    another: bool = False
+    listed: Callable[[Iterable[Sequence[str]]], str] = table
+    spoken: Callable[[str], str] = str
+    wait: Callable[[Coroutine[Any, Any, None]], bool] = _finished
 
     def keep(self) -> None:
         """Save the conversation, if saving is on.
@@ -118,51 +130,7 @@ class ChatSession:
 
     def go_on_with(self, kept: Kept) -> None:
         """Continue with another conversation; the rival starts over."""
-        self.kept, self.conversation = kept, kept.conversation
+        self.kept, self.conversation, self.another = kept, kept.conversation, True
         self.request, self.logprobs, self.race, self.along = None, [], None, False
         if self.rival is not None:
             self.rival.go_on_with(Kept(Conversation()))
-
-
-def begin(
-    endpoint: Endpoint,
-    conversation: Conversation,
-    *,
-    journey: Any,
-    workspace: Workspace | None,
-    history: History | None,
-    keeps: bool,
-) -> ChatSession:
-    """Start a session with ``endpoint``; sessions that it starts are saved in the same way.
-
-    Args:
-        endpoint: The server.
-        conversation: Messages so far and settings.
-        journey: `wizard.journey`, or its replacement.
-        workspace: The workspace with other servers; the default one if None.
-        history: See `ChatSession`.
-        keeps: See `ChatSession`.
-    """
-
-    def other(name: str, model: str | None) -> ChatSession:
-        here = workspace or Workspace.at(None)
-        endpoint = journey.at(name, model) if "://" in name else journey.endpoint(here, name)
-        return begin(endpoint, Conversation(), journey=journey, workspace=workspace, history=history, keeps=keeps)
-
-    def models() -> list[Endpoint]:
-        return others(journey, workspace or Workspace.at(None), talk.endpoint)
-
-    talk = ChatSession(endpoint, conversation, lambda: journey.served(talk.endpoint), models, other, history, keeps)
-    return talk
-
-
-def wanted() -> bool:
-    """Whether the user's settings allow saving conversations; not if they are unreadable, because they may forbid
-    it.
-    """
-    from wizard.kernel.settings import load
-
-    try:
-        return load().keep_chats
-    except UsageError:
-        return False

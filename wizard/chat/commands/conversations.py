@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from wizard.chat import image_references
+from wizard.chat.commands.session import ChatSession, Outcome
 from wizard.chat.conversation import Conversation
 from wizard.chat.history import Entry, History, Kept
 from wizard.chat.report import figures
@@ -14,8 +15,6 @@ from wizard.chat.tools.text import folded
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import one_line, plain
-from wizard.prompts.chat_session import ChatSession, Outcome
-from wizard.prompts.speech import for_stderr, listed
 
 LISTED = 20
 SHOWN_MESSAGES = 6
@@ -53,7 +52,7 @@ def open_one(talk: ChatSession, argument: str) -> Outcome:
     """Continue a saved conversation."""
     kept = _history(talk).load(_id(argument))
     talk.go_on_with(kept)
-    return Outcome(going_on(kept))
+    return Outcome(going_on(talk))
 
 
 def rename(talk: ChatSession, argument: str) -> Outcome:
@@ -107,17 +106,18 @@ def versions(talk: ChatSession, argument: str) -> Outcome:
     for place, version in enumerate(known):
         head = tr("Version {number} of {count}", number=place + 1, count=len(known))
         here = f" ({tr('current')})" if place == now else ""
-        measured = f"\n{for_stderr(figures(version.stats))}" if version.stats else ""
+        measured = f"\n{talk.spoken(figures(version.stats))}" if version.stats else ""
         parts.append(f"{head}{here}: {one_line(version.question)}\n{plain(version.answer)}{measured}")
     return Outcome("\n\n".join(parts))
 
 
-def going_on(kept: Kept) -> str:
+def going_on(talk: ChatSession) -> str:
     """The title and the end of a continued conversation."""
-    return f"{shown(kept.conversation)}\n{tr('Continuing: {title}', title=one_line(kept.title))}".lstrip("\n")
+    kept = talk.kept
+    return f"{shown(talk, kept.conversation)}\n{tr('Continuing: {title}', title=one_line(kept.title))}".lstrip("\n")
 
 
-def shown(conversation: Conversation) -> str:
+def shown(talk: ChatSession, conversation: Conversation) -> str:
     """The end of a conversation, as a reminder when it is continued."""
     messages = [each for each in conversation.messages if each.role != "system"]
     left_out = len(messages) - SHOWN_MESSAGES
@@ -127,7 +127,7 @@ def shown(conversation: Conversation) -> str:
         else []
     )
     for each in messages[-SHOWN_MESSAGES:]:
-        lines += [for_stderr(folded(call)) for call in each.calls]
+        lines += [talk.spoken(folded(call)) for call in each.calls]
         lines.append(f"> {plain(image_references.shown(each.content))}" if each.role == "user" else plain(each.content))
     return "\n".join(lines)
 
@@ -172,4 +172,4 @@ def _listed(talk: ChatSession, entries: Iterable[Entry]) -> str:
         day = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.updated))
         here = f" ({tr('current')})" if entry.id == talk.kept.id else ""
         rows.append((str(entry.id), day, one_line(entry.model), one_line(entry.title) + here, one_line(entry.excerpt)))
-    return listed(rows)
+    return talk.listed(rows)

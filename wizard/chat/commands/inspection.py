@@ -10,15 +10,14 @@ import sys
 from wizard.catalog import presets
 from wizard.chat import report
 from wizard.chat import snippet as snippets
+from wizard.chat.commands.conversations import number
+from wizard.chat.commands.session import ChatSession, Outcome
 from wizard.chat.conversation import excerpt
 from wizard.chat.settings import preset_of, with_answers, with_preset, with_thinking
 from wizard.kernel import clipboard
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import is_terminal, plain
-from wizard.prompts.chat_session import ChatSession, Outcome
-from wizard.prompts.history_commands import number
-from wizard.prompts.speech import listed
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MOST_ALTERNATIVES = 20
@@ -41,7 +40,7 @@ def preset(talk: ChatSession, argument: str) -> Outcome:
         return Outcome(tr("The preset is active; use /set and /system to view or change its settings."))
     rows = [(preset.name, tr(preset.about) if preset.about else tr("your own")) for preset in presets.presets()]
     return Outcome(
-        f"{listed(rows)}\n{tr('Use one with /preset NAME; save the current settings with /preset save NAME.')}"
+        f"{talk.listed(rows)}\n{tr('Use one with /preset NAME; save the current settings with /preset save NAME.')}"
     )
 
 
@@ -94,7 +93,7 @@ def logprobs(talk: ChatSession, argument: str) -> Outcome:
     ]
     mean = -sum(logprob.logprob for logprob in talk.logprobs) / len(talk.logprobs)
     perplexity = tr("Perplexity of the answer: {value:.2f}", value=math.exp(min(mean, LARGEST_EXPONENT)))
-    return Outcome(f"{listed(rows)}\n{perplexity}")
+    return Outcome(f"{talk.listed(rows)}\n{perplexity}")
 
 
 def snippet(talk: ChatSession, argument: str) -> Outcome:

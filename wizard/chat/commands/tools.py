@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from wizard.chat.commands.conversations import number
+from wizard.chat.commands.session import ChatSession, Outcome
 from wizard.chat.tools import config
 from wizard.chat.tools.consent import Standing
 from wizard.chat.tools.loop import ToolUse
@@ -11,10 +13,6 @@ from wizard.chat.tools.toolbox import Offer
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line, plain
-from wizard.prompts.chat_session import ChatSession, Outcome
-from wizard.prompts.history_commands import number
-from wizard.prompts.interrupt import until_stopped
-from wizard.prompts.speech import for_stderr, listed
 
 STANDING: dict[Standing | None, str] = {
     "always": mark("always allowed"),
@@ -39,7 +37,7 @@ def tools(talk: ChatSession, argument: str) -> Outcome:
     async def look() -> None:
         offers.append(await use.toolbox.offer())
 
-    if not until_stopped(look()):
+    if not talk.wait(look()):
         return Outcome()
     known = {tool.key: tool for tool in offers[0].tools}
     how, _, name = argument.partition(" ")
@@ -49,7 +47,7 @@ def tools(talk: ChatSession, argument: str) -> Outcome:
         (key, tr(STANDING[use.consent.of(tool)]), one_line(tool.description)[:LONGEST_ABOUT])
         for key, tool in known.items()
     ]
-    return Outcome("\n".join(filter(None, (*offers[0].problems, listed(rows) or tr("No tools.")))))
+    return Outcome("\n".join(filter(None, (*offers[0].problems, talk.listed(rows) or tr("No tools.")))))
 
 
 def _decide(use: ToolUse, known: dict[str, Tool], how: str, name: str) -> None:
@@ -69,4 +67,4 @@ def result(talk: ChatSession, argument: str) -> Outcome:
         raise UsageError("TW-U24", tr("no tool was called yet"), tr("/tools lists the tools."))
     wrong = tr("unknown tool call: {text}", text=argument[:20])
     call = calls[number(argument, len(calls), wrong) - 1 if argument else -1]
-    return Outcome(f"{for_stderr(folded(call))}\n{whole(call)}")
+    return Outcome(f"{talk.spoken(folded(call))}\n{whole(call)}")

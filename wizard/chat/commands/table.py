@@ -1,4 +1,4 @@
-"""The commands of the chat: ``/help`` and others."""
+"""All commands: their syntax, what they do, and how a line becomes one."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from collections.abc import Callable
 
 from wizard.catalog import prompt_files
 from wizard.chat import saving
+from wizard.chat.commands import conversations, inspection, models, tools
+from wizard.chat.commands.session import ChatSession, Outcome
 from wizard.chat.history import Kept
 from wizard.chat.settings import SETTINGS, answers_of, setting, with_answers
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import join, mark, tr
 from wizard.kernel.text import plain
 from wizard.plan.questions import SYSTEM
-from wizard.prompts import history_commands, inspect_commands, switch, tool_commands
-from wizard.prompts.chat_session import ChatSession, Outcome
-from wizard.prompts.compare import compare, save_comparison
-from wizard.prompts.speech import listed
 
 
 def command(talk: ChatSession, line: str) -> Outcome:
@@ -27,8 +25,7 @@ def command(talk: ChatSession, line: str) -> Outcome:
             not writable or readable, TW-U31 or TW-U32 if a setting does not fit; and errors of the called functions.
         WorkspaceError: TW-C20 … TW-C22, see `wizard.chat.history`.
     """
-    name, argument = (*line.split(maxsplit=1), "")[:2]
-    name = OTHER_NAMES.get(name, name)
+    name, argument = split(line)
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, [*COMMANDS, *OTHER_NAMES], 1)
         todo = tr("Type /help to list the commands; to start a question with '/', put a space before it.")
@@ -37,7 +34,13 @@ def command(talk: ChatSession, line: str) -> Outcome:
             tr("unknown command: {name}", name=plain(name)[:40]),
             join(" ", tr("Did you mean {name}?", name=near[0]), todo) if near else todo,
         )
-    return COMMANDS[name][1](talk, argument.strip())
+    return COMMANDS[name][1](talk, argument)
+
+
+def split(line: str) -> tuple[str, str]:
+    """The command in ``line``, by its own name, and the text after it."""
+    name, argument = (*line.split(maxsplit=1), "")[:2]
+    return OTHER_NAMES.get(name, name), argument.strip()
 
 
 def is_command(text: str) -> bool:
@@ -47,11 +50,11 @@ def is_command(text: str) -> bool:
 
 
 def _help(talk: ChatSession, argument: str) -> Outcome:
-    del talk, argument
+    del argument
     rows = [(usage, tr(text)) for usage, _, text in COMMANDS.values()]
     rows.append(("/multi", tr("write several lines; a line with only . ends the input")))
     more = tr("End a line with \\ to continue on the next one; pasted text is one question, line breaks included.")
-    return Outcome(f"{listed(rows)}\n{more}")
+    return Outcome(f"{talk.listed(rows)}\n{more}")
 
 
 def _system(talk: ChatSession, argument: str) -> Outcome:
@@ -64,8 +67,8 @@ def _set(talk: ChatSession, argument: str) -> Outcome:
     if name:
         talk.conversation = with_answers(talk.conversation, {name: setting(name).parse(text)})
     now = answers_of(talk.conversation)
-    shown = (setting for setting in SETTINGS if setting is not SYSTEM)
-    return Outcome(listed([(setting.name, _value(now[setting.name]), tr(setting.help)) for setting in shown]))
+    shown = (each for each in SETTINGS if each is not SYSTEM and name in ("", each.name))
+    return Outcome(talk.listed([(each.name, _value(now[each.name]), tr(each.help)) for each in shown]))
 
 
 def _value(value: object) -> str:
@@ -92,16 +95,16 @@ def _questions(talk: ChatSession, argument: str) -> Outcome:
         return Outcome(tr("This model has no suggested questions; ask it anything."))
     if not argument:
         rows = [(str(number), question) for number, question in enumerate(questions, 1)]
-        return Outcome(f"{listed(rows)}\n{tr('Ask one of them with /questions NUMBER.')}")
+        return Outcome(f"{talk.listed(rows)}\n{tr('Ask one of them with /questions NUMBER.')}")
     wrong = tr("unknown question: {text}", text=argument[:20])
-    chosen = questions[history_commands.number(argument, len(questions), wrong) - 1]
+    chosen = questions[conversations.number(argument, len(questions), wrong) - 1]
     return Outcome(f"> {plain(chosen)}", ask=chosen)
 
 
 def _save(talk: ChatSession, argument: str) -> Outcome:
     name = argument.removeprefix("comparison ").strip()
     if name != argument or name.endswith(".svg"):  # only a comparison can be a picture
-        return save_comparison(talk, name)
+        return models.save_comparison(talk, name)
     path, _there = saving.target(argument)
     saving.save(path, talk.endpoint.model, talk.conversation, title=talk.kept.title)
     return Outcome(tr("Saved to {path}", path=path))
@@ -112,7 +115,9 @@ def _load(talk: ChatSession, argument: str) -> Outcome:
     loaded = saving.load(path)
     talk.go_on_with(Kept(loaded.conversation, talk.endpoint.model, talk.endpoint.name, title=loaded.title))
     talk.keep()
-    return Outcome(f"{history_commands.shown(loaded.conversation)}\n{tr('Loaded from {path}', path=path)}".lstrip("\n"))
+    return Outcome(
+        f"{conversations.shown(talk, loaded.conversation)}\n{tr('Loaded from {path}', path=path)}".lstrip("\n")
+    )
 
 
 def _prompt(talk: ChatSession, argument: str) -> Outcome:
@@ -127,72 +132,72 @@ def _bye(talk: ChatSession, argument: str) -> Outcome:
 
 COMMANDS: dict[str, tuple[str, Callable[[ChatSession, str], Outcome], str]] = {
     "/help": ("/help", _help, mark("show this list")),
-    "/new": ("/new", history_commands.new, mark("start a new conversation with the same system prompt")),
+    "/new": ("/new", conversations.new, mark("start a new conversation with the same system prompt")),
     "/again": ("/again", _again, mark("get another answer to the last question; see /versions")),
     "/edit": ("/edit [TEXT]", _edit, mark("rephrase the last question and send it again")),
     "/versions": (
         "/versions [N]",
-        history_commands.versions,
+        conversations.versions,
         mark("list all versions of the last turn; continue with version N"),
     ),
     "/system": ("/system TEXT", _system, mark("set the system prompt; without text, remove it")),
     "/set": ("/set NAME VALUE", _set, mark("set how the model answers; without arguments, show all settings")),
     "/preset": (
         "/preset [NAME]",
-        inspect_commands.preset,
+        inspection.preset,
         mark("use a preset (system prompt and settings); to manage your own: save NAME, remove NAME"),
     ),
     "/questions": ("/questions [N]", _questions, mark("list questions that the model was trained on; ask number N")),
     "/history": (
         "/history [N]",
-        history_commands.history,
+        conversations.history,
         mark("list the last N saved conversations"),
     ),
-    "/search": ("/search TEXT", history_commands.search, mark("search saved conversations")),
-    "/open": ("/open N", history_commands.open_one, mark("continue conversation N")),
-    "/rename": ("/rename TITLE", history_commands.rename, mark("rename this conversation")),
-    "/delete": ("/delete [N]", history_commands.delete, mark("permanently delete conversation N, or this one")),
-    "/private": ("/private", history_commands.private, mark("stop saving this conversation")),
+    "/search": ("/search TEXT", conversations.search, mark("search saved conversations")),
+    "/open": ("/open N", conversations.open_one, mark("continue conversation N")),
+    "/rename": ("/rename TITLE", conversations.rename, mark("rename this conversation")),
+    "/delete": ("/delete [N]", conversations.delete, mark("permanently delete conversation N, or this one")),
+    "/private": ("/private", conversations.private, mark("stop saving this conversation")),
     "/model": (
         "/model [NAME]",
-        switch.model,
+        models.model,
         mark("continue with another model: NAME, or URL and MODEL; without arguments, list them"),
     ),
     "/compare": (
         "/compare [NAME]",
-        compare,
+        models.compare,
         mark("compare with a second server: NAME, or URL and MODEL; without arguments, stop comparing"),
     ),
-    "/context": ("/context", inspect_commands.context, mark("show how much of the model's context is used")),
+    "/context": ("/context", inspection.context, mark("show how much of the model's context is used")),
     "/think": (
         "/think [MODE]",
-        inspect_commands.think,
+        inspection.think,
         mark("show the last thought; set how much the model thinks: off, on, low, high …"),
     ),
     "/tools": (
         "/tools [HOW NAME]",
-        tool_commands.tools,
+        tools.tools,
         mark("list tools; HOW is always, never or ask: what happens when the model calls NAME; on or off: all tools"),
     ),
-    "/result": ("/result [N]", tool_commands.result, mark("show the whole result of the last answer's tool call N")),
+    "/result": ("/result [N]", tools.result, mark("show the whole result of the last answer's tool call N")),
     "/details": (
         "/details",
-        inspect_commands.details,
+        inspection.details,
         mark("show who wrote each message and when, with the answers' measurements"),
     ),
     "/logprobs": (
         "/logprobs [N]",
-        inspect_commands.logprobs,
+        inspection.logprobs,
         mark("show how confident the model was in each token, with N alternatives; /logprobs off turns it off"),
     ),
     "/snippet": (
         "/snippet [KIND]",
-        inspect_commands.snippet,
+        inspection.snippet,
         mark("show the last request as a curl command or Python code: curl, python or urllib"),
     ),
     "/copy": (
         "/copy [code|thought]",
-        inspect_commands.copy,
+        inspection.copy,
         mark("copy the last answer, its last code block or the last thought to the clipboard"),
     ),
     "/prompt": ("/prompt NAME", _prompt, mark("insert one of your prompts")),
