@@ -37,8 +37,8 @@ def printed(*words: str) -> str:
 
 @pytest.fixture
 def server() -> Iterator[FakeOpenAI]:
-    said = event({"reasoning_content": EVIL}) + event({"content": EVIL[:9]}) + event({"content": EVIL[9:]})
-    with serving(FakeOpenAI(body=ROLE + said + STOP + DONE, models=(f"m{EVIL}",))) as fake:
+    events = event({"reasoning_content": EVIL}) + event({"content": EVIL[:9]}) + event({"content": EVIL[9:]})
+    with serving(FakeOpenAI(body=ROLE + events + STOP + DONE, models=(f"m{EVIL}",))) as fake:
         yield fake
 
 

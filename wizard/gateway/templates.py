@@ -19,7 +19,7 @@ class _Template:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Templates:
     """The processes of all templates."""
 
