@@ -6,7 +6,7 @@ Docstrings of blocking functions state how long they may take; asynchronous ones
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence, Set
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -384,6 +384,18 @@ def statuses(workspace: Workspace) -> list[Status]:
     from wizard.serve.status import statuses as look
 
     return look(workspace)
+
+
+def verify(workspace: Workspace, name: str, progress: Callable[[float], None]) -> str:
+    """Read all files of the model that the server ``name`` was set up with, and compare them with its manifest; return
+    what they were compared with, empty if nothing is recorded. Minutes for a large model.
+
+    Raises:
+        ModelError: TW-M60 a file is damaged, TW-M61 it is missing, TW-M17 it is not readable.
+    """
+    from wizard.serve.proof import verify as read_all
+
+    return read_all(workspace.server(name), progress)
 
 
 def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:

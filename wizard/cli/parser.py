@@ -266,7 +266,7 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
 
 
 def _add_run(commands: Commands) -> None:
-    run = _command(commands, "run", tr("execute a saved plan"), "run plan.json\nrun plan.json --json")
+    run = _command(commands, "run", tr("execute a saved plan"), "run plan.json\nrun plan.json --yes --json")
     run.add_argument("plan", metavar="PLAN", help=tr("the output of `plan --json`; - for standard input"))
     run.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
     run.add_argument(
@@ -276,13 +276,15 @@ def _add_run(commands: Commands) -> None:
         help=tr("rerun this step and every step that uses its results; repeatable"),
     )
     run.add_argument("--skip", action="append", metavar="STEP", help=tr("skip this step; repeatable"))
-    run.add_argument("--yes", action="store_true", help=tr("has no effect: a saved plan runs without confirmation"))
+    run.add_argument("--yes", action="store_true", help=tr("run the plan without confirmation"))
+    _verify(run)
     add_exposure(run)
     examples = "up demo --yes\nup ./model.gguf --name mine --yes --json"
     up = _command(commands, "up", tr("set up and serve a model"), examples)
     up.add_argument("ref", nargs="?", type=_not_empty, metavar="MODEL", help=tr(BEST))
     up.add_argument("--yes", action="store_true", help=tr("accept the plan without confirmation"))
     up.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
+    _verify(up)
     _explain(up)
     _add_plan(up)
     add_exposure(up)
@@ -291,9 +293,19 @@ def _add_run(commands: Commands) -> None:
     demo.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
 
 
+def _verify(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--verify",
+        action="store_true",
+        help=tr("read all files of the model again and compare their hashes (default: only size, date and inode)"),
+    )
+
+
 def _add_server(commands: Commands) -> None:
     which = tr("a server in the workspace (default: the only one)")
-    _command(commands, "status", tr("show the servers and whether they are ready"), "status\nstatus --json")
+    examples = "status\nstatus --json\nstatus --verify"
+    status = _command(commands, "status", tr("show the servers and whether they are ready"), examples)
+    _verify(status)
     logs = _command(commands, "logs", tr("show a server's log"), "logs\nlogs demo -n 500 --raw")
     logs.add_argument("name", nargs="?", metavar="NAME", help=which)
     logs.add_argument("-n", "--lines", type=whole, default=100, metavar="N", help=tr("show the last N lines (100)"))
