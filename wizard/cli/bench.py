@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from wizard.cli.bench_reports import open_report, replayed, tell_changes
 from wizard.cli.command_lines import typed_command
+from wizard.cli.confirm import yes
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import CancelledError, UsageError, WizardError
 from wizard.kernel.language import tr
@@ -38,7 +39,7 @@ def bench(arguments: argparse.Namespace) -> int:
         renderer()  # before anything takes time
     if arguments.open:
         return open_report(arguments)
-    wanted = replayed(arguments, _wanted(arguments), _yes) if arguments.replay else _wanted(arguments)
+    wanted = replayed(arguments, _wanted(arguments), yes) if arguments.replay else _wanted(arguments)
     load_of(wanted, None)  # reports options that exclude each other before anything is looked for
     endpoint = _endpoint(arguments)
     workspace = workspace_of(arguments)
@@ -78,25 +79,8 @@ def _agree_to_install(arguments: argparse.Namespace, download: int, disk: int) -
         disk=size(disk),
     )
     print(notice, file=sys.stderr)
-    if not arguments.yes and not _yes(tr("Install it?")):
+    if not arguments.yes and not yes(tr("Install it?")):
         raise CancelledError("TW-U06", tr("the installation was not accepted"), tr("Nothing was done."))
-
-
-def _yes(question: str) -> bool:
-    """The answer to a question whose default is yes; False at the end of input.
-
-    Raises:
-        UsageError: TW-U03 if no terminal is attached.
-    """
-    from wizard.kernel.text import is_terminal
-
-    if not is_terminal():
-        message = tr("a confirmation is needed, but no terminal is attached")
-        raise UsageError("TW-U03", message, tr("Pass --yes to accept it."))
-    print(f"{question} [Y/n] ", end="", file=sys.stderr, flush=True)
-    while (reply := sys.stdin.readline().lower()) and reply.strip() not in ("", "y", "yes", "n", "no"):
-        print(f"{tr('Type y or n:')} ", end="", file=sys.stderr, flush=True)
-    return bool(reply) and not reply.strip().startswith("n")
 
 
 def _measure(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted, folder: Path) -> int:
@@ -167,6 +151,6 @@ def _choose(arguments: argparse.Namespace, outlook: Outlook) -> Load | None:
         time=duration(outlook.shorter_s),
     )
     print(text, file=sys.stderr)
-    if _yes(tr("Continue with the shorter one?")):
+    if yes(tr("Continue with the shorter one?")):
         return outlook.shorter
-    return outlook.load if _yes(tr("Continue with all of it?")) else None
+    return outlook.load if yes(tr("Continue with all of it?")) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from wizard.cli import bench, down, lint, prerequisites, recipes, serving, stages, web
+from wizard.cli import bench, bundle, down, lint, prerequisites, recipes, room, serving, stages, web
 
 COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     None: serving.wizard,
@@ -23,6 +23,8 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     "down": down.down,
     "chat": serving.chat,
     "bench": bench.bench,
+    "bundle": bundle.bundle,
+    "workshop": room.workshop,
     "recipes": recipes.recipes,
     "prerequisites": prerequisites.prerequisites,
     "web": web.web,

@@ -29,6 +29,8 @@ DEADLINE = 9.0
 """Seconds for all Hub access of a lookup."""
 REQUEST = 4.0
 """Seconds for a connection, and for each wait for bytes."""
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "original/*", "consolidated*")
+"""Files that are not downloaded with a repository: pickle files, which can run code, and second copies of weights."""
 
 
 def reachable(timeout: float = 3.0) -> bool:
@@ -62,7 +64,7 @@ def download_command(repo: str, files: Sequence[str], revision: str | None, fold
     command = [sys.executable, "-m", "huggingface_hub.cli.hf", "download", repo]
     command += files
     if not files:
-        for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "original/*", "consolidated*"):
+        for pattern in PICKLES:
             command += ["--exclude", pattern]
     if revision:
         command += ["--revision", revision]
