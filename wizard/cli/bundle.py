@@ -6,7 +6,7 @@ import argparse
 import platform
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wizard.cli.confirm import yes
 from wizard.cli.stages import print_json
@@ -15,6 +15,10 @@ from wizard.kernel.language import tr
 from wizard.kernel.program import command
 from wizard.kernel.text import is_terminal
 from wizard.kernel.units import size
+
+if TYPE_CHECKING:
+    from wizard.workshop.bundle import Manifest, Order
+    from wizard.workshop.gather import Added, Outlook
 
 EXAMPLES = (
     "bundle --out class\n"
@@ -92,7 +96,6 @@ def bundle(arguments: argparse.Namespace) -> int:
 
 def _make(arguments: argparse.Namespace) -> int:
     from wizard import journey
-    from wizard.workshop.bundle import Manifest
 
     if not arguments.out:
         raise UsageError(
@@ -105,24 +108,29 @@ def _make(arguments: argparse.Namespace) -> int:
     _announce(outlook, folder)
     if not arguments.yes and (outlook.download or outlook.copied or outlook.unknown) and not yes(tr("Continue?")):
         raise CancelledError("TW-U06", tr("the bundle was not accepted"), tr("Nothing was downloaded."))
-    made: Manifest | None = None
-    for item in journey.bundle(outlook, folder):
-        if isinstance(item, Manifest):
-            made = item
-        else:
-            count = f" {item.done}/{item.total}" if item.total else ""
-            print(f"{item.part}: {item.name}{count}", file=sys.stderr, flush=True)
-    if made is None:
-        return 1
-    if arguments.json:
-        print_json(made)
-    else:
-        print(tr("{folder}: {count} files, {size}", folder=folder, count=len(made.files), size=size(made.size)))
+    try:
+        for item in journey.bundle(outlook, folder):
+            _show(arguments, folder, item)
+    except KeyboardInterrupt:
+        message = tr("stopped; what is complete is kept in {folder}", folder=folder)
+        raise CancelledError("TW-U07", message, tr("Run the same command to continue.")) from None
     print(tr("Seats without a wizard: python3 {path}", path=folder / "install.py"), file=sys.stderr)
     return 0
 
 
-def _order(arguments: argparse.Namespace) -> Any:
+def _show(arguments: argparse.Namespace, folder: Path, item: Added | Manifest) -> None:
+    from wizard.workshop.gather import Added
+
+    if isinstance(item, Added):
+        count = f" {item.done}/{item.total}" if item.total else ""
+        print(f"{item.part}: {item.name}{count}", file=sys.stderr, flush=True)
+    elif arguments.json:
+        print_json(item)
+    else:
+        print(tr("{folder}: {count} files, {size}", folder=folder, count=len(item.files), size=size(item.size)))
+
+
+def _order(arguments: argparse.Namespace) -> Order:
     from wizard.catalog.stacks import names
     from wizard.workshop.bundle import Order
 
@@ -148,7 +156,7 @@ def _order(arguments: argparse.Namespace) -> Any:
     )
 
 
-def _announce(outlook: Any, folder: Path) -> None:
+def _announce(outlook: Outlook, folder: Path) -> None:
     lines = []
     for each in outlook.packages:
         state = (

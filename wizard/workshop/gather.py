@@ -254,7 +254,7 @@ def _of_earlier(folder: Path) -> list[Path]:
 def _of_model(folder: Path, model: BundledModel) -> list[Path]:
     place = folder / model.folder
     ref = [place.parent.parent / "refs" / model.branch] if model.branch else []
-    return [*ref, *(path for path in place.rglob("*") if path.is_file() and not path.name.startswith("."))]
+    return [*ref, *(path for path in place.rglob("*") if path.is_file() and path.suffix != ".partial")]
 
 
 def _entry(folder: Path, path: Path) -> Entry:

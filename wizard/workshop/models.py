@@ -18,6 +18,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.paths import suggest_name
 from wizard.kernel.secrets import environment_for, redact
 from wizard.kernel.text import plain
+from wizard.kernel.values import fingerprint
 from wizard.model.cache import hub_cache
 from wizard.model.facts import ModelFacts
 from wizard.model.formats import disk_bytes
@@ -60,8 +61,9 @@ def wanted(facts: ModelFacts) -> WantedModel | None:
         return _cached(facts, location, names)
     source = location if location.is_dir() else location.parent
     files = _files(source) if location.is_dir() else [Path(name).name for name in names]
-    folder = f"{MODELS}/files/{suggest_name(location.name)}"
-    return WantedModel(BundledModel(facts.ref, folder), source, tuple(files), _bytes(source, files))
+    # Two may have the same name. The path on this machine is no one's business.
+    folder = f"{MODELS}/files/{suggest_name(location.name)}-{fingerprint(str(location))[:4]}"
+    return WantedModel(BundledModel(location.name, folder), source, tuple(files), _bytes(source, files))
 
 
 def _place(facts: ModelFacts, revision: str) -> tuple[str, str]:
@@ -137,13 +139,13 @@ def _download(each: WantedModel, folder: Path) -> None:
         raise NetworkError(
             "TW-B07",
             tr("{model} could not be downloaded: {line}", model=each.model.ref, line=line),
-            tr("Check the network, the free space and your access. Run the same command again to resume the download."),
+            tr("Check the network, free space and your access. Run the same command again to resume the download."),
         )
     shutil.rmtree(folder / ".cache", ignore_errors=True)  # where the download resumes
 
 
 def put(model: BundledModel, files: list[str], bundle: Path, own: Path) -> Iterator[str]:
-    """Copy a model of ``bundle`` to this machine: into the Hugging Face cache, or if it is the facilitator's to ``own``.
+    """Copy a model of ``bundle`` to this machine: into the Hugging Face cache, or the facilitator's own to ``own``.
 
     Yields what of the user's was kept instead.
     """

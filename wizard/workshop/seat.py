@@ -49,7 +49,7 @@ class Installed:
     Attributes:
         folder: The bundle, whose wheels servers are installed from.
         notebooks: The folder of notebooks; empty if the bundle has none.
-        models: References of its models.
+        models: What to serve them by: a reference of the Hub, or the path of the facilitator's own.
         images: Names of its images, loaded now or earlier.
         not_loaded: Names of images for which this machine has no container engine.
         kept: Files of the user's that differ from the bundle's and were not replaced.
@@ -119,11 +119,18 @@ def install(folder: Path, to: Path, replace: Replace) -> Installed:
     return Installed(
         str(folder),
         str(to / NOTEBOOKS) if notebooks else "",
-        tuple(model.ref for model in value.models),
+        tuple(model.ref if model.is_of_hub else _served_by(value, model.folder, to) for model in value.models),
         tuple(name for name, done in loaded.items() if done is not None),
         tuple(name for name, done in loaded.items() if done is None),
         tuple(kept),
     )
+
+
+def _served_by(value: Manifest, folder: str, to: Path) -> str:
+    """The path of a model of the facilitator's: its only file, or its folder."""
+    paths = _below(value, folder)
+    mine = to / "models" / Path(folder).name
+    return str(mine / Path(paths[0]).relative_to(folder) if len(paths) == 1 else mine)
 
 
 def _below(value: Manifest, folder: str) -> list[str]:

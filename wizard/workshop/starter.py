@@ -30,8 +30,8 @@ LINK, SPECIAL, MISSING, CHANGED, EXTRA = "link", "special", "missing", "changed"
 """Kinds of `Problem`."""
 NO_MANIFEST, DAMAGED, OUTSIDE, TOO_MANY = "no manifest", "damaged manifest", "path outside", "too many files"
 """Reasons of `UnusableError`."""
-STAMP = "workshop.json"
-"""In a seat's environment: what it was made from; empty while it is being made."""
+STAMP = ".made-from"
+"""Beside a seat's environment: what it was made from; empty while it is being made."""
 
 
 class UnusableError(Exception):
@@ -205,51 +205,59 @@ def python_for(pythons: list[str], machine: str) -> str:
     )
 
 
-def make(folder: Path, environment: Path, python: str, wizard: str) -> None:
-    """Create the seat's environment, unless it is there, complete and made from the same packages.
+def make(folder: Path, to: Path, python: str, wizard: File) -> None:
+    """Create the seat's environment ``to/venv``, unless it is there, complete and made from the same packages.
 
     Raises:
         SetupError: Something else is there, or a command fails.
     """
-    made_from = digest(folder / PINS) + digest(folder / wizard)
-    stamp = environment / STAMP
+    environment, stamp, log = to / "venv", to / STAMP, to / "install.log"
+    made_from = digest(folder / PINS) + wizard.sha256
     if environment.exists():
         if not stamp.exists():
-            raise SetupError(
-                f"{environment} exists and is not a workshop's environment", "Choose another folder: --to DIR."
-            )
+            raise SetupError(f"{environment} exists and is not a workshop's", "Choose another folder: --to DIR.")
         if stamp.read_text(encoding="utf-8") == made_from and (environment / "bin" / "triton-wizard").exists():
             return
-    environment.mkdir(parents=True, exist_ok=True)
+    to.mkdir(parents=True, exist_ok=True)
     stamp.write_text("", encoding="utf-8")
-    (pip,) = (folder / "wheels").glob("pip-*-py3-none-any.whl")
+    pins = to / "packages.txt"
+    own = f"triton-wizard @ {(folder / wizard.path).as_uri()} --hash=sha256:{wizard.sha256}"
+    pins.write_text((folder / PINS).read_text(encoding="utf-8") + own + "\n", encoding="utf-8")
     # The bundle's own pip: Debian's Python may have none. No setting of the user's changes what is installed.
+    (pip,) = (folder / "wheels").glob("pip-*-py3-none-any.whl")
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON"))}
     variables.update({"PYTHONPATH": str(pip), "PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1"})
-    own = str(environment / "bin" / "python")
-    options = ["--no-index", "--no-deps", "--no-cache-dir", "--no-compile"]
-    pinned = ["--find-links", (folder / "wheels").as_uri(), "--require-hashes", "-r", str(folder / PINS)]
-    log = environment / "install.log"
+    options = [
+        "--no-index",
+        "--no-deps",
+        "--no-cache-dir",
+        "--no-compile",
+        "--find-links",
+        (folder / "wheels").as_uri(),
+    ]
+    install = [
+        str(environment / "bin" / "python"),
+        "-m",
+        "pip",
+        "install",
+        *options,
+        "--require-hashes",
+        "-r",
+        str(pins),
+    ]
     with log.open("wb") as output:
         for title, command in (
-            (f"Creating {environment}", [python, "-m", "venv", "--without-pip", str(environment)]),
-            ("Installing the wizard's packages, up to a minute", [own, "-m", "pip", "install", *options, *pinned]),
-            (
-                "Installing the wizard",
-                [own, "-m", "pip", "install", *options, "--force-reinstall", str(folder / wizard)],
-            ),
+            (f"Creating {environment}", [python, "-m", "venv", "--clear", "--without-pip", str(environment)]),
+            ("Installing the wizard, up to a minute", install),
         ):
             say(f"{title} …")
             done = subprocess.run(
                 command, env=variables, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False
             )
             if done.returncode:
-                output.flush()
-                lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-8:]
-                say("\n".join("    " + line for line in lines))
-                raise SetupError(
-                    f"a command failed with status {done.returncode}", f"Full output: {log}", "Then run this again."
-                )
+                say("\n".join("    " + line for line in log.read_text("utf-8", "replace").splitlines()[-8:]))
+                raise SetupError(f"a command failed with status {done.returncode}", f"Full output: {log}")
+    pins.unlink()
     stamp.write_text(made_from, encoding="utf-8")
 
 
@@ -267,12 +275,11 @@ def install(folder: Path, to: Path, python: str | None) -> None:
         shown = "\n".join("    {}: {}".format(*problem) for problem in bad[:20])
         raise SetupError(f"the bundle is damaged:\n{shown}", "Copy it again, or ask your facilitator.")
     try:
-        pythons, machine, wizard = list(map(str, manifest["pythons"])), str(manifest["machine"]), str(manifest["wheel"])
-    except (KeyError, TypeError) as error:
+        pythons, machine = [str(version) for version in manifest["pythons"]], str(manifest["machine"])
+        wizard = next(each for each in mine if each.path == manifest["wheel"])
+    except (KeyError, TypeError, StopIteration) as error:
         raise UnusableError(DAMAGED, str(error)) from error
-    if wizard not in [each.path for each in mine]:
-        raise UnusableError(DAMAGED, wizard)
-    make(folder, to / "venv", python or python_for(pythons, machine), wizard)
+    make(folder, to, python or python_for(pythons, machine), wizard)
 
 
 def main(argv: list[str]) -> int:
