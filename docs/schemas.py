@@ -28,6 +28,9 @@ from wizard.run.clean import Image, Item
 from wizard.run.events import Event, Ready
 from wizard.serve.status import Status
 from wizard.texts.data import TEXTS
+from wizard.workshop.bundle import Manifest
+from wizard.workshop.room import Room
+from wizard.workshop.seat import Installed, Verified
 
 FOLDER = Path(__file__).parent / "schemas"
 
@@ -112,6 +115,8 @@ OUTPUT: dict[str, Any] = {
     "down": Status | list[Status] | None,
     "chat": Answer | RaceResult,
     "bench": Bench,
+    "bundle": Manifest | Verified | Installed,
+    "workshop": Room,
     "recipes": list[Recipe] | Recipe,
     "prerequisites": list[Prerequisite],
     "clean": Cleaning,

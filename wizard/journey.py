@@ -729,7 +729,7 @@ def clean(workspace: Workspace, items: list[Item]) -> None:
 def bundle_outlook(order: Order, folder: Path, *, offline: bool = False) -> Outlook:
     """A workshop's bundle in ``folder``: what it lacks, and its size (the Hub: ≤ 10 s per model; reads what is there).
 
-    A bundle that is there is extended.
+    An existing bundle is extended.
 
     Raises:
         UsageError: TW-B01 if something else is in ``folder``, TW-B02 if something cannot be bundled, TW-B10 if the

@@ -28,8 +28,8 @@ def share(tmp_path: Path) -> Path:
 
 
 def seats(share: Path) -> list[tuple[str, str, str, str, str]]:
-    found = (seat.progress for seat in journey.room(share).seats)
-    return [(each.seat, each.stage, each.state, each.step, each.code) for each in found]
+    whole = (seat.progress for seat in journey.room(share).seats)
+    return [(each.seat, each.stage, each.state, each.step, each.code) for each in whole]
 
 
 def test_nothing_is_written_unless_asked(share: Path, isolated: Path) -> None:
@@ -174,9 +174,9 @@ def test_foreign_files_are_reported_and_harmless(share: Path) -> None:
     os.mkfifo(share / "pipe.json")
     (share / "link.json").symlink_to("/etc/hostname")
     (share / ".new-half").write_text("{")  # being written
-    found = journey.room(share)
-    assert [seat.progress.seat for seat in found.seats] == ["Anna"]
-    assert set(found.unreadable) == {*FOREIGN, "folder", "pipe.json", "link.json"}
+    whole = journey.room(share)
+    assert [seat.progress.seat for seat in whole.seats] == ["Anna"]
+    assert set(whole.unreadable) == {*FOREIGN, "folder", "pipe.json", "link.json"}
 
 
 def test_a_clock_ahead_is_now(share: Path) -> None:
@@ -194,8 +194,8 @@ def test_more_files_than_seats_can_be(share: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(room, "MOST_SEATS", 3)
     for number in range(5):
         progress._write(share / f"{number}.1.json", Progress(str(number), "run", "done", "", "", 1.0))
-    found = journey.room(share)
-    assert (len(found.seats), len(found.unreadable)) == (3, 2)
+    whole = journey.room(share)
+    assert (len(whole.seats), len(whole.unreadable)) == (3, 2)
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:

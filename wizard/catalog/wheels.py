@@ -96,15 +96,15 @@ def _needed(path: Path, _changed: int, target: Target) -> tuple[Pin, ...]:
     from packaging.utils import canonicalize_name
 
     text = re.sub(r"(?m)^#.*\n", "", path.read_text(encoding="utf-8")).replace("\\\n", " ")
-    found = []
+    packages = []
     for line in filter(str.strip, text.splitlines()):
         requirement = Requirement(line.partition(" --hash")[0].strip())
         if requirement.marker is None or requirement.marker.evaluate(target.markers()):
             version = next(iter(requirement.specifier)).version
             hashes = _HASH.findall(line)
             bare = f"{requirement.name}=={version} " + " ".join(f"--hash=sha256:{digest}" for digest in hashes)
-            found.append(Pin(canonicalize_name(requirement.name), version, frozenset(hashes), bare))
-    return tuple(found)
+            packages.append(Pin(canonicalize_name(requirement.name), version, frozenset(hashes), bare))
+    return tuple(packages)
 
 
 @lru_cache(maxsize=32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import platform
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,11 +30,11 @@ EXAMPLES = (
 
 def add_bundle(parser: argparse.ArgumentParser) -> None:
     """The flags of ``bundle``."""
-    what = tr("verify: compare every file with the manifest; install: set up this seat; without it: make a bundle")
-    parser.add_argument("action", nargs="?", choices=("verify", "install"), metavar="verify|install", help=what)
+    about = tr("verify: compare every file with the manifest; install: set up this seat; without it: make a bundle")
+    parser.add_argument("action", nargs="?", choices=("verify", "install"), metavar="verify|install", help=about)
     parser.add_argument("folder", nargs="?", metavar="FOLDER", help=tr("the bundle to verify or install"))
     making = parser.add_argument_group(tr("make a bundle"))
-    making.add_argument("--out", metavar="FOLDER", help=tr("the folder for it; a bundle that is there is extended"))
+    making.add_argument("--out", metavar="FOLDER", help=tr("the folder for it; an existing bundle is extended"))
     running = "{}.{}".format(*sys.version_info[:2])
     making.add_argument(
         "--python",
@@ -184,7 +185,6 @@ def _announce(outlook: Outlook, folder: Path) -> None:
 
 def _verify(arguments: argparse.Namespace) -> int:
     from wizard import journey
-    from wizard.workshop.starter import MANIFEST
 
     verified = journey.bundle_verify(Path(arguments.folder).expanduser())
     if arguments.json:
@@ -208,7 +208,7 @@ def _verify(arguments: argparse.Namespace) -> int:
                 problems=len(verified.problems),
             )
         )
-        print(f"{MANIFEST}: sha256 {verified.sha256}")
+        print(f"bundle.json: sha256 {verified.sha256}")
     return UsageError.exit_code if verified.problems else 0
 
 
@@ -234,6 +234,9 @@ def _install(arguments: argparse.Namespace) -> int:
     rows += [(tr("Kept yours"), path) for path in installed.kept]
     print("\n".join(f"{label}: {value}" for label, value in rows))
     own = Path(sys.argv[0]).resolve()
+    if installed.notebooks and (own.parent / "jupyter").exists():
+        lab = shlex.join([str(own.parent / "jupyter"), "lab", installed.notebooks])
+        print(tr("Open the notebooks: {command}", command=lab), file=sys.stderr)
     print(
         tr("Next: {command}", command=f"{own} up demo" if own.parent.name == "bin" else command("up", "demo")),
         file=sys.stderr,

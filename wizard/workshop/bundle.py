@@ -40,10 +40,10 @@ class Order:
         names = [SEAT]
         for stack in self.stacks:
             names += _environments(stack)
-        found = tuple(map(environment, dict.fromkeys((*names, *self.environments))))
-        for each in found:
+        environments = tuple(map(environment, dict.fromkeys((*names, *self.environments))))
+        for each in environments:
             _check(each, [Target(python, self.machine) for python in self.pythons])
-        return found
+        return environments
 
 
 def _environments(stack: str) -> list[str]:

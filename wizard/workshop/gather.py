@@ -203,7 +203,7 @@ def _notebooks(order: Order, folder: Path) -> Iterator[Added]:
         return
     for path in sorted(source.rglob("*")):
         name = path.relative_to(source)
-        if path.is_file() and not any(part.startswith((".", "__")) for part in name.parts):
+        if path.is_file() and not any(part.startswith((".", "__")) or part == "source" for part in name.parts):
             yield Added(NOTEBOOKS, name.as_posix())
             models.copy(path, folder / NOTEBOOKS / name)
 

@@ -34,14 +34,14 @@ def wanted(stacks: Sequence[str]) -> list[WantedImage]:
     """The images of ``stacks`` that a container engine has (≤ 6 s)."""
     families = {kind.family for stack in stacks if (kind := facts(stack).image)}
     suffixes = tuple(f"-{images(family).suffix}" for family in sorted(families))
-    found: dict[str, WantedImage] = {}
+    by_name: dict[str, WantedImage] = {}
     for engine in ENGINES:
         for name, identity in _listed(engine):
             repository, _, tag = name.rpartition(":")
             if repository == IMAGE and suffixes and tag.endswith(suffixes):
                 image = BundledImage(name, identity, f"{IMAGES}/{tag}.tar")
-                found.setdefault(name, WantedImage(image, engine, _size(engine, name)))
-    return list(found.values())
+                by_name.setdefault(name, WantedImage(image, engine, _size(engine, name)))
+    return list(by_name.values())
 
 
 def _listed(engine: str) -> list[tuple[str, str]]:

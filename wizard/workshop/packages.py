@@ -123,15 +123,15 @@ def _pip(options: list[str], folder: Path, target: Target) -> None:
     missing = _MISSING.search("\n".join(lines))
     shown = next((line for line in reversed(lines) if line.startswith("ERROR")), lines[-1] if lines else "")
     if missing:
-        what = tr("{package} has no wheel for {target}", package=missing[1], target=target)
+        message = tr("{package} has no wheel for {target}", package=missing[1], target=target)
         # pip says the same if no index responds, with warnings before
         todo = tr(
             "Check the network and PIP_INDEX_URL, or change --python, --machine or --stack. pip: {line}", line=shown
         )
     else:
-        what = tr("pip could not download the packages for {target}: {line}", target=target, line=shown)
+        message = tr("pip could not download the packages for {target}: {line}", target=target, line=shown)
         todo = tr("Check the network and PIP_INDEX_URL, and run the same command again. What is complete is kept.")
-    raise NetworkError("TW-B04", what, todo)
+    raise NetworkError("TW-B04", message, todo)
 
 
 def installer() -> list[str]:
@@ -164,10 +164,10 @@ def own_wheel(folder: Path) -> Path:
                 build, cwd=PACKAGE.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
             )
             if done.returncode:
-                what = tr(
+                message = tr(
                     "the wizard's own wheel could not be built: {line}", line=done.stderr.strip().splitlines()[-1:]
                 )
-                raise NetworkError("TW-B04", what, tr("Run `make setup` in the checkout."))
+                raise NetworkError("TW-B04", message, tr("Run `make setup` in the checkout."))
         else:
             _pip(["--no-deps", f"triton-wizard=={wizard.__version__}", "-d", scratch], folder, Target("3", "any"))
         (built,) = Path(scratch).glob("*.whl")

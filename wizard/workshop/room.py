@@ -50,7 +50,7 @@ def look(folder: Path) -> Room:
     Raises:
         UsageError: TW-B12 if the folder cannot be read.
     """
-    now, found, strange = time.time(), [], []
+    now, progresses, strange = time.time(), [], []
     try:
         paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
@@ -59,12 +59,12 @@ def look(folder: Path) -> Room:
     for path in paths[:MOST_SEATS]:
         progress = _progress(path)
         if progress:
-            found.append(progress)
+            progresses.append(progress)
         else:
             strange.append(path.name)
     strange += [path.name for path in paths[MOST_SEATS:]]
-    count = Counter(progress.seat.casefold() for progress in found)
-    seats = [Seat(each, max(now - each.time, 0.0), count[each.seat.casefold()] > 1) for each in found]
+    count = Counter(progress.seat.casefold() for progress in progresses)
+    seats = [Seat(each, max(now - each.time, 0.0), count[each.seat.casefold()] > 1) for each in progresses]
     return Room(tuple(sorted(seats, key=lambda seat: _order(seat.progress.seat))), tuple(strange))
 
 

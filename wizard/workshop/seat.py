@@ -76,10 +76,12 @@ def verify(folder: Path) -> Verified:
     value = manifest(folder)
     try:
         _, files = starter.read(folder)
-        found = [*(problem for problem in starter.check(folder, files) if problem), *starter.extras(folder, files)]
+        differing = [*(problem for problem in starter.check(folder, files) if problem), *starter.extras(folder, files)]
     except starter.UnusableError as error:
         raise unusable(folder, error) from error
-    problems = dict.fromkeys(Problem(problem.kind, problem.path) for problem in found)  # a link may be extra as well
+    problems = dict.fromkeys(
+        Problem(problem.kind, problem.path) for problem in differing
+    )  # a link may be extra as well
     return Verified(value, starter.digest(folder / starter.MANIFEST), tuple(problems))
 
 
@@ -100,9 +102,9 @@ def install(folder: Path, to: Path, replace: Replace) -> Installed:
     verified = verify(folder)
     if not verified.is_whole:
         bad = [problem for problem in verified.problems if problem.kind != starter.EXTRA]
-        what = tr("{folder} is damaged: {kind}: {path}", folder=folder, kind=bad[0].kind, path=bad[0].path)
+        message = tr("{folder} is damaged: {kind}: {path}", folder=folder, kind=bad[0].kind, path=bad[0].path)
         todo = tr("Run `triton-wizard bundle verify {folder}` for all files, and copy the bundle again.", folder=folder)
-        raise UsageError("TW-B11", what, todo)
+        raise UsageError("TW-B11", message, todo)
     value = verified.manifest
     try:
         kept = [

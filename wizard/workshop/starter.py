@@ -193,10 +193,10 @@ def python_for(pythons: list[str], machine: str) -> str:
     for path in dict.fromkeys(filter(None, map(shutil.which, names))):
         try:
             code = "import sys, venv; print(sys.implementation.name, '%d.%d' % sys.version_info[:2])"
-            found = subprocess.run([path, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+            answer = subprocess.run([path, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
         except (OSError, subprocess.SubprocessError):
             continue
-        if found.stdout.decode("ascii", "replace").split() in [["cpython", version] for version in pythons]:
+        if answer.stdout.decode("ascii", "replace").split() in [["cpython", version] for version in pythons]:
             return path
     raise SetupError(
         "the bundle has packages for Python {}; none of them is on PATH".format(", ".join(pythons)),
