@@ -233,12 +233,9 @@ def _install(arguments: argparse.Namespace) -> int:
     rows += [(tr("No container engine for"), name) for name in installed.not_loaded]
     rows += [(tr("Kept yours"), path) for path in installed.kept]
     print("\n".join(f"{label}: {value}" for label, value in rows))
-    own = Path(sys.argv[0]).resolve()
-    if installed.notebooks and (own.parent / "jupyter").exists():
-        lab = shlex.join([str(own.parent / "jupyter"), "lab", installed.notebooks])
+    jupyter = Path(sys.executable).with_name("jupyter")
+    if installed.notebooks and jupyter.exists():
+        lab = shlex.join([str(jupyter), "lab", installed.notebooks])
         print(tr("Open the notebooks: {command}", command=lab), file=sys.stderr)
-    print(
-        tr("Next: {command}", command=f"{own} up demo" if own.parent.name == "bin" else command("up", "demo")),
-        file=sys.stderr,
-    )
+    print(tr("Next: {command}", command=command("up", "demo")), file=sys.stderr)
     return 0
