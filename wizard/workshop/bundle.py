@@ -157,7 +157,9 @@ def manifest(folder: Path) -> Manifest:
 def unusable(folder: Path, error: starter.UnusableError) -> UsageError:
     """TW-B10 for a folder that is not a bundle."""
     reasons = {
-        starter.NO_MANIFEST: tr("it has no {file}", file=starter.MANIFEST),
+        starter.NO_MANIFEST: tr("it is not complete")
+        if (folder / PARTIAL).is_dir()
+        else tr("it has no {file}", file=starter.MANIFEST),
         starter.DAMAGED: tr("{file} is damaged", file=starter.MANIFEST),
         starter.OUTSIDE: tr("it names a file outside of the folder"),
         starter.TOO_MANY: tr("it has more files than a bundle can have"),

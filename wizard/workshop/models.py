@@ -135,7 +135,8 @@ def _download(each: WantedModel, folder: Path) -> None:
         command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
     )
     if done.returncode:
-        line = redact(plain((done.stderr.strip().splitlines() or [""])[-1]))
+        lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("Hint")]
+        line = redact(plain((lines or [""])[-1]))
         raise NetworkError(
             "TW-B07",
             tr("{model} could not be downloaded: {line}", model=each.model.ref, line=line),
