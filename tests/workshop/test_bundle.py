@@ -200,6 +200,14 @@ def test_a_missing_wheel_is_named_when_bundling(world: World) -> None:
         made(world.folder, Order((PYTHON, "3.12"), "x86_64"))
 
 
+def test_a_wheel_that_vanishes_meanwhile_is_not_overlooked(world: World) -> None:
+    items = journey.bundle(journey.bundle_outlook(ORDER, world.downloaded().folder), world.folder)
+    next(items)
+    (world.folder / "wheels" / world.any.name).unlink()
+    with pytest.raises(NetworkError, match="TW-B04: probe-any has no wheel"):
+        list(items)
+
+
 def test_an_index_that_has_nothing_is_an_error(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_CONSTRAINT", str(world.folder / "nothing.txt"))
     with pytest.raises(NetworkError, match=r"TW-B04: pip could not download"):

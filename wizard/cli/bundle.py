@@ -185,20 +185,14 @@ def _announce(outlook: Outlook, folder: Path) -> None:
 
 def _verify(arguments: argparse.Namespace) -> int:
     from wizard import journey
+    from wizard.workshop.seat import KINDS
 
     verified = journey.bundle_verify(Path(arguments.folder).expanduser())
     if arguments.json:
         print_json(verified)
     else:
-        words = {
-            "missing": tr("missing"),
-            "changed": tr("changed"),
-            "extra": tr("extra"),
-            "link": tr("link"),
-            "special": tr("not a file"),
-        }
         for problem in verified.problems:
-            print(f"{words[problem.kind]}: {problem.path}")
+            print(f"{tr(KINDS[problem.kind])}: {problem.path}")
         files = verified.manifest.files
         print(
             tr(

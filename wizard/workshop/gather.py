@@ -102,10 +102,8 @@ def look(order: Order, facts: list[ModelFacts], folder: Path) -> Outlook:
         to_load = tuple(each for each in all_images if each.image not in kept)
         present = {each.model.folder: _present(folder / each.model.folder) for each in chosen}
         left = [(each, max(each.size - present[each.model.folder], 0)) for each in chosen]
-        by_name = {each.environment.name: 0 for each in lists}
-        for each in lists:  # most wheels are the same for all Pythons: an upper bound all the same
-            by_name[each.environment.name] += each.to_download
-        download = sum(by_name.values()) + sum(more for each, more in left if each.source is None)
+        # An upper bound: most wheels are the same for all Pythons.
+        download = sum(each.to_download for each in lists) + sum(more for each, more in left if each.source is None)
         copied = sum(more for each, more in left if each.source) + sum(each.size for each in to_load)
         free = shutil.disk_usage(folder).free
     except OSError as error:
@@ -216,8 +214,7 @@ def _finish(outlook: Outlook, folder: Path, wheel: Path) -> Manifest:
     shutil.copyfile(starter.__file__, folder / STARTER)
     order, have = outlook.order, {wheel}
     for each in outlook.packages:
-        now = packages.look(each.environment, each.target, folder / WHEELS)
-        have |= set(now.there)
+        have |= set(packages.whole(each, folder / WHEELS).there)
     bundled = tuple(each.model for each in outlook.models)
     pictures = (*outlook.kept, *(each.image for each in outlook.images))
     paths = [*have, folder / starter.PINS, folder / STARTER, *(folder / each.path for each in pictures)]

@@ -66,6 +66,19 @@ def look(environment: Environment, target: Target, folder: Path) -> Packages:
     return Packages(environment, target, tuple(there), tuple(lacking))
 
 
+def whole(packages: Packages, folder: Path) -> Packages:
+    """All packages of ``packages``, after the download.
+
+    Raises:
+        NetworkError: TW-B04 if a wheel was removed or changed meanwhile.
+    """
+    now = look(packages.environment, packages.target, folder)
+    if now.lacking:
+        message = tr("{package} has no wheel for {target}", package=now.lacking[0].name, target=packages.target)
+        raise NetworkError("TW-B04", message, tr("Run the same command again. What is complete is kept."))
+    return now
+
+
 def digest(path: Path) -> str:
     """The SHA-256 of a file, computed once unless it changes."""
     now = path.stat()

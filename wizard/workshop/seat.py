@@ -9,9 +9,18 @@ from pathlib import Path
 
 from wizard.kernel import settings
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import tr
+from wizard.kernel.language import mark, tr
 from wizard.workshop import images, models, starter
 from wizard.workshop.bundle import NOTEBOOKS, Manifest, manifest, unusable, unwritable
+
+KINDS = {
+    starter.MISSING: mark("missing"),
+    starter.CHANGED: mark("changed"),
+    starter.EXTRA: mark("extra"),
+    starter.LINK: mark("link"),
+    starter.SPECIAL: mark("not a file"),
+}
+"""Kind of a problem → its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +111,9 @@ def install(folder: Path, to: Path, replace: Replace) -> Installed:
     verified = verify(folder)
     if not verified.is_whole:
         bad = [problem for problem in verified.problems if problem.kind != starter.EXTRA]
-        message = tr("{folder} is damaged: {kind}: {path}", folder=folder, kind=bad[0].kind, path=bad[0].path)
+        message = tr(
+            "{folder} is damaged: {kind}: {path}", folder=folder, kind=tr(KINDS[bad[0].kind]), path=bad[0].path
+        )
         todo = tr("Run `triton-wizard bundle verify {folder}` for all files, and copy the bundle again.", folder=folder)
         raise UsageError("TW-B11", message, todo)
     value = verified.manifest
