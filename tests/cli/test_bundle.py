@@ -35,7 +35,7 @@ def test_bundle_verify_install(world: World, capsys: pytest.CaptureFixture[str])
     assert "problems: 0\nbundle.json: sha256 " in capsys.readouterr().out
     assert run("bundle", "install", out, "--to", "class", "--json") == 0
     assert json.loads(capsys.readouterr().out)["folder"] == out
-    (Path("class") / "notebooks" / "01_first_chat.ipynb").write_text("mine")
+    (Path("class") / "notebooks" / "lab.ipynb").write_text("mine")
     assert run("bundle", "install", out, "--to", "class") == 0, "without a terminal nothing is asked or replaced"
     assert "Kept yours: " in capsys.readouterr().out
     (world.folder / WHEELS / world.any.name).write_bytes(b"")

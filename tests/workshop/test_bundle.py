@@ -43,9 +43,16 @@ def test_it_has_what_the_python_needs_and_nothing_else(world: World) -> None:
     manifest = made(world.folder)
     wheels = {path.rpartition("/")[2] for path in paths(manifest) if path.startswith("wheels/")}
     assert {name.partition("-")[0] for name in wheels} == {"pip", "probe_any", "probe_compiled", "triton_wizard"}
-    assert {"install.py", "pins/seat.txt", "notebooks/01_first_chat.ipynb"} <= paths(manifest)
+    notebooks = {"notebooks/lab.ipynb", "notebooks/recorded/report.json"}
+    assert paths(manifest) == {f"wheels/{name}" for name in wheels} | {"install.py", "pins/seat.txt"} | notebooks
     assert problems(world.folder) == []
     assert not (world.folder / ".partial").exists()
+
+
+def test_the_wizard_has_notebooks() -> None:
+    folder = gather.notebooks_folder()
+    assert folder
+    assert list(folder.glob("*.ipynb"))
 
 
 def test_the_second_time_nothing_is_downloaded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

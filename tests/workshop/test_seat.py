@@ -194,7 +194,7 @@ def test_changed_notebooks_are_kept_unless_asked(world: World, tmp_path: Path) -
     made(world.downloaded().folder)
     to = tmp_path / "to"
     assert install(world, to).kept == ()
-    mine = to / "notebooks" / "01_first_chat.ipynb"
+    mine = to / "notebooks" / "lab.ipynb"
     assert mine.read_bytes() == (world.folder / "notebooks" / mine.name).read_bytes()
     mine.write_text("my notes")
     assert install(world, to).kept == (str(mine),)

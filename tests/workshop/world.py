@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from wizard.catalog.profiles import PROFILES_VARIABLE
-from wizard.workshop import packages
+from wizard.workshop import gather, packages
 
 PYTHON = "3.11"
 ENVIRONMENT = """
@@ -77,6 +77,11 @@ class World:
         monkeypatch.setenv("PIP_NO_INDEX", "1")
         monkeypatch.setenv("PIP_FIND_LINKS", str(self.index))
         monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+        notebooks = tmp_path / "notebooks"
+        for name in ("lab.ipynb", "recorded/report.json", "source/lab.toml", ".ipynb_checkpoints/lab.ipynb"):
+            (notebooks / name).parent.mkdir(parents=True, exist_ok=True)
+            (notebooks / name).write_text("{}")
+        monkeypatch.setattr(gather, "notebooks_folder", lambda: notebooks)
         monkeypatch.setattr(packages, "own_wheel", self.own_wheel)
         download = packages._download
 
