@@ -26,6 +26,7 @@ from wizard.probe.live import Reading
 from wizard.repository.lint import Report
 from wizard.run.clean import Image, Item
 from wizard.run.events import Event, Ready
+from wizard.serve.causes import Finding
 from wizard.serve.status import Status
 from wizard.texts.data import TEXTS
 from wizard.workshop.bundle import Manifest
@@ -112,6 +113,7 @@ OUTPUT: dict[str, Any] = {
     "demo": Event | Answer,
     "status": list[Status],
     "logs": list[str],
+    "diagnose": list[Finding],
     "down": Status | list[Status] | None,
     "chat": Answer | RaceResult,
     "bench": Bench,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from wizard.catalog.failures import by_stage
 from wizard.kernel.errors import EXIT_CODES
 from wizard.tui.keys import markdown
 
@@ -17,7 +18,37 @@ def exit_codes() -> str:
     return "\n".join(["| code | meaning |", "|---|---|", *rows])
 
 
-TABLES = {"terminal.md": ("keys", markdown), "reference.md": ("exit codes", exit_codes)}
+def failures() -> str:
+    """The known failures as a table per stage."""
+    tables, stages = [], by_stage()
+    for stage, heading in STAGES.items():
+        head = [f"### {heading}", "", "| what happened | cause | what to do | ID |", "|---|---|---|---|"]
+        cells = ((known.title, known.cause, known.fix, f"`{name}`") for name, known in stages[stage].items())
+        rows = ("| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in cells)
+        tables.append("\n".join([*head, *rows]))
+    return "\n" + "\n\n".join(tables) + "\n"
+
+
+STAGES = {
+    "probe": "Machine and driver",
+    "prerequisites": "Containers and packages",
+    "download": "Downloads",
+    "convert": "Checkpoints",
+    "quantize": "Quantization",
+    "build": "Engine builds",
+    "repository": "Model repository",
+    "serve": "Servers",
+    "chat": "Requests",
+    "benchmark": "Benchmarks",
+    "deploy": "Clusters and clouds",
+}
+"""Stage of a failure → heading, in the order of the stages."""
+
+TABLES = {
+    "terminal.md": ("keys", markdown),
+    "reference.md": ("exit codes", exit_codes),
+    "troubleshooting.md": ("failures", failures),
+}
 """Page → the name in the comments around its table, and the table."""
 
 

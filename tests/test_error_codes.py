@@ -26,6 +26,7 @@ LETTERS = {
     "C": "chat bench",
     "D": "catalog",
     "K": "kernel",
+    "N": "",  # only the interface of that name
     "U": "",
 }
 """Letter → stages whose errors have it; those of usage (U) and of the kernel (K) may come from anywhere."""

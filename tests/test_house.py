@@ -177,6 +177,7 @@ WRITTEN = {
     ("wizard/plan/prerequisites.py", "found"),
     ("wizard/catalog/explanations.py", "what"),
     ("wizard/kernel/errors.py", "what"),
+    ("wizard/notebook/build_process.py", "what"),
     ("wizard/probe/host.py", "what"),
     ("wizard/repository/linting/finding.py", "what"),
 }
@@ -239,7 +240,10 @@ COUNTERS = {
     "Figures",
     "Histogram",
     "Recorder",
-    "_State",
+    "Subject",
+    "Place",
+    "Turns",
+    "Search",
 }
 """Data classes that count or collect while something runs; every other one is a value."""
 IN_ENGINES = {"Question", "Settings"}

@@ -34,6 +34,7 @@ IN_PROFILES = {
     "models": ("about",),
     "presets": ("about",),
     "explanations": ("*.what", "*.why", "*.look"),
+    "failures": ("*.title", "*.cause", "*.fix"),
     "workshops": ("title", "text", "say.*.*"),
 }
 """Folder of ``profiles/`` → keys whose texts, or lists of texts, a user reads; ``*`` is every key of a table."""

@@ -6,7 +6,7 @@ Docstrings of blocking functions state how long they may take; asynchronous ones
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Set
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from wizard.advise.setup import Setup
     from wizard.advise.speed import Load
     from wizard.bench.bench import Agree, BenchItem
+    from wizard.bench.compare import CompareItem
+    from wizard.bench.comparison import Comparison
     from wizard.bench.order import Wanted
     from wizard.bench.report import Report as BenchReport
     from wizard.bench.run import Run
+    from wizard.bench.tune import TuneItem
     from wizard.catalog.presets import Preset
     from wizard.catalog.recipes import Recipe
     from wizard.chat.chunk import Chunk
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from wizard.repository.linting.finding import Server
     from wizard.run.clean import Image, Item
     from wizard.run.events import Event
+    from wizard.serve.causes import Finding
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.exposure import Exposure
     from wizard.serve.status import Status
@@ -622,6 +626,7 @@ async def _bench(
     from wizard.bench.environment import of, prepared
     from wizard.bench.folder import Folder
     from wizard.bench.order import folder_of, ordered, rig_of
+    from wizard.bench.report import Report
     from wizard.texts.errors import user_errors
 
     host = await asyncio.to_thread(probe, workspace)
@@ -637,7 +642,143 @@ async def _bench(
         place = Folder(folder or folder_of(workspace, order.target.name))
         async with aclosing(measure(order, prompts, place, rig, agree)) as items:
             async for item in items:
+                if isinstance(item, Report):
+                    _learn(workspace, host, item)
                 yield item
+
+
+async def compare(
+    workspace: Workspace,
+    names: Sequence[str],
+    wanted: Wanted,
+    folder: Path,
+    agree: Agree,
+    command: str = "",
+    *,
+    per_gpu_hour: float | None = None,
+) -> AsyncGenerator[CompareItem, None]:
+    """Stage 8. Measure several servers under the same load, in alternating runs; the comparison comes last.
+
+    ``names`` are servers of the workspace or URLs. If all servers of the workspace are stopped, each is started for its
+    runs and stopped again. Everything else is as in `bench`. ``per_gpu_hour`` is what a GPU costs per hour.
+
+    Raises:
+        UsageError: TW-C80, TW-C81 if the servers cannot be compared.
+        WizardError: As `bench`; if servers are started, as `run`.
+    """
+    import asyncio
+    from contextlib import aclosing, closing
+
+    from wizard.bench.compare import compare as measure
+    from wizard.bench.compare import planned, servers
+    from wizard.bench.comparison import Comparison
+    from wizard.bench.environment import of, prepared
+    from wizard.texts.errors import user_errors
+
+    named = await asyncio.to_thread(servers, workspace, names)
+    host = await asyncio.to_thread(probe, workspace)
+    with user_errors():
+        venv = of(host, workspace)
+    subjects = planned(named, wanted, host, venv, folder, command)
+    async with aclosing(prepared(workspace, venv)) as events:
+        async for event in events:
+            yield event
+    with closing(monitor()) as readings:
+        items = measure(workspace, named, subjects, folder, agree, readings.read, venv, per_gpu_hour)
+        async with aclosing(items):
+            async for item in items:
+                for report in item.reports if isinstance(item, Comparison) else ():
+                    _learn(workspace, host, report)
+                yield item
+
+
+async def tune(
+    workspace: Workspace, name: str, wanted: Wanted, folder: Path, agree: Agree, command: str = ""
+) -> AsyncGenerator[TuneItem, None]:
+    """Stage 8. Find the settings of a server that meet a service level with the most tokens per second.
+
+    The server is started and stopped several times. The result comes last: it is also in ``folder``, with the plan of
+    the best settings as ``plan.json``, from the first run on. Everything else is as in `bench`.
+
+    Raises:
+        UsageError: TW-S09 if the workspace has no such server, TW-C85 if it runs or has no plan, TW-C86 without a
+            service level, TW-C87 if no setting meets it.
+        WizardError: As `bench` and `run`.
+    """
+    import asyncio
+    from contextlib import aclosing, closing
+
+    from wizard.bench.comparison import Comparison
+    from wizard.bench.environment import of, prepared
+    from wizard.bench.settings import Variants
+    from wizard.bench.tune import most, planned, search_of
+    from wizard.bench.tune import tune as measure
+    from wizard.texts.errors import user_errors
+
+    plan = planned(workspace, name)
+    host = await asyncio.to_thread(probe, workspace)
+    with user_errors():
+        venv = of(host, workspace)
+    async with aclosing(prepared(workspace, venv)) as events:
+        async for event in events:
+            yield event
+    with closing(monitor()) as readings:
+        variants = Variants(host, plan, workspace, calibration(workspace))
+        search = search_of(variants, wanted, venv, readings.read, folder, agree, command)
+        async with aclosing(measure(search, most(wanted, plan), command)) as items:
+            async for item in items:
+                for report in item.reports if isinstance(item, Comparison) else ():
+                    _learn(workspace, host, report)
+                yield item
+
+
+def _learn(workspace: Workspace, host: Host, report: BenchReport) -> None:
+    """Keep the measured speeds for later advice, if the wizard started the server; a full disk loses no report."""
+    from contextlib import suppress
+
+    from wizard.bench.learned import learned
+    from wizard.serve.calibration import keep_speed
+
+    plan = earlier_plan(workspace, report.target.name) if report.target.plan else None
+    with suppress(OSError):
+        for line in learned(host, plan, report, calibration(workspace)) if plan else ():
+            keep_speed(workspace, line)
+
+
+def compared(path: Path) -> Comparison | None:
+    """The comparison in the folder or file ``path``; None if it is something else.
+
+    Raises:
+        UsageError: TW-C60, TW-K01, TW-K02 if it cannot be read.
+    """
+    from wizard.bench.comparison import read
+
+    return read(path)
+
+
+def compare_reports(
+    paths: Sequence[Path], folder: Path, command: str = "", *, per_gpu_hour: float | None = None
+) -> Comparison:
+    """Stage 8. Compare benchmarks that were made before; the comparison is also in ``folder``.
+
+    Raises:
+        UsageError: As `benchmark`; TW-C80, TW-C82 if they cannot be compared, TW-C69 if the folder has a report.
+        WorkspaceError: TW-C68 if the folder is not writable.
+    """
+    from wizard.bench.comparison import keep, saved
+    from wizard.bench.folder import Folder
+
+    made = saved([benchmark(path) for path in paths], command, per_gpu_hour)
+    Folder(folder).make()
+    keep(made, folder)
+    return made
+
+
+def comparison_pages(folder: Path, comparison: Comparison, *, pictures: bool = False) -> tuple[Path, ...]:
+    """Write its pages into ``folder``, as `bench_pages` does for a report; raises as that does."""
+    from wizard.texts.benchmark.files import write_comparison
+
+    return write_comparison(folder, comparison, pictures=pictures)
 
 
 def _with_estimates(workspace: Workspace, endpoint: Endpoint, order: BenchReport, host: Host) -> BenchReport:
@@ -688,6 +829,20 @@ def bench_pages(folder: Path, *, pictures: bool = False) -> tuple[Path, ...]:
     from wizard.texts.benchmark.files import write
 
     return write(folder, *benchmark(folder), pictures=pictures)
+
+
+def diagnose(log: str) -> list[Finding]:
+    """Known causes of failure in any log, the best explanation first (a GB takes about a minute).
+
+    Args:
+        log: A file, or ``-`` for standard input.
+
+    Raises:
+        UsageError: TW-S17 if it cannot be read.
+    """
+    from wizard.serve.causes import in_log
+
+    return in_log(log)
 
 
 def logs(

@@ -1,7 +1,8 @@
 """FakeAiperf: stands in for AIPerf's process, with its command line and its records (0.13.0), and misbehaves.
 
 Made from the output in ``recorded/`` and from ``aiperf profile --help``. It sends nothing: its records are the recorded
-ones, repeated, with times as a server would take. ``$FAKE_AIPERF`` is what it does: ``well``, ``dies``, ``hangs``,
+ones, repeated, with times as a server would take: ``$FAKE_AIPERF_FULL`` is the number of streams that make each twice
+as slow. ``$FAKE_AIPERF`` is what it does: ``well``, ``dies``, ``hangs``,
 ``garbage``, ``nothing``, ``fails`` (all requests), ``some-fail`` (3%), ``server-dies`` (all from the 10th on).
 """
 
@@ -27,8 +28,12 @@ ANSWER_NS = 120_000_000
 def record(number: int, streams: int, begin: int, *, warmup: bool, fails: bool) -> dict[str, Any]:
     """A record like the recorded ones, of the request ``number`` of a closed loop."""
     made = copy.deepcopy(BAD if fails else GOOD)
-    start = begin + (number // streams) * ANSWER_NS + (number % streams) * 1_000_000
-    times = {"credit_issued_ns": start - 500_000, "request_start_ns": start, "request_end_ns": start + ANSWER_NS}
+    slow = 1 + streams / float(os.environ.get("FAKE_AIPERF_FULL", "inf"))
+    answer = round(ANSWER_NS * slow)
+    for name in ("time_to_first_token", "request_latency") if not fails else ():
+        made["metrics"][name]["value"] *= slow
+    start = begin + (number // streams) * answer + (number % streams) * 1_000_000
+    times = {"credit_issued_ns": start - 500_000, "request_start_ns": start, "request_end_ns": start + answer}
     made["metadata"].update(times, benchmark_phase="warmup" if warmup else "profiling")
     return made
 

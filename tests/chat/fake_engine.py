@@ -2,7 +2,9 @@
 
 Tests only. It takes and gives the tensors of the real models (see ``wizard/chat/wire.py`` for their sources) and
 computes nothing: one token is one byte, and the last byte of the prompt decides the answer, as in
-``tests/chain_model.py``: after ``?`` it is ``yes`` and an end token, after ``!`` an error, else the cycle without end.
+``tests/chain_model.py``: after ``?`` it is ``yes`` and an end token, after ``!`` an error, after ``~`` and ``^`` the
+reasons of vLLM for an answer that it gives up (``FINISH_REASON_STRINGS``, vllm/v1/engine/__init__.py of 0.26), else
+the cycle without end.
 The parameter ``fake`` says which engine it stands for.
 """
 
@@ -14,6 +16,7 @@ import triton_python_backend_utils as pb_utils
 
 CYCLE = "Hi 😀é.".encode()
 END = 258
+GIVEN_UP = {259: "error", 260: "abort"}
 STEP_S = 0.002
 
 
@@ -84,6 +87,9 @@ class Ask:
         if last == ord("="):  # what was asked for, as the engine saw it
             yield from json.dumps({name: str(each) for name, each in self.settings.items()}).encode()
             yield END
+            return
+        if last in b"~^":
+            yield from (*b"yes", 259 if last == ord("~") else 260)
             return
         place = 0
         while place < self.tokens:
@@ -175,6 +181,7 @@ class TritonPythonModel:
         tensors = [pb_utils.Tensor("text_output", string(text, self.batched))]
         if "finish_reason" in self.outputs:
             reason = "None" if not last else "stop" if answer[-1:] == [END] else "length"
+            reason = GIVEN_UP.get(answer[-1], reason) if last else reason
             tensors.append(pb_utils.Tensor("finish_reason", string(reason, self.batched)))
         if "num_output_tokens" in self.outputs:
             tensors.append(pb_utils.Tensor("num_output_tokens", np.array([len(new)], dtype=np.uint32)))

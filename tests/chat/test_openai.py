@@ -118,6 +118,7 @@ async def test_ends_that_count(fake: FakeOpenAI, body: bytes, finish: str) -> No
     [
         (SAID, "TW-C03"),
         (b"", "TW-C03"),
+        (SAID + event({}, "error") + DONE, "TW-C04"),
         (SAID + b"data: {broken\n\n", "TW-C14"),
         pytest.param(SAID + b"data: " + DEEP + b"\n\n", "TW-C14", id="deep"),
         (b"<html>\n", "TW-C14"),

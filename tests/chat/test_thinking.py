@@ -57,6 +57,13 @@ def test_the_thought_is_over() -> None:
     assert split(TAGS, [f"So:\n{code}"]) == ("", f"So:\n{code}")
 
 
+@pytest.mark.parametrize("prompt", ["", "<|assistant|><think>\n"])
+def test_the_first_end_marker_ends_the_thought(prompt: str) -> None:
+    """A start marker in the thought is its text: vLLM's ``BaseThinkingReasoningParser`` partitions the same way."""
+    text = "<think>a <think>b</think> c</think>d"
+    assert split(TAGS, [text], prompt) == split(TAGS, [*text], prompt) == ("a <think>b", "c</think>d")
+
+
 def test_an_answer_in_tags() -> None:
     assert split(TAGS, ["<think>t</think>\n<response>\nYes </response>"]) == ("t", "Yes ")
     assert split(TAGS, ["<think>t</think>\nYes <response></response>"]) == ("t", "Yes <response></response>")

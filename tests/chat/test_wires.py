@@ -236,6 +236,23 @@ async def test_stopping_reaches_the_other_engines(fakes: Fakes, model: str, prot
 
 
 @both_protocols
+@pytest.mark.parametrize(("question", "reason"), [("Hello~", "error"), ("Hello^", "abort")])
+async def test_an_answer_that_the_engine_gives_up(fakes: Fakes, question: str, reason: str, protocol: str) -> None:
+    """What came is shown, but the answer is not complete: vLLM's own server reports an error, too."""
+    endpoint = fakes.endpoint("vllm")
+    served, came = replace(described(endpoint), chat=None), list[Chunk]()
+
+    async def read_all() -> None:
+        async for chunk in answer(endpoint, asked(question), protocol=protocol, served=served):
+            came.append(chunk)
+
+    with pytest.raises(ServerError, match=reason) as failed:
+        await read_all()
+    assert (failed.value.code, text_of(came)) == ("TW-C04", "yes")
+    assert not any(chunk.stats for chunk in came)
+
+
+@both_protocols
 async def test_no_request_stays_in_flight_after_a_chat_was_stopped(tmp_path: Path, protocol: str) -> None:
     folder = write_tokenizer(tmp_path / "model")
     root = write_fakes(tmp_path / "repository", folder)

@@ -65,6 +65,8 @@ COMMANDS = (
     "status",
     "logs other",
     "logs",
+    "diagnose failed.log",
+    "diagnose nowhere.log",
     "down other",
     "down",
     "chat --url URL -m Hello",
@@ -130,6 +132,7 @@ def _files(workspace: Workspace) -> None:
         Path(file).write_text(to_json(plan), encoding="utf-8")
     Path("wrong.gguf").write_bytes(b"GGUF\x03\0\0\0" + b"\xff" * 16)
     Path("wrong.toml").write_text("users = \n", encoding="utf-8")
+    Path("failed.log").write_text("ok\nOSError: [Errno 28] No space left on device\n", encoding="utf-8")
     Path("wrong-config").mkdir()
     Path("wrong-config", "config.json").write_text("{", encoding="utf-8")
     folder(Path("wrong-weights"), LLAMA_CONFIG, model__safetensors=b"\xff" * 16)

@@ -17,6 +17,7 @@ from wizard.bench.folder import Folder
 from wizard.bench.order import Wanted
 from wizard.bench.report import Report, Target
 from wizard.cli import bench as command
+from wizard.cli import bench_runs
 from wizard.kernel.values import to_data
 from wizard.serve.endpoint import Endpoint
 
@@ -166,7 +167,7 @@ def test_what_a_report_names_is_used_only_with_consent(
 def test_saying_no_measures_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = replace(REPORT, target=Target("elsewhere", "m", "https://example.org/v1"))
     server = FakeServer(monkeypatch, report)
-    monkeypatch.setattr(command, "_yes", lambda _question: False)
+    monkeypatch.setattr(bench_runs, "yes", lambda _question: False)
     done = wizard_inside("bench", "--replay", kept(tmp_path / "a", report))
     assert done.returncode == 130
     assert "TW-U06" in done.stderr

@@ -14,7 +14,7 @@ from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import CPU_HOST, ENDPOINT, FACTS, WORKSPACE, choice
 from wizard.advise.advice import Constraints
 from wizard.catalog.workshops import Workshop
-from wizard.chat.conversation import conversation
+from wizard.chat.settings import conversation
 from wizard.cli.parser import parser
 from wizard.cli.stages import workspace_of
 from wizard.cli.web import command

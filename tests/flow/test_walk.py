@@ -17,7 +17,7 @@ from wizard.catalog.recipes import Recipe
 from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import Conversation
 from wizard.flow import effects
-from wizard.flow.known import known, server
+from wizard.flow.known import fixes, known, server
 from wizard.flow.saved import read
 from wizard.flow.values import (
     Answer,
@@ -422,3 +422,30 @@ def test_a_plan_is_only_accepted_beforehand_where_it_can_be_carried_out() -> Non
     for plan, here in plans:
         assert accepted(State({"accept": True}, plan=plan)) is here
         assert not accepted(State({"accept": "yes"}, plan=plan))
+
+
+def failed(known: str) -> WizardError:
+    error = ServerError("TW-S04", "Triton ended", "Use a shorter context.")
+    error.known = known
+    return error
+
+
+def test_a_known_failure_has_answers_that_avoid_it_if_they_change_the_setup() -> None:
+    long = replace(CHOICE, max_seq_len=32768, tp=2)
+    state = State(host=CPU_HOST, facts=GGUF, choice=long, at="build", plan=PLAN, given={"tp": 2})
+    assert fixes(state, failed("vllm-context-too-long")) == {"max_len": 4096}
+    assert fixes(state, failed("vllm-heads-not-divisible")) == {"tp": None}
+    assert fixes(replace(state, given={}), failed("vllm-heads-not-divisible")) == {}  # the wizard chose it
+    assert fixes(replace(state, choice=replace(long, max_seq_len=2048)), failed("vllm-context-too-long")) == {}
+    pinned = replace(state, workshop=Workshop(pin={"max_len": 32768}))
+    assert fixes(pinned, failed("vllm-context-too-long")) == {}
+    assert fixes(state, failed("terraform-lock-inconsistent")) == fixes(state, failed("")) == fixes(state, None) == {}
+    assert fixes(replace(state, choice=None), failed("vllm-context-too-long")) == {}
+
+
+def test_a_fix_that_is_applied_leads_to_new_recommendations() -> None:
+    state = State(host=CPU_HOST, facts=GGUF, choice=CHOICE, at="build", plan=PLAN, trail=("model", "advice", "review"))
+    state, following = step(state, Back("advice", {"max_len": 4096}))
+    assert state.given["max_len"] == 4096
+    assert isinstance(following, Do)
+    assert isinstance(following.effect, effects.Advise)

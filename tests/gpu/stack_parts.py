@@ -25,6 +25,14 @@ SHAPES: dict[str, dict[str, int]] = {
         "num_key_value_heads": 8,
         "vocab_size": 128256,
     },
+    "llama-1b": {
+        "hidden_size": 2048,
+        "intermediate_size": 8192,
+        "num_hidden_layers": 16,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "vocab_size": 128256,
+    },
     "tiny": {
         "hidden_size": 64,
         "intermediate_size": 128,

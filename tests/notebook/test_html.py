@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import pseudo
-from tests.prompts.fake_journey import MEASUREMENT, STEPS
+from tests.prompts.fake_journey import ENDPOINT, MEASUREMENT, STEPS
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from tests.worded import noted, saying
 from wizard.advise.advice import Advice, Constraints, Memory, Offload, Rejection
@@ -21,6 +21,7 @@ from wizard.advise.calibration import rows
 from wizard.advise.ranking import advise
 from wizard.advise.reasons import change, do
 from wizard.chat.conversation import Stats
+from wizard.kernel.errors import UsageError
 from wizard.model.config import describe
 from wizard.model.facts import ModelFacts
 from wizard.notebook.html import (
@@ -28,6 +29,8 @@ from wizard.notebook.html import (
     advice_html,
     answer_html,
     choice_html,
+    endpoint_html,
+    error_html,
     figures_html,
     host_html,
     measured_html,
@@ -37,6 +40,7 @@ from wizard.notebook.html import (
     progress_html,
     stats_html,
     status_html,
+    turn_html,
 )
 from wizard.plan.plan import Command
 from wizard.probe.host import Gpu, Host, Problem
@@ -97,6 +101,9 @@ EVIL_PLAN = replace(plan_of(Path(EVIL), EVIL_STEP), facts=EVIL_FACTS, notes=(EVI
         host_html(replace(CPU_HOST, gpu_problem=Problem("TW-P02", EVIL, EVIL))),
         model_html(EVIL_FACTS),
         status_html(Status(EVIL, "dead", None, EVIL)),
+        endpoint_html(replace(ENDPOINT, name=EVIL, openai=EVIL)),
+        error_html(UsageError("TW-U01", EVIL, EVIL)),
+        turn_html(EVIL, answer_html(EVIL)),
         advice_html(
             Advice(
                 True,
@@ -116,6 +123,15 @@ def test_nothing_foreign_becomes_html(html: str) -> None:
     assert not tags.seen & {"script", "img"}
     assert "alert('x')" in tags.words, "it is shown, as text"
     assert "\x1b" not in html
+
+
+def test_no_secret_is_in_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-your-own")
+    token = "hf_" + "a1B2" * 8
+    shown = answer_html(f"{token} and a-key-of-your-own") + progress_html([(token, token)], token, None, (token,))
+    assert token not in shown
+    assert "a-key-of-your-own" not in shown
+    assert "•••" in shown
 
 
 @given(st.text())

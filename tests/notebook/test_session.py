@@ -17,6 +17,7 @@ from wizard import Journey
 from wizard.advise import calibration
 from wizard.advise.advice import Constraints
 from wizard.chat.conversation import Message
+from wizard.kernel import language
 from wizard.kernel.errors import InfeasibleError, ServerError, StepError, UsageError
 from wizard.notebook.html import pareto_html
 from wizard.plan.ports import Ports
@@ -192,6 +193,17 @@ def test_status_and_logs(session: Journey, tmp_path: Path, fake: FakeJourney) ->
     log = session.logs(2)
     assert log == repr(log) == "line 0\nline 1"
     assert log._repr_html_() == "<pre>line 0\nline 1</pre>"
+
+
+def test_a_language_is_for_the_whole_kernel(tmp_path: Path, fake: FakeJourney) -> None:
+    with pytest.raises(UsageError) as raised:
+        Journey("demo", language="kr", journey=fake)
+    assert (raised.value.code, raised.value.todo) == ("TW-N12", "Available: en, ko.")
+    Journey("demo", language="ko", workspace=tmp_path, journey=fake)
+    assert language.used() == "ko"
+    Journey("demo", workspace=tmp_path, journey=fake)
+    assert language.used() == "ko", "unchanged if omitted"
+    language.use("en")
 
 
 def test_names() -> None:

@@ -25,6 +25,7 @@ from wizard.advise.verdict import Verdict
 from wizard.catalog.recipes import Recipe
 from wizard.catalog.workshops import workshop
 from wizard.chat.chunk import Chunk
+from wizard.chat.commands.session import ChatSession
 from wizard.chat.conversation import Conversation, Stats
 from wizard.chat.history import History
 from wizard.chat.nearby import Nearby
@@ -41,14 +42,13 @@ from wizard.plan.ports import Ports
 from wizard.plan.questions import BY_NAME
 from wizard.plan.workshop import with_pins, with_seat
 from wizard.probe.host import Host
-from wizard.prompts.chat_session import ChatSession
 from wizard.run.diagnose import CommandError, Failure
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 
 FAILURE = Failure(
-    *("exit status 1", "no space", "Fix the cause", "/ws/logs/repository.log"),
+    *("exit status 1", "no space", "Fix the cause.", "/ws/logs/repository.log"),
     "python3 -m pip install --require-hashes --requirement '/ws/a folder/requirements.txt' --only-binary :all:",
 )
 """Of the step that fails; its command is wider than a terminal."""

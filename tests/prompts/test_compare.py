@@ -10,13 +10,14 @@ import pytest
 
 from tests.prompts.fake_journey import ENDPOINT, FakeJourney
 from tests.prompts.terminal import CTRL_C, CTRL_D, Terminal
+from wizard.chat.commands.models import compare, save_comparison
 from wizard.chat.conversation import Conversation
 from wizard.chat.history import History
 from wizard.chat.race import Lane
+from wizard.flow.session import begin
 from wizard.kernel.errors import UsageError, WizardError
 from wizard.prompts.chat import run_chat
-from wizard.prompts.chat_session import begin
-from wizard.prompts.compare import compare, compared, save_comparison
+from wizard.prompts.compare import compared
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from tests.prompts.fake_journey import FAILURE, FakeJourney
 from tests.prompts.terminal import ADVICE, CTRL_D, PLAN, Flow
 from tests.values import plan_of
 from wizard.flow.effects import RunPlan
+from wizard.flow.values import Answer, Back
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import Workspace
 from wizard.plan.plan import Done, Estimate, Step, Wait
@@ -123,5 +124,17 @@ def test_of_a_server_that_does_not_get_ready_its_own_log_is_shown(
     outcome = run.carry(RunPlan(plan), None)
     assert outcome.value.code == "TW-S04"
     with pytest.raises(EOFError):
-        run.what_now(plan, outcome.value)
+        run.what_now(plan, outcome.value, {})
     assert "log of the server\n" in capsys.readouterr().out
+
+
+def test_a_fix_is_offered_first_and_applied_only_if_it_is_chosen(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr("sys.stdin", io.StringIO("1\n2\n"))
+    run, plan = Run(FakeJourney(workspace.root), workspace, Ask()), plan_of(workspace.root, name="demo")
+    error = ServerError("TW-S04", "Triton ended", "Use a shorter context.")
+    assert run.what_now(plan, error, {"max_len": 4096}) == Back("advice", {"max_len": 4096})
+    assert "4,096" in capsys.readouterr().out
+    assert run.what_now(plan, error, {"max_len": 4096}) == Answer("again")

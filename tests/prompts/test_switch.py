@@ -14,14 +14,15 @@ from tests.chat.fake_local_servers import FakeLMStudio, FakeLocalServer, FakeOll
 from wizard import journey
 from wizard.catalog.local_servers import LocalServer, LocalServers
 from wizard.chat import nearby
+from wizard.chat.commands.session import ChatSession
+from wizard.chat.commands.table import command
 from wizard.chat.conversation import Conversation, models
 from wizard.chat.saving import load
 from wizard.cli import main
+from wizard.flow.session import begin
 from wizard.kernel.errors import ServerError, UsageError
 from wizard.kernel.paths import Workspace
 from wizard.prompts.chat import run_chat
-from wizard.prompts.chat_session import ChatSession, begin
-from wizard.prompts.commands import command
 
 
 @pytest.fixture

@@ -293,7 +293,7 @@ def failing() -> FakeJourney:
 
 def diagnosed() -> FakeJourney:
     why = "error: write /opt/lib.so: no space left on device"
-    failure = Failure("exit status 1", why, "Free some space", f"{HOME}/servers/demo/logs/start.log", "docker pull x")
+    failure = Failure("exit status 1", why, "Free some space.", f"{HOME}/servers/demo/logs/start.log", "docker pull x")
     error = CommandError(f"step 'Start Triton' failed: {why}", "Free some space.", failure)
 
     def script(plan: Plan) -> list[Event]:

@@ -14,6 +14,7 @@ from tests.tui.chatting import chatting, lines, notes
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.test_waiting import asking, end, questions, waiting
 from tests.tui.walking import answered, screen, wait_for
+from wizard.chat.drafts import Draft
 from wizard.chat.wire import OPENAI, Wire
 from wizard.kernel import fenced
 from wizard.tui.screens.chat import ChatScreen
@@ -129,6 +130,23 @@ async def test_a_file_outside_of_the_folder_is_attached_only_after_a_question(tm
         await answered(pilot, chat)
     assert len(made.asked) == 1
     assert "hush" in questions(made)[0]
+
+
+async def test_what_is_typed_while_a_window_asks_is_in_the_field_and_in_the_draft(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("hush")
+    Path("link").symlink_to(tmp_path / "secret")
+    made = FakeJourney()
+    async with chatting(made) as (pilot, chat):
+        await pilot.press(*"@link")
+        await shows(pilot, chat, "link: outside of this folder")
+        await pilot.press("enter")
+        await screen(pilot, AskScreen)
+        await pilot.press(*"and q?")
+        assert chat.query_one(Prompt).text == "and q?"
+        assert chat.asking._draft == Draft("@link", ("and q?",))
+        await pilot.press("down", "enter")
+        await answered(pilot, chat)
+        assert chat.query_one(Prompt).text == "and q?"
 
 
 async def test_a_waiting_message_that_cannot_be_sent_comes_back_before_what_is_typed() -> None:

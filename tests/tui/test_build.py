@@ -15,6 +15,7 @@ from wizard.advise.calibration import NOTHING, summary
 from wizard.kernel.errors import CancelledError, ServerError, StepError, WorkspaceError
 from wizard.run.diagnose import CommandError, Failure
 from wizard.run.events import Output, Progress, Ready, StepFinished, StepStarted
+from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
@@ -267,7 +268,7 @@ COMMAND = CommandError(
     "step 'Start Triton' failed: exit status 1: error: no space left on [/] device",
     "Free some space. Then run `up` again.",
     Failure(
-        "exit status 1", "error: no space left on [/] device", "Free some space", "/logs/start.log", "docker pull [x]"
+        "exit status 1", "error: no space left on [/] device", "Free some space.", "/logs/start.log", "docker pull [x]"
     ),
 )
 
@@ -300,6 +301,34 @@ async def test_a_diagnosis_says_what_failed_which_line_says_why_and_what_to_do_a
         await pilot.press("d")
         for word in ("What failed: TW-R03", "Log output: error: no space", "Command: docker pull [x]"):
             assert word in pilot.app.clipboard
+
+
+async def test_a_fix_is_offered_and_applied_after_confirmation() -> None:
+    error = CommandError("step 'Start Triton' failed", "Free GPU memory.", COMMAND.failure, "quantize-cuda-oom")
+    made = FakeJourney(run_error=error)
+    made.script = lambda plan: events(plan, until="start", error=error)
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await failed(pilot)
+        assert build.check_action("fix", ())
+        await pilot.press("a")
+        asked = await screen(pilot, AskScreen)
+        assert "1 user" in text(asked, ".question")
+        await pilot.press("escape")
+        assert await screen(pilot, BuildScreen) is build
+        await pilot.press("a")
+        await screen(pilot, AskScreen)
+        await pilot.press("enter")
+        advice = await screen(pilot, AdviceScreen)
+        await wait_for(pilot, lambda: advice.view.advice)
+        assert advice.view.constraints.users == 1
+
+
+async def test_no_fix_is_offered_for_an_unknown_failure() -> None:
+    made = FakeJourney(run_error=COMMAND)
+    made.script = lambda plan: events(plan, until="start", error=COMMAND)
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await failed(pilot)
+        assert not build.check_action("fix", ())
 
 
 async def test_a_step_that_fails_twice_is_diagnosed_twice() -> None:

@@ -18,7 +18,7 @@ from wizard.model.chat_format import ChatFormat
 from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.chat_keys import KEYS
 from wizard.tui.screens.modal import ReaderScreen
-from wizard.tui.slash import COMMANDS, HELP, to_complete
+from wizard.tui.slash import ACTIONS, HELP, candidates, to_complete
 from wizard.tui.textual_private import screen_lines
 from wizard.tui.widgets.picker import BLANK
 from wizard.tui.widgets.prompt import Prompt
@@ -69,20 +69,12 @@ async def test_a_command_is_completed_with_help_and_does_what_its_key_does() -> 
         await wait_for(pilot, lambda: chat.keeping.private)
         assert chat.query_one(Prompt).text == ""
         await pilot.press(*"/copy", "enter")
-        await wait_for(pilot, lambda: "/copy is not possible now" in notes(pilot))
+        await wait_for(pilot, lambda: "no answer yet" in notes(pilot))
     assert made.asked == []
 
 
-async def test_a_path_or_an_unknown_command_is_a_question() -> None:
-    made = FakeJourney()
-    async with chatting(made) as (pilot, chat):
-        await pilot.press(*"/usr/bin what?", "enter")
-        await answered(pilot, chat)
-    assert questions(made) == ["/usr/bin what?"]
-
-
 def test_every_command_is_the_action_of_a_key() -> None:
-    assert {*COMMANDS.values()} <= {HELP} | {each.action for each in KEYS}  # type: ignore[union-attr]
+    assert {*ACTIONS.values()} <= {HELP} | {each.action for each in KEYS}  # type: ignore[union-attr]
 
 
 async def test_help_is_no_question() -> None:
@@ -109,7 +101,7 @@ async def test_thinking_is_set_by_a_command(template: str, mode: str, set_to: st
         await pilot.press(*f"/think {mode}", "enter")
         await wait_for(pilot, lambda: note in notes(pilot))
         assert chat.view.conversation.sampling.thinking == set_to
-        assert chat.query_one(Prompt).text == ""
+        await wait_for(pilot, lambda: chat.query_one(Prompt).text == ("" if set_to else f"/think {mode}"))
     assert made.asked == []
 
 
@@ -121,6 +113,7 @@ async def test_thinking_is_set_by_a_command(template: str, mode: str, set_to: st
         ("\n/co", ""),
         ("/prompt re", "/prompt re"),
         ("/private x", ""),
+        ("/preset pre", "/preset pre"),
         ("/copy th", "/copy th"),
         ("see @a/b", "@a/b"),
         ('see @"a b', '@"a b'),
@@ -131,6 +124,22 @@ async def test_thinking_is_set_by_a_command(template: str, mode: str, set_to: st
 )
 def test_what_is_completed(before: str, typed: str) -> None:
     assert to_complete(before) == typed
+
+
+@pytest.mark.parametrize(
+    ("typed", "lines"),
+    [
+        ("/rena", [("/rename ", "rename this conversation")]),
+        ("/preset pre", [("/preset precise", "")]),
+        ("/snippet ", [("/snippet curl", ""), ("/snippet python", ""), ("/snippet urllib", "")]),
+        ("/tools o", [("/tools off", ""), ("/tools on", "")]),
+        ("/copy c", [("/copy code", "Code (^B)")]),
+        ("/sy", [("/system ", "set the system prompt; without text, remove it")]),
+        ("/nothing", []),
+    ],
+)
+def test_commands_and_their_arguments(typed: str, lines: list[tuple[str, str]]) -> None:
+    assert candidates(typed, Path()) == lines
 
 
 async def test_a_prompt_is_inserted_to_be_edited() -> None:

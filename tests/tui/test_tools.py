@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from tests.chat.fake_openai import WORDS, FakeOpenAI, calling, serving
 from tests.chat.tools.conftest import real, says, scripted, toolbox
@@ -28,7 +29,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
 from wizard.serve.endpoint import Endpoint
 from wizard.tui.screens.chat import ChatScreen
-from wizard.tui.screens.modal import AskScreen
+from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.tool_windows import ConsentScreen
 from wizard.tui.widgets.picker import Picker
 
@@ -173,6 +174,22 @@ async def test_tools_are_turned_off(fake: FakeOpenAI, toolbox: Make) -> None:
         await pilot.press(*"Hi", "enter")
         await wait_for(pilot, lambda: fake.asked)
         assert "tools" not in fake.asked[-1]
+
+
+async def test_tools_are_turned_off_and_decided_by_typed_commands(
+    fake: FakeOpenAI, toolbox: Make, tmp_path: Path
+) -> None:
+    async with talking(fake, toolbox(real()), path=tmp_path / "tools.json") as (pilot, chat, use):
+        for state in ("off", "on"):
+            await pilot.press(*f"/tools {state}", "enter")
+            await wait_for(pilot, lambda off=state == "off": use.off is off)
+        await pilot.press(*"/tools never real/add", "enter")
+        window = await screen(pilot, ReaderScreen)
+        rows = str(window.query_one(".window Static", Static).render()).splitlines()
+        assert rows[0].split()[:3] == ["real/add", "never", "allowed"]
+        await pilot.press("escape")
+        await idle(pilot, chat)
+    assert fake.asked == []
 
 
 async def test_escape_stops_a_running_call(fake: FakeOpenAI, toolbox: Make, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.tui.chatting import in_sight, lines
 from tests.tui.walking import wait_for
 from wizard.chat.conversation import Message, Stats
 from wizard.tui.widgets.markdown_growing import growing
-from wizard.tui.widgets.markdown_lines import blocks
+from wizard.tui.widgets.markdown_lines import Block, blocks
 from wizard.tui.widgets.transcript import Transcript
 from wizard.tui.widgets.turn import LONGEST, Turn
 
@@ -200,6 +200,29 @@ async def test_it_follows_the_end_until_one_scrolls_up() -> None:
         turn.add("again\n\n")
         view.grown()
         await wait_for(pilot, lambda: "again" in "".join(in_sight(view)))
+
+
+async def test_what_came_after_a_picture_is_laid_out_with_the_next_one_and_not_with_each_repaint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted = list[str]()
+
+    def count(text: str, after: Block | None = None) -> tuple[list[Block], str, list[Block]]:
+        counted.append(text)
+        return growing(text, after)
+
+    monkeypatch.setattr("wizard.tui.widgets.turn.growing", count)
+    async with transcript([]) as (pilot, view):
+        turn = view.say(Turn("assistant", grows=True))
+        turn.add("one ")
+        view.complete()
+        assert in_sight(view)[:2] == ["", "one"]
+        before = len(counted)
+        turn.add("two")
+        assert in_sight(view)[:2] == ["", "one"]
+        assert len(counted) == before
+        view.grown()
+        await wait_for(pilot, lambda: in_sight(view)[:2] == ["", "one two"])
 
 
 async def test_another_width_keeps_what_is_read_in_sight() -> None:

@@ -133,9 +133,9 @@ class Speed:
             answer has ended, as in benchmarks with a fixed concurrency; None if users wait for one another.
         low: Lower end of the range of ``tpot_ms``.
         high: Upper end of the range of ``tpot_ms``.
-        provider: ``roofline``, ``cpu-bandwidth`` or ``gpu-bandwidth`` (the wizard's own), or ``aiconfigurator-core``
-            with its version and data.
-        confidence: ``good``, ``fair`` or ``rough``.
+        provider: ``roofline``, ``cpu-bandwidth`` or ``gpu-bandwidth`` (the wizard's own), ``measured``, or
+            ``aiconfigurator-core`` with its version and data.
+        confidence: ``good``, ``fair`` or ``rough``; ``measured`` on this machine under the same load.
         bound: What takes longest: ``memory``, ``compute``, ``launch`` or ``interconnect``; None if unknown.
         ttft_low_ms: Lower end of the range of ``ttft_ms``.
         ttft_high_ms: Upper end of the range of ``ttft_ms``.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from wizard.advise.advice import Choice, Memory
+from wizard.advise.benchmarked import Benchmarked
 from wizard.advise.devices import devices
 from wizard.advise.memory import triton
 from wizard.advise.reasons import Note, Param
@@ -76,13 +77,14 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """All measurements on this machine, oldest first, the errors in the file that stores them, and the processor's
-    rates, None if they were not measured.
+    """All measurements on this machine, oldest first: of starts, the errors in the files that store them, the
+    processor's rates, None if they were not measured, and the speeds of benchmarks.
     """
 
     measurements: tuple[Measurement, ...] = ()
     damage: str | None = None
     cpu: CpuRates | None = None
+    speeds: tuple[Benchmarked, ...] = ()
 
     def rates_of(self, host: Host) -> CpuRates | None:
         """The rates measured with the processor and the cores of ``host``; None if they were not."""

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wizard.advise import calibration, cost, cpu_speed, engine_python, gguf_release, not_chat, service, speculation
+from wizard.advise import (
+    benchmarked,
+    calibration,
+    cost,
+    cpu_speed,
+    engine_python,
+    gguf_release,
+    not_chat,
+    service,
+    speculation,
+)
 from wizard.advise.advice import (
     GATED,
     Checkpoint,
@@ -143,24 +153,28 @@ def candidates(
     fit = _fit(host, facts, constraints, replace(env, server_bytes=server), stack)
     if isinstance(fit, Obstacle):
         return [], [rejection(facts, constraints, fit, stack)]
-    speed = _speed(host, facts, fit, constraints, past)
-    fit = replace(fit, speed=speed, cost=cost.cost(speed, constraints.cost_per_hour, None))
+    speed, benched = _speed(host, facts, fit, constraints, past)
+    priced = cost.cost(speed, constraints.cost_per_hour, None)
+    fit = replace(fit, speed=speed, cost=priced, reasons=(*fit.reasons, *benched))
     if slow := service.too_slow(fit.speed, constraints):
         return [], [rejection(facts, constraints, slow, stack)]
     if short := service.shortened(facts, constraints, fit):
         fit = replace(fit, warnings=(short, *fit.warnings))
-    if host.is_here and past.rates_of(host) is None and on_cpu(stack).speed:
+    if host.is_here and speed is None and on_cpu(stack).speed:
         fit = replace(fit, reasons=(*fit.reasons, Note("cpu-unmeasured")))
     return [calibration.corrected(fit, measured, server - env.server_bytes) if measured else fit], []
 
 
 def _speed(
     host: Host, facts: ModelFacts, choice: Choice, constraints: Constraints, past: calibration.Calibration
-) -> Speed | None:
-    """The speed if the processor of ``host`` was measured."""
+) -> tuple[Speed | None, tuple[Note, ...]]:
+    """The speed if the processor of ``host``, or the setup itself was measured, and a note about the latter."""
     load = service.load_of(constraints, choice.max_batch_size, choice.max_seq_len)
     cache = choice.memory.kv_bytes_per_token
-    return cpu_speed.estimate(facts, on_cpu(choice.stack).speed, past.rates_of(host), load, cache)
+    made = cpu_speed.estimate(facts, on_cpu(choice.stack).speed, past.rates_of(host), load, cache)
+    engine = calibration.engine(choice.stack, choice.release)
+    machine = calibration.processor(host)
+    return benchmarked.corrected(made, past.speeds, choice, load, machine=machine, engine=engine, model=facts.ref)
 
 
 def _release(env: Environment) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import inf
 
 from wizard.advise import (
+    benchmarked,
     calibration,
     checkpoint,
     cost,
@@ -249,6 +250,9 @@ def _choice(
     tokens = best.memory.kv_capacity_tokens
     speed = estimate(facts, device, setup, load, tokens, release.engine_version)
     speed = service.together(speed, constraints, setup.shares)
+    total = replace(load, users=(speed and speed.users) or load.users * setup.shares)
+    named = {"machine": device.name, "engine": engine, "model": whole.ref}
+    speed, benched = benchmarked.corrected(speed, past.speeds, setup, total, **named)
     if isinstance(fetched, Obstacle):
         return fetched
     if why := service.too_slow(speed, constraints):
@@ -286,7 +290,12 @@ def _choice(
             *encoders.notes(whole, setup.stack, release.engine_version),
             *release.warnings,
         ),
-        reasons=(*gpu_notes.reasons(anatomy, device, setup, best, fetched, constraints), *used, release.reason),
+        reasons=(
+            *gpu_notes.reasons(anatomy, device, setup, best, fetched, constraints),
+            *benched,
+            *used,
+            release.reason,
+        ),
         engine_python=constraints.engine_python and absolute(constraints.engine_python),
         environment=release.environment,
         engine_version=release.engine_version,

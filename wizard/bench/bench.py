@@ -45,6 +45,8 @@ class Outlook:
 
 Agree: TypeAlias = Callable[[Outlook], Awaitable[Load | None]]
 """Chooses the load to go on with, or None to stop."""
+Ready: TypeAlias = Callable[[int], AsyncGenerator[Event, None]]
+"""Starts the server of the subject with this number, if it does not run."""
 BenchItem: TypeAlias = Event | Measured | Report
 
 
@@ -70,56 +72,115 @@ async def bench(
         StepError: TW-C63 if AIPerf fails.
         ServerError: TW-C64, TW-C65 if the server does not answer.
     """
-    folder.make()
-    files = aiperf.Files(folder.root)
+    subject = Subject(order, prompts, folder)
+    subject.rig = rig
+    subject.begin()
+    async with aclosing(measure([subject], agree)) as items:
+        async for item in items:
+            yield item
+    yield subject.report
+
+
+async def measure(
+    subjects: Sequence[Subject], agree: Agree, ready: Ready | None = None
+) -> AsyncGenerator[Event | Measured, None]:
+    """Measure the ``subjects``, all under the same load, in the order of `sequence`; see `bench`.
+
+    Args:
+        subjects: What is measured; each keeps its own report.
+        agree: As in `bench`.
+        ready: Starts a subject's server before a run, where they take turns: then it must have its ``rig`` and target.
+            None: all of them are running.
+    """
     try:
-        files.write(prompts, order.target)
-    except OSError as error:
-        raise unwritable(error.filename or folder.root, error) from error
-    state = _State(order, folder, rig, files)
-    try:
-        async with aclosing(_runs(state, agree)) as items:
+        async with aclosing(_runs(subjects, agree, ready)) as items:
             async for item in items:
                 yield item
     except WizardError as error:
-        state.keep(error.code)
+        _keep(subjects, error.code)
         raise
     except (asyncio.CancelledError, GeneratorExit):
-        state.keep(STOPPED)
+        _keep(subjects, STOPPED)
         raise
-    state.keep("" if state.complete else STOPPED)
-    yield state.report
+    _keep(subjects, None)
 
 
-async def _runs(state: _State, agree: Agree) -> AsyncGenerator[Event | Measured, None]:
-    began, first = time.monotonic(), True
-    for number in range(1, state.report.load.repeats + 1):
-        if number > state.report.load.repeats:  # a shorter load was chosen
-            break
-        for point in state.report.load.points:
-            async with aclosing(_run(state, point, number)) as events:
+def _keep(subjects: Sequence[Subject], partial: str | None) -> None:
+    """Write all reports: why they are ``partial``; None: they are complete unless it was decided to stop."""
+    for subject in subjects:
+        why = "" if subject.complete else STOPPED
+        subject.keep(why if partial is None else partial)
+
+
+def sequence(load: Load, subjects: int, *, turns: bool) -> list[tuple[int, Point, int]]:
+    """The order of the runs: number of the subject, level, and number of the run.
+
+    What changes with time, such as the temperature, shall meet all subjects: the order of the subjects is reversed each
+    time (A B B A). If they take ``turns``, a subject measures all levels before the next one is started.
+    """
+    runs: list[tuple[int, Point, int]] = []
+    ahead = True
+    for number in range(1, load.repeats + 1):
+        for points in [load.points] if turns else [(point,) for point in load.points]:
+            order = range(subjects) if ahead else reversed(range(subjects))
+            runs += [(subject, point, number) for subject in order for point in points]
+            ahead = not ahead
+    return runs
+
+
+async def _runs(
+    subjects: Sequence[Subject], agree: Agree, ready: Ready | None
+) -> AsyncGenerator[Event | Measured, None]:
+    load, began = subjects[0].report.load, time.monotonic()
+    left = sequence(load, len(subjects), turns=ready is not None)
+    place = Place(len(left))
+    while left:
+        at, point, number = left.pop(0)
+        if ready:
+            async with aclosing(ready(at)) as events:
                 async for event in events:
                     yield event
-            yield state.measured[point]
-            if first:
-                first = False
-                outlook = state.outlook(time.monotonic() - began)
-                chosen = await agree(outlook) if outlook.seconds > LONG_S else outlook.load
-                if chosen is None:
-                    return
-                state.report = replace(state.report, load=chosen)
-    state.complete = True
+        place.number += 1
+        place.named = subjects[at].report.target.name if len(subjects) > 1 else ""
+        async with aclosing(run_once(subjects[at], point, number, place)) as events:
+            async for event in events:
+                yield event
+        yield subjects[at].measured[point]
+        if place.number == 1:
+            outlook = subjects[at].outlook(time.monotonic() - began, len(left), len(subjects))
+            chosen = await agree(outlook) if outlook.seconds > LONG_S else load
+            if chosen is None:
+                return
+            left = [run for run in left if run[2] <= chosen.repeats]
+            place.runs = len(left) + 1 if chosen.repeats < load.repeats else place.runs
+            for subject in subjects:
+                subject.report = replace(subject.report, load=chosen)
+    for subject in subjects:
+        subject.complete = True
 
 
-async def _run(state: _State, point: Point, number: int) -> AsyncGenerator[Event, None]:
-    load, recorder = state.report.load, Recorder(point, number)
-    name, count = Run(point, number, 0.0).id, len(load.points) * load.repeats
+@dataclass(slots=True)
+class Place:
+    """Where a run is among all runs."""
+
+    runs: int
+    """Their number, as ordered."""
+    number: int = 0
+    named: str = ""
+    """What is measured, if it is said with each run."""
+
+
+async def run_once(subject: Subject, point: Point, number: int, place: Place) -> AsyncGenerator[Event, None]:
+    """A run of a level of load; what it measured is kept however it ends. Raises as `bench`."""
+    load, recorder = subject.report.load, Recorder(point, number)
+    name = Run(point, number, 0.0).id
     title = tr("{load}, run {number} of {runs}", load=title_of(point), number=number, runs=load.repeats)
-    yield StepStarted(name, title, state.started(), count, time.time())
+    title = f"{place.named}: {title}" if place.named else title
+    yield StepStarted(name, title, place.number, place.runs, time.time())
     began = time.monotonic()
     why = STOPPED
     try:
-        running = recorded(recorder, state.rig, state.report.target, load, state.files, name)
+        running = recorded(recorder, subject.rig, subject.report.target, load, subject.files, name)
         shown = -1
         async with aclosing(running) as beats:
             async for _ in beats:
@@ -131,7 +192,7 @@ async def _run(state: _State, point: Point, number: int) -> AsyncGenerator[Event
         yield StepFinished(name, "failed", time.monotonic() - began, error.what, time.time(), error=error.as_json())
         raise
     finally:
-        state.add(recorder.run(why))
+        subject.add(recorder.run(why))
     yield StepFinished(name, "done", time.monotonic() - began, "", time.time())
 
 
@@ -158,20 +219,36 @@ def _progress(step: str, recorder: Recorder, load: Load) -> Progress:
 
 
 @dataclass(slots=True)
-class _State:
-    """What has been measured so far."""
+class Subject:
+    """A server that is measured, and what has been measured of it so far."""
 
     report: Report
+    prompts: Sequence[Prompt]
     folder: Folder
-    rig: Rig
-    files: aiperf.Files
+    rig: Rig = field(init=False)
+    """Where its server runs; set before it is measured."""
     runs: list[Run] = field(default_factory=list)
     measured: dict[Point, Measured] = field(default_factory=dict)
     complete: bool = False
 
-    def started(self) -> int:
-        """Number of the run that begins, from 1."""
-        return len(self.runs) + 1
+    @property
+    def files(self) -> aiperf.Files:
+        """What the load generator reads and writes."""
+        return aiperf.Files(self.folder.root)
+
+    def begin(self) -> None:
+        """Make the folder, and write what the load generator reads; again after the target has changed.
+
+        Raises:
+            UsageError: TW-C69 if the folder has a report.
+            WorkspaceError: TW-C68 if it is not writable.
+        """
+        if not self.runs:
+            self.folder.make()
+        try:
+            self.files.write(self.prompts, self.report.target)
+        except OSError as error:
+            raise unwritable(error.filename or self.folder.root, error) from error
 
     def add(self, run: Run) -> None:
         """Take a run, and write it and the report.
@@ -197,19 +274,23 @@ class _State:
         self.report = replace(self.report, points=points, partial=partial)
         self.folder.keep(self.report)
 
-    def outlook(self, first_s: float) -> Outlook:
+    def outlook(self, first_s: float, left: int, subjects: int = 1) -> Outlook:
         """How long the rest takes.
 
         With a number of requests, a level of more concurrency is assumed to take the time of the first one at most: the
         server works on more of them at once. (A server whose slots are full takes as long as before.)
+
+        Args:
+            first_s: What the first run took, the start of its server included.
+            left: Runs that are left.
+            subjects: Servers that are measured.
         """
         load = self.report.load
         run = self.runs[0]
         spent = max((each.end_s for each in run.requests), default=0.0)
         around = max(0.0, first_s - spent)
         each_s = load.seconds if load.seconds is not None else spent
-        left = len(load.points) * load.repeats - 1
-        few = max(1, len(load.points) - 1)
+        few = max(1, len(load.points) * subjects - 1)
         seconds = max(SHORTEST_S, LONG_S / few - around)
         shorter = replace(load, requests=None, seconds=round(min(seconds, each_s)), repeats=1)
         return Outlook(left * (around + each_s), load, shorter, few * (around + (shorter.seconds or 0.0)))

@@ -113,11 +113,7 @@ def _goodput(measured: Measured, parts: Sequence[Steady], timed: Sequence[Steady
     shares = [statistics.mean(group) for group in groups.values]
     everything = statistics.mean([value for group in groups.values for value in group])
     share = statistics.of_means(shares, everything)
-    kept = replace(
-        share,
-        low=None if share.low is None else max(0.0, share.low),
-        high=None if share.high is None else min(1.0, share.high),
-    )
+    kept = replace(share, high=None if share.high is None else min(1.0, share.high))
     rate = _rate(parts, timed, lambda part: sum(is_good(each, level) for each in steady.ended(part)))
     return replace(measured, good=kept, good_per_s=rate)
 
@@ -137,6 +133,7 @@ def _beside(measured: Measured, runs: Sequence[Run], parts: Sequence[Steady]) ->
     return replace(
         measured,
         gpus=gpus,
+        memory_bytes=max((each.server_memory_bytes for each in samples if each.server_memory_bytes), default=None),
         joules_per_token=sum(known) / rate if rate and known and len(known) == len(power) else None,
         server=_server(samples),
         generator_cores=_mean([[each.generator_cores for each in samples if each.generator_cores is not None]]),

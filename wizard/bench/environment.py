@@ -122,7 +122,7 @@ async def _carried(workspace: Workspace, wanted: Step) -> AsyncGenerator[Event, 
                         async for event in events:
                             yield event
     except CommandError as error:
-        todo = tr("{todo}. Then run `bench` again. Full output: {log}", todo=error.failure.todo, log=path)
+        todo = tr("{todo} Then run `bench` again. Full output: {log}", todo=error.failure.todo, log=path)
         raise StepError("TW-C62", error.what, todo) from error
     except OSError as error:
         raise unwritable(error.filename or path, error) from error

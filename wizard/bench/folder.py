@@ -68,12 +68,7 @@ class Folder:
             WorkspaceError: TW-C68 if it cannot be written; what was there before is unchanged.
         """
         path = self.report if isinstance(value, Report) else self.run(value.id)
-        temporary = path.with_suffix(".new")
-        try:
-            temporary.write_text(to_json(value, indent=2 if isinstance(value, Report) else None) + "\n", "utf-8")
-            temporary.replace(path)
-        except OSError as error:
-            raise unwritable(path, error) from error
+        write(path, to_json(value, indent=2 if isinstance(value, Report) else None) + "\n")
 
     def read(self) -> tuple[Report, tuple[Run, ...]]:
         """The report and its runs, as far as their files are there.
@@ -89,3 +84,17 @@ class Folder:
         paths = [self.run(name) for point in report.points for name in point.runs]
         there = [path for path in paths if path.is_file()]
         return report, tuple(from_json(Run, path.read_bytes(), where=str(path)) for path in there)
+
+
+def write(path: Path, text: str) -> None:
+    """Write ``text``, so that a reader sees all of it or what was there before.
+
+    Raises:
+        WorkspaceError: TW-C68 if it cannot be written.
+    """
+    temporary = path.with_suffix(".new")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise unwritable(path, error) from error

@@ -80,8 +80,9 @@ class Measured:
         good: Share of requests that kept it, failed ones included; None if there is none.
         input_tokens: Mean tokens of a prompt.
         output_tokens: Mean tokens of an answer.
-        joules_per_token: Energy of all GPUs per output token; None if their power is unknown.
-        gpus: The GPUs meanwhile.
+        joules_per_token: Energy of these GPUs per output token; None if their power is unknown.
+        gpus: The server's GPUs meanwhile; all of them if its own are unknown.
+        memory_bytes: Most main memory of the server's processes; None if it is unknown.
         server: Means of the server's own metrics.
         generator_cores: Mean processor cores that the load generator used.
         warnings: What makes the figures doubtful.
@@ -106,6 +107,7 @@ class Measured:
     output_tokens: float | None = None
     joules_per_token: float | None = None
     gpus: tuple[GpuUse, ...] = ()
+    memory_bytes: int | None = None
     server: dict[str, float] = field(default_factory=dict)
     generator_cores: float | None = None
     warnings: tuple[Note, ...] = ()

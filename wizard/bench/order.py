@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from wizard import __version__
@@ -88,8 +89,19 @@ def ordered(
     Raises:
         UsageError: TW-C66 if the dataset cannot be used, TW-C67 if options exclude each other or the server.
     """
-    plan = None if endpoint.url else earlier_plan(workspace, endpoint.name)
-    target = _target(endpoint, plan, wanted.api)
+    plan = plan_of(workspace, endpoint)
+    return order_of(target_of(endpoint, plan, wanted.api), plan, wanted, host, venv, command)
+
+
+def plan_of(workspace: Workspace, endpoint: Endpoint) -> Plan | None:
+    """The plan that the server was started from; None if the wizard did not start it."""
+    return None if endpoint.url else earlier_plan(workspace, endpoint.name)
+
+
+def order_of(
+    target: Target, plan: Plan | None, wanted: Wanted, host: Host, venv: Venv, command: str
+) -> tuple[Report, tuple[Prompt, ...]]:
+    """As `ordered`, of a target that may not run yet."""
     load = load_of(wanted, target.slots)
     context = plan.choice.max_seq_len if plan else None
     _check_length(wanted, context)
@@ -106,6 +118,18 @@ def ordered(
         level=ServiceLevel(wanted.ttft, wanted.tpot),
     )
     return report, prompts
+
+
+def for_all(wanted: Wanted, plans: Sequence[Plan | None]) -> Wanted:
+    """``wanted`` with the same load and prompts for the servers of all ``plans``: up to the most requests that one of
+    them runs at once, and as long as all of them support.
+    """
+    known = [plan.choice for plan in plans if plan]
+    slots = max((choice.users for choice in known), default=None)
+    context = min((choice.max_seq_len for choice in known), default=None)
+    counts = wanted.concurrency or (() if wanted.rates else levels(slots, quick=wanted.quick))
+    dataset = _dataset(wanted, context)
+    return replace(wanted, concurrency=counts, isl=dataset.isl, osl=dataset.osl)
 
 
 def load_of(wanted: Wanted, slots: int | None) -> Load:
@@ -163,7 +187,12 @@ def _count(load: Load) -> int:
     return min(MOST_PROMPTS, load.requests or MOST_PROMPTS)
 
 
-def _target(endpoint: Endpoint, plan: Plan | None, api: Api | None) -> Target:
+def target_of(endpoint: Endpoint, plan: Plan | None, api: Api | None) -> Target:
+    """The running server as a target.
+
+    Raises:
+        UsageError: TW-C67 if it cannot be measured with ``api``.
+    """
     mine = endpoint.url is None
     base = endpoint.openai if mine else endpoint.http if endpoint.protocol == "openai" else None
     chosen: Api = api or ("openai" if base else "generate_stream")
@@ -176,11 +205,21 @@ def _target(endpoint: Endpoint, plan: Plan | None, api: Api | None) -> Target:
         url=base if base and chosen == "openai" else endpoint.http,
         api=chosen,
         ref=endpoint.ref,
-        stack=plan.choice.stack if plan else "",
-        setup=_setup(plan) if plan else {},
-        slots=plan.choice.users if plan else None,
-        plan=plan.fingerprint if plan else "",
+        **_served(plan),
     )
+
+
+def planned_target(plan: Plan, api: Api | None) -> Target:
+    """The server of ``plan``, which does not run: without its address."""
+    return Target(plan.name, plan.name, "", api or "openai", plan.facts.ref, **_served(plan))
+
+
+def _served(plan: Plan | None) -> dict[str, Any]:
+    """What the plan tells about a target."""
+    if plan is None:
+        return {}
+    choice = plan.choice
+    return {"stack": choice.stack, "setup": _setup(plan), "slots": choice.users, "plan": plan.fingerprint}
 
 
 def _setup(plan: Plan) -> dict[str, str]:
@@ -216,12 +255,19 @@ def rig_of(
 ) -> Rig:
     """What the benchmark of ``endpoint`` runs with; ``read`` reads the machine."""
     mine = endpoint.url is None
+    plan = plan_of(workspace, endpoint)
     root = urlsplit(target.url)
     address = f"{root.scheme}://{root.netloc}/metrics"
     beside = (f"http://{endpoint.host}:{endpoint.ports.metrics}/metrics",) if mine else ()
     return Rig(
         program=(str(venv.root / "bin" / "aiperf"),),
-        watched=Watched(read, (address, *beside), target.model, endpoint.pid if mine and not endpoint.remove else None),
+        watched=Watched(
+            read,
+            (address, *beside),
+            target.model,
+            endpoint.pid if mine and not endpoint.remove else None,
+            plan.choice.devices if plan else None,
+        ),
         cores=cores,
         mark=str(workspace.root),
         key=_key(endpoint),

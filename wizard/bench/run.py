@@ -66,6 +66,7 @@ class Sample:
         memory_available_bytes: Of the machine.
         gpus: Its GPUs.
         server: Metrics that the server reports, by name.
+        server_memory_bytes: Main memory of the server's processes; None if it is unknown.
     """
 
     at_s: float
@@ -74,6 +75,7 @@ class Sample:
     memory_available_bytes: int | None = None
     gpus: tuple[GpuSample, ...] = ()
     server: dict[str, float] = field(default_factory=dict)
+    server_memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from wizard.bench.run import GpuSample, Sample
 from wizard.kernel import http, proctable
@@ -36,12 +37,14 @@ class Watched:
         metrics: Addresses of metrics in Prometheus' text format.
         model: The model's name in them.
         server: The server's process group; None if it is unknown, and others on its GPUs cannot be told from it.
+        gpus: Indices of the server's GPUs; None if they are unknown: all are sampled.
     """
 
     read: Callable[[], Reading]
     metrics: tuple[str, ...] = ()
     model: str = ""
     server: int | None = None
+    gpus: tuple[int, ...] | None = None
 
 
 async def watch(watched: Watched, generator: int, add: Callable[[Sample], None]) -> None:
@@ -55,7 +58,9 @@ async def watch(watched: Watched, generator: int, add: Callable[[Sample], None])
     used, before = cpu_seconds(generator), time.monotonic()
     while True:
         await asyncio.sleep(EVERY_S)
-        reading, server = await asyncio.gather(asyncio.to_thread(watched.read), metrics(watched))
+        reading, server, memory = await asyncio.gather(
+            asyncio.to_thread(watched.read), metrics(watched), asyncio.to_thread(memory_bytes, watched.server)
+        )
         now, seconds = time.monotonic(), cpu_seconds(generator)
         cores = (seconds - used) / (now - before) if now > before and seconds >= used else None
         used, before = seconds, now
@@ -66,8 +71,11 @@ async def watch(watched: Watched, generator: int, add: Callable[[Sample], None])
                 generator_cores=cores,
                 cpu=reading.cpu.utilisation,
                 memory_available_bytes=reading.cpu.memory_available_bytes,
-                gpus=tuple(_gpu(gpu, mine) for gpu in reading.gpus),
+                gpus=tuple(
+                    _gpu(gpu, mine) for gpu in reading.gpus if watched.gpus is None or gpu.index in watched.gpus
+                ),
                 server=server,
+                server_memory_bytes=memory,
             )
         )
 
@@ -80,6 +88,22 @@ def cpu_seconds(group: int) -> float:
             fields = file.read().rpartition(")")[2].split()
             ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def memory_bytes(group: int | None) -> int | None:
+    """Main memory of the processes of a group; what several share counts once (proc_pid_smaps(5), ``Pss``). None if it
+    is unknown.
+    """
+    amounts = []
+    for row in proctable.group_members(group) if group is not None else ():
+        with suppress(OSError, ValueError, StopIteration):
+            lines = Path(f"/proc/{row.pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
+            amounts.append(int(next(line for line in lines if line.startswith("Pss:")).split()[1]) * 1024)
+    return sum(amounts) or None
+
+
+def _watches(watched: Watched, gpu: GpuReading) -> bool:
+    return watched.gpus is None or gpu.index in watched.gpus
 
 
 def _members(group: int | None) -> set[int] | None:
@@ -125,7 +149,4 @@ def parsed(text: str, model: str) -> dict[str, float]:
 
 def within(samples: Sequence[Sample], begin: float) -> list[Sample]:
     """``samples`` with times since ``begin``."""
-    return [
-        Sample(each.at_s - begin, each.generator_cores, each.cpu, each.memory_available_bytes, each.gpus, each.server)
-        for each in samples
-    ]
+    return [replace(each, at_s=each.at_s - begin) for each in samples]

@@ -10,8 +10,18 @@ give intervals that are far too narrow. So what is compared are groups of reques
 
 The interval of a mean is Student's t interval over the groups' means. That of a quantile inverts the interval of the
 share of requests below it: the share's standard error comes from the groups again, but is never less than that of
-independent requests. Sources, recalled: Law, *Simulation Modeling and Analysis* (replications, batch means); Woodruff,
-*Confidence Intervals for Medians and Other Position Measures* (1952). Tested by coverage: tests/bench/test_coverage.py.
+independent requests.
+
+Two servers are compared by the ratio of their values, on the scale of logarithms, where a ratio is a difference:
+
+- if their runs alternate, run *n* of one and run *n* of the other are a pair that met the same state of the machine:
+  Student's t interval over the logarithms of the pairs' ratios (the *paired-t* interval of two systems);
+- otherwise the interval of the ratio is recovered from those of the two values (*MOVER*): on each side, the square
+  root of the sum of the squared distances from either value to its own bound.
+
+Sources, recalled: Law, *Simulation Modeling and Analysis* (replications, batch means, paired-t); Woodruff, *Confidence
+Intervals for Medians and Other Position Measures* (1952); Zou and Donner, *Construction of confidence limits about
+effect measures: a general approach* (2008). Tested by coverage: tests/bench/test_statistics.py and test_ratios.py.
 """
 
 from __future__ import annotations
@@ -80,13 +90,16 @@ def mean(values: Sequence[float]) -> float:
 
 
 def of_means(means: Sequence[float], value: float | None = None) -> Interval:
-    """The interval of the mean of groups that count the same; around ``value`` if that is known better."""
+    """The interval of the mean of groups that count the same; around ``value`` if that is known better.
+
+    What is measured is never negative, so the lower bound is 0 at least.
+    """
     centre = mean(means) if value is None else value
     error = standard_error(means)
     if error is None:
         return Interval(centre)
     half = t95(len(means) - 1) * error
-    return Interval(centre, centre - half, centre + half)
+    return Interval(centre, max(0.0, centre - half), centre + half)
 
 
 def standard_error(means: Sequence[float]) -> float | None:
@@ -135,3 +148,47 @@ def at(ordered: Sequence[float], share: float) -> float:
     if below < 0:
         return ordered[0]
     return ordered[below] + (place - below) * (ordered[below + 1] - ordered[below])
+
+
+def paired_ratio(pairs: Sequence[tuple[float, float]]) -> Interval | None:
+    """How many times the second value is the first, from pairs of runs; None if a value is not above 0, or without any.
+
+    The value is the geometric mean of the pairs' ratios.
+    """
+    if not pairs or min(map(min, pairs)) <= 0:
+        return None
+    logs = [math.log(second / first) for first, second in pairs]
+    middle, error = mean(logs), standard_error(logs)
+    if error is None:
+        return Interval(math.exp(middle))
+    half = t95(len(logs) - 1) * error
+    return Interval(math.exp(middle), _exp(middle - half), _exp(middle + half))
+
+
+def ratio(first: Interval, second: Interval) -> Interval | None:
+    """How many times ``second`` is ``first``, both measured alone; None if a value is not above 0.
+
+    A bound is None where the two intervals do not give it.
+    """
+    if first.value <= 0 or second.value <= 0:
+        return None
+    value = second.value / first.value
+    down = _distance(_log(second.value, second.low), _log(first.high, first.value))
+    up = _distance(_log(second.high, second.value), _log(first.value, first.low))
+    low = None if down is None else _exp(math.log(value) - down)
+    high = None if up is None else _exp(math.log(value) + up)
+    return Interval(value, low, high)
+
+
+def _log(larger: float | None, smaller: float | None) -> float | None:
+    """The distance of two values on the scale of logarithms; None if one is unknown or 0."""
+    return math.log(larger / smaller) if larger and smaller else None
+
+
+def _distance(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else math.hypot(first, second)
+
+
+def _exp(value: float) -> float | None:
+    """None if it is beyond all numbers."""
+    return math.exp(value) if value < 700 else None

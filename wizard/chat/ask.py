@@ -153,9 +153,24 @@ def server_error(text: str, model: str) -> WizardError | PromptTooLong:
             tr("the model refuses the request: {text}", text=plain(text[refused + len(REFUSED) :])),
             tr("Change this setting."),
         )
+    return _no_answer(plain(text))
+
+
+GIVEN_UP = ("error", "abort")
+"""Finish reasons of vLLM for an answer that is not complete (``FINISH_REASON_STRINGS``, vllm/v1/engine/__init__.py);
+its own server turns the first into a status of 500 (``GenerationError``, vllm/entrypoints/openai/engine/serving.py).
+"""
+
+
+def given_up(reason: str) -> ServerError:
+    """The answer ended with one of `GIVEN_UP`."""
+    return _no_answer(tr("the engine gave up the answer (finish reason {reason})", reason=repr(reason)))
+
+
+def _no_answer(detail: str) -> ServerError:
     return ServerError(
         "TW-C04",
-        tr("the server could not answer: {text}", text=plain(text)),
+        tr("the server could not answer: {text}", text=detail),
         tr("For a local server, run `triton-wizard logs` to find the cause; then send the question again."),
     )
 

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from wizard.chat.image_references import shown
@@ -42,6 +42,7 @@ class Stats:
         pieces: Pieces in which the text arrived, where the server does not count its tokens; most servers send one
             for each token.
         thought_pieces: Those in which the thought arrived, where the server does not count the thought's tokens.
+        rate: Decoding rate, if it is not that of a single request: of an answer with tool calls, see `decoding_rate`.
     """
 
     tokens: int | None
@@ -53,14 +54,11 @@ class Stats:
     answer_s: float | None = None
     pieces: int | None = None
     thought_pieces: int | None = None
+    rate: float | None = None
 
     @property
     def tokens_per_s(self) -> float | None:
-        """Decoding rate: tokens after the first, divided by the time after the first; None for fewer than two tokens.
-
-        If that time is too short to be meaningful: all tokens divided by the total time, which never overstates the
-        rate.
-        """
+        """The `decoding_rate` of the tokens; None for fewer than two, or if they are not counted."""
         return self._rate(self.tokens)
 
     @property
@@ -69,11 +67,25 @@ class Stats:
         return self._rate(self.pieces)
 
     def _rate(self, count: int | None) -> float | None:
-        if self.ttft_s is None or count is None or count < 2 or self.total_s <= 0:
-            return None
-        if self.total_s - self.ttft_s < SHORTEST_S:
-            return count / self.total_s
-        return (count - 1) / (self.total_s - self.ttft_s)
+        if count is None or self.rate is not None:
+            return None if count is None else self.rate
+        return decoding_rate(((count, self.ttft_s, self.total_s),))
+
+
+def decoding_rate(requests: Iterable[tuple[int, float | None, float]]) -> float | None:
+    """Tokens after the first one of each request, divided by the time after it. If that time is too short to be
+    meaningful: all tokens divided by the total time, which never overstates the rate. Requests whose first token was
+    not seen do not count: those that only call tools.
+
+    Args:
+        requests: Of each, its tokens, seconds to the first of them (or None), and seconds to the end.
+    """
+    seen = [(count, first, end) for count, first, end in requests if first is not None]
+    tokens, total_s = sum(count for count, _, _ in seen), sum(end for _, _, end in seen)
+    after, after_s = sum(max(count - 1, 0) for count, _, _ in seen), sum(end - first for _, first, end in seen)
+    if after < 1 or total_s <= 0:
+        return None
+    return after / after_s if after_s >= SHORTEST_S else tokens / total_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,19 +381,6 @@ def _folded(thought: str) -> str:
     if not thought:
         return ""
     return f"<details>\n<summary>{tr('Thinking')}</summary>\n\n{thought.strip()}\n\n</details>\n\n"
-
-
-def conversation(answers: Mapping[str, object]) -> Conversation:
-    """An empty conversation with the settings in ``answers``; missing ones use the served model's defaults.
-
-    Args:
-        answers: ``system`` and the fields of `Sampling`; None and other keys are ignored.
-    """
-    given = {each.name: value for each in fields(Sampling) if (value := answers.get(each.name)) is not None}
-    if "stop" in given:
-        given["stop"] = (given["stop"],) if isinstance(given["stop"], str) else tuple(given["stop"])  # type: ignore[arg-type]
-    system = answers.get("system")
-    return Conversation((Message("system", str(system)),) if system else (), Sampling(**given))  # type: ignore[arg-type]  # whoever asked checked
 
 
 @dataclass(frozen=True, slots=True)

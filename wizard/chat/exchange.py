@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from wizard.chat.ask import Ask, Piece, ToolCall
+from wizard.chat.ask import GIVEN_UP, Ask, Piece, ToolCall, given_up
 from wizard.chat.conversation import TokenLogprob
 from wizard.chat.text_filters import DeltaFilter, EchoFilter, StopFilter
 from wizard.chat.tokens import Detokenizer, Tokenizer
@@ -39,6 +40,7 @@ class Exchange:
         self.wire = wire
         self.outputs = wire.outputs
         self.over = self.cut = False
+        self._given_up = ""
         self._ask = ask
         self._tokens: int | None = None
         self._prompt_tokens = len(ask.ids) or None
@@ -74,13 +76,23 @@ class Exchange:
         text = self._stop.feed(self._prompt.feed(new))
         calls = _calls(values) if (values := outputs.get(self.wire.format.calls)) else ()
         if reason or self._stop.reached:
-            return self._last(text, "stop" if self._stop.reached else reason, logprobs, calls)
+            piece = self._last(text, reason, logprobs, calls)
+            if piece.finish not in GIVEN_UP:
+                return piece
+            self._given_up = piece.finish
+            return replace(piece, finish="")
         if not (text or logprobs or self.wire.format is WIZARD):
             return None
         return Piece(text, self._tokens, "", logprobs, self._prompt_tokens, calls)
 
     def end(self) -> Piece | None:
-        """The last piece, once the server has sent everything; None if it was cut short, or already delivered."""
+        """The last piece, once the server has sent everything; None if it was cut short, or already delivered.
+
+        Raises:
+            ServerError: TW-C04 if the engine gave the answer up.
+        """
+        if self._given_up:
+            raise given_up(self._given_up)
         if self.over or (self.wire.reasons and not self._ids):
             return None
         full = self._ids is not None and self._ids.count >= self._ask.max_tokens

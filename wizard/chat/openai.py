@@ -21,10 +21,12 @@ from wizard.catalog.local_servers import local_servers
 from wizard.chat import images
 from wizard.chat.ask import (
     API_KEY,
+    GIVEN_UP,
     Ask,
     Piece,
     PromptTooLong,
     connection_errors,
+    given_up,
     key_not_sent,
     key_wanted,
     lost,
@@ -263,8 +265,11 @@ class _Events:
         """The last piece.
 
         Raises:
-            ServerError: TW-C03 if neither a reason nor ``[DONE]`` arrived: the answer was cut short.
+            ServerError: TW-C03 if neither a reason nor ``[DONE]`` arrived: the answer was cut short; TW-C04 if the
+                engine gave it up.
         """
+        if self._finish in GIVEN_UP:
+            raise given_up(self._finish)
         if not (self._done or self._finish):
             raise lost(self._base, tr("the stream ended too early"))
         thought_tokens = self._thought_tokens

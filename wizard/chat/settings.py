@@ -10,7 +10,7 @@ from typing import Any
 from wizard.catalog.presets import Preset
 from wizard.catalog.presets import preset as find
 from wizard.chat.ask import Ask
-from wizard.chat.conversation import Conversation, Sampling, thinking_problem
+from wizard.chat.conversation import Conversation, Message, Sampling, thinking_problem
 from wizard.chat.history import History, Kept
 from wizard.chat.served import ServedModel
 from wizard.chat.thinking_modes import modes, variables
@@ -223,3 +223,16 @@ def preset_of(name: str, conversation: Conversation, about: str = "") -> Preset:
     }
     different = {name: value for name, value in set_here.items() if value != getattr(usual, name)}
     return Preset(name, about, conversation.system, different, own=True)
+
+
+def conversation(answers: Mapping[str, object]) -> Conversation:
+    """An empty conversation with the settings in ``answers``; missing ones use the served model's defaults.
+
+    Args:
+        answers: ``system`` and the fields of `Sampling`; None and other keys are ignored.
+    """
+    given = {each.name: value for each in fields(Sampling) if (value := answers.get(each.name)) is not None}
+    if "stop" in given:
+        given["stop"] = (given["stop"],) if isinstance(given["stop"], str) else tuple(given["stop"])  # type: ignore[arg-type]
+    system = answers.get("system")
+    return Conversation((Message("system", str(system)),) if system else (), Sampling(**given))  # type: ignore[arg-type]  # whoever asked checked

@@ -15,6 +15,8 @@ EXAMPLES = (
     "bench --concurrency 1,2,4,8 --requests 100 --ttft 200 --tpot 50\n"
     "bench http://127.0.0.1:11434 --request-rate 0.5,1,2 --seconds 60\n"
     "bench --dataset mini_cnn_eval.json --isl 100 --requests 100\n"
+    "bench --compare a b --concurrency 1,8\n"
+    "bench demo --tune --ttft 500 --tpot 50\n"
     "bench --open report.json\n"
     "bench --replay report.json\n"
     "bench genai-perf -m demo --num-prompts 10 --concurrency 1"
@@ -55,12 +57,25 @@ def add_bench(bench: argparse.ArgumentParser) -> None:
         help=tr("a server in the workspace (default: the only one), or the URL of another server"),
     )
     bench.add_argument("--model", metavar="NAME", help=tr("with a URL: the model's name there, if there are several"))
+    _add_compare(bench.add_argument_group(tr("comparison and search")))
     _add_load(bench.add_argument_group(tr("load")))
     _add_requests(bench.add_argument_group(tr("requests")))
     bench.add_argument("--out", metavar="DIR", help=tr("folder for the report (default: a new one in the workspace)"))
     _add_reports(bench.add_argument_group(tr("reports")))
     bench.add_argument("--yes", action="store_true", help=tr("do not ask, however long it takes"))
     bench.add_argument("--verbose", action="store_true", help=tr("show all output of the installation"))
+
+
+def _add_compare(comparison: argparse._ArgumentGroup) -> None:
+    compare = tr(
+        "measure several servers under the same load, in alternating runs, and their ratios to the first; or compare "
+        "reports"
+    )
+    comparison.add_argument("--compare", nargs="+", default=(), metavar="SERVER|URL|REPORT", help=compare)
+    search = tr("find the settings of a stopped server that meet --ttft and --tpot, and write a plan with them")
+    comparison.add_argument("--tune", action="store_true", help=search)
+    price = tr("what a GPU costs per hour, in any currency, to compare the cost of tokens")
+    comparison.add_argument("--cost-per-gpu-hour", type=positive, metavar="F", help=price)
 
 
 def _add_reports(reports: argparse._ArgumentGroup) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wizard.cli.bench_compare import show_comparison
+from wizard.cli.bench_runs import agree_to_names, check_alone
 from wizard.cli.stages import print_json, workspace_of
-from wizard.kernel.errors import CancelledError, UsageError
+from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ def open_report(arguments: argparse.Namespace) -> int:
     path = Path(arguments.open).expanduser()
     if arguments.replay:
         raise UsageError("TW-C67", tr("--open measures nothing, --replay does"), tr("Pass one of them."))
+    if comparison := journey.compared(path):
+        return show_comparison(arguments, comparison)
     report, runs = journey.benchmark(path)
     if arguments.png:
         if not path.is_dir() and path.name != REPORT:  # beside another report
@@ -56,24 +58,19 @@ def _full_screen(arguments: argparse.Namespace) -> bool:
     return able and not (arguments.plain or arguments.png)
 
 
-def replayed(arguments: argparse.Namespace, given: Wanted, yes: Callable[[str], bool]) -> Wanted:
+def replayed(arguments: argparse.Namespace) -> Wanted:
     """The options of the report of ``--replay``; its server becomes the target, unless another one is named.
 
     A file and an address that the report names are used only with consent: reports come from other people, too.
 
     Raises:
-        UsageError: TW-C67 if options were ``given``, too.
+        UsageError: TW-C67 if options were given, too.
         CancelledError: TW-U06 without consent.
     """
     from wizard import journey
     from wizard.bench.opened import wanted_again
-    from wizard.bench.order import Wanted
 
-    changed = [field.name for field in fields(given) if getattr(given, field.name) != getattr(Wanted(), field.name)]
-    if changed:
-        flags = ", ".join(f"--{'request-rate' if name == 'rates' else name}" for name in changed)
-        message = tr("--replay takes its options from the report; {flags} would change them", flags=flags)
-        raise UsageError("TW-C67", message, tr("Omit them, or omit --replay."))
+    check_alone(arguments)
     arguments.report, _ = journey.benchmark(Path(arguments.replay).expanduser())
     wanted, target = wanted_again(arguments.report), arguments.report.target
     named = [wanted.dataset] if wanted.dataset != "generated" else []
@@ -83,18 +80,8 @@ def replayed(arguments: argparse.Namespace, given: Wanted, yes: Callable[[str], 
         arguments.model = target.model if elsewhere else None
         arguments.again = arguments.report.command  # it needs no file
         named += [target.url] if elsewhere else []
-    if named and not arguments.yes:
-        _agree(named, yes)
+    agree_to_names(arguments, named)
     return wanted
-
-
-def _agree(named: Sequence[str], yes: Callable[[str], bool]) -> None:
-    from wizard.prompts.speech import tell
-    from wizard.texts.benchmark.markup import shown
-
-    tell(tr("The report names: {names}", names=shown(", ".join(named))))
-    if not yes(tr("Use them?")):
-        raise CancelledError("TW-U06", tr("the benchmark was not accepted"), tr("Nothing was measured."))
 
 
 def tell_changes(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted) -> None:

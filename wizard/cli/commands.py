@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from wizard.cli import bench, bundle, down, lint, prerequisites, recipes, room, serving, stages, web
+from wizard.cli import bench, bundle, diagnose, down, lint, prerequisites, recipes, room, serving, stages, web
 
 COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     None: serving.wizard,
@@ -20,6 +20,7 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     "demo": serving.demo,
     "status": serving.status,
     "logs": serving.logs,
+    "diagnose": diagnose.diagnose,
     "down": down.down,
     "chat": serving.chat,
     "bench": bench.bench,

@@ -310,6 +310,10 @@ def _add_server(commands: Commands) -> None:
     logs.add_argument(
         "--raw", action="store_true", help=tr("include lines that are only noise on a machine without a GPU")
     )
+    about = tr("find known causes of failure in any log, and how to fix them")
+    example = "diagnose server.log\ndiagnose server.log --json\ndiagnose - < server.log"
+    diagnose = _command(commands, "diagnose", about, example)
+    diagnose.add_argument("log", metavar="LOG", help=tr("a file (- for standard input)"))
     down = _command(commands, "down", tr("stop a server and free its ports"), "down\ndown demo\ndown --all")
     which_ones = down.add_mutually_exclusive_group()
     which_ones.add_argument("name", nargs="?", metavar="NAME", help=which)

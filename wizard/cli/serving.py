@@ -264,9 +264,9 @@ def chat(arguments: argparse.Namespace) -> int:
     """`triton-wizard chat`. Interactive conversations are saved, others only if they continue a saved one."""
     from wizard import journey
     from wizard.chat.settings import SETTINGS, parsed, started, with_answers
+    from wizard.flow.session import keeps_chats
     from wizard.kernel.text import is_terminal
     from wizard.prompts.chat import run_chat
-    from wizard.prompts.chat_session import wanted
 
     workspace = workspace_of(arguments)
     full_screen = bool(arguments.url) and _full_screen(arguments)
@@ -285,7 +285,7 @@ def chat(arguments: argparse.Namespace) -> int:
         from wizard.tui.opening import Opening
         from wizard.tui.start import run_tui
 
-        keeps = not arguments.private and wanted()
+        keeps = not arguments.private and keeps_chats()
         tools = tools_of(arguments, workspace, asks=True)
         return run_tui(workspace, opening=Opening(endpoint, conversation, kept if keeps else None, tools))
     spoken = arguments.go_on or (arguments.message is None and is_terminal(sys.stdin))
@@ -297,7 +297,7 @@ def chat(arguments: argparse.Namespace) -> int:
         protocol=arguments.protocol,
         workspace=workspace,
         history=history,
-        keep=spoken and not arguments.private and wanted(),
+        keep=spoken and not arguments.private and keeps_chats(),
         kept=kept,
         compare=arguments.compare,
         tools=tools_of(arguments, workspace, asks=arguments.message is None and is_terminal(sys.stdin)),

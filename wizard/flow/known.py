@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice
     from wizard.flow.values import Stage, State
+    from wizard.kernel.errors import WizardError
     from wizard.plan.engine_offer import Offer
     from wizard.plan.question import Answers
 
@@ -69,3 +70,21 @@ def nearest(advice: Advice) -> Answers:
 
     remedies = advice.rejections[0].remedies if not advice.choices and advice.rejections else ()
     return dict(refusals.changes(remedies))
+
+
+def fixes(state: State, error: WizardError | None) -> Answers:
+    """Answers that avoid the known failure behind ``error``: those that would change the setup; pinned ones stay."""
+    from wizard.catalog.failures import failures
+
+    failure = failures().get(error.known) if error is not None else None
+    if failure is None or state.choice is None or state.facts is None or state.host is None:
+        return {}
+    given, choice = known(state), state.choice
+    present = {"max_len": choice.max_seq_len, "users": choice.max_batch_size, "tp": choice.tp}
+    answers: Answers = {}
+    for name, value in failure.changes.items():
+        smaller = isinstance(value, int) and name in present and present[name] > value > 0
+        other = not isinstance(value, int) or value is False
+        if name not in state.workshop.pin and (smaller or (other and given.get(name) not in (None, value))):
+            answers[name] = None if value is False else value
+    return answers

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from wizard.flow.perform import ready
 from wizard.kernel.errors import WizardError
-from wizard.kernel.language import tr
-from wizard.kernel.text import one_line
 
 if TYPE_CHECKING:
     from wizard.chat.nearby import Nearby
@@ -34,8 +32,3 @@ def others(journey: JourneyPort, workspace: Workspace, now: Endpoint) -> list[En
 def nearby(journey: JourneyPort, workspace: Workspace) -> list[Nearby]:
     """The servers of other programs on this machine (blocking)."""
     return journey.nearby(ready(journey, workspace))
-
-
-def label(endpoint: Endpoint) -> str:
-    """A model in a list."""
-    return tr("{name} at {address}", name=one_line(endpoint.title), address=endpoint.http)

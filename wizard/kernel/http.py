@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import functools
 import ipaddress
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 from urllib.parse import urlsplit
@@ -28,6 +29,8 @@ CONNECT_S = 5.0
 LARGEST_GLANCE = 2**20
 """Bytes; a list of a thousand models has about a tenth."""
 
+_EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+"""An empty line (html.spec.whatwg.org/multipage/server-sent-events.html, "Parsing an event stream")."""
 _ENDED = ("Server disconnected", "peer closed connection")
 """Prefixes of the httpcore2 and h11 messages for a connection that ended early."""
 
@@ -148,20 +151,26 @@ async def post_lines(
 def bounded_client(url: str, headers: Mapping[str, str], largest: int) -> httpx2.AsyncClient:
     """An asynchronous client for the server at ``url`` that sends ``headers`` and follows no redirects.
 
-    A response with more than ``largest`` bytes, or a compressed one, ends with an error of httpx2.
+    A response with more than ``largest`` bytes, or a compressed one, ends with an error of httpx2. Of a stream of
+    server-sent events, which may never end, each event may have so many.
     """
     import httpx2
 
     class Bounded(httpx2.AsyncByteStream):
-        def __init__(self, body: httpx2.AsyncByteStream) -> None:
-            self._body = body
+        def __init__(self, body: httpx2.AsyncByteStream, *, events: bool) -> None:
+            self._body, self._events = body, events
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            count = 0
+            count, last = 0, b""
             async for data in self._body:
                 count += len(data)
                 if count > largest:
                     raise httpx2.DecodingError(tr("the response is too long"))
+                if self._events:
+                    data_and_before = last + data
+                    for end in _EVENT_END.finditer(data_and_before):
+                        count = len(data_and_before) - end.end()
+                    last = data_and_before[-3:]
                 yield data
 
         async def aclose(self) -> None:
@@ -170,7 +179,8 @@ def bounded_client(url: str, headers: Mapping[str, str], largest: int) -> httpx2
     async def bound(response: httpx2.Response) -> None:
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise httpx2.DecodingError(tr("the response is compressed"))
-        response.stream = Bounded(cast("httpx2.AsyncByteStream", response.stream))
+        events = response.headers.get("Content-Type", "").startswith("text/event-stream")
+        response.stream = Bounded(cast("httpx2.AsyncByteStream", response.stream), events=events)
 
     client = _client(httpx2.AsyncClient, url, httpx2.Timeout(None, connect=CONNECT_S), follow=False)
     client.headers.update({**headers, "Accept-Encoding": "identity"})

@@ -7,12 +7,14 @@
       lock                          one writer at a time
       journal.jsonl                 completed steps, one event per line, append-only
       calibration.jsonl             measured memory of servers on this machine, one start per line, append-only
+      speeds.jsonl                  speeds that benchmarks measured on this machine, one level per line, append-only
       tools.json                    which tools of MCP servers the user allows always, or never
       cpu.json                      memory bandwidth of this machine's processor, measured on request
       environments/NAME-FINGERPRINT server environments, shared by all servers
       models/REPO/FILE              downloaded weights, shared by all servers
       servers/NAME/                 one served model
         plan.json  endpoint.json  logs/STEP.log  logs/triton.log  repository/
+        build.json  build.jsonl  build.log      the process of a notebook's build, its events, its own output
       gateway/                      the OpenAI-compatible address of all servers
         gateway.json  gateway.log  key  lock
       bench/SERVER-TIME/            a benchmark: report.json and the files of its runs
@@ -129,6 +131,11 @@ class Workspace:
     def journal(self) -> Path:
         """The journal: one event per line, append-only; shared, because environments and weights are."""
         return self.root / "journal.jsonl"
+
+    @property
+    def speeds(self) -> Path:
+        """Measured speeds of this machine's servers."""
+        return self.root / "speeds.jsonl"
 
     @property
     def calibration(self) -> Path:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from concurrent.futures import Future
 from contextlib import aclosing, suppress
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 LATE_S = 0.2
@@ -41,6 +42,10 @@ class Background:
                     pass
         if pump.error is not None:
             raise pump.error
+
+    def spawn(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run ``work`` while the caller continues; cancelling the future cancels it, with its cleanup."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def call(self, function: Callable[[], T]) -> T:
         """Call the blocking ``function`` where no event loop is running, so that it may start one; return its

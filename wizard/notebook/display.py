@@ -9,9 +9,19 @@ from wizard.advise.pareto import Front
 from wizard.bench.report import Report
 from wizard.kernel.errors import WizardError
 from wizard.model.facts import ModelFacts
-from wizard.notebook.html import advice_html, choice_html, host_html, model_html, pareto_html, plan_html, status_html
+from wizard.notebook.html import (
+    advice_html,
+    choice_html,
+    endpoint_html,
+    host_html,
+    model_html,
+    pareto_html,
+    plan_html,
+    status_html,
+)
 from wizard.plan.plan import Plan
 from wizard.probe.host import Host
+from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 from wizard.texts.benchmark.html import fragment
 
@@ -25,6 +35,7 @@ def show_richly(ipython: Any) -> None:
     html.for_type(Choice, choice_html)
     html.for_type(Front, pareto_html)
     html.for_type(Plan, plan_html)
+    html.for_type(Endpoint, endpoint_html)
     html.for_type(Status, status_html)
     html.for_type(Report, fragment)
     # IPython's own protocol for exceptions; set here because the wizard's kernel package must not know about notebooks.

@@ -16,7 +16,9 @@ from wizard.advise.pareto import Front
 from wizard.advise.reasons import Note
 from wizard.chat.conversation import Stats
 from wizard.chat.report import figures, thought_line
+from wizard.kernel.errors import WizardError
 from wizard.kernel.language import ntr, tr
+from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
@@ -24,6 +26,7 @@ from wizard.plan.plan import Plan, Step
 from wizard.plan.summary import cost, model_line, takes
 from wizard.probe.host import Host
 from wizard.probe.report import brief
+from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import STATES, Status
 from wizard.texts import advise, pareto, reasons, remedies, report
 from wizard.texts.figure import Figure
@@ -39,6 +42,8 @@ TABLE = "margin:.3em 0"
 LIST = "margin:.2em 0;padding-left:1.5em"
 APART = "margin-top:.6em"
 PRE = "white-space:pre-wrap;overflow-wrap:anywhere;background:rgba(127,127,127,.12);padding:.5em;margin:.3em 0"
+TAIL = "overflow:auto;display:flex;flex-direction:column-reverse;max-height:"
+"""Shows the end of a long text; the height follows."""
 PARTS = {
     "weights": "#4c8dd6",
     "cache": "#c98a1b",
@@ -51,8 +56,8 @@ PARTS = {
 
 
 def text(value: object) -> str:
-    """``value`` as escaped HTML text."""
-    return escape(plain(str(value)))
+    """``value`` as escaped HTML text, without secrets: a notebook is saved with its outputs and passed on."""
+    return escape(redact(plain(str(value))))
 
 
 def host_html(host: Host) -> str:
@@ -203,7 +208,7 @@ def progress_html(lines: Iterable[tuple[str, str]], running: str, fraction: floa
     if not running:
         return f"<div>{done}</div>"
     value = "" if fraction is None else f' value="{fraction:.3f}"'
-    tail = f'<pre style="{PRE}">{text(chr(10).join(output))}</pre>' if output else ""
+    tail = f'<div style="{TAIL}14em"><pre style="{PRE}">{text(chr(10).join(output))}</pre></div>' if output else ""
     return f"<div>{done}{text(running)} … <progress{value}></progress>{tail}</div>"
 
 
@@ -217,6 +222,13 @@ def status_html(status: Status) -> str:
     """A server in a line."""
     heading = tr("{name}: {state}", name=status.name, state=tr(STATES[status.state]))
     return f"<div><b>{text(heading)}</b><br>{text(status.detail)}</div>"
+
+
+def endpoint_html(endpoint: Endpoint) -> str:
+    """A server's addresses."""
+    rows = [("HTTP", endpoint.http), ("gRPC", endpoint.grpc)]
+    rows += [("OpenAI", endpoint.openai)] if endpoint.openai else []
+    return f"<div><b>{text(endpoint.name)}</b>{_table(rows)}</div>"
 
 
 def answer_html(answer: str, thought: str = "", stats: Stats | None = None) -> str:
@@ -239,6 +251,16 @@ def answer_html(answer: str, thought: str = "", stats: Stats | None = None) -> s
 def _thought_html(answer: str, thought: str, stats: Stats | None) -> str:
     summary = thought_line(stats, answered=bool(answer)) if stats else tr("Thinking")
     return _folded(summary, f'<div style="white-space:pre-wrap;{MUTED}">{text(thought)}</div>')
+
+
+def error_html(error: WizardError) -> str:
+    """An error with what to do about it."""
+    return f"<div><b>{text(error.code)}</b> {text(error.what)}<br>→ {text(error.todo)}</div>"
+
+
+def turn_html(question: str, answer: str) -> str:
+    """A question and its answer, which is HTML."""
+    return f'<div style="{APART}"><b>{text(question)}</b>{answer}</div>'
 
 
 def stats_html(stats: Stats | None) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from wizard.advise import calibration
 from wizard.advise.calibration import Measurement
 from wizard.chat.chunk import Chunk, Text
+from wizard.kernel.errors import WizardError
 from wizard.kernel.language import tr
+from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
 from wizard.notebook.html import answer_html, measured_html, progress_html
@@ -31,34 +35,82 @@ def in_notebook() -> bool:
     return getattr(shell(), "kernel", None) is not None
 
 
-class _Display:
-    """An output of the cell, updated in place."""
+class Place:
+    """A place whose HTML is replaced, at most every `EVERY_S`; the latest is always shown in the end.
 
-    def __init__(self) -> None:
-        self._handle: Any = None
+    Args:
+        put: Shows HTML instead of the previous.
+    """
+
+    def __init__(self, put: Callable[[str], None]) -> None:
+        self._put = put
+        self._lock = threading.Lock()
         self._at = 0.0
+        self._later: threading.Timer | None = None
+        self._latest = ""
 
     def show(self, html: str, *, now: bool) -> None:
-        from IPython.display import HTML, display
+        """Show ``html``; unless ``now``, perhaps a little later, or not at all if another follows."""
+        with self._lock:
+            self._latest = html
+            wait = self._at + EVERY_S - time.monotonic()
+            if now or wait <= 0:
+                self._show()
+            elif self._later is None:
+                self._later = threading.Timer(wait, self._late)
+                self._later.daemon = True
+                self._later.start()
 
-        if self._handle is None:
-            self._handle = display(HTML(html), display_id=True)
-        elif now or time.monotonic() - self._at >= EVERY_S:
-            self._handle.update(HTML(html))
-        else:
-            return
+    def _late(self) -> None:
+        with self._lock:
+            if self._later is not None:
+                self._show()
+
+    def _show(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        self._put(self._latest)
         self._at = time.monotonic()
 
 
-class LiveRun:
-    """Shows the events of a run."""
+def cell_output() -> Place:
+    """An output of the cell, updated in place."""
+    handle: Any = None
 
-    def __init__(self) -> None:
-        self._display = _Display() if in_notebook() else None
+    def put(html: str) -> None:
+        nonlocal handle
+        from IPython.display import HTML, display
+
+        if handle is None:
+            handle = display(HTML(html), display_id=True)
+        else:
+            handle.update(HTML(html))
+
+    return Place(put)
+
+
+class LiveRun:
+    """Shows the events of a run.
+
+    Args:
+        place: Where; by default in the cell's output, or as printed lines outside a notebook.
+        lines: Lines of the running step's output.
+    """
+
+    def __init__(self, place: Place | None = None, lines: int = 5) -> None:
+        self._display = place or (cell_output() if in_notebook() else None)
         self._done: list[tuple[str, str]] = []
         self._head = ""
         self._fraction: float | None = None
-        self._tail: deque[str] = deque(maxlen=5)
+        self._tail: deque[str] = deque(maxlen=lines)
+
+    def __enter__(self) -> LiveRun:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is KeyboardInterrupt:
+            self.end()
 
     def show(self, event: Event) -> None:
         """Show an event."""
@@ -85,9 +137,18 @@ class LiveRun:
     def compare(self, measurement: Measurement) -> None:
         """Show the server's measured and predicted memory."""
         if in_notebook():
-            _Display().show(measured_html(measurement), now=True)
+            cell_output().show(measured_html(measurement), now=True)
         else:
             print(calibration.text(measurement), flush=True)
+
+    def end(self, error: WizardError | None = None) -> None:
+        """Show that the run ended early: by ``error``, or because it was stopped."""
+        if self._head:
+            self._end(self._head, tr("stopped"))
+        if error:
+            self._end(error.code, f"{error.what} → {error.todo}")
+        if self._display:
+            self._display.show(progress_html(self._done, "", None, ()), now=True)
 
     def _finish(self, event: StepFinished) -> None:
         self._end(self._head, _outcome(event))
@@ -98,7 +159,7 @@ class LiveRun:
     def _end(self, title: str, how: str) -> None:
         self._done.append((title, how))
         if self._display is None:
-            print(f"{plain(title)} … {plain(how)}" if title else plain(how), flush=True)
+            print(redact(plain(f"{title} … {how}" if title else how)), flush=True)
 
 
 def _outcome(event: StepFinished) -> str:
@@ -119,7 +180,7 @@ class LiveAnswer:
     """Shows a streamed answer."""
 
     def __init__(self) -> None:
-        self._display = _Display() if in_notebook() else None
+        self._display = cell_output() if in_notebook() else None
         self._text = Text()
 
     def add(self, chunk: Chunk) -> None:

@@ -1,4 +1,4 @@
-"""Validation of keyword argument names, with a suggestion for typing errors."""
+"""Validation of the names of arguments and of languages, with a suggestion for typing errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import mark, tr
+from wizard.kernel.language import LANGUAGES, mark, tr, use
 
 UNKNOWN_OPTION, NO_SETTING = mark("unknown option: {name!r}"), mark("unknown setting: {name!r}")
 
@@ -33,3 +33,15 @@ def check_names(given: Mapping[str, Any], known: Iterable[str], message: str) ->
             if near:
                 todo = tr("Did you mean {near}? Available: {names}.", near=near[0], names=names)
             raise UsageError("TW-U36", tr(message, name=name), todo)
+
+
+def use_language(code: str) -> None:
+    """Switch to the language ``code``.
+
+    Raises:
+        UsageError: TW-N12 if it is not available.
+    """
+    if code not in LANGUAGES:
+        message = tr("unknown language: {code!r}", code=code)
+        raise UsageError("TW-N12", message, tr("Available: {names}.", names=", ".join(LANGUAGES)))
+    use(code)

@@ -20,16 +20,23 @@ from wizard.chat.chunk import Text
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.notebook import live
-from wizard.notebook.names import NO_SETTING, UNKNOWN_OPTION, check_names
-from wizard.notebook.values import Answer, Log, cell
+from wizard.notebook.names import NO_SETTING, UNKNOWN_OPTION, check_names, use_language
+from wizard.notebook.values import Answer, Benchmark, Log, cell
 from wizard.notebook.walk import Walk
 
 if TYPE_CHECKING:
+    from wizard.advise.advice import Advice
     from wizard.bench.bench import BenchItem, Outlook
     from wizard.bench.load import Load
     from wizard.bench.report import Report
     from wizard.chat.chunk import Chunk
     from wizard.chat.conversation import Conversation, Stats
+    from wizard.notebook.panels.benchmarks import BenchmarksPanel
+    from wizard.notebook.panels.build import BuildPanel
+    from wizard.notebook.panels.chat import ChatPanel
+    from wizard.notebook.panels.what_if import WhatIf
+    from wizard.plan.plan import Plan
+    from wizard.run.events import Event
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.status import Status
 
@@ -45,11 +52,12 @@ class Journey(Walk):
         hardware: Another machine to plan for: ``host.json``, ``4xA6000``.
         offline: Never contact the Hub.
         name: Name of the server; derived from ``ref`` if omitted.
+        language: ``en`` or ``ko``, for all output of this kernel; unchanged if omitted.
         journey: Replaces `wizard.journey`, in tests.
         **options: Constraints for every `advise`: fields of `wizard.advise.advice.Constraints`, such as ``tp=2``.
 
     Raises:
-        UsageError: TW-U36 for an unknown option, TW-U31 or TW-U32 for an invalid value.
+        UsageError: TW-U36 for an unknown option, TW-U31 or TW-U32 for an invalid value, TW-N12 for an unknown language.
     """
 
     def __init__(
@@ -60,9 +68,13 @@ class Journey(Walk):
         hardware: str | None = None,
         offline: bool = False,
         name: str | None = None,
+        language: str | None = None,
         journey: Any = None,
         **options: Any,
     ) -> None:
+        if language is not None:
+            use_language(language)
+        self._apart = journey is None and live.in_notebook()
         if journey is None:
             from wizard import journey
         from wizard.chat.conversation import Conversation
@@ -70,27 +82,85 @@ class Journey(Walk):
         super().__init__(journey, ref, Workspace.at(workspace), name, options, hardware=hardware, offline=offline)
         self.conversation: Conversation = Conversation()
         """The messages so far; a value, so it can be kept and restored."""
-        if (ipython := live.shell()) is not None:
-            from wizard.notebook.display import show_richly
-
-            show_richly(ipython)
+        _show_richly()
 
     def __repr__(self) -> str:
         return f"Journey({self.ref!r}, name={self.name!r}, workspace={str(self.workspace.root)!r})"
 
+    @classmethod
+    def attach(
+        cls, name: str | None = None, *, workspace: str | os.PathLike[str] | None = None, journey: Any = None
+    ) -> Journey:
+        """Continue with a build or a server that another kernel started, for example before a restart.
+
+        `up` then shows the running build, or continues one that was stopped; `chat` continues with the server.
+
+        Args:
+            name: Name of the server; by default the one that is being built, else the one that is running, else the one
+                that was built last.
+            workspace: As for `Journey`.
+            journey: As for `Journey`.
+
+        Raises:
+            UsageError: TW-N10 if nothing was built, TW-S01 if several servers are running and no name is given.
+        """
+        from wizard.notebook.attaching import attached_plan
+
+        if journey is None:
+            from wizard import journey as facade
+        _show_richly()
+        plan = attached_plan(journey or facade, Workspace.at(workspace), name)
+        session = cls(plan.facts.ref, workspace=workspace, name=plan.name, journey=journey)
+        session.probe()
+        session._state = replace(session._state, facts=plan.facts, choice=plan.choice, plan=plan)
+        return session
+
+    def what_if(self, **options: Any) -> WhatIf | Advice:
+        """`advise` with its most important options as widgets; `plan` uses the latest.
+
+        Without widgets, this is `advise`.
+        """
+        from wizard.flow.known import known
+        from wizard.notebook.panels import panel
+        from wizard.notebook.panels.what_if import WhatIf
+
+        advice = self.advise(**options)
+        if not panel.available():
+            return advice
+        return WhatIf(lambda **changed: self.advise(**{**options, **changed}), known(self._state), advice)
+
     def up(self) -> Endpoint:
         """Run the plan until the model is ready; completed steps are skipped.
 
-        Interrupting the kernel stops the running step with all its processes; the next `up` resumes there.
+        Interrupting the kernel stops the running step with all its processes; the next `up` resumes there. In a
+        notebook, a build survives its kernel: `attach` finds it again.
         """
         plan = self._state.plan or self.plan()
-        show = live.LiveRun()
-        with closing(self._background.iterate(lambda: self._journey.run(plan))) as events:
+        with live.LiveRun() as show, closing(self._background.iterate(lambda: self._run(plan))) as events:
             for event in events:
                 show.show(event)
         if measurement := self._journey.calibration(self.workspace).latest_of(plan.name):
             show.compare(measurement)
         return self.endpoint()
+
+    def build(self) -> BuildPanel | None:
+        """`up` in a panel with the log, Stop and Continue, while other cells can run; `up` waits for it.
+
+        Without widgets, this is `up`.
+        """
+        from wizard.notebook.panels import panel
+        from wizard.notebook.panels.build import BuildPanel
+
+        if not panel.available():
+            self.up()
+            return None
+        plan = self._state.plan or self.plan()
+        return BuildPanel(self._background, lambda: self._run(plan))
+
+    def _run(self, plan: Plan) -> AsyncGenerator[Event, None]:
+        from wizard.notebook import build_process
+
+        return build_process.run(plan) if self._apart else self._journey.run(plan)
 
     def endpoint(self) -> Endpoint:
         """The server's current address: another interface may have restarted it on other ports."""
@@ -121,25 +191,28 @@ class Journey(Walk):
                     stats = chunk.stats or stats
         finally:
             show.end()
-            self._remember(question, text)
         return Answer(text.answer, stats, cell(), text.thought)
 
     async def ask_async(self, question: str, **settings: Any) -> Answer:
         """The same for asynchronous code; nothing is shown. Cancelling it stops the answer in the server."""
-        import asyncio
-
-        conversation = self._asked(question, settings)
-        endpoint = await asyncio.to_thread(self.endpoint)
         text = Text()
         stats: Stats | None = None
-        try:
-            async with aclosing(self._answer(endpoint, conversation)) as chunks:
-                async for chunk in chunks:
-                    text.add(chunk)
-                    stats = chunk.stats or stats
-        finally:
-            self._remember(question, text)
+        async with aclosing(self._streamed(question, settings)) as chunks:
+            async for chunk in chunks:
+                text.add(chunk)
+                stats = chunk.stats or stats
         return Answer(text.answer, stats, thought=text.thought)
+
+    def chat_box(self) -> ChatPanel | Log:
+        """A box to chat in, with Stop; it continues the conversation of `chat`."""
+        from wizard.notebook.panels import panel
+        from wizard.notebook.panels.chat import ChatPanel
+
+        served = self._journey.served(self.endpoint())
+        if not panel.available():
+            return panel.missing('journey.chat("What is Triton?")')
+        messages = self.conversation.messages
+        return ChatPanel(self._background, self._streamed, self.forget, messages, served.questions)
 
     def bench(self, *, folder: str | os.PathLike[str] | None = None, **options: Any) -> Report:
         """Measure the served model; returns the report, which is in ``folder``, too (default: in the workspace).
@@ -160,20 +233,49 @@ class Journey(Walk):
         from wizard.bench.report import Report
 
         check_names(options, (option.name for option in fields(Wanted)), UNKNOWN_OPTION)
-        endpoint, show = self.endpoint(), live.LiveRun()
+        endpoint = self.endpoint()
         place = Path(folder) if folder else folder_of(self.workspace, endpoint.title)
 
         def items() -> AsyncGenerator[BenchItem, None]:
             return self._journey.bench(self.workspace, endpoint, Wanted(**options), place, _shorter)
 
-        with closing(self._background.iterate(items)) as received:
+        with live.LiveRun() as show, closing(self._background.iterate(items)) as received:
             for item in received:
                 if not isinstance(item, (Measured, Report)):
                     show.show(item)
         return self._journey.benchmark(place)[0]
 
-    def _answer(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]:
-        return self._journey.chat(endpoint, conversation)
+    def benchmarks(self) -> BenchmarksPanel | Benchmark | Log:
+        """The charts of the workspace's benchmarks, two side by side; without widgets, those of the latest."""
+        from wizard.notebook.panels import panel
+        from wizard.notebook.panels.benchmarks import BenchmarksPanel
+
+        folders = [report.parent for report in self.workspace.bench.glob("*/report.json")]
+        folders.sort(key=lambda folder: folder.stat().st_mtime, reverse=True)
+        if not folders:
+            return Log(tr("No benchmark yet. Run `{call}`.", call="journey.bench(quick=True)"))
+        if not panel.available():
+            return Benchmark(*self._journey.benchmark(folders[0]))
+        return BenchmarksPanel(folders, self._journey.benchmark)
+
+    async def _streamed(self, question: str, settings: Mapping[str, Any] | None = None) -> AsyncGenerator[Chunk, None]:
+        import asyncio
+
+        conversation = self._asked(question, settings or {})
+        async with aclosing(self._answer(await asyncio.to_thread(self.endpoint), conversation)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _answer(self, endpoint: Endpoint, conversation: Conversation) -> AsyncGenerator[Chunk, None]:
+        """The answer to the conversation's last message; what arrived of it is kept, however it ends."""
+        text = Text()
+        try:
+            async with aclosing(self._journey.chat(endpoint, conversation)) as chunks:
+                async for chunk in chunks:
+                    text.add(chunk)
+                    yield chunk
+        finally:
+            self._remember(conversation.messages[-1].content, text)
 
     def _asked(self, question: str, settings: Mapping[str, Any]) -> Conversation:
         check_names(settings, (setting.name for setting in fields(self.conversation.sampling)), NO_SETTING)
@@ -212,6 +314,13 @@ class Journey(Walk):
     def down(self) -> Status:
         """Stop the server and free its ports."""
         return self._background.call(lambda: self._journey.stop(self.workspace, self.name))
+
+
+def _show_richly() -> None:
+    if (ipython := live.shell()) is not None:
+        from wizard.notebook.display import show_richly
+
+        show_richly(ipython)
 
 
 async def _shorter(outlook: Outlook) -> Load:

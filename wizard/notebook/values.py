@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wizard.kernel.language import tr
+from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.notebook import live
 from wizard.notebook.html import answer_html, figures_html, stats_html, text
@@ -90,7 +91,7 @@ class Log(str):
         return f"<pre>{text(self)}</pre>"
 
     def __repr__(self) -> str:
-        return plain(self)
+        return redact(plain(self))
 
 
 class Figures(tuple["Figure", ...]):

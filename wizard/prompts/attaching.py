@@ -6,12 +6,12 @@ import threading
 from pathlib import Path
 
 from wizard.chat import attachments
+from wizard.chat.commands.session import ChatSession
 from wizard.chat.served import ServedModel
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line
 from wizard.prompts.ask import Ask
-from wizard.prompts.chat_session import ChatSession
 from wizard.prompts.speech import tell
 
 READING_S = 0.5

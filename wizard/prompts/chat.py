@@ -9,6 +9,10 @@ from contextlib import aclosing
 from typing import Any
 
 from wizard.chat.chunk import Chunk, Text
+from wizard.chat.commands import conversations
+from wizard.chat.commands.models import compare as start_comparing
+from wizard.chat.commands.session import ChatSession, Outcome
+from wizard.chat.commands.table import command, is_command
 from wizard.chat.conversation import Conversation, Stats
 from wizard.chat.history import History, Kept
 from wizard.chat.race import Lane
@@ -16,22 +20,19 @@ from wizard.chat.report import figures, thought_line
 from wizard.chat.tools.called import ended
 from wizard.chat.tools.loop import ToolUse
 from wizard.chat.tools.text import folded
+from wizard.flow.session import begin
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import pasteable
 from wizard.kernel.text import is_terminal, one_line, plain
 from wizard.kernel.values import to_json
-from wizard.prompts import history_commands
 from wizard.prompts.attaching import with_files
-from wizard.prompts.chat_session import ChatSession, Outcome, begin
-from wizard.prompts.commands import command, is_command
-from wizard.prompts.compare import compare as start_comparing
 from wizard.prompts.compare import compared
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.question_input import line_reader, read_question, tolerate_odd_encodings
 from wizard.prompts.reply import Reply, reply_data
-from wizard.prompts.speech import for_stderr, tell
+from wizard.prompts.speech import for_stderr, listed, tell
 from wizard.serve.endpoint import Endpoint
 
 WELCOME = mark("Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D exits.")
@@ -88,6 +89,7 @@ def run_chat(
     first = conversation or Conversation()
     talk = begin(endpoint, first, journey=journey, workspace=workspace, history=history, keeps=keep)
     talk.kept, talk.tools = kept or talk.kept, tools
+    talk.listed, talk.spoken, talk.wait = listed, for_stderr, until_stopped
     talk.conversation.sampling.check()  # now, not after the first question was typed
     if compare is not None:
         begun = start_comparing(talk, compare)
@@ -109,7 +111,7 @@ def _in_terminal(talk: ChatSession, ask: _Asker, workspace: Workspace | None) ->
     if talk.history and talk.keeps:
         tell(tr(KEPT))
     if talk.kept.id is not None:
-        tell(history_commands.going_on(talk.kept))
+        tell(conversations.going_on(talk))
     read = line_reader(visible=not ask.json_output and is_terminal(sys.stdout))
     interrupted = False
     draft = ""

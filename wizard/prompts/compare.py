@@ -6,49 +6,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from wizard.chat import saving
+from wizard.chat.commands.session import ChatSession
 from wizard.chat.race import Lane, Race, RaceResult
 from wizard.chat.race_report import spoken
-from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
-from wizard.kernel.text import one_line
 from wizard.kernel.values import to_json
-from wizard.prompts.chat_session import ChatSession, Outcome
 from wizard.prompts.speech import for_stderr, tell
-
-
-def compare(talk: ChatSession, argument: str) -> Outcome:
-    """Start a comparison with another server's model; without a name end it."""
-    name, _, model = argument.partition(" ")
-    if not name:
-        if talk.rival is None:
-            todo = tr("Choose a server from `triton-wizard status`, for example: {example}", example="/compare demo")
-            raise UsageError("TW-U24", tr("no server to compare with"), todo)
-        talk.rival = None
-        return Outcome(tr("Only {name} answers from now on.", name=one_line(talk.endpoint.name)))
-    rival = talk.other(name, model.strip() or None)
-    if rival.endpoint.answers_as(talk.endpoint):
-        todo = tr("Choose another server; run `triton-wizard status` to list them.")
-        raise UsageError("TW-U24", tr("{name} already answers in this chat", name=one_line(name)), todo)
-    talk.rival = rival
-    lines = [
-        tr("Both models get the same questions from now on."),
-        tr("Type /compare without a name to end the comparison."),
-    ]
-    if talk.keeps:
-        own = tr("The answers of {name} are saved as a separate conversation.", name=one_line(rival.endpoint.name))
-        lines.insert(1, own)
-    return Outcome(" ".join(lines))
-
-
-def save_comparison(talk: ChatSession, name: str) -> Outcome:
-    """Save what was measured with the last question, as a picture or as data."""
-    if talk.race is None or not talk.race.ended:
-        todo = tr("Type /compare NAME, then ask a question.")
-        raise UsageError("TW-U24", tr("there is no comparison yet"), todo)
-    path, _there = saving.target(name)
-    saving.save_result(path, talk.race.result())
-    return Outcome(tr("Saved to {path}", path=path))
 
 
 def compared(

@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from wizard.catalog.workshops import Workshop
-from wizard.chat.conversation import conversation
+from wizard.chat.settings import conversation
 from wizard.flow.effects import Probe, RunPlan, Suggest
-from wizard.flow.known import accepted, engine_offer, hides, known, there
+from wizard.flow.known import accepted, engine_offer, fixes, hides, known, there
 from wizard.flow.perform import front, perform
 from wizard.flow.port import JourneyPort
+from wizard.flow.session import keeps_chats
 from wizard.flow.values import Answer, Ask, Back, Do, Finished, Outcome, Serve, State, Talk
 from wizard.flow.walk import begin, step
 from wizard.kernel.errors import CancelledError, WizardError
@@ -30,7 +31,6 @@ from wizard.prompts import ask as asking
 from wizard.prompts import tool_consent, value_text
 from wizard.prompts.answers import asked_all, changed
 from wizard.prompts.chat import run_chat
-from wizard.prompts.chat_session import wanted
 from wizard.prompts.model_search import which
 from wizard.prompts.options import as_value, setup_options
 from wizard.prompts.question_input import tolerate_odd_encodings
@@ -254,7 +254,7 @@ class Flow:
     # -- run and chat --------------------------------------------------------------------------------------------------
 
     def _build(self, ask: Ask) -> Answer | Back:
-        return self._run.what_now(there(self.state.plan), ask.error)
+        return self._run.what_now(there(self.state.plan), ask.error, fixes(self.state, ask.error))
 
     def _chat(self, _ask: Ask) -> Answer:
         endpoint = there(self.state.endpoint)
@@ -271,7 +271,7 @@ class Flow:
             conversation(known(self.state)),
             workspace=self.workspace,
             history=self.journey.history(self.workspace),
-            keep=wanted(),
+            keep=keeps_chats(),
             journey=self.journey,
             tools=tool_consent.tools_or_report(self.journey, self.workspace),
         )

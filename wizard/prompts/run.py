@@ -18,6 +18,7 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.program import pasteable
 from wizard.kernel.text import one_line
 from wizard.plan.plan import Plan, Wait
+from wizard.plan.question import Answers
 from wizard.prompts.ask import Ask
 from wizard.prompts.event_printer import EventPrinter
 from wizard.prompts.interrupt import until_stopped
@@ -26,12 +27,13 @@ from wizard.prompts.speech import say, say_command
 from wizard.run.diagnose import CommandError
 from wizard.run.events import Ready, StepFinished
 from wizard.serve.endpoint import Endpoint
+from wizard.texts import remedies
 
 LEAVING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that stop a step with all its processes."""
 LOG_LINES = 40
 """Lines of a failed step's log to show on request."""
-Remedy: TypeAlias = Literal["again", "redo", "skip", "log", "back"]
+Remedy: TypeAlias = Literal["again", "apply", "redo", "skip", "log", "back"]
 
 
 class Run:
@@ -79,26 +81,29 @@ class Run:
             raise KeyboardInterrupt
         return Outcome(effect, ready[0])
 
-    def what_now(self, plan: Plan, error: WizardError | None) -> Answer | Back:
-        """Ask what to do after the ``error``, which is shown first."""
+    def what_now(self, plan: Plan, error: WizardError | None, fixes: Answers) -> Answer | Back:
+        """Ask what to do after the ``error``, which is shown first; ``fixes`` are answers that avoid it, if known."""
         if isinstance(error, CommandError):
             _tell_failure(error)
         elif error is not None:
             say(f"\n{pasteable(str(error), self._workspace)}\n")
         while True:
-            remedy = self._ask.choose(tr("What now?"), self._remedies())
+            remedy = self._ask.choose(tr("What now?"), self._remedies(fixes))
             if remedy == "log":
                 self._show_log(plan)
             elif remedy == "redo":
                 if step := self._pick_step(plan):
                     return Answer(Redo(step))
-            elif remedy == "back":
-                return Back("advice")
+            elif remedy in ("back", "apply"):
+                return Back("advice", fixes if remedy == "apply" else {})
             else:
                 return Answer(Skip(self._failed) if remedy == "skip" else "again")
 
-    def _remedies(self) -> list[tuple[str, Remedy]]:
+    def _remedies(self, fixes: Answers) -> list[tuple[str, Remedy]]:
+        apply = tr("Apply the fix and review the recommendations: {changes}", changes=remedies.changed(fixes))
+        offered: list[tuple[str, Remedy]] = [(apply, "apply")] if fixes else []
         options: list[tuple[str, Remedy]] = [
+            *offered,
             (tr("Try again; the run resumes here"), "again"),
             (tr("Back to the recommendations"), "back"),
         ]
@@ -129,7 +134,7 @@ class Run:
 def _tell_failure(error: CommandError) -> None:
     """Show the failure and its remedy; the command on a separate line. The question how to continue follows."""
     failure = error.failure
-    say(f"\n{error.code}: {error.what}\n  → {failure.todo}.")
+    say(f"\n{error.code}: {error.what}\n  → {failure.todo}")
     say(tr("Full output: {log}", log=failure.log))
     say_command(tr("The command was:"), failure.command)
     say()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -17,9 +18,10 @@ from wizard.plan.plan import Command, Step
 from wizard.run.diagnose import FIX_THE_CAUSE, Cause, CommandError, Failure, diagnose
 from wizard.run.events import Event, Output, Progress
 from wizard.run.progress import Meter
+from wizard.serve import causes
 
 KEPT_LINES = 200
-"""Lines of a failed command to search for its cause."""
+"""Lines of a failed command to search for an error if its cause is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ async def carry(step: Step, command: Command, place: Place, log: BinaryIO, meter
     except OSError as error:
         cause = Cause(tr("could not start the command"), str(error.strerror), tr(FIX_THE_CAUSE))
         raise _failed(step, command, place, cause) from error
+    start = log.tell()
     kept: list[str] = []
     status: int | None = None
     try:
@@ -69,7 +72,8 @@ async def carry(step: Step, command: Command, place: Place, log: BinaryIO, meter
         if status != 0:
             await clean_up(command)
     if status:
-        raise _failed(step, command, place, diagnose(status, kept))
+        known = await asyncio.to_thread(causes.in_file, place.log, start)
+        raise _failed(step, command, place, diagnose(status, kept, known))
 
 
 def _failed(step: Step, command: Command, place: Place, cause: Cause) -> CommandError:
@@ -78,12 +82,13 @@ def _failed(step: Step, command: Command, place: Place, cause: Cause) -> Command
     return CommandError(
         tr("step '{title}' failed: {why}", title=step.title, why=why),
         tr(
-            "{todo}. Then run `up` again to resume from here. Full output: {log}; command: {command}",
+            "{todo} Then run `up` again to resume from here. Full output: {log}; command: {command}",
             todo=cause.todo,
             log=place.log,
             command=shell,
         ),
         Failure(redact(plain(cause.how)), redact(plain(cause.line)), cause.todo, str(place.log), shell),
+        cause.known,
     )
 
 

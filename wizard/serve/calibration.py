@@ -1,10 +1,16 @@
-"""Store measurements in the workspace: ``calibration.jsonl``, one line per start, append-only, and ``cpu.json``."""
+"""Store measurements in the workspace: ``calibration.jsonl``, one line per start, and ``speeds.jsonl``, one per level
+of a benchmark, both append-only; and ``cpu.json``.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
+from pathlib import Path
+from typing import TypeVar
 
+from wizard.advise.benchmarked import Benchmarked
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement, engine
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
@@ -13,6 +19,8 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_json
 from wizard.plan.plan import Plan
 from wizard.probe.cpu_rates import CpuRates
+
+T = TypeVar("T")
 
 
 def measurement(plan: Plan, measured: Measured) -> Measurement:
@@ -51,9 +59,21 @@ def keep_rates(workspace: Workspace, rates: CpuRates) -> None:
     fresh.replace(workspace.cpu_rates)
 
 
+def keep_speed(workspace: Workspace, measured: Benchmarked) -> None:
+    """Append a level of a benchmark.
+
+    Raises:
+        OSError: The file is not writable.
+    """
+    append(workspace.speeds, to_json(measured))
+
+
 def kept(workspace: Workspace) -> Calibration:
     """All measurements of this machine; a file of rates that is not readable counts as none."""
-    return replace(_starts(workspace), cpu=_rates(workspace))
+    starts, bad_starts = _lines(workspace.calibration, Measurement)
+    speeds, bad_speeds = _lines(workspace.speeds, Benchmarked)
+    damage = " ".join(filter(None, (bad_starts, bad_speeds))) or None
+    return Calibration(starts, damage, _rates(workspace), speeds)
 
 
 def _rates(workspace: Workspace) -> CpuRates | None:
@@ -64,36 +84,23 @@ def _rates(workspace: Workspace) -> CpuRates | None:
     return rates if rates.bandwidth > 0 and rates.cores > 0 else None
 
 
-def _starts(workspace: Workspace) -> Calibration:
-    """All readable lines; ``damage`` is about the others. Nothing is ever removed from the file."""
-    path = workspace.calibration
+def _lines(path: Path, kind: type[T]) -> tuple[tuple[T, ...], str]:
+    """All readable lines of a file, and what is wrong with the others. Nothing is ever removed from the file."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
-        return Calibration()
+        return (), ""
     except OSError as error:
-        return Calibration(
-            damage=tr(
-                "Cannot read {path} ({strerror}): measurements from this machine are not used.",
-                path=path,
-                strerror=error.strerror,
-            )
-        )
-    measurements: list[Measurement] = []
-    for line in lines:
-        try:
-            measurements.append(from_json(Measurement, line, where=str(path)))
-        except UsageError:
-            continue
-    bad = len(lines) - len(measurements)
-    damage = (
-        tr(
-            "Skipped {bad} of the {count} lines of {path}: unreadable.",
-            bad=bad,
-            count=len(lines),
+        why = tr(
+            "Cannot read {path} ({strerror}): measurements from this machine are not used.",
             path=path,
+            strerror=error.strerror,
         )
-        if bad
-        else None
-    )
-    return Calibration(tuple(measurements), damage)
+        return (), why
+    values: list[T] = []
+    for line in lines:
+        with suppress(UsageError):
+            values.append(from_json(kind, line, where=str(path)))
+    bad = len(lines) - len(values)
+    skipped = tr("Skipped {bad} of the {count} lines of {path}: unreadable.", bad=bad, count=len(lines), path=path)
+    return tuple(values), skipped if bad else ""

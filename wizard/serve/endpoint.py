@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wizard.kernel.language import tr
+from wizard.kernel.text import one_line
 from wizard.plan.ports import Ports
 
 
@@ -58,3 +60,8 @@ class Endpoint:
     def grpc(self) -> str:
         """``host:port`` of the gRPC endpoint."""
         return f"{self.host}:{self.ports.grpc}"
+
+
+def label(endpoint: Endpoint) -> str:
+    """A model in a list."""
+    return tr("{name} at {address}", name=one_line(endpoint.title), address=endpoint.http)

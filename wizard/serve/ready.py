@@ -8,12 +8,13 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from wizard.kernel.errors import ServerError
-from wizard.kernel.language import tr
+from wizard.kernel.language import join, tr
 from wizard.kernel.process import LineSplitter
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
 from wizard.serve import find, health, log
+from wizard.serve.causes import Scan
 from wizard.serve.endpoint import Endpoint
 
 POLL_SECONDS = 0.05
@@ -57,11 +58,7 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
         return
     why = redact(plain(log.cause(seen) or _last(seen)))
     if not living:
-        raise ServerError(
-            "TW-S04",
-            tr("Triton exited before the model was ready: {why}", why=why),
-            tr("Check the full log ({log}), fix the cause and rerun `up`.", log=endpoint.log),
-        )
+        raise _exited(endpoint, why, seen)
     if stuck:
         raise ServerError(
             "TW-S05",
@@ -76,6 +73,18 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
             log=endpoint.log,
         ),
     )
+
+
+def _exited(endpoint: Endpoint, why: str, seen: list[str]) -> ServerError:
+    """The error, with the remedy if the cause is known."""
+    scan = Scan()
+    scan.feed_lines(seen)
+    todo = tr("Check the full log ({log}), fix the cause and rerun `up`.", log=endpoint.log)
+    if known := scan.cause():
+        todo = join(" ", known.cause, known.fix, tr("Then rerun `up`. Full log: {log}.", log=endpoint.log))
+    error = ServerError("TW-S04", tr("Triton exited before the model was ready: {why}", why=why), todo)
+    error.known = known.id if known else ""
+    return error
 
 
 def _last(seen: list[str]) -> str:

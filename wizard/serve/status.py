@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from wizard.advise.advice import Memory
@@ -11,7 +12,7 @@ from wizard.kernel.language import join, mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.program import command
 from wizard.kernel.values import to_data
-from wizard.serve import find, gateway, health, replicas
+from wizard.serve import causes, find, gateway, health, replicas
 from wizard.serve.calibration import kept
 from wizard.serve.endpoint import Endpoint
 
@@ -83,6 +84,8 @@ def _serving(server: ServerFolder, endpoint: Endpoint) -> Status:
 
 
 def _dead(server: ServerFolder, endpoint: Endpoint, why: str) -> Status:
+    if known := causes.in_file(Path(endpoint.log)):
+        why = tr("{why} ({title}: {fix})", why=why, title=known.title, fix=known.fix)
     again = tr("restart it: {command}", command=_up(server))
     return Status(
         server.name, "dead", endpoint, tr("{why}; {again}; log: {log}", why=why, again=again, log=endpoint.log)

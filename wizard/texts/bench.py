@@ -62,5 +62,24 @@ NOTES: dict[str, Text] = {
     "bench-shared-gpu": _shared,
     "bench-few": mark("Only {requests} requests were counted, so the percentiles are rough."),
     "bench-wide": _wide,
+    "compare-shared-gpu": mark(
+        "{first} and {second} share GPU {gpus}. Only one gets requests at a time, but both use memory, which is in the "
+        "figures of both."
+    ),
+    "compare-shared-cpu": mark(
+        "{first} and {second} share the processor. Only one gets requests at a time, but the other may use some of "
+        "it, too."
+    ),
+    "compare-apart": mark(
+        "These benchmarks were made at different times, so their ratios include what has changed meanwhile, such as "
+        "temperature and load of the machine. Runs that alternate do not: compare the servers."
+    ),
+    "compare-prompts": mark("{name} was measured with other prompts."),
+    "compare-api": mark("{name} was measured over another address, whose own time is included."),
+    "compare-machine": mark("{name} was measured on another machine."),
+    "tune-missed": mark(
+        "When the settings were measured again, fewer than 90% of the requests kept the service level. Search again "
+        "with longer runs (--seconds), or allow more."
+    ),
     "bench-partial": mark("Not all of it was measured: {why}."),
 }

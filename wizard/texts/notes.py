@@ -307,6 +307,13 @@ NOTES: dict[str, Text] = {
     "checkpoint-building": mark(
         "The download is {ref} in 16 bits, {size}; it is quantized here, before the engine is built."
     ),
+    "benchmarked": mark(
+        "Speed measured on this machine on {date}, at a concurrency of {users}, with {isl} tokens in and {osl} out."
+    ),
+    "benchmarked-near": mark(
+        "Speed corrected by a measurement on this machine on {date}, at a concurrency of {users}, with {isl} tokens in "
+        "and {osl} out: the estimate is multiplied by measured ÷ estimated under that load."
+    ),
     "calibrated": _calibrated,
     "calibration-damaged": lambda _, fields: (str(fields["damage"]),),
     "untried-processor": _untried,

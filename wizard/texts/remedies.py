@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from wizard.advise.reasons import OPTIONS, Remedy, Setting
 from wizard.advise.titles import format_title, stack_title
@@ -132,6 +133,11 @@ def text(remedies: Sequence[Remedy], *, flags: bool = True) -> str:
             each[at] = each[at][:1].lower() + each[at][1:]
     each[:-1] = [before.rstrip(".") for before in each[:-1]]  # a sentence that others follow
     return tr(OR).join(each)
+
+
+def changed(answers: Mapping[str, object]) -> str:
+    """Changed answers, each a `Setting`, in words."""
+    return _options(Remedy(OPTIONS, cast("Mapping[str, Setting]", answers)), flags=False)
 
 
 def remedy(remedy: Remedy, *, flags: bool = True) -> str:

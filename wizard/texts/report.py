@@ -21,8 +21,10 @@ PROVIDERS = {
     "roofline": mark("the wizard's roofline model"),
     "cpu-bandwidth": mark("memory bandwidth measured on this machine"),
     "gpu-bandwidth": mark("memory bandwidth of the GPU, and of the CPU for its layers"),
+    "measured": mark("benchmark on this machine"),
 }
 CONFIDENCE = {
+    "measured": mark("high (measured on this machine)"),
     "good": mark("high (this type of GPU was measured)"),
     "fair": mark("medium (close to what was measured)"),
     "rough": mark("low (few similar measurements, or they differ widely)"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -64,10 +64,12 @@ async def with_files(
     meter: Meter,
     served: ServedModel | None,
     seen: Collection[str],
+    typed: Callable[[str], object],
 ) -> str | None:
     """The question with the files that it names; None if the user does not want one of them.
 
-    ``seen`` are names of files that were shown as attached: they must be there.
+    ``seen`` are names of files that were shown as attached: they must be there. ``typed`` takes what the user types
+    while a window asks.
 
     Raises:
         UsageError: TW-C25 … TW-C32, see `wizard.chat.attachments`.
@@ -83,7 +85,7 @@ async def with_files(
         if real is not None:
             question = tr("{name} is outside of this folder ({path}). Attach it?", name=one_line(each.name), path=real)
             choices = [("no", tr("Do not send")), ("yes", tr("Attach"))]
-            if await app.push_screen_wait(AskScreen(question, choices)) != "yes":
+            if await app.push_screen_wait(AskScreen(question, choices, typed=typed)) != "yes":
                 return None
     if not files:
         return text

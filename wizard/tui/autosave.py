@@ -30,7 +30,8 @@ class Autosave:
         self._history, self.private = history, private
         self._present: dict[Side, Kept] = {"first": kept} if kept else {}
         """Those that are had now, as they were saved last; others take another dict, apart from what is being saved."""
-        self._turn = asyncio.Lock()
+        self.turn = asyncio.Lock()
+        """Held while the saved conversations are changed."""
 
     @property
     def kept(self) -> Kept:
@@ -48,7 +49,7 @@ class Autosave:
 
     async def end_second(self) -> None:
         """The second model leaves the comparison; its saved conversation is kept."""
-        async with self._turn:
+        async with self.turn:
             self._present.pop("second", None)
 
     async def save(self, conversation: Conversation, endpoint: Endpoint, side: Side = "first") -> None:
@@ -56,10 +57,15 @@ class Autosave:
         if self.private or not any(message.role == "user" for message in conversation.messages):
             return
         present = self._present
-        async with self._turn:  # one after the other: each continues the result of the one before
+        async with self.turn:  # one after the other: each continues the result of the one before
             old = present.get(side) or Kept(conversation)
             now = replace(old, conversation=conversation, model=endpoint.model, endpoint=endpoint.name)
             present[side] = await background.call(partial(self._history.save, now))
+
+    def adopt(self, kept: Kept) -> None:
+        """``kept`` is the current conversation with the first model from now on, as it was saved last."""
+        self._present = {**self._present, "first": kept}
+        self.private = self.private and kept.id is None
 
     async def open(self, number: int) -> Conversation:
         """Continue a saved conversation, with the first model."""
@@ -73,7 +79,7 @@ class Autosave:
 
     async def rename(self, number: int, title: str) -> None:
         """Change the title of a saved conversation."""
-        async with self._turn:
+        async with self.turn:
             await background.call(partial(self._history.rename, number, title))
             for side, kept in self._present.items():
                 if kept.id == number:
@@ -81,7 +87,7 @@ class Autosave:
 
     async def delete(self, number: int) -> None:
         """Delete a saved conversation; if it is continued, it becomes a new one."""
-        async with self._turn:
+        async with self.turn:
             await background.call(partial(self._history.delete, number))
             for side in [side for side, kept in self._present.items() if kept.id == number]:
                 del self._present[side]

@@ -9,6 +9,7 @@ from functools import partial
 
 from wizard.catalog.presets import Preset
 from wizard.chat.chunk import Chunk
+from wizard.chat.commands.session import ChatSession
 from wizard.chat.conversation import Conversation
 from wizard.chat.history import History, Kept
 from wizard.chat.meter import Meter
@@ -17,6 +18,7 @@ from wizard.chat.tools.loop import ToolUse
 from wizard.flow.others import others
 from wizard.flow.perform import running
 from wizard.flow.port import JourneyPort
+from wizard.flow.session import begin
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import command
 from wizard.serve.endpoint import Endpoint
@@ -34,6 +36,7 @@ class ChatPort:
         stop: Stop it.
         others: The models that answer besides one, see `wizard.flow.others`.
         at: The server at a URL, and one of its models.
+        session: What typed commands read and change, for a conversation with a server.
         chat_command: The shell command for a chat with a server.
         meter: The counter of the context's tokens.
         presets: System prompts with settings.
@@ -51,6 +54,7 @@ class ChatPort:
     stop: Callable[[Endpoint], Status]
     others: Callable[[Endpoint], list[Endpoint]]
     at: Callable[[str, str | None], Endpoint]
+    session: Callable[[Endpoint, Conversation], ChatSession]
     chat_command: Callable[[Endpoint], str]
     meter: Callable[[ServedModel], Meter]
     presets: Callable[[], list[Preset]]
@@ -71,6 +75,7 @@ def calls_of(
     journey: JourneyPort, workspace: Workspace, measure: Callable[[Endpoint], object], tools: ToolUse | None = None
 ) -> ChatPort:
     """The functions of ``journey`` for a chat with ``tools``; ``measure`` measures a server later."""
+    history = journey.history(workspace)
     return ChatPort(
         send=partial(journey.chat_with_tools, use=tools) if tools else journey.chat,
         tools=tools,
@@ -79,10 +84,11 @@ def calls_of(
         stop=lambda endpoint: journey.stop(workspace, endpoint.name),
         others=partial(others, journey, workspace),
         at=journey.at,
+        session=partial(begin, journey=journey, workspace=workspace, history=history, keeps=False),
         chat_command=lambda other: command("chat", *_named(other), workspace=workspace),
         meter=journey.meter,
         presets=journey.presets,
-        history=journey.history(workspace),
+        history=history,
         measure=measure,
     )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from wizard.flow.known import NAMES, engine_offer, known, server, there
+from wizard.flow.known import NAMES, engine_offer, fixes, known, server, there
 from wizard.flow.others import nearby
 from wizard.flow.perform import perform
 from wizard.flow.values import Answer, Ask, Back, Finished, Resume, Serve, State, Talk, Watch
@@ -184,17 +184,17 @@ class Flow:
         from wizard.tui.screens.build import BuildScreen
 
         self._restarted, plan = None, there(state.plan)
-        run, logs = self.builds.run(plan), self._workspace.server(plan.name).logs
+        run, logs, fix = self.builds.run(plan), self._workspace.server(plan.name).logs, partial(fixes, state)
         reviewed = state.trail[-1:] == ("review",)
-        end = await self._show(BuildScreen(run, partial(self.builds.measured, plan.name), logs, reviewed=reviewed))
+        end = await self._show(BuildScreen(run, partial(self.builds.measured, plan.name), logs, fix, reviewed=reviewed))
         if isinstance(end, str):
             return Answer("background")
         self._app.runs.pop(plan.name, None)
-        return Back() if end is None else Answer(Talk(end))
+        return Back("advice", end) if isinstance(end, dict) else Back() if end is None else Answer(Talk(end))
 
     async def _chat(self, state: State, _ask: Ask) -> Answer:
         """The chat; a saved conversation is continued in the history, too."""
-        from wizard.chat.conversation import conversation
+        from wizard.chat.settings import conversation
         from wizard.tui.chat_port import calls_of
         from wizard.tui.screens.chat import ChatScreen
 

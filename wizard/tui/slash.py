@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from textual.binding import Binding
 
-from wizard.catalog import prompt_files
+from wizard.catalog import presets, prompt_files
+from wizard.chat import snippet
+from wizard.chat.commands import table
 from wizard.chat.paths import completions
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
@@ -15,7 +18,7 @@ from wizard.tui.screens.chat_keys import KEYS
 from wizard.tui.widgets.chrome import key_name
 
 HELP = "app.help"
-COMMANDS = {
+ACTIONS = {
     "/again": "again",
     "/bye": "leave",
     "/compare": "compare",
@@ -24,8 +27,8 @@ COMMANDS = {
     "/copy thought": "copy_thought",
     "/details": "details",
     "/edit": "edit",
-    "/history": "conversations",
     "/help": HELP,
+    "/history": "conversations",
     "/logprobs": "logprobs",
     "/model": "switch",
     "/new": "new",
@@ -33,24 +36,28 @@ COMMANDS = {
     "/private": "private",
     "/quit": "leave",
     "/save": "save",
-    "/search": "find",
+    "/search": "conversations",
     "/set": "tune",
     "/snippet": "elsewhere",
     "/think": "unfold",
     "/tools": "tools",
 }
-"""Command, as in plain prompts → the action of its key."""
-TAKE_TEXT = ("/model", "/think")
-"""Those that may be followed by a text, which then is what their key asks for."""
-PROMPT = "/prompt"
-ABOUT_PROMPT = mark("insert one of your prompts")
+"""Command, as in plain prompts → the action of the key that does the same here."""
+CHOICES: dict[str, Callable[[], Iterable[str]]] = {
+    "/copy": lambda: ("code", "thought"),
+    "/preset": lambda: (preset.name for preset in presets.presets()),
+    "/prompt": prompt_files.names,
+    "/snippet": lambda: snippet.KINDS,
+    "/tools": lambda: ("on", "off", "always", "never", "ask"),
+}
+"""Command → what may follow it."""
 MOST = 5
 _FILE = re.compile(r'(?:^|\s)@("?)([^\s"]*|(?<=")[^"\n]*)$')
 
 
 def to_complete(before: str) -> str:
     """The end of the text ``before`` the cursor that can be completed: a command, or a file's name; else empty."""
-    if re.fullmatch(rf"/\w*|(?:/copy|{PROMPT}) \S*", before):
+    if re.fullmatch(rf"/\w*|(?:{'|'.join(CHOICES)}) \S*", before):
         return before
     match = _FILE.search(before)
     return "@" + "".join(match.groups()) if match else ""
@@ -60,11 +67,19 @@ def candidates(typed: str, folder: Path) -> list[tuple[str, str]]:
     """What ``typed`` can become, at most `MOST`, each with a few words about it."""
     if typed.startswith("@"):
         return [(_quoted(path), "") for path in completions(typed[1:].removeprefix('"'), folder)]
-    if typed.startswith(f"{PROMPT} "):
-        names = [name for name in prompt_files.names() if name.startswith(typed.removeprefix(f"{PROMPT} "))]
-        return [(f"{PROMPT} {name}", "") for name in names][:MOST]
-    known = {name: _about(action) for name, action in COMMANDS.items()} | {f"{PROMPT} ": tr(ABOUT_PROMPT)}
-    return [(name, about) for name, about in sorted(known.items()) if name.startswith(typed)][:MOST]
+    name, space, begun = typed.partition(" ")
+    if space:
+        known = {f"{name} {choice}": "" for choice in CHOICES[name]() if choice.startswith(begun)}
+    else:
+        known = {_typed(command): tr(about) for command, (_, _, about) in table.COMMANDS.items()}
+    known |= {command: _about(action) for command, action in ACTIONS.items() if command.startswith(typed)}
+    return [(text, known[text]) for text in sorted(known) if text.startswith(typed)][:MOST]
+
+
+def _typed(command: str) -> str:
+    """A command whose text follows is completed with the space before it."""
+    usage = table.COMMANDS[command][0]
+    return f"{command} " if usage != command and command not in ACTIONS else command
 
 
 def _quoted(path: str) -> str:

@@ -15,12 +15,12 @@ from tests.chat.fake_openai import DONE, ROLE, SAID, STOP, USAGE, WORDS, FakeOpe
 from tests.chat.tools.conftest import real, says, scripted
 from wizard.chat import stream
 from wizard.chat.chunk import Chunk, Text
-from wizard.chat.conversation import Conversation
+from wizard.chat.conversation import Conversation, Stats
 from wizard.chat.openai import at
 from wizard.chat.tools.answer import address, answer
 from wizard.chat.tools.called import STOPPED, Called
 from wizard.chat.tools.consent import Consent, Decision
-from wizard.chat.tools.loop import DENIED, MOST_ROUNDS, NOT_ALLOWED, ToolUse
+from wizard.chat.tools.loop import DENIED, MOST_ROUNDS, NOT_ALLOWED, ToolUse, _together
 from wizard.chat.tools.tool import Tool
 from wizard.chat.tools.toolbox import Toolbox
 from wizard.kernel.errors import ServerError, UsageError
@@ -377,3 +377,20 @@ async def test_the_key_of_the_address_is_read_from_its_file(fake: FakeOpenAI, to
     text, _ = await read(there, use(toolbox(real()), User()))
     assert text.answer == "".join(WORDS)
     assert f"Bearer {fake.key}" in fake.keys
+
+
+@pytest.mark.parametrize(
+    ("measured", "rate"),
+    [
+        ([Stats(21, 1.0, 2.0, "tool_calls"), Stats(31, 3.0, 4.0, "stop")], 25.0),
+        ([Stats(9, None, 2.0, "tool_calls"), Stats(31, 3.0, 4.0, "stop")], 30.0),  # a call alone has no first text
+        ([Stats(None, 1.0, 2.0, "tool_calls", pieces=21), Stats(None, 3.0, 4.0, "stop", pieces=31)], 25.0),
+        ([Stats(9, None, 2.0, "tool_calls"), Stats(9, None, 4.0, "stop")], None),
+        ([Stats(3, 1.0, 1.01, "tool_calls"), Stats(3, 1.0, 1.01, "stop")], 6 / 2.02),  # too short to measure
+    ],
+)
+def test_the_rate_is_that_of_generating_only(measured: list[Stats], rate: float | None) -> None:
+    """Each request waits for its first token again: that time is not the model's rate."""
+    stats = _together(measured)
+    assert stats is not None
+    assert (stats.tokens_per_s if stats.tokens else stats.pieces_per_s) == (rate and pytest.approx(rate))

@@ -15,6 +15,7 @@ import pytest
 
 from tests.chat.tools.conftest import REAL, says
 from tests.chat.tools.test_toolbox import problem, tools
+from wizard.chat.tools import mcp_client
 from wizard.chat.tools.config import ToolServer
 from wizard.chat.tools.tool import LONGEST_RESULT, ToolServerError
 from wizard.chat.tools.toolbox import Limits, Toolbox
@@ -62,6 +63,24 @@ def test_tools_of_a_server_at_a_url(toolbox: Make, transport: str, tmp_path_fact
         with pytest.raises(asyncio.CancelledError):
             await call
         await says(file, "cancelled")
+
+    with serving(transport) as (server, _):
+        box = toolbox(server)
+        asyncio.run(use(box))
+        box.close()
+
+
+@pytest.mark.parametrize("transport", PATHS)
+def test_a_session_may_have_more_bytes_than_a_message(
+    toolbox: Make, transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over SSE, all messages of a session are in one response."""
+    monkeypatch.setattr(mcp_client, "LARGEST_RESPONSE", 1_000_000)
+
+    async def use(box: Toolbox) -> None:
+        there = await tools(box)
+        for _ in range(5):
+            assert len((await box.call(there["long"], {"characters": 300_000})).text) > LONGEST_RESULT
 
     with serving(transport) as (server, _):
         box = toolbox(server)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from wizard.chat.ask import ToolCall
 from wizard.chat.chunk import Chunk, Text
-from wizard.chat.conversation import Conversation, Stats
+from wizard.chat.conversation import Conversation, Stats, decoding_rate
 from wizard.chat.tools.called import Called
 from wizard.chat.tools.consent import Consent, Decision
 from wizard.chat.tools.tool import Tool, ToolServerError
@@ -190,7 +190,15 @@ def _together(measured: Sequence[Stats]) -> Stats | None:
         answer_s=None if last.answer_s is None else total_s - last.total_s + last.answer_s,
         pieces=_sum([each.pieces for each in measured]),
         thought_pieces=_sum([each.thought_pieces for each in thoughts]),
+        rate=_rate(measured),
     )
+
+
+def _rate(measured: Sequence[Stats]) -> float | None:
+    """The decoding rate of all requests: the times to their first tokens do not count, of later ones neither."""
+    counted = all(each.tokens is not None for each in measured)
+    requests = ((each.tokens if counted else each.pieces, each.ttft_s, each.total_s) for each in measured)
+    return decoding_rate((count or 0, first_s, total_s) for count, first_s, total_s in requests)
 
 
 def _sum(values: Sequence[Number | None]) -> Number | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from wizard.advise.advice import Speed
+from wizard.bench.load import Point
 from wizard.bench.measured import Interval, Measured, Spread
 from wizard.bench.report import Report
 from wizard.bench.run import Run
@@ -59,9 +60,9 @@ def _against(report: Report, metric: str) -> Chart | LeftOut:
         return LeftOut(f"throughput-{metric}", title, tr("No level has both values."))
     limit = report.level.ttft_ms if metric == "ttft" else report.level.tpot_ms
     limits = _limits(limit)
-    across = [end for _, _, spread in entries for each in (spread.p50, spread.p99) for end in _ends(each)]
+    across = [end for _, _, spread in entries for each in (spread.p50, spread.p99) for end in bounds(each)]
     across += [limit.x for limit in limits]
-    up = [end for _, rate, _ in entries for end in _ends(rate)]
+    up = [end for _, rate, _ in entries for end in bounds(rate)]
     return Chart(
         f"throughput-{metric}",
         title,
@@ -69,8 +70,8 @@ def _against(report: Report, metric: str) -> Chart | LeftOut:
         axis(_metric(metric), scale.suited(across)),
         axis(tr("Output tokens/s"), scale.linear(up)),
         (
-            Series(tr("median"), tuple(_dot(spread.p50, rate, point) for point, rate, spread in entries)),
-            Series(tr("99th percentile"), tuple(_dot(spread.p99, rate) for _, rate, spread in entries)),
+            Series(tr("median"), tuple(dot(spread.p50, rate, point.point) for point, rate, spread in entries)),
+            Series(tr("99th percentile"), tuple(dot(spread.p99, rate) for _, rate, spread in entries)),
         ),
         limits,
         tuple(
@@ -90,19 +91,20 @@ def _drawn(rate: Interval, spread: Spread) -> bool:
     return drawable(rate.value) and drawable(spread.p50.value) and drawable(spread.p99.value)
 
 
-def _dot(x: Interval, y: Interval, point: Measured | None = None) -> Dot:
-    label = words.short_level(point.point) if point else ""
-    return Dot(x.value, y.value, label, _end(x.low), _end(x.high), _end(y.low), _end(y.high))
+def dot(x: Interval, y: Interval, point: Point | None = None) -> Dot:
+    """A point with both intervals, named after its level of load."""
+    label = words.short_level(point) if point else ""
+    return Dot(x.value, y.value, label, bound(x.low), bound(x.high), bound(y.low), bound(y.high))
 
 
-def _end(value: float | None) -> float | None:
+def bound(value: float | None) -> float | None:
     """A bound that can be placed; below 0 there is nothing."""
     return None if value is None else max(value, 0.0) if drawable(max(value, 0.0)) else None
 
 
-def _ends(value: Interval) -> list[float]:
+def bounds(value: Interval) -> list[float]:
     """The value and its bounds, as far as they can be placed: an axis has room for them."""
-    return [end for end in (value.value, _end(value.low), _end(value.high)) if end is not None]
+    return [end for end in (value.value, bound(value.low), bound(value.high)) if end is not None]
 
 
 def _limits(limit: float | None) -> tuple[Limit, ...]:
@@ -219,7 +221,7 @@ def _compared(
     ]
     if not entries:
         return None
-    values = [end for _, *both in entries for each in both for end in _ends(each)]
+    values = [end for _, *both in entries for each in both for end in bounds(each)]
     about = tr("Bars at predictions are the estimate's own range; bars at measurements are 95% intervals.")
     levels = tuple((float(at), words.short_level(point.point)) for at, (point, *_) in enumerate(entries))
     return Chart(
@@ -246,7 +248,7 @@ def _compared(
 
 
 def _at(x: float, value: Interval) -> Dot:
-    return Dot(x, value.value, y_low=_end(value.low), y_high=_end(value.high))
+    return Dot(x, value.value, y_low=bound(value.low), y_high=bound(value.high))
 
 
 # -- over time ---------------------------------------------------------------------------------------------------------

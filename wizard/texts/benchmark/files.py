@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from wizard.bench.comparison import Comparison
 from wizard.bench.environment import unwritable
 from wizard.bench.report import Report
 from wizard.bench.run import Run
-from wizard.texts.benchmark import html, markdown
-from wizard.texts.benchmark.chart import Chart
+from wizard.texts.benchmark import compared, html, markdown
+from wizard.texts.benchmark.chart import Chart, LeftOut
 from wizard.texts.benchmark.charts import charts
 from wizard.texts.benchmark.png import png
 
@@ -21,13 +22,18 @@ def write(folder: Path, report: Report, runs: Sequence[Run], *, pictures: bool =
         WorkspaceError: TW-C68 if they cannot be written.
         UsageError, HostError: TW-U66, TW-U67 if ``pictures`` cannot be drawn; the pages are there then.
     """
-    made = [
-        _written(folder / "report.html", html.page(report, runs).encode()),
-        _written(folder / "report.md", markdown.text(report).encode()),
-    ]
-    for chart in charts(report, runs) if pictures else ():
-        if isinstance(chart, Chart):
-            made.append(_written(folder / f"{chart.id}.png", png(chart)))
+    return _files(folder, html.page(report, runs), markdown.text(report), charts(report, runs) if pictures else ())
+
+
+def write_comparison(folder: Path, comparison: Comparison, *, pictures: bool = False) -> tuple[Path, ...]:
+    """The same for a comparison; raises as `write`."""
+    drawn = compared.charts(comparison) if pictures else ()
+    return _files(folder, html.comparison_page(comparison), markdown.comparison_text(comparison), drawn)
+
+
+def _files(folder: Path, page: str, text: str, drawn: Sequence[Chart | LeftOut]) -> tuple[Path, ...]:
+    made = [_written(folder / "report.html", page.encode()), _written(folder / "report.md", text.encode())]
+    made += [_written(folder / f"{chart.id}.png", png(chart)) for chart in drawn if isinstance(chart, Chart)]
     return tuple(made)
 
 

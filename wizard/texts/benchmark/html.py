@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from wizard.bench.comparison import Comparison
 from wizard.bench.report import Report
 from wizard.bench.run import Run
 from wizard.kernel.language import tr, used
 from wizard.kernel.values import to_json
-from wizard.texts.benchmark import charts, tables, words
+from wizard.texts.benchmark import charts, compared, tables, words
 from wizard.texts.benchmark.chart import Chart, LeftOut
 from wizard.texts.benchmark.colors import ANY, DARK, LIGHT, STYLED, Colors, variables
 from wizard.texts.benchmark.markup import html
@@ -24,6 +25,24 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 
 def page(report: Report, runs: Sequence[Run] = ()) -> str:
     """The page."""
+    parts = _parts(report, runs, STYLED, "chart")
+    return _page(words.title(report), _lead(report), (*parts, _data(report)))
+
+
+def comparison_page(comparison: Comparison) -> str:
+    """The page of a comparison."""
+    lead = _introduced(tables.machine(comparison.reports[0]), comparison.made, compared.partial(comparison))
+    shown = compared.tables(comparison)
+    parts = (
+        *map(_table, shown),
+        f'<div class="charts">{_charts(compared.charts(comparison), STYLED, "chart")}</div>',
+        _ran(compared.facts(comparison), comparison.command),
+        _data(comparison),
+    )
+    return _page(compared.title(comparison), lead + _warnings(compared.warnings(comparison)), parts)
+
+
+def _page(title: str, lead: str, parts: Iterable[str]) -> str:
     style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     light, dark = variables(LIGHT), variables(DARK)
     return "\n".join(
@@ -35,14 +54,14 @@ def page(report: Report, runs: Sequence[Run] = ()) -> str:
             f'<meta http-equiv="Content-Security-Policy" content="{html(POLICY)}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
-            f"<title>{html(words.title(report))}</title>",
+            f"<title>{html(title)}</title>",
             f"<style>\n:root{{{light}}}",
             f"@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}",
             f"{style}</style>",
             "</head>",
             "<body>",
-            f"<header><h1>{html(words.title(report))}</h1>{_lead(report)}</header>",
-            f"<main>{''.join(_parts(report, runs, STYLED, 'chart'))}{_data(report)}</main>",
+            f"<header><h1>{html(title)}</h1>{lead}</header>",
+            f"<main>{''.join(parts)}</main>",
             "</body>",
             "</html>",
             "",
@@ -60,31 +79,39 @@ def fragment(report: Report, runs: Sequence[Run] = ()) -> str:
 
 def _lead(report: Report) -> str:
     """The machine; that the report is partial; and the warnings."""
-    about = f"<p>{html(tables.machine(report))} · {html(report.made)}</p>"
-    partial = words.partial(report)
-    shown = f'<p class="partial" role="note"><strong>{html(partial)}</strong></p>' if partial else ""
-    warned = words.warnings(report)
-    if warned:
-        shown += f'<section class="warnings"><h2>{html(tr("Warnings"))}</h2>{_list(warned)}</section>'
-    return about + shown
+    return _introduced(tables.machine(report), report.made, words.partial(report)) + _warnings(words.warnings(report))
+
+
+def _introduced(machine: str, made: str, partial: str) -> str:
+    about = f"<p>{html(machine)} · {html(made)}</p>"
+    return about + (f'<p class="partial" role="note"><strong>{html(partial)}</strong></p>' if partial else "")
+
+
+def _warnings(warned: Sequence[str]) -> str:
+    return f'<section class="warnings"><h2>{html(tr("Warnings"))}</h2>{_list(warned)}</section>' if warned else ""
 
 
 def _parts(report: Report, runs: Sequence[Run], colors: Colors, prefix: str) -> tuple[str, str, str]:
     """The first table, the charts, and everything else."""
-    drawn = "".join(_chart(each, colors, prefix) for each in charts.charts(report, runs))
-    facts = "".join(map(_row, tables.facts(report)))
+    drawn = _charts(charts.charts(report, runs), colors, prefix)
     first, *rest = tables.tables(report) or (None,)
     return (
         _table(first) if first else f"<p>{html(tr('No level was measured.'))}</p>",
         f'<div class="charts">{drawn}</div>',
-        "".join(
-            [
-                *map(_table, filter(None, rest)),
-                f'<section><h2>{html(tr("What ran"))}</h2><table class="facts">{facts}</table></section>',
-                f"<section><h2>{html(tr('Measure again'))}</h2><pre>{html(report.command)}</pre></section>",
-            ]
-        ),
+        "".join([*map(_table, filter(None, rest)), _ran(tables.facts(report), report.command)]),
     )
+
+
+def _ran(facts: Iterable[Sequence[str]], command: str) -> str:
+    rows = "".join(map(_row, facts))
+    return (
+        f'<section><h2>{html(tr("What ran"))}</h2><table class="facts">{rows}</table></section>'
+        f"<section><h2>{html(tr('Measure again'))}</h2><pre>{html(command)}</pre></section>"
+    )
+
+
+def _charts(drawn: Iterable[Chart | LeftOut], colors: Colors, prefix: str) -> str:
+    return "".join(_chart(each, colors, prefix) for each in drawn)
 
 
 def _chart(chart: Chart | LeftOut, colors: Colors, prefix: str) -> str:
@@ -114,7 +141,7 @@ def _list(lines: Iterable[str]) -> str:
     return f"<ul>{''.join(f'<li>{html(line)}</li>' for line in lines)}</ul>"
 
 
-def _data(report: Report) -> str:
+def _data(report: Report | Comparison) -> str:
     """The report itself, from which everything above was made."""
     summary = html(tr("All data (report.json)"))
     return f"<details><summary>{summary}</summary><pre>{html(to_json(report, indent=2))}</pre></details>"

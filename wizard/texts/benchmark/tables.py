@@ -215,11 +215,12 @@ def summary(report: Report, *, short: bool = False) -> Table:
     about = tr("Medians; times in ms. ± is half of the 95% interval.")
     if judged:
         about += " " + tr("Good: {limits}.", limits=words.service_level(report.level))
-    rows = tuple(_chosen(columns, _summary(point)) for point in report.points)
-    return Table(tr("Results"), _chosen(columns, [name for name, _ in columns]), rows, about)
+    rows = tuple(chosen(columns, _summary(point)) for point in report.points)
+    return Table(tr("Results"), chosen(columns, [name for name, _ in columns]), rows, about)
 
 
-def _chosen(columns: Sequence[tuple[str, bool]], cells: Sequence[str]) -> Row:
+def chosen(columns: Sequence[tuple[str, bool]], cells: Sequence[str]) -> Row:
+    """The cells of the columns that are wanted."""
     return tuple(cell for (_, wanted), cell in zip(columns, cells, strict=True) if wanted)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from wizard.bench.comparison import Comparison
 from wizard.bench.report import Report
 from wizard.kernel.language import tr
 from wizard.kernel.text import one_line, table, width, wrap
-from wizard.texts.benchmark import tables, words
+from wizard.texts.benchmark import compared, tables, words
 from wizard.texts.benchmark.markup import shown
 from wizard.texts.benchmark.scale import drawable
 from wizard.texts.benchmark.tables import Row, Table
@@ -39,6 +40,20 @@ def text(report: Report, columns: int, *, bars: bool = True, titled: bool = True
         _block(_predictions(report), columns, listed),
         _block(failed, columns, listed),
         f"{tr('Measure again:')}\n  $ {one_line(shown(report.command))}",
+    ]
+    return "\n\n".join(filter(None, blocks))
+
+
+def comparison_text(comparison: Comparison, columns: int, *, listed: bool = False) -> str:
+    """A comparison in lines of at most ``columns`` cells; see `text`."""
+    head = (compared.title(comparison), compared.how(comparison), tables.machine(comparison.reports[0]))
+    blocks = [
+        "\n".join(wrap(shown(line), columns) for line in head),
+        wrap(shown(compared.partial(comparison)), columns),
+        "\n".join(wrap(shown(line), columns, first="! ", indent="  ") for line in compared.warnings(comparison)),
+        *(_block(table, columns, listed) for table in compared.summary(comparison)),
+        "\n".join(wrap(shown(line), columns) for line in compared.verdicts(comparison)),
+        f"{tr('Measure again:')}\n  $ {one_line(shown(comparison.command))}",
     ]
     return "\n\n".join(filter(None, blocks))
 

@@ -183,12 +183,12 @@ def warnings(report: Report) -> tuple[str, ...]:
     where: dict[str, list[str]] = {}
     for point in report.points:
         for each in point.warnings:
-            where.setdefault(_warning(each), []).append(level(point.point))
+            where.setdefault(warning(each), []).append(level(point.point))
     levels = (tr("{levels}: {warning}", levels=", ".join(names), warning=sentence) for sentence, names in where.items())
-    return (*map(_warning, report.warnings), *levels)
+    return (*map(warning, report.warnings), *levels)
 
 
-def _warning(note: Note) -> str:
+def warning(note: Note) -> str:
     """A warning's sentence, or its code if this version does not know it, or if parameters are missing."""
     try:
         return advise.note(note)

@@ -15,14 +15,17 @@ from textual.reactive import reactive
 from textual.widgets import Input, Static
 
 from wizard.catalog.explanations import Part
+from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, ntr, tr
 from wizard.kernel.text import one_line
 from wizard.plan.artefacts import dependants
 from wizard.plan.explanation import of_step
 from wizard.plan.plan import Step
+from wizard.plan.question import Answers
 from wizard.plan.summary import cost
 from wizard.run.overrides import needed
 from wizard.serve.endpoint import Endpoint  # noqa: F401 - in the base's annotation
+from wizard.texts import remedies
 from wizard.tui.clipboard import copy
 from wizard.tui.event_messages import Begun, Ended, LogLines, Moved
 from wizard.tui.garbage_collection import collect_and_freeze
@@ -41,8 +44,8 @@ from wizard.tui.widgets.steps import StepList
 HALTED = (Phase.FAILED, Phase.CANCELLED)
 
 
-class BuildScreen(StageScreen["Endpoint | str"]):
-    """Dismissed with the ready server, ``"background"``, or None to go back."""
+class BuildScreen(StageScreen["Endpoint | str | Answers"]):
+    """Dismissed with the ready server, ``"background"``, answers to change, or None to go back."""
 
     STAGE = 4
     HELP = mark(
@@ -55,6 +58,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Chat with it"), priority=True, key_display="⏎", id="build.accept"),
+        Binding("a", "fix", mark("Apply the fix"), id="build.fix", group=STEPS),
         Binding("r", "run", mark("Try again"), id="build.run", group=STEPS),
         Binding("s", "skip", mark("Skip the step"), id="build.skip", group=STEPS),
         Binding("R", "redo", mark("Rerun the step"), id="build.redo", group=STEPS),
@@ -74,14 +78,24 @@ class BuildScreen(StageScreen["Endpoint | str"]):
     ]
     view: reactive[BuildView] = reactive(BuildView())
 
-    def __init__(self, run: Run, measured: Callable[[], str], logs: Path, *, reviewed: bool) -> None:
+    def __init__(
+        self,
+        run: Run,
+        measured: Callable[[], str],
+        logs: Path,
+        fixes: Callable[[WizardError | None], Answers],
+        *,
+        reviewed: bool,
+    ) -> None:
         """``measured`` returns a ready server's measured and predicted memory, in a few words.
+
+        ``fixes`` returns the answers that avoid a known failure.
 
         If the plan was ``reviewed`` just before, going back leads to the review.
         """
         super().__init__()
         self.run, self._reviewed = run, reviewed
-        self._measured, self._logs = measured, logs
+        self._measured, self._logs, self._fixes = measured, logs, fixes
         self._log_keys = (True, False)
         """What decides which keys the output has now: whether it follows its end, whether it is searched."""
         self._end: Callable[[], None] | None = None
@@ -150,6 +164,7 @@ class BuildScreen(StageScreen["Endpoint | str"]):
         allowed = {
             "accept": phase is Phase.READY and not typing,
             "run": halted,
+            "fix": phase is Phase.FAILED and bool(self._fixes(self.view.error)),
             "skip": halted and self._pointed().id not in self.run.left_out,
             "redo": phase not in (Phase.RUNNING, Phase.STOPPING) and self._state() in ("done", "skipped", "omitted"),
             "copy_diagnosis": phase is Phase.FAILED,
@@ -175,6 +190,15 @@ class BuildScreen(StageScreen["Endpoint | str"]):
     def action_run(self) -> None:
         """Run the plan, from where it was left."""
         self.run.begin()
+
+    @work(exclusive=True, group="ask")
+    async def action_fix(self) -> None:
+        """Change the options that avoid the failure, after confirmation, and show the new recommendations."""
+        fixes = self._fixes(self.view.error)
+        changes = remedies.changed(fixes)
+        question = tr("Change the options to {changes} and review the recommendations?", changes=changes)
+        if await self.app.push_screen_wait(AskScreen(question, [("fix", tr("Apply")), ("no", tr("Cancel"))])) == "fix":
+            self.dismiss(fixes)
 
     def action_background(self) -> None:
         """Continue in the background."""

@@ -27,9 +27,9 @@ from wizard.tui.screens import tool_windows
 from wizard.tui.screens.chat_commands import Commanding
 from wizard.tui.screens.chat_copying import Copying
 from wizard.tui.screens.chat_escape import Escaping
+from wizard.tui.screens.chat_history import Remembering
 from wizard.tui.screens.chat_keys import KEYS, applies
 from wizard.tui.screens.chat_servers import NEXT, SECOND, ask_leaving, ask_model
-from wizard.tui.screens.conversations import ConversationsScreen
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.views.chat import ChatEnd, ChatView, NextAction, joined, taking_turns, welcome
@@ -44,11 +44,9 @@ from wizard.tui.widgets.transcript_search import TranscriptSearch
 
 TINY = 12
 """Lines of a terminal below which every optional part is hidden."""
-ROOM_FOR_LIST = 120
-"""Columns from which on the list of conversations is shown next to the chat."""
 
 
-class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
+class ChatScreen(Commanding, Remembering, Escaping, Copying, StageScreen[ChatEnd]):
     """Dismissed with the next action; quitting leaves the wizard from here."""
 
     STAGE = 5
@@ -187,12 +185,16 @@ class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
     async def action_compare(self) -> None:
         """Compare with a second model that answers the same questions; pressed again, it leaves."""
         if self.talks.second is not None:
-            await self.talks.part()
-            await self.keeping.end_second()
+            await self.part()
         elif endpoint := await ask_model(self.app, self.calls, self.endpoint, tr(SECOND)):
             await self.talks.join(endpoint)
             self.notify(joined(endpoint.title, kept=not self.keeping.private), markup=False)
         self.show_state()
+
+    async def part(self) -> None:
+        """End the comparison; only the first model answers from now on."""
+        await self.talks.part()
+        await self.keeping.end_second()
 
     def action_turns(self) -> None:
         """Let the second model answer after the first one, or at the same time again."""
@@ -256,44 +258,7 @@ class ChatScreen(Commanding, Escaping, Copying, StageScreen[ChatEnd]):
         text = elsewhere(here.endpoint, self.calls.chat_command(here.endpoint), here.request)
         self.app.push_screen(ReaderScreen(tr("Use this server elsewhere"), text))
 
-    # Other conversations
-
-    def action_new(self) -> None:
-        """Start another conversation; settings and system prompt are kept."""
-        self._begin(private=self.keeping.private)
-
-    def action_private(self) -> None:
-        """Start another conversation that is not saved, or that is saved again."""
-        self._begin(private=not self.keeping.private)
-
-    def _begin(self, *, private: bool) -> None:
-        self.keeping.begin(private=private)
-        self.query_one(TranscriptSearch).close()
-        self.talks.begin()
-        self.show_state()
-
-    @work(exclusive=True, group="list")
-    async def action_conversations(self) -> None:
-        """Show or hide the saved conversations: next to the chat if there is room, else in a window."""
-        if self.query(Conversations):
-            await self._remove(self.query_one(Conversations))
-        elif self.size.width >= ROOM_FOR_LIST:
-            await self.query_one("#talk-row").mount(Conversations(self.keeping), before=0)
-            self.query_one("#search").focus()
-        elif (number := await self.app.push_screen_wait(ConversationsScreen(self.keeping))) is not None:
-            await self._open(number)
-
-    async def on_conversations_chosen(self, message: Conversations.Chosen) -> None:
-        """Continue it."""
-        await self._open(message.number)
-        self.action_write()
-
-    async def _open(self, number: int) -> None:
-        if self.talks.busy:
-            self.notify(tr("An answer is in progress: stop it first."), severity="warning")
-            return
-        with errors_shown(self.app):
-            self.talks.go_on(await self.keeping.open(number))
+    # Saving
 
     @work(group="keep")
     async def _keep(self, talk: ModelChat) -> None:

@@ -8,11 +8,10 @@ from typing import Any, Literal, TypeAlias
 
 from textual.app import App
 
-from wizard.flow.others import label
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import one_line
 from wizard.plan.question import Question
-from wizard.serve.endpoint import Endpoint
+from wizard.serve.endpoint import Endpoint, label
 from wizard.tui import background
 from wizard.tui.chat_port import ChatPort
 from wizard.tui.screens.form import FormScreen

@@ -20,9 +20,10 @@ class ConversationsScreen(ModalScreen["int | None"]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", mark("Close"), id="chat.close_list")]
 
-    def __init__(self, keeping: Autosave) -> None:
+    def __init__(self, keeping: Autosave, text: str = "") -> None:
+        """``text``: what is searched for at first."""
         super().__init__()
-        self._list = Conversations(keeping)
+        self._list = Conversations(keeping, text)
 
     def compose(self) -> ComposeResult:
         """The list and its keys."""

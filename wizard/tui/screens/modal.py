@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -71,6 +71,7 @@ class AskScreen(ModalScreen["str | None"]):
         answers: Name and text of each.
         leaves: The answer that leaving again gives, if it asks about leaving.
         selected: Index of the answer that is selected at first.
+        typed: Takes the text that is typed meanwhile, if the user may not have seen the question yet.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -79,10 +80,16 @@ class AskScreen(ModalScreen["str | None"]):
     ]
 
     def __init__(
-        self, question: str, answers: Sequence[tuple[str, str]], *, leaves: str = "", selected: int = 0
+        self,
+        question: str,
+        answers: Sequence[tuple[str, str]],
+        *,
+        leaves: str = "",
+        selected: int = 0,
+        typed: Callable[[str], object] = lambda _: None,
     ) -> None:
         super().__init__()
-        self._question, self._answers, self._selected = question, answers, selected
+        self._question, self._answers, self._selected, self._typed = question, answers, selected, typed
         self.leaves = leaves
 
     def compose(self) -> ComposeResult:
@@ -98,6 +105,15 @@ class AskScreen(ModalScreen["str | None"]):
         picker = self.query_one(Picker)
         picker.show([Content(plain(text)) for _name, text in self._answers], self._selected)
         picker.focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """Letters choose no answer."""
+        if event.is_printable and event.character:
+            self._typed(event.character)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """The same for pasted text."""
+        self._typed(event.text)
 
     def on_resize(self, event: events.Resize) -> None:
         """In a very low terminal, all lines are for the answers."""

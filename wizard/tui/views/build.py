@@ -142,5 +142,5 @@ def diagnosis(view: BuildView, logs: Path) -> Diagnosis | None:
     if isinstance(error, CommandError) and step is not None:
         failure = error.failure
         message = tr("{title}: {how}", title=step.title, how=failure.how)
-        return Diagnosis(StepError(error.code, message, failure.todo + "."), failure.line, failure.log, failure.command)
+        return Diagnosis(StepError(error.code, message, failure.todo), failure.line, failure.log, failure.command)
     return Diagnosis(error, log=str(logs / f"{step.id}.log") if step else "")

@@ -38,11 +38,12 @@ class Live:
     """Live measurements of a streamed answer; times are seconds of the same clock.
 
     Attributes:
-        first: When the first piece of text arrived; None before.
+        first: When the first piece of text arrived; None before. With tools, that after the last calls.
         now: Time of the last update.
         tokens: Number so far, counted by the server; None if it does not report it.
         ttft_s: As in `wizard.chat.conversation.Stats`: without the preparation on the client side.
         pieces: Pieces with text so far, if the server does not count its tokens.
+        before: Tokens, or pieces, of the requests before the last calls.
     """
 
     first: float | None = None
@@ -50,10 +51,11 @@ class Live:
     tokens: int | None = None
     ttft_s: float | None = None
     pieces: int | None = None
+    before: int = 0
 
     @property
     def tokens_per_s(self) -> float | None:
-        """The rate so far; None while the time is too short to be meaningful."""
+        """The rate of the current request so far; None while the time is too short to be meaningful."""
         return self._rate(self.tokens)
 
     @property
@@ -64,7 +66,7 @@ class Live:
     def _rate(self, count: int | None) -> float | None:
         if self.first is None or count is None or self.now - self.first < report.COMPARABLE_S:
             return None
-        return (count - 1) / (self.now - self.first)
+        return (count - self.before - 1) / (self.now - self.first)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,15 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList, Static
 
-from wizard.catalog import prompt_files
 from wizard.chat.attachments import mentions
+from wizard.chat.commands.table import is_command
 from wizard.chat.conversation import Conversation
 from wizard.chat.drafts import Draft, Drafts
 from wizard.chat.history import History
 from wizard.chat.meter import Meter, Usage
 from wizard.kernel.language import join, ntr, tr
 from wizard.kernel.text import one_line, plain
-from wizard.tui import attaching, background, slash
+from wizard.tui import attaching, background
 from wizard.tui.attaching import Preview
 from wizard.tui.views.chat import ChatView, gauge
 from wizard.tui.widgets.completions import Completions
@@ -56,11 +56,11 @@ class Asking(Vertical):
             self.text, self.again = text, again
 
     class Told(Message):
-        """The command ``name`` with a ``text``."""
+        """A ``line`` that is a command."""
 
-        def __init__(self, name: str, text: str) -> None:
+        def __init__(self, line: str) -> None:
             super().__init__()
-            self.name, self.text = name, text
+            self.line = line
 
     def __init__(self, history: History, server: str) -> None:
         super().__init__()
@@ -158,12 +158,12 @@ class Asking(Vertical):
         """With little room, show less."""
         self._count()
 
-    async def on_prompt_sent(self, message: Prompt.Sent) -> None:
+    def on_prompt_sent(self, message: Prompt.Sent) -> None:
         """Send the text, or carry out a command; from an empty field, send the next waiting message."""
-        if message.text.startswith("/") and await self._command(message.text):
-            return
-        if message.text:
-            self._take(message.text)
+        if is_command(message.text):
+            self.post_message(self.Told(message.text))
+        elif text := message.text.strip():
+            self._take(text)
         elif not self._waits and not self.edits:
             self._send_next()
 
@@ -186,23 +186,12 @@ class Asking(Vertical):
         again, self.edits = self.edits, False
         self.post_message(self.Asked(text, again))
 
-    # Commands and completion
+    # Completion, and commands that are not possible
 
-    async def _command(self, text: str) -> bool:
-        """Whether ``text`` is a command, which is carried out."""
-        name, _, argument = text.partition(" ")
-        if name == slash.PROMPT and "\n" not in text:
-            with errors_shown(self.app):
-                self._prompt.write(await background.call(partial(prompt_files.text, argument.strip())))
-        elif name in slash.TAKE_TEXT and argument.strip() and "\n" not in text:
-            self.post_message(self.Told(name, argument.strip()))
-        elif (action := slash.COMMANDS.get(text)) is None:
-            return False
-        elif not self.screen.check_action(action, ()):
-            self.notify(tr("{name} is not possible now", name=text), severity="warning")
-        else:
-            await self.app.run_action(action, self.screen)
-        return True
+    def give_back(self, text: str) -> None:
+        """``text`` is in the field again, unless something else was typed by now."""
+        if not self._prompt.text:
+            self._prompt.write(text)
 
     @property
     def completes(self) -> bool:
@@ -251,7 +240,8 @@ class Asking(Vertical):
         self.screen.refresh_bindings()
         with errors_shown(self.app), self._reading(text, tr("Esc to stop")):
             meter, served = self._meter or Meter(), self._view.served
-            whole = await attaching.with_files(self.app, text, self._before, meter, served, self._seen)
+            typed = self._prompt.insert
+            whole = await attaching.with_files(self.app, text, self._before, meter, served, self._seen, typed)
         self._say_files("")
         if whole is None:
             self._take_back()

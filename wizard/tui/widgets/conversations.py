@@ -46,14 +46,15 @@ class Conversations(DropsWork, Vertical):
             super().__init__()
             self.number = number
 
-    def __init__(self, keeping: Autosave) -> None:
+    def __init__(self, keeping: Autosave, text: str = "") -> None:
+        """``text``: what is searched for at first."""
         super().__init__(id="conversations")
-        self._keeping = keeping
+        self._keeping, self._text = keeping, text
         self._entries: list[Entry] = []
 
     def compose(self) -> ComposeResult:
         """Search, list, and messages."""
-        yield Input(id="search", compact=True)
+        yield Input(self._text, id="search", compact=True)
         yield Picker(id="entries")
         yield Static(id="none")
 

@@ -128,8 +128,9 @@ class ModelChat(DropsWork, Vertical):
         self.transcript.show(conversation.messages, self.endpoint.title)
 
     def change(self, conversation: Conversation) -> None:
-        """The same turns with other settings or another system prompt."""
-        self.view = replace(self.view, conversation=conversation)
+        """The same turns with other settings or another system prompt, or with another version of the last one."""
+        stats = conversation.messages[-1].stats if conversation.messages else None
+        self.view = replace(self.view, conversation=conversation, stats=stats)
         self._turns(conversation)
 
     def stop(self) -> None:
@@ -194,6 +195,7 @@ class ModelChat(DropsWork, Vertical):
         if chunk.called:
             turn.call(chunk.called)
             self.transcript.grown()
+            live = replace(live, first=None, before=live.tokens or live.pieces or 0)
         arrived = bool(chunk.text or chunk.thought)
         if arrived or chunk.recast:
             turn.add(chunk.text, chunk.thought, recast=chunk.recast)

@@ -45,7 +45,7 @@ class Prompt(TextArea):
     ]
 
     class Sent(Message):
-        """The text to send; empty to send the next waiting message."""
+        """The text to send, which is no command if a space precedes it; empty to send the next waiting message."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -165,7 +165,7 @@ class Prompt(TextArea):
 
     def action_send(self) -> None:
         """Send the text, or the next waiting message from an empty field."""
-        text = self.written.strip()
+        text = self.written.rstrip()
         if text:
             self.text = ""  # at once: text typed from here on is a new text
         self.post_message(self.Sent(text))

@@ -7,6 +7,7 @@ do not move. Lines are drawn one at a time, so that scrolling costs only what th
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import accumulate
 
@@ -54,6 +55,8 @@ class Transcript(ScrollView, can_focus=False):
         """A picture of what has come is due."""
         self._cost = 0.0
         """Seconds that the last one took."""
+        self._measured: tuple[Turn, int, list[Content]] | None = None
+        """The last turn, the width, and its lines there; None unless they were laid out with the last picture."""
         self._strips: LRUCache[int, tuple[Content, Strip]] = LRUCache(DRAWN)
         """Lines that were drawn lately, by where they are."""
         self._names = False
@@ -262,6 +265,8 @@ class Transcript(ScrollView, can_focus=False):
                 if room <= 0:
                     break
         self._tops = [0, *accumulate(turn.height(width) for turn in self.turns)]
+        last = self.turns[-1] if self.turns else None
+        self._measured = (last, width, last.lines(width)) if last and last.known else None
         self._say_height(width)
         if self._follows:
             self.scroll_end(animate=False, immediate=True, x_axis=False)
@@ -298,8 +303,6 @@ class Transcript(ScrollView, can_focus=False):
 
     def _at(self, line: int) -> int:
         """The number of the turn that contains ``line``."""
-        from bisect import bisect_right
-
         return min(max(bisect_right(self._tops, line) - 1, 0), max(len(self.turns) - 1, 0))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -367,9 +370,15 @@ class Transcript(ScrollView, can_focus=False):
     def line(self, number: int) -> Content:
         """The line ``number``."""
         at = self._at(number)
-        lines = self.turns[at].lines(self._width)
+        lines = self._lines(self.turns[at])
         inside = number - self._tops[at]
         return lines[inside] if inside < len(lines) else Content("")
+
+    def _lines(self, turn: Turn) -> list[Content]:
+        """Of a growing turn, those of the last picture: each repaint would lay out again what came since."""
+        if self._measured and self._measured[:2] == (turn, self._width):
+            return self._measured[2]
+        return turn.lines(self._width)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The text selected with the mouse, without bars."""

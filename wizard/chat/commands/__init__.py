@@ -1,0 +1,1 @@
+"""What can be typed in a chat instead of a question: ``/help`` and others, for every interface."""

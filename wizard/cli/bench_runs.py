@@ -1,0 +1,122 @@
+"""What all kinds of `triton-wizard bench` share: their options, their questions, and how their events are shown."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wizard.cli.command_lines import typed_command
+from wizard.cli.confirm import yes
+from wizard.cli.stages import workspace_of
+from wizard.kernel.errors import CancelledError, UsageError
+from wizard.kernel.language import tr
+from wizard.kernel.units import duration, size
+
+if TYPE_CHECKING:
+    from wizard.bench.bench import Outlook
+    from wizard.bench.load import Load
+    from wizard.bench.order import Wanted
+    from wizard.prompts.event_printer import EventPrinter
+
+
+def wanted_of(arguments: argparse.Namespace) -> Wanted:
+    """The options."""
+    from wizard.bench.order import Wanted
+
+    names = ("quick", "concurrency", "requests", "seconds", "repeats", "warmup", "dataset", "isl", "osl", "ttft")
+    given = {name: getattr(arguments, name) for name in (*names, "tpot", "seed", "api")}
+    return Wanted(**given, rates=arguments.request_rate)
+
+
+def agree_to_install(arguments: argparse.Namespace) -> None:
+    """Say what will be installed, and ask; nothing if the load generator is there."""
+    from wizard import journey
+
+    step = journey.load_generator(workspace_of(arguments))
+    if step is None:
+        return
+    notice = tr(
+        "The load generator AIPerf is not installed yet: {download} to download, {disk} on disk, once.",
+        download=size(step.estimate.download_bytes),
+        disk=size(step.estimate.disk_bytes),
+    )
+    print(notice, file=sys.stderr)
+    if not arguments.yes and not yes(tr("Install it?")):
+        raise CancelledError("TW-U06", tr("the installation was not accepted"), tr("Nothing was done."))
+
+
+def driven(items: AsyncGenerator[Any, None], printer: EventPrinter) -> bool:
+    """Show the events of a benchmark; whether it came to its end before Ctrl-C."""
+    from wizard.prompts.interrupt import until_stopped
+    from wizard.run.events import Event
+
+    async def drive() -> None:
+        async with aclosing(items):
+            async for item in items:
+                if isinstance(item, Event):
+                    printer.show(item)
+
+    whole = until_stopped(drive(), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    if not whole:
+        printer.end()
+    return whole
+
+
+def stopped(arguments: argparse.Namespace, folder: Path) -> CancelledError:
+    """The error for a benchmark that was stopped."""
+    todo = tr("To measure again, run `{command}`.", command=typed_command(arguments))
+    return CancelledError("TW-U07", tr("stopped; what was measured is kept in {folder}", folder=folder), todo)
+
+
+def choose(arguments: argparse.Namespace, outlook: Outlook) -> Load | None:
+    """Announce how long it takes, and offer a shorter one."""
+    print(tr("The rest takes about {time}.", time=duration(outlook.seconds)), file=sys.stderr)
+    if arguments.yes:
+        return outlook.load
+    text = tr(
+        "A shorter benchmark (one run of {seconds:g} s per level) takes about {time}.",
+        seconds=outlook.shorter.seconds or 0.0,
+        time=duration(outlook.shorter_s),
+    )
+    print(text, file=sys.stderr)
+    if yes(tr("Continue with the shorter one?")):
+        return outlook.shorter
+    return outlook.load if yes(tr("Continue with all of it?")) else None
+
+
+def check_alone(arguments: argparse.Namespace) -> None:
+    """Check that ``--replay`` has no other options of the measurement beside it.
+
+    Raises:
+        UsageError: TW-C67 if it has.
+    """
+    from wizard.bench.order import Wanted
+
+    given = wanted_of(arguments)
+    changed = [field.name for field in fields(given) if getattr(given, field.name) != getattr(Wanted(), field.name)]
+    if changed:
+        flags = ", ".join(f"--{'request-rate' if name == 'rates' else name}" for name in changed)
+        message = tr("--replay takes its options from the report; {flags} would change them", flags=flags)
+        raise UsageError("TW-C67", message, tr("Omit them, or omit --replay."))
+
+
+def agree_to_names(arguments: argparse.Namespace, named: Sequence[str]) -> None:
+    """Ask before files and addresses are used that a report names.
+
+    Raises:
+        CancelledError: TW-U06 without consent.
+    """
+    from wizard.prompts.speech import tell
+    from wizard.texts.benchmark.markup import shown
+
+    if not named or arguments.yes:
+        return
+    tell(tr("The report names: {names}", names=shown(", ".join(named))))
+    if not yes(tr("Use them?")):
+        raise CancelledError("TW-U06", tr("the benchmark was not accepted"), tr("Nothing was measured."))
