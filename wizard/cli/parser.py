@@ -10,8 +10,12 @@ from wizard import __version__
 from wizard.cli.argparse_text import translate_argparse
 from wizard.cli.bench_flags import EXAMPLES as EXAMPLES_OF_BENCH
 from wizard.cli.bench_flags import add_bench
+from wizard.cli.bundle import EXAMPLES as EXAMPLES_OF_BUNDLE
+from wizard.cli.bundle import add_bundle
 from wizard.cli.exposure import add_exposure
 from wizard.cli.number_types import port, whole
+from wizard.cli.room import EXAMPLES as EXAMPLES_OF_WORKSHOP
+from wizard.cli.room import add_workshop
 from wizard.cli.usage_errors import Parser
 from wizard.kernel.errors import EXIT_CODES
 from wizard.kernel.language import LANGUAGES, mark, tr, used
@@ -101,7 +105,10 @@ def _common(parser: argparse.ArgumentParser, *, json: bool = False, default: Any
     language = tr("language for all messages (default: the locale's)")
     group.add_argument("--language", choices=LANGUAGES, default=default, help=language)
     group.add_argument(
-        "--workshop", metavar="W", default=default, help=tr("a workshop: a file, or a name such as first-server")
+        "--workshop",
+        metavar="W",
+        default=default,
+        help=tr("a workshop: a file, a name such as first-server, or a folder that all seats share"),
     )
     group.add_argument("--seat", metavar="N", default=default, help=tr("your seat number in the workshop (default: 0)"))
     group.add_argument(
@@ -399,6 +406,9 @@ def _add_server(commands: Commands) -> None:
 
 def _add_rest(commands: Commands) -> None:
     add_bench(_command(commands, "bench", tr("measure the speed of a served model"), EXAMPLES_OF_BENCH))
+    add_bundle(_command(commands, "bundle", tr("make one folder for a class without a network"), EXAMPLES_OF_BUNDLE))
+    progress = tr("show or report the progress of a workshop's seats in a shared folder")
+    add_workshop(_command(commands, "workshop", progress, EXAMPLES_OF_WORKSHOP))
     _add_lint(commands)
     _add_web(commands)
     recipes = _command(

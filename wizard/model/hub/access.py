@@ -30,7 +30,7 @@ DEADLINE = 9.0
 REQUEST = 4.0
 """Seconds for a connection, and for each wait for bytes."""
 EXCLUDED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "original/*", "consolidated*")
-"""Files of a repository that are not downloaded: pickle files, and second copies of the weights."""
+"""Files of a repository that are not downloaded: pickle files, which can run code, and second copies of the weights."""
 
 
 def reachable(timeout: float = 3.0) -> bool:
