@@ -31,6 +31,9 @@ from wizard.run.events import Event, Ready
 from wizard.serve.causes import Finding
 from wizard.serve.status import Status
 from wizard.texts.data import TEXTS
+from wizard.workshop.bundle import Manifest
+from wizard.workshop.room import Room
+from wizard.workshop.seat import Installed, Verified
 
 FOLDER = Path(__file__).parent / "schemas"
 
@@ -116,6 +119,8 @@ OUTPUT: dict[str, Any] = {
     "down": Status | list[Status] | None,
     "chat": Answer | RaceResult,
     "bench": Bench | Comparison | Quality,
+    "bundle": Manifest | Verified | Installed,
+    "workshop": Room,
     "recipes": list[Recipe] | Recipe,
     "prerequisites": list[Prerequisite],
     "clean": Cleaning,

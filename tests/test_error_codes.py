@@ -22,6 +22,7 @@ LETTERS = {
     "R": "run",
     "S": "serve",
     "G": "gateway",
+    "B": "workshop",
     "C": "chat bench",
     "D": "catalog",
     "K": "kernel",

@@ -111,6 +111,14 @@ def test_dev_holds_the_pins_of_wizard() -> None:
     assert wizard <= dev
 
 
+def test_a_seat_has_the_pins_of_the_wizard_and_its_notebooks() -> None:
+    seat = {(pin.name, str(pin.specifier)) for pin in pinned("../profiles/environments/seat")}
+    build = {"hatchling", "editables", "pathspec", "pluggy", "tomlkit", "trove-classifiers"}
+    assert {(pin.name, str(pin.specifier)) for pin in pinned("wizard") if pin.name not in build} <= seat
+    wanted = {Requirement(text).name for text in PROJECT["project"]["optional-dependencies"]["notebook"]}
+    assert {*wanted, "pip"} <= {name for name, _ in seat}
+
+
 def test_no_server_package_is_among_the_pins() -> None:
     names = {pin.name for pin in pinned("dev")}
     assert names & {"torch", "vllm", "tensorrt-llm", "nvidia-pytriton", "xllamacpp"} == set()

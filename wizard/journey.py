@@ -6,9 +6,11 @@ Docstrings of blocking functions state how long they may take; asynchronous ones
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence, Set
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from wizard.workshop.progress import followed, reported
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Choice, Constraints, Speed
@@ -55,8 +57,14 @@ if TYPE_CHECKING:
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.exposure import Exposure
     from wizard.serve.status import Status
+    from wizard.workshop.bundle import Manifest, Order
+    from wizard.workshop.gather import Added, Outlook
+    from wizard.workshop.progress import Place
+    from wizard.workshop.room import Room
+    from wizard.workshop.seat import Installed, Replace, Verified
 
 
+@reported("probe")
 def probe(workspace: Workspace, *, hardware: str | None = None) -> Host:
     """Stage 1. Describe this machine, or the one specified by ``hardware``: ``host.json``, ``4xA6000`` (≤ 2 s)."""
     from wizard.probe.hardware import find
@@ -89,6 +97,7 @@ def recipes() -> list[Recipe]:
     return ready_made()
 
 
+@reported("model")
 def model(ref: str, *, offline: bool = False) -> ModelFacts:
     """Stage 2. Describe the model ``ref``: a recipe, a folder, a .gguf file or a Hub model ID (the Hub: ≤ 10 s)."""
     from wizard.model.source import find
@@ -198,6 +207,7 @@ def measure_cpu(host: Host, workspace: Workspace) -> CpuRates:
     return rates
 
 
+@reported("advise")
 def advise(
     host: Host,
     facts: ModelFacts,
@@ -318,6 +328,7 @@ def speed(host: Host, facts: ModelFacts, setup: Setup, load: Load, *, provider: 
         return ask(host, facts, setup, load, provider)
 
 
+@reported("plan")
 def plan(
     host: Host,
     facts: ModelFacts,
@@ -381,7 +392,7 @@ def run(
     """
     from wizard.run.engine import run as carry_out
 
-    return carry_out(plan, redo=redo, skip=skip, exposure=exposure)
+    return followed("run", carry_out(plan, redo=redo, skip=skip, exposure=exposure))
 
 
 def statuses(workspace: Workspace) -> list[Status]:
@@ -389,6 +400,18 @@ def statuses(workspace: Workspace) -> list[Status]:
     from wizard.serve.status import statuses as look
 
     return look(workspace)
+
+
+def verify(workspace: Workspace, name: str, progress: Callable[[float], None]) -> str:
+    """Read all files of the model that the server ``name`` was set up with, and compare them with its manifest; return
+    what they were compared with, empty if nothing is recorded. Minutes for a large model.
+
+    Raises:
+        ModelError: TW-M60 a file is damaged, TW-M61 it is missing, TW-M17 it is not readable.
+    """
+    from wizard.serve.proof import verify as read_all
+
+    return read_all(workspace.server(name), progress)
 
 
 def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
@@ -399,6 +422,7 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
     return with_address(workspace, find(workspace, name))
 
 
+@reported("down")
 def stop(workspace: Workspace, name: str | None = None) -> Status:
     """Stop a server (the only one, if no name is given) and wait until its ports are free (a few seconds).
 
@@ -429,6 +453,7 @@ def stop(workspace: Workspace, name: str | None = None) -> Status:
     return status(server)
 
 
+@reported("down")
 def stop_all(workspace: Workspace) -> list[Status]:
     """Stop every server and the OpenAI-compatible address (a few seconds each); returns those that were running.
 
@@ -462,7 +487,7 @@ def chat(endpoint: Endpoint, conversation: Conversation, *, protocol: str = "grp
     """Stage 7. Stream the answer to the conversation's last message. Closing the generator cancels it in the server."""
     from wizard.chat.stream import answer
 
-    return answer(endpoint, conversation, protocol=protocol)
+    return followed("chat", answer(endpoint, conversation, protocol=protocol))
 
 
 def tools(
@@ -506,7 +531,7 @@ def chat_with_tools(
     """Stage 7 with tools: like `chat`, with the calls before the answer, each after the user's consent."""
     from wizard.chat.tools.answer import answer
 
-    return answer(endpoint, conversation, use, protocol=protocol)
+    return followed("chat", answer(endpoint, conversation, use, protocol=protocol))
 
 
 def served(endpoint: Endpoint) -> ServedModel:
@@ -605,7 +630,7 @@ def _installation(program: Program, workspace: Workspace, hardware: str | None =
     return None if is_made(workspace, venv) else step(venv)
 
 
-async def bench(
+def bench(
     workspace: Workspace, endpoint: Endpoint, wanted: Wanted, folder: Path | None, agree: Agree, command: str = ""
 ) -> AsyncGenerator[BenchItem, None]:
     """Stage 8. Measure a served model: events of the steps and runs, what was measured so far after each run, and the
@@ -622,6 +647,12 @@ async def bench(
         UsageError: TW-C66, TW-C67, TW-C69 if the dataset, the options or the folder cannot be used.
         WorkspaceError: TW-C68 if the folder is not writable; TW-K03, TW-K04 if the workspace is not.
     """
+    return followed("bench", _bench(workspace, endpoint, wanted, folder, agree, command))
+
+
+async def _bench(
+    workspace: Workspace, endpoint: Endpoint, wanted: Wanted, folder: Path | None, agree: Agree, command: str
+) -> AsyncGenerator[BenchItem, None]:
     import asyncio
     from contextlib import aclosing, closing
 
@@ -716,10 +747,12 @@ async def tune(
     from wizard.bench.settings import Variants
     from wizard.bench.tune import most, planned, search_of
     from wizard.bench.tune import tune as measure
+    from wizard.probe.engine_python import with_python
     from wizard.texts.errors import user_errors
 
     plan = planned(workspace, name)
     host = await asyncio.to_thread(probe, workspace)
+    host = await asyncio.to_thread(with_python, host, plan.choice.engine_python)
     with user_errors():
         venv = of(host, workspace)
     async with aclosing(prepared(workspace, venv)) as events:
@@ -1028,3 +1061,92 @@ def clean(workspace: Workspace, items: list[Item]) -> None:
     from wizard.run.clean import remove
 
     remove(workspace, items)
+
+
+def bundle_outlook(order: Order, folder: Path, *, offline: bool = False) -> Outlook:
+    """A workshop's bundle in ``folder``: what it lacks, and its size (the Hub: ≤ 10 s per model; reads what is there).
+
+    An existing bundle is extended.
+
+    Raises:
+        UsageError: TW-B01 if something else is in ``folder``, TW-B02 if something cannot be bundled, TW-B10 if the
+            bundle there is damaged.
+        WorkspaceError: TW-B03 if the disk is too small, TW-B05 if it cannot be written.
+        WizardError: As `model`.
+    """
+    from wizard.workshop.gather import grown, look
+
+    whole = grown(order, folder)
+    whole.made()  # reports what cannot be bundled before the Hub is asked
+    return look(whole, [model(ref, offline=offline) for ref in whole.models], folder)
+
+
+def bundle(outlook: Outlook, folder: Path) -> Iterator[Added | Manifest]:
+    """Make a workshop's bundle: yields what is added next, and the manifest last. Run again, it resumes.
+
+    Raises:
+        NetworkError: TW-B04, TW-B07 if a download fails.
+        HostError: TW-B06, TW-B08 if pip or the container engine does not work.
+        WorkspaceError: TW-B05 if the folder cannot be written.
+    """
+    from wizard.workshop.gather import gather
+
+    return gather(outlook, folder)
+
+
+def bundle_verify(folder: Path) -> Verified:
+    """Read every file of a workshop's bundle and compare it with the manifest.
+
+    Raises:
+        UsageError: TW-B10 if it is not a bundle.
+    """
+    from wizard.workshop.seat import verify
+
+    return verify(folder)
+
+
+def bundle_install(folder: Path, to: Path, replace: Replace) -> Installed:
+    """Install a workshop's bundle for this user; ``replace`` is asked before a changed notebook is replaced.
+
+    Raises:
+        UsageError: TW-B10, TW-B11 if the bundle is not one or damaged.
+        HostError: TW-B08 if an image cannot be loaded.
+        WorkspaceError: TW-B05, TW-K07 if a file cannot be written.
+    """
+    from wizard.workshop.seat import install
+
+    return install(folder, to, replace)
+
+
+def join(folder: Path, seat: str | None) -> Place:
+    """Report this seat's progress in a workshop's shared folder.
+
+    Raises:
+        UsageError: TW-B13 if the name is invalid or another seat's.
+        WorkspaceError: TW-B14, TW-K07 if the folder or the settings cannot be written.
+    """
+    from wizard.workshop.progress import join
+
+    return join(folder, seat)
+
+
+def leave() -> bool:
+    """Report no more; False if this seat did not report.
+
+    Raises:
+        WorkspaceError: TW-K07 if the settings cannot be written.
+    """
+    from wizard.workshop.progress import leave
+
+    return leave()
+
+
+def room(folder: Path) -> Room:
+    """The progress of all seats in a workshop's shared folder.
+
+    Raises:
+        UsageError: TW-B12 if it cannot be read.
+    """
+    from wizard.workshop.room import look
+
+    return look(folder)

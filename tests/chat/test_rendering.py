@@ -17,9 +17,9 @@ from tests.chain_model import CHAT, TEMPLATE
 from tests.chat.chat_templates import CONVERSATIONS, TEMPLATES, VARIABLES, message
 from wizard.catalog import profiles
 from wizard.chat.conversation import Conversation, Role
+from wizard.chat.readers.template import apply
 from wizard.chat.rendering import render
 from wizard.chat.served import ServedModel
-from wizard.chat.templates import apply
 from wizard.kernel.errors import ModelError
 from wizard.model import chat_format
 from wizard.model.chat_format import ChatFormat
@@ -196,7 +196,7 @@ def test_a_namespace_may_hold_self() -> None:
 def test_transformers_is_not_imported() -> None:
     code = f"""
 import sys
-from wizard.chat.templates import apply
+from wizard.chat.readers.template import apply
 assert apply({TEMPLATE!r}, [{{"role": "user", "content": "x"}}])
 assert not {{"transformers", "numpy", "torch"}} & set(sys.modules), sorted(sys.modules)
 """

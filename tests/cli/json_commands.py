@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -30,6 +31,8 @@ from wizard.prompts import live_readings
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
+from wizard.workshop import progress
+from wizard.workshop.bundle import Entry, Manifest
 
 HOST = str(Path(__file__).parents[1] / "cases" / "hosts" / "host-h200-x1.json")
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
@@ -55,8 +58,8 @@ COMMANDS = (
     f"plan tutorial-004 --offline --hardware {HOST}",
     "lint nothing",
     "lint repository",
-    "run plan.json",
-    "run failing.json",
+    "run plan.json --yes",
+    "run failing.json --yes",
     "up demo --offline --yes",
     "demo --offline",
     "status",
@@ -73,6 +76,13 @@ COMMANDS = (
     "chat --url URL -m Hello --set logprobs=1",
     "bench URL --concurrency 1 --requests 8 --repeats 1",
     "bench URL --concurrency 1 --request-rate 1",
+    "bundle verify class",
+    "bundle install class --to seat",
+    "bundle verify nothing",
+    "bundle --out class --python 3.4",
+    "workshop status room",
+    "workshop status nothing",
+    "workshop join nothing",
     "recipes",
     "recipes tutorial-002",
     "prerequisites",
@@ -127,8 +137,22 @@ def _files(workspace: Workspace) -> None:
     Path("wrong-config", "config.json").write_text("{", encoding="utf-8")
     folder(Path("wrong-weights"), LLAMA_CONFIG, model__safetensors=b"\xff" * 16)
     example = Path(__file__).parents[2] / "profiles" / "examples" / "fleet.yaml"
+    _bundle(Path("class"))
+    Path("room").mkdir()
+    seat = progress.Progress("seat-1", "run", "failed", "start", "TW-S03", 1.0)
+    Path("room", "seat-1.0.json").write_text(to_json(seat), encoding="utf-8")
     cases = example.read_text(encoding="utf-8") + "\n- {id: wrong}\n"
     Path("cases.yaml").write_text(cases, encoding="utf-8")
+
+
+def _bundle(folder: Path) -> None:
+    """A bundle with a notebook and a file that is not as it was bundled, which nothing on a seat needs."""
+    (folder / "notebooks").mkdir(parents=True)
+    (folder / "notebooks" / "lab.ipynb").write_text("{}", encoding="utf-8")
+    (folder / "slides.pdf").touch()
+    entry = Entry("notebooks/lab.ipynb", 2, hashlib.sha256(b"{}").hexdigest())
+    manifest = Manifest(1, "0", "wheels/x", "now", ("3.11",), "x86_64", (), (), (), (), (entry,))
+    (folder / "bundle.json").write_text(to_json(manifest), encoding="utf-8")
 
 
 def _one_reading(monitor: Monitor, _interval_s: float) -> Iterator[Reading]:

@@ -82,13 +82,13 @@ def test_after_a_saved_plan_was_run_its_server_is_the_one_to_talk_to(tmp_path: P
     workspace = Workspace.at(tmp_path / "elsewhere")
     write = Write(str(workspace.server("demo").repository / "demo" / "config.pbtxt"), "")
     plan = to_json(plan_of(workspace.root, Step("repository", "", "", (write,), Done(), Estimate(0)), name="demo"))
-    done = wizard("run", "-", text=plan)
+    done = wizard("run", "-", "--yes", text=plan)
     assert "TW-S02" in done.stderr
     assert f"`{command('up', 'demo', workspace=workspace)}`" in done.stderr
     me = proctable.read(os.getpid())
     assert me is not None
     find.write(workspace.server("demo"), Endpoint("demo", "demo", "127.0.0.1", Ports(), me.pid, me.started, ""))
-    done = wizard("run", "-", text=plan)
+    done = wizard("run", "-", "--yes", text=plan)
     assert done.returncode == 0
     for name in ("chat", "down"):
         assert f" {command(name, 'demo', workspace=workspace)}\n" in done.stderr

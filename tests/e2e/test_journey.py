@@ -194,7 +194,9 @@ def test_a_port_taken_after_the_plan_was_made_is_moved_at_the_start(wizard: Wiza
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(("127.0.0.1", port))
         holder.listen()
-        events = [json.loads(line) for line in wizard.run("run", "-", "--json", text=json.dumps(plan)).splitlines()]
+        events = [
+            json.loads(line) for line in wizard.run("run", "-", "--yes", "--json", text=json.dumps(plan)).splitlines()
+        ]
     assert events[-1]["endpoint"]["ports"]["http"] != port
     assert any(f"Port {port} is in use" in line for event in events for line in event.get("lines", ()))
 
@@ -219,7 +221,7 @@ def test_kill_9_in_one_step_after_another_and_up_again(wizard: Wizard) -> None:
 def stopped(wizard: Wizard, plan: dict[str, Any], path: Path, *needles: str) -> None:
     """Run ``plan`` until it prints a line with ``needles``, press Ctrl-C, and see that it ends as it should."""
     path.write_text(json.dumps(plan))
-    process = wizard.start("run", str(path), "--json")
+    process = wizard.start("run", str(path), "--yes", "--json")
     until(process, *needles)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate()
@@ -320,7 +322,7 @@ def test_a_broken_model_names_its_cause_and_leaves_nothing_running(wizard: Wizar
             file["text"] = (
                 "class TritonPythonModel:\n    def initialize(self, args):\n        raise ValueError('no luck')\n"
             )
-    output = wizard.run("run", "-", text=json.dumps(plan), status=8)
+    output = wizard.run("run", "-", "--yes", text=json.dumps(plan), status=8)
     assert "TW-S04" in output
     assert "no luck" in output
     assert proctable.marked(proctable.SERVER_MARK, str(wizard.workspace / "servers" / "broken")) == []
@@ -354,7 +356,7 @@ def test_a_second_ctrl_c_does_not_disturb_the_clean_up(wizard: Wizard, tmp_path:
     plan["steps"][0]["actions"] = [{"kind": "command", "argv": [sys.executable, "-c", deaf]}]
     plan["steps"][0]["done"], plan["steps"][0]["identity"] = {}, None
     (tmp_path / "plan.json").write_text(json.dumps(plan))
-    process = wizard.start("run", str(tmp_path / "plan.json"), "--json")
+    process = wizard.start("run", str(tmp_path / "plan.json"), "--yes", "--json")
     until(process, "deaf")
     process.send_signal(signal.SIGINT)
     until(process, "stopping")

@@ -12,6 +12,7 @@ from wizard.chat.ask import Ask
 from wizard.chat.client import Client
 from wizard.chat.openai import _thinking
 from wizard.chat.served import ServedModel
+from wizard.chat.templates import process_of
 from wizard.gateway import bodies, requests
 from wizard.gateway.faults import Fault
 from wizard.model.chat_format import ChatFormat
@@ -27,7 +28,9 @@ def wanted(**more: Any) -> bodies.Wanted:
 
 def prompt(format_: ChatFormat | None, **more: Any) -> str:
     client = Client(ENDPOINT, ServedModel("m", format_, (), None, None), None, None)
-    return requests.asks(wanted(**more), client)[0].prompt
+    question = requests.question(wanted(**more), client)
+    text = process_of(format_.template).ask(question)["text"] if question and format_ else None
+    return requests.asks(wanted(**more), client, text)[0].prompt
 
 
 @pytest.mark.parametrize("mode", ["off", "on", "low", "max", "200"])

@@ -7,8 +7,8 @@ An ordinary script for a machine with an NVIDIA GPU; no hub is asked. ``--engine
 transformers. Where no package index answers, ``PIP_FIND_LINKS`` and ``UV_FIND_LINKS`` name a folder with the wheels of
 ``profiles/environments/front.txt`` and ``aiperf.txt``. The model has random weights.
 
-- ``compare``: `transformers` one request at a time and batched, and `vllm`, with 100 prompts of at most 100 tokens, all
-  sent at once as in the tutorial; servers run together, or with ``--turns`` one after the other.
+- ``compare``: `transformers` one request at a time and batched, and `vllm`, with prompts of at most 100 tokens, 100 of
+  them at once as in the tutorial; servers run together, or with ``--turns`` one after the other.
 - ``tune``: batch size, KV cache and tokens per step of `vllm` for a service level.
 
 Reports and pages are in OUT/compare and OUT/tune.
@@ -83,7 +83,7 @@ class Bench(Journey):
                 if self.given.turns:
                     self.down(name, before)
             folder = self.out / "compare"
-            load = ("--concurrency", str(PROMPTS), "--requests", str(PROMPTS), "--isl", str(self.words(TOKENS)))
+            load = ("--concurrency", str(PROMPTS), "--seconds", str(self.given.long), "--isl", str(self.words(TOKENS)))
             load += ("--osl", str(self.given.osl), "--repeats", str(self.given.repeats))
             price = ("--cost-per-gpu-hour", str(self.given.price)) if self.given.price else ()
             words = ("bench", "--compare", "plain", "batched", "vllm", *load, *price, "--out", str(folder), "--yes")
@@ -163,6 +163,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--ttft", type=float, default=500, help="service level of the search, ms")
     parser.add_argument("--tpot", type=float, default=20, help="service level of the search, ms")
     parser.add_argument("--seconds", type=float, default=5, help="of a run of the search")
+    parser.add_argument("--long", type=float, default=15, help="seconds of a run of the comparison")
     parser.add_argument("--largest", type=int, default=64, help="largest batch of the search")
     parser.add_argument("--limit", type=float, default=420, help="seconds that a command may take")
     return parser.parse_args(words)

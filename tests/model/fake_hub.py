@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -37,6 +38,11 @@ class FakeRepo:
 class FakeHub:
     """Start with ``with FakeHub({...}) as hub``; ``hub.url`` is its address and ``hub.requests`` what was asked.
 
+    The storage, where files in LFS are: ``cuts`` ends the next answers after so many bytes (and calls ``on_cut``),
+    ``answers`` gives the next requests these statuses, ``ranges`` is whether it knows Range, ``trickles`` sends small
+    pieces, and ``stored`` has other bytes than the repository says. ``sizes`` are sizes that the hub claims, and
+    ``hashes`` is whether it publishes any.
+
     With ``half`` the storage stops in the middle of a file and sets ``at_half``. ``trouble`` is an HTTP status that
     every request gets, ``silent`` (accepts, never answers), ``drip`` (sends a byte now and then for ever) or
     ``foreign`` (HTML, as from a captive portal).
@@ -48,6 +54,14 @@ class FakeHub:
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.closing = threading.Event()
         self.half = False
+        self.cuts: list[int] = []
+        self.on_cut: Callable[[], None] = lambda: None
+        self.answers: list[int] = []
+        self.ranges = True
+        self.trickles = False
+        self.stored: dict[str, bytes] = {}
+        self.sizes: dict[str, int] = {}
+        self.hashes = True
         self.at_half = threading.Event()
         hub = self
 
@@ -74,6 +88,16 @@ class FakeHub:
 
     def paths(self, method: str) -> list[str]:
         return [path for asked, path, _ in self.requests if asked == method]
+
+
+def git_blob(raw: bytes) -> str:
+    """git's ID of a file's content."""
+    return hashlib.sha1(b"blob %d\0" % len(raw) + raw, usedforsecurity=False).hexdigest()
+
+
+def is_large(name: str) -> bool:
+    """Whether the hub keeps it in LFS."""
+    return name.endswith((".gguf", ".safetensors"))
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -111,7 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/(.+?)/(.+)", path):
             self.file(match[1], match[2], match[3])
         elif match := re.fullmatch(r"/cdn/([^/]+/[^/]+)/(.+)", path):
-            self.body(self.fake.repos[match[1]].files[match[2]])
+            self.storage(self.fake.stored.get(match[2], self.fake.repos[match[1]].files[match[2]]))
         else:
             self.send(200, b"hub")
 
@@ -154,9 +178,29 @@ class _Handler(BaseHTTPRequestHandler):
             )
             return
         if repo is not None:
-            siblings = [{"rfilename": n, "size": len(raw), "blobId": "0" * 40} for n, raw in repo.files.items()]
+            siblings = [{"rfilename": n, **self.metadata(n, raw)} for n, raw in repo.files.items()]
             data = {"id": name, "sha": COMMIT, "siblings": siblings, "gated": False, "tags": [], **repo.info}
             self.send(200, json.dumps(data).encode(), {"Content-Type": "application/json"})
+
+    def metadata(self, name: str, raw: bytes) -> dict[str, Any]:
+        """As ``?blobs=true`` has it (huggingface_hub, ``RepoSibling``); for LFS, ``blobId`` is the pointer's."""
+        size = self.fake.sizes.get(name, len(raw))
+        if not self.fake.hashes:
+            return {"size": size}
+        if not is_large(name):
+            return {"size": size, "blobId": git_blob(raw)}
+        sha256 = hashlib.sha256(raw).hexdigest()
+        pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{sha256}\nsize {len(raw)}\n".encode()
+        lfs = {"sha256": sha256, "size": size, "pointerSize": len(pointer)}
+        return {"size": size, "blobId": git_blob(pointer), "lfs": lfs}
+
+    def storage(self, raw: bytes) -> None:
+        if self.fake.answers and self.command == "GET":
+            self.send(self.fake.answers.pop(0), b"")
+        elif self.fake.ranges:
+            self.body(raw)
+        else:
+            self.send(200, raw)
 
     def tree(self, name: str, revision: str) -> None:
         if (repo := self.known(name, revision)) is not None:
@@ -172,12 +216,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.send(401, b"{}", {"X-Error-Code": "GatedRepo", **commit})
         elif file not in repo.files:
             self.send(404, b"{}", {"X-Error-Code": "EntryNotFound", **commit})
-        elif file.endswith((".gguf", ".safetensors")):
+        elif is_large(file):
             raw = repo.files[file]
-            linked = {"X-Linked-Size": str(len(raw)), "X-Linked-ETag": f'"{hashlib.sha256(raw).hexdigest()}"'}
+            size = self.fake.sizes.get(file, len(raw))
+            linked = {"X-Linked-Size": str(size), "X-Linked-ETag": f'"{hashlib.sha256(raw).hexdigest()}"'}
             self.send(302, b"", {"Location": f"{self.fake.cdn}/cdn/{name}/{file}", **linked, **commit})
         else:
-            self.body(repo.files[file], {"ETag": f'"{hashlib.sha1(repo.files[file]).hexdigest()}"', **commit})
+            stored = self.fake.stored.get(file, repo.files[file])
+            self.body(stored, {"ETag": f'"{git_blob(repo.files[file])}"', **commit})
 
     def known(self, name: str, revision: str | None) -> FakeRepo | None:
         repo = self.fake.repos.get(name)
@@ -205,6 +251,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "HEAD":
             return
+        if self.fake.cuts and self.path.startswith("/cdn/"):
+            self.wfile.write(raw[: self.fake.cuts.pop(0)])
+            self.wfile.flush()
+            self.fake.on_cut()
+            self.close_connection = True
+            return
         if self.fake.half and self.path.startswith("/cdn/"):
             self.wfile.write(raw[: len(raw) // 2])
             self.wfile.flush()
@@ -212,4 +264,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.fake.closing.wait()
             self.close_connection = True
             return
-        self.wfile.write(raw)
+        step = 1000 if self.fake.trickles and self.path.startswith("/cdn/") else max(1, len(raw))
+        for first in range(0, len(raw), step):
+            self.wfile.write(raw[first : first + step])
+            self.wfile.flush()

@@ -87,11 +87,13 @@ def test_triton_is_started_as_the_wheel_needs_it(workspace: Workspace) -> None:
 
 
 def test_a_local_file_is_linked_not_copied(workspace: Workspace) -> None:
-    _, there, link = steps_of(build(CPU_HOST, GGUF, CHOICE, workspace))["model"]
+    _, there, link, proof = steps_of(build(CPU_HOST, GGUF, CHOICE, workspace))["model"]
     assert isinstance(there, Command)
     assert isinstance(link, Command)
     assert there.argv == ("ls", "-d", GGUF.location)  # fails, and says of what, if it has gone since it was advised on
     assert link.argv[:3] == ("ln", "-sfn", GGUF.location)
+    assert isinstance(proof, Command)
+    assert "wizard.model.verify" in proof.argv
 
 
 def test_hostile_names_stay_single_arguments(workspace: Workspace) -> None:

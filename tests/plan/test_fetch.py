@@ -36,10 +36,13 @@ SHARDS = tuple(WeightFile(f"{name}.safetensors", None, "safetensors") for name i
 def test_what_is_fetched_is_there_when_its_files_are(facts: ModelFacts, path: str, files: list[str]) -> None:
     fetched = fetch(facts, WORKSPACE)
     folder = str(fetched.path).removesuffix(path)
-    assert fetched.step.done.files == tuple(f"{folder}/{name}" for name in files)
+    assert fetched.step.done.files == (*(f"{folder}/{name}" for name in files), f"{folder}.manifest.json")
     assert fetched.reads == fetched.step.reads == ()
-    (command,) = fetched.step.actions
+    command, proof = fetched.step.actions
     assert isinstance(command, Command)
+    assert isinstance(proof, Command)
+    assert proof.argv[:4] == (sys.executable, "-m", "wizard.model.verify", folder)
+    assert proof.argv[4:] == ("--repo", facts.location, *(("--", *command.argv[5:-2]) if path else ()))
     assert command.argv[:4] == (sys.executable, "-m", "huggingface_hub.cli.hf", "download")
     assert command.argv[-1] == folder
     assert command.secrets == ("HF_TOKEN",)
@@ -67,13 +70,15 @@ def test_what_is_on_this_machine_is_linked(name: str, tmp_path: Path) -> None:
         source.mkdir()
         facts = replace(LLAMA, local=True, location=str(source))
     fetched = fetch(facts, WORKSPACE)
+    folder = fetched.path.parent if source.suffix else fetched.path
     assert fetched.path.parent.parent == (Path("/w/models") if source.suffix else Path("/w"))
     assert [action.shell() for action in fetched.step.actions] == [
         f"mkdir -p {fetched.path.parent}",
         f"ls -d {source}",
         f"ln -sfn {source} {fetched.path}",
+        f"{sys.executable} -m wizard.model.verify {folder}{' -- file.gguf' if source.suffix else ''}",
     ]
-    assert fetched.step.done.files == (str(fetched.path),)
+    assert fetched.step.done.files == (str(fetched.path), f"{folder}.manifest.json")
     assert fetched.step.estimate == Estimate(0.1)
     assert (fetched.step.reads, fetched.reads) == ((str(source),), (source,))
     assert ("a link to the file" in fetched.step.why) == bool(source.suffix)

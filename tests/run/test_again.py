@@ -32,7 +32,7 @@ def test_what_follows_is_what_uses_what_was_made(tmp_path: Path, chosen: str, af
 
 def run(plan: Path, *flags: str) -> int:
     with pytest.raises(SystemExit) as caught:
-        main(["run", str(plan), "--json", *flags])
+        main(["run", str(plan), "--yes", "--json", *flags])
     assert isinstance(caught.value.code, int)
     return caught.value.code
 

@@ -20,8 +20,6 @@ from wizard.probe.host import Host
 
 CACHES = ("auto", "fp8")
 """Types of the KV cache to try on GPUs; others than these are the same under another name."""
-STACKS_WITH_STEPS = ("vllm",)
-"""Stacks whose engine takes the number of tokens of a step (``max_num_batched_tokens``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class Setting:
     Attributes:
         batch: Requests that the server runs at once (``max_num_seqs``, ``max_batch_size``, slots).
         cache: Type of the KV cache.
-        step: Most tokens of an engine step (``max_num_batched_tokens``); None: the stack has no such setting.
+        step: Most tokens of an engine step (``max_num_batched_tokens``); None: it is not varied.
     """
 
     batch: int
@@ -51,7 +49,8 @@ def setting_of(choice: Choice) -> Setting:
 
 def has_steps(choice: Choice) -> bool:
     """Whether the number of tokens of a step can be set."""
-    return choice.stack in STACKS_WITH_STEPS and choice.step_tokens is not None
+    gpu = stacks.facts(choice.stack).gpu
+    return gpu is not None and gpu.memory.step_setting != "" and choice.step_tokens is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,6 +224,8 @@ class EngineMemory:
         equal_pages: Whether recurrent states and KV cache share pages of one size, see `memory.pages`.
         measured: Whether the figures were measured with this engine, not assumed from another.
         states: Types of recurrent states.
+        step_setting: The engine's name for the most tokens of a step, which `bench --tune` varies; empty: it is not
+            varied.
     """
 
     block: int
@@ -241,6 +243,7 @@ class EngineMemory:
     equal_pages: bool = False
     measured: bool = False
     states: StateTypes = StateTypes()
+    step_setting: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from wizard.chat.conversation import Message, TokenLogprob
 from wizard.kernel import http
 from wizard.kernel.errors import ModelError, ServerError, UsageError, WizardError
-from wizard.kernel.language import tr
+from wizard.kernel.fenced import Why
+from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain
 
 
@@ -284,6 +285,25 @@ def bad_template(detail: object) -> ModelError:
         "TW-C06",
         tr("the model's chat template does not support this conversation: {detail}", detail=plain(str(detail))),
         tr("Start a new conversation without a system prompt; if that fails too, the model's template is broken."),
+    )
+
+
+_STOPPED: dict[Why, str] = {
+    "memory": mark("it needs more than 256 MiB"),
+    "time": mark("it computes for more than 0.75 s"),
+    "crash": mark("its process ended"),
+}
+
+
+def hostile_template(why: Why) -> ModelError:
+    """The model's own chat template exceeds the limits of its process (`wizard.chat.readers.template`)."""
+    return ModelError(
+        "TW-C50",
+        tr("the model's chat template was stopped: {why}", why=tr(_STOPPED[why])),
+        tr(
+            "Shorten the conversation. If that does not help, the template is faulty or malicious: choose another "
+            "model, or replace `chat_template` in its tokenizer_config.json."
+        ),
     )
 
 

@@ -9,8 +9,10 @@ from wizard.chat import ask
 from wizard.chat.conversation import Conversation
 from wizard.chat.image_references import without
 from wizard.chat.served import ServedModel
-from wizard.chat.templates import apply
+from wizard.chat.templates import TemplateRejectedError, frame, process_of
 from wizard.chat.thinking_modes import variables
+from wizard.kernel.errors import ModelError
+from wizard.kernel.fenced import FencedError
 from wizard.model.chat_format import ChatFormat
 from wizard.model.special_tokens import broken, pattern
 
@@ -23,7 +25,7 @@ def render(conversation: Conversation, served: ServedModel) -> str:
     has no template, gets the last message unchanged. Thinking is switched by the template's own variables.
 
     Raises:
-        ModelError: TW-C06 if the template rejects the messages.
+        ModelError: TW-C06 if the template rejects the messages, TW-C50 if it takes too much time or memory.
     """
     turns = [{"role": each.role, "content": without(each.content)} for each in conversation.messages]
     given = variables(served.chat, conversation.sampling.thinking) if served.chat else {}
@@ -39,24 +41,26 @@ def render_turns(turns: Sequence[Mapping[str, Any]], served: ServedModel, given:
         given: Further variables of the template, such as ``tools``.
 
     Raises:
-        ModelError: TW-C06 if the template rejects the messages.
+        ModelError: TW-C06 if the template rejects the messages, TW-C50 if it takes too much time or memory.
     """
     if served.chat is None:
         return str(turns[-1]["content"])
-    from jinja2 import TemplateError
-
-    messages = plain_turns(turns, pattern(served.chat))
     try:
-        try:
-            return _apply(messages, served.chat, given)
-        except TemplateError:
-            if messages[0]["role"] != "system" or len(messages) < 2:
-                raise
-            system, first, *rest = messages
-            folded = {"role": first["role"], "content": f"{system['content']}\n\n{first['content']}"}
-            return _apply([folded, *rest], served.chat, given)
-    except Exception as error:  # a template is third-party code: it may fail in any way
-        raise ask.bad_template(error) from error
+        return str(process_of(served.chat.template).ask(question(turns, served.chat, given))["text"])
+    except (TemplateRejectedError, FencedError) as error:
+        raise failed(error) from error
+
+
+def question(turns: Sequence[Mapping[str, Any]], chat: ChatFormat, given: Mapping[str, Any]) -> bytes:
+    """What the template's process gets (`wizard.chat.templates`) to answer with the prompt for ``turns``."""
+    messages = plain_turns(turns, pattern(chat))
+    variables = {"bos_token": chat.bos_token or "", "eos_token": chat.eos_token or "", **given}
+    return frame({"do": "render", "messages": messages, "variables": variables})
+
+
+def failed(error: TemplateRejectedError | FencedError) -> ModelError:
+    """The error for a template that gave no prompt."""
+    return ask.hostile_template(error.why) if isinstance(error, FencedError) else ask.bad_template(error)
 
 
 def plain_turns(values: Sequence[Mapping[str, Any]], special: str) -> list[dict[str, Any]]:
@@ -72,7 +76,3 @@ def _plain(value: Any, special: str) -> Any:
     if isinstance(value, dict):
         return {broken(name, special): _plain(each, special) for name, each in value.items()}
     return value
-
-
-def _apply(messages: Sequence[dict[str, Any]], chat: ChatFormat, given: Mapping[str, Any]) -> str:
-    return apply(chat.template, messages, bos_token=chat.bos_token or "", eos_token=chat.eos_token or "", **given)

@@ -1,39 +1,54 @@
-"""Chat templates as Jinja runs them.
+"""Chat templates, each rendered by a process of its own with limits for memory and time (`readers/template.py`).
 
-They are programs that come with models, so they run in Jinja's sandbox. Beyond Jinja they may use what transformers
-provides (huggingface.co/docs/transformers, "Writing a chat template"; ``chat_template_utils.py`` of transformers 5.20
-to 5.23), because they are written for it; `tests/chat/test_rendering.py` compares the two. transformers itself is not
-imported: that takes two thirds of a second (`benchmarks/chat_start.py`).
+The process stays, because a conversation or an address renders again and again; it is started again if it was ended.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import functools
 import json
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, NoReturn
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, cast
 
-if TYPE_CHECKING:
-    from jinja2 import Environment, Template
+from wizard.chat.readers.template import FRAME
+from wizard.kernel.fenced import FencedError, Why
+from wizard.kernel.secrets import environment_for
+
+PROGRAM = Path(__file__).parent / "readers" / "template.py"
+WALL_S = 10.0
+"""Of elapsed time; the limit of processor time is below a second, but other programs may occupy the processor."""
+IN_A_PIPE = 32 << 10
+"""Bytes that an empty pipe takes at once; its capacity is twice that (pipe(7))."""
+SOON_S = 0.0005
+"""An event loop waits as long for a reply: most take less, and what it does instead takes longer."""
+ENDED: dict[int, Why] = {-signal.SIGPROF: "time", -signal.SIGXCPU: "time", -signal.SIGKILL: "memory"}
+"""Exit status of the process → why; SIGKILL comes from the kernel, when the machine has no memory left."""
+
+
+class TemplateRejectedError(Exception):
+    """The template does not support what it got, or is none; the text is the template's or Jinja's."""
 
 
 def compared(template: str) -> Mapping[str, frozenset[str]]:
     """The variables that ``template`` reads, and the texts with which it compares each.
 
     Raises:
-        jinja2.TemplateError: It is not a template.
+        TemplateRejectedError: It is not a template.
+        FencedError: It takes too much time or memory.
     """
-    from jinja2 import meta, nodes
-
-    tree = _environment().parse(template)
-    texts: dict[str, set[str]] = {name: set() for name in meta.find_undeclared_variables(tree)}
-    for comparison in tree.find_all(nodes.Compare):
-        for name in {each.name for each in comparison.find_all(nodes.Name)} & texts.keys():
-            for each in comparison.find_all(nodes.Const):  # a list of constants is one constant
-                values = each.value if isinstance(each.value, list) else [each.value]
-                texts[name] |= {value for value in values if isinstance(value, str)}
-    return {name: frozenset(values) for name, values in texts.items()}
+    names: dict[str, list[str]] = process_of(template).ask(frame({"do": "compared"}))["names"]
+    return {name: frozenset(texts) for name, texts in names.items()}
 
 
 def apply(template: str, messages: Sequence[dict[str, Any]], **variables: Any) -> str:
@@ -41,104 +56,192 @@ def apply(template: str, messages: Sequence[dict[str, Any]], **variables: Any) -
 
     Args:
         template: A Jinja template.
-        messages: Plain JSON values only: the template could misuse objects with methods.
+        messages: JSON values.
         variables: Further JSON values; ``tools`` and ``documents`` default to none, and the prompt ends where the
             answer begins.
 
     Raises:
-        Exception: Any error of the template; ``jinja2.TemplateError`` if it rejects the messages.
+        TemplateRejectedError: It rejects the messages.
+        FencedError: It takes too much time or memory.
     """
-    given = {"tools": None, "documents": None, "add_generation_prompt": True, **variables}
-    return _compiled(template).render(messages=messages, **given)
+    return str(process_of(template).ask(frame({"do": "apply", "messages": messages, "variables": variables}))["text"])
 
 
 @functools.lru_cache(maxsize=8)
-def _compiled(template: str) -> Template:
-    return _environment().from_string(template)
+def process_of(template: str) -> TemplateProcess:
+    """The process of ``template``; it is started by the first question."""
+    return TemplateProcess(template)
 
 
-@functools.cache
-def _environment() -> Environment:
-    """The sandbox with what transformers adds or removes."""
-    from jinja2.ext import loopcontrols
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _generation_blocks()]
-    )
-    environment.filters["tojson"] = _to_json
-    environment.globals.update(
-        raise_exception=_raise_exception, strftime_now=_strftime_now, dict=_Dict(), namespace=_namespaces()
-    )
-    return environment
+def frame(value: object) -> bytes:
+    """``value`` as the program reads it."""
+    raw = json.dumps(value).encode()
+    return FRAME.pack(len(raw)) + raw
 
 
-def _generation_blocks() -> Any:
-    """``{% generation %}`` marks the model's own text, for training; here only its content is kept."""
-    from jinja2 import nodes
-    from jinja2.ext import Extension
-    from jinja2.parser import Parser
+def read_reply(raw: bytes) -> dict[str, Any]:
+    """The program's reply.
 
-    class GenerationBlocks(Extension):
-        tags = {"generation"}  # noqa: RUF012 - Jinja declares it without ClassVar
-
-        def parse(self, parser: Parser) -> nodes.Node:
-            line = next(parser.stream).lineno
-            return nodes.Scope(parser.parse_statements(("name:endgeneration",), drop_needle=True), lineno=line)
-
-    return GenerationBlocks
-
-
-def _namespaces() -> Any:
-    """``namespace()`` without names that begin with an underscore: those lead into Python's internals."""
-    from jinja2.exceptions import SecurityError
-    from jinja2.utils import Namespace
-
-    def checked(name: str) -> None:
-        if name.startswith("_"):
-            raise SecurityError(f"a namespace takes no name that begins with an underscore: {name!r}")
-
-    class SafeNamespace(Namespace):
-        def __init__(*args: Any, **kwargs: Any) -> None:
-            self, *others = args
-            values = dict(*others, **kwargs)
-            for name in values:
-                checked(name)
-            Namespace.__init__(self, values)
-
-        def __setitem__(self, name: str, value: Any) -> None:
-            checked(name)
-            super().__setitem__(name, value)
-
-    return SafeNamespace
+    Raises:
+        TemplateRejectedError: The template failed.
+        FencedError: It needs too much memory, or what came back is no reply.
+    """
+    try:
+        reply: dict[str, Any] = json.loads(raw)
+        error = reply.get("error")
+    except (ValueError, AttributeError, RecursionError) as damaged:
+        raise FencedError("crash") from damaged
+    if error == "memory":
+        raise FencedError("memory")
+    if error:
+        raise TemplateRejectedError(str(reply.get("detail")))
+    return reply
 
 
-class _Dict:
-    """``dict`` as a function, without the attributes of a class."""
-
-    def __call__(self, *pairs: Any, **values: Any) -> dict[Any, Any]:
-        return dict(*pairs, **values)
-
-    def fromkeys(self, keys: Any, value: Any = None) -> dict[Any, Any]:
-        return dict.fromkeys(keys, value)
+def argv() -> tuple[str, ...]:
+    """Program and arguments; it must be started in ``/``, so that no file of the current folder is imported."""
+    return (sys.executable, str(PROGRAM))
 
 
-def _to_json(
-    value: Any,
-    ensure_ascii: bool = False,
-    indent: int | str | None = None,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    """JSON as models are trained on it; Jinja's own filter escapes ``<`` as ``\\u003c``."""
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+class TemplateProcess:
+    """The process of one template, for any number of threads, one question at a time."""
+
+    def __init__(self, template: str) -> None:
+        self._template = frame(template)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._until = 0.0
+        self._end: Callable[[], object] | None = None
+
+    def start(self) -> None:
+        """Start it, if it is not running: it loads Jinja while its first question is still being prepared."""
+        with self._lock:
+            self._running()
+
+    @property
+    def pid(self) -> int | None:
+        """The process, if it was started and has not been found to be ended."""
+        return self._process.pid if self._process else None
+
+    def end(self) -> None:
+        """End the process; the next question starts another one."""
+        if self._end:
+            self._end()
+
+    def ask(self, question: bytes) -> dict[str, Any]:
+        """The reply to a `frame`.
+
+        Raises:
+            TemplateRejectedError: The template failed.
+            FencedError: It took too much time or memory, or its process ended.
+        """
+        with self._lock, self._in_step():
+            process = self._send(question)
+            return self._receive(process, self._size(process))
+
+    @contextlib.contextmanager
+    def _in_step(self) -> Iterator[None]:
+        """End the process if a question gets no reply, also by Ctrl-C: what comes later belongs to no question."""
+        try:
+            yield
+        except TemplateRejectedError:
+            raise
+        except BaseException:
+            self.end()
+            raise
+
+    async def ask_aside(self, question: bytes) -> dict[str, Any]:
+        """As `ask`, for one task at a time; the event loop goes on meanwhile."""
+        if len(question) > IN_A_PIPE or self._process is None or self._process.poll() is not None:
+            return await asyncio.to_thread(self.ask, question)
+        with self._in_step():
+            process = self._send(question)  # at once: the process has read everything before
+            if not select.select([_source(process)], [], [], SOON_S)[0]:
+                await self._readable(process)
+            if (size := self._size(process)) > IN_A_PIPE:
+                return await asyncio.to_thread(self._receive, process, size)
+            return self._receive(process, size)
+
+    async def _readable(self, process: subprocess.Popen[bytes]) -> None:
+        loop, source = asyncio.get_running_loop(), _source(process)
+        readable = loop.create_future()
+        loop.add_reader(source, _done, readable)
+        late = loop.call_later(WALL_S, process.kill)
+        try:
+            await readable
+        finally:
+            late.cancel()
+            loop.remove_reader(source)
+
+    def _send(self, question: bytes) -> subprocess.Popen[bytes]:
+        process = self._running()
+        _write(process, question)
+        self._until = time.monotonic() + WALL_S
+        return process
+
+    def _size(self, process: subprocess.Popen[bytes]) -> int:
+        (size,) = FRAME.unpack(_read(process, FRAME.size, self._until))
+        return int(size)
+
+    def _receive(self, process: subprocess.Popen[bytes], size: int) -> dict[str, Any]:
+        return read_reply(_read(process, size, self._until))
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self.end()  # its pipes are still open
+            self._process = subprocess.Popen(
+                argv(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                cwd="/",
+                start_new_session=True,
+                env=environment_for(),
+            )
+            self._end = weakref.finalize(self, _end, self._process)
+            _write(self._process, self._template)
+        return self._process
 
 
-def _raise_exception(message: str) -> NoReturn:
-    from jinja2 import TemplateError
-
-    raise TemplateError(message)
+def _source(process: subprocess.Popen[bytes]) -> int:
+    return cast("BinaryIO", process.stdout).fileno()
 
 
-def _strftime_now(format: str) -> str:
-    return datetime.now().strftime(format)
+def _done(readable: asyncio.Future[None]) -> None:
+    if not readable.done():
+        readable.set_result(None)
+
+
+def _write(process: subprocess.Popen[bytes], raw: bytes) -> None:
+    left = memoryview(raw)
+    try:
+        while left:  # a signal may end a call early
+            left = left[os.write(cast("BinaryIO", process.stdin).fileno(), left) :]
+    except BrokenPipeError:
+        raise FencedError(ENDED.get(process.wait(), "crash")) from None
+
+
+def _read(process: subprocess.Popen[bytes], size: int, until: float) -> bytes:
+    raw, source = bytearray(), _source(process)
+    while len(raw) < size:
+        ready, _, _ = select.select([source], [], [], max(0.0, until - time.monotonic()))
+        if not ready:
+            raise FencedError("time")
+        if not (part := os.read(source, size - len(raw))):
+            status = process.wait()
+            raise FencedError("time" if time.monotonic() >= until else ENDED.get(status, "crash"))
+        raw += part
+    return bytes(raw)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End it at once, and leave neither a zombie nor open pipes."""
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        try:
+            if pipe:
+                pipe.close()
+        except OSError:  # it has not read all
+            continue

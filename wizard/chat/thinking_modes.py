@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wizard.catalog.thinking import Switch, thinking
-from wizard.chat.templates import apply, compared
+from wizard.chat.templates import TemplateRejectedError, apply, compared
+from wizard.kernel.fenced import FencedError
 from wizard.kernel.language import tr
 from wizard.model.chat_format import ChatFormat
 
@@ -41,11 +42,14 @@ class Modes:
 
 @functools.lru_cache(maxsize=8)
 def modes(chat: ChatFormat) -> Modes:
-    """The modes of the model's template; none if it has none, or is broken."""
+    """The modes of the model's template; none if it has none, or is broken: rendering reports that."""
     try:
-        read = compared(chat.template)
-    except Exception:  # a template is third-party code: rendering the conversation reports the error
+        return _modes(chat, compared(chat.template))
+    except (TemplateRejectedError, FencedError):
         return Modes()
+
+
+def _modes(chat: ChatFormat, read: Mapping[str, frozenset[str]]) -> Modes:
     off: dict[str, Any] = {}
     on: dict[str, Any] = {}
     levels: dict[str, Mapping[str, Any]] = {}
@@ -89,5 +93,5 @@ def _prompt(chat: ChatFormat, given: Mapping[str, Any]) -> str | None:
     """The prompt for a short question; None if the template rejects the variables."""
     try:
         return apply(chat.template, _QUESTION, bos_token=chat.bos_token or "", eos_token=chat.eos_token or "", **given)
-    except Exception:  # see `modes`
+    except TemplateRejectedError:
         return None

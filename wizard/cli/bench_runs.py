@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wizard.cli.command_lines import typed_command
+from wizard.cli.confirm import yes
 from wizard.cli.stages import workspace_of
 from wizard.kernel.errors import CancelledError, UsageError
 from wizard.kernel.language import tr
@@ -69,23 +70,6 @@ def agree_to_install(arguments: argparse.Namespace, step: Step | None) -> None:
     print(install_line(step), file=sys.stderr)
     if not arguments.yes and not yes(tr("Install it?")):
         raise CancelledError("TW-U06", tr("the installation was not accepted"), tr("Nothing was done."))
-
-
-def yes(question: str) -> bool:
-    """The answer to a question whose default is yes; False at the end of input.
-
-    Raises:
-        UsageError: TW-U03 if no terminal is attached.
-    """
-    from wizard.kernel.text import is_terminal
-
-    if not is_terminal():
-        message = tr("a confirmation is needed, but no terminal is attached")
-        raise UsageError("TW-U03", message, tr("Pass --yes to accept it."))
-    print(f"{question} [Y/n] ", end="", file=sys.stderr, flush=True)
-    while (reply := sys.stdin.readline().lower()) and reply.strip() not in ("", "y", "yes", "n", "no"):
-        print(f"{tr('Type y or n:')} ", end="", file=sys.stderr, flush=True)
-    return bool(reply) and not reply.strip().startswith("n")
 
 
 def driven(items: AsyncGenerator[Any, None], printer: EventPrinter) -> bool:

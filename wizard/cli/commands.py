@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from wizard.cli import bench, diagnose, down, lint, prerequisites, recipes, serving, stages, web
+from wizard.cli import bench, bundle, diagnose, down, lint, prerequisites, recipes, room, serving, stages, web
 
 COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     None: serving.wizard,
@@ -24,6 +24,8 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     "down": down.down,
     "chat": serving.chat,
     "bench": bench.bench,
+    "bundle": bundle.bundle,
+    "workshop": room.workshop,
     "recipes": recipes.recipes,
     "prerequisites": prerequisites.prerequisites,
     "web": web.web,

@@ -10,8 +10,12 @@ from wizard import __version__
 from wizard.cli.argparse_text import translate_argparse
 from wizard.cli.bench_flags import EXAMPLES as EXAMPLES_OF_BENCH
 from wizard.cli.bench_flags import add_bench
+from wizard.cli.bundle import EXAMPLES as EXAMPLES_OF_BUNDLE
+from wizard.cli.bundle import add_bundle
 from wizard.cli.exposure import add_exposure
 from wizard.cli.number_types import port, whole
+from wizard.cli.room import EXAMPLES as EXAMPLES_OF_WORKSHOP
+from wizard.cli.room import add_workshop
 from wizard.cli.usage_errors import Parser
 from wizard.kernel.errors import EXIT_CODES
 from wizard.kernel.language import LANGUAGES, mark, tr, used
@@ -101,7 +105,10 @@ def _common(parser: argparse.ArgumentParser, *, json: bool = False, default: Any
     language = tr("language for all messages (default: the locale's)")
     group.add_argument("--language", choices=LANGUAGES, default=default, help=language)
     group.add_argument(
-        "--workshop", metavar="W", default=default, help=tr("a workshop: a file, or a name such as first-server")
+        "--workshop",
+        metavar="W",
+        default=default,
+        help=tr("a workshop: a file, a name such as first-server, or a folder that all seats share"),
     )
     group.add_argument("--seat", metavar="N", default=default, help=tr("your seat number in the workshop (default: 0)"))
     group.add_argument(
@@ -266,7 +273,7 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
 
 
 def _add_run(commands: Commands) -> None:
-    run = _command(commands, "run", tr("execute a saved plan"), "run plan.json\nrun plan.json --json")
+    run = _command(commands, "run", tr("execute a saved plan"), "run plan.json\nrun plan.json --yes --json")
     run.add_argument("plan", metavar="PLAN", help=tr("the output of `plan --json`; - for standard input"))
     run.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
     run.add_argument(
@@ -276,13 +283,15 @@ def _add_run(commands: Commands) -> None:
         help=tr("rerun this step and every step that uses its results; repeatable"),
     )
     run.add_argument("--skip", action="append", metavar="STEP", help=tr("skip this step; repeatable"))
-    run.add_argument("--yes", action="store_true", help=tr("has no effect: a saved plan runs without confirmation"))
+    run.add_argument("--yes", action="store_true", help=tr("run the plan without confirmation"))
+    _verify(run)
     add_exposure(run)
     examples = "up demo --yes\nup ./model.gguf --name mine --yes --json"
     up = _command(commands, "up", tr("set up and serve a model"), examples)
     up.add_argument("ref", nargs="?", type=_not_empty, metavar="MODEL", help=tr(BEST))
     up.add_argument("--yes", action="store_true", help=tr("accept the plan without confirmation"))
     up.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
+    _verify(up)
     _explain(up)
     _add_plan(up)
     add_exposure(up)
@@ -291,9 +300,19 @@ def _add_run(commands: Commands) -> None:
     demo.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
 
 
+def _verify(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--verify",
+        action="store_true",
+        help=tr("read all files of the model again and compare their hashes (default: only size, date and inode)"),
+    )
+
+
 def _add_server(commands: Commands) -> None:
     which = tr("a server in the workspace (default: the only one)")
-    _command(commands, "status", tr("show the servers and whether they are ready"), "status\nstatus --json")
+    examples = "status\nstatus --json\nstatus --verify"
+    status = _command(commands, "status", tr("show the servers and whether they are ready"), examples)
+    _verify(status)
     logs = _command(commands, "logs", tr("show a server's log"), "logs\nlogs demo -n 500 --raw")
     logs.add_argument("name", nargs="?", metavar="NAME", help=which)
     logs.add_argument("-n", "--lines", type=whole, default=100, metavar="N", help=tr("show the last N lines (100)"))
@@ -387,6 +406,9 @@ def _add_server(commands: Commands) -> None:
 
 def _add_rest(commands: Commands) -> None:
     add_bench(_command(commands, "bench", tr("measure the speed of a served model"), EXAMPLES_OF_BENCH))
+    add_bundle(_command(commands, "bundle", tr("make one folder for a class without a network"), EXAMPLES_OF_BUNDLE))
+    progress = tr("show or report the progress of a workshop's seats in a shared folder")
+    add_workshop(_command(commands, "workshop", progress, EXAMPLES_OF_WORKSHOP))
     _add_lint(commands)
     _add_web(commands)
     recipes = _command(

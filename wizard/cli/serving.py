@@ -87,6 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     plan = from_json(Plan, text, where=arguments.plan)
     if workspace_of(arguments) != Workspace.at(plan.workspace):
         arguments.workspace = plan.workspace  # answers refer to the plan
+    if plan.is_for_here and not arguments.yes:  # whoever wrote it, it can run any command
+        _ask_to_go(plan, arguments, files=True)
     return _serve(plan, arguments, exposure_of(arguments, workspace_of(arguments)))
 
 
@@ -101,9 +103,24 @@ def up(arguments: argparse.Namespace) -> int:
 
 
 def _serve(plan: Plan, arguments: argparse.Namespace, exposure: Exposure | None) -> int:
+    if arguments.verify and plan.is_for_here:
+        _verify(arguments, plan.name)
     carry_out(plan, arguments, exposure)
     _tell_next(plan, arguments, exposure)
     return 0
+
+
+def _verify(arguments: argparse.Namespace, name: str) -> None:
+    """Compare the files of the server's model with its manifest, which an earlier run wrote."""
+    from wizard import journey
+    from wizard.kernel.text import is_terminal
+
+    def show(fraction: float) -> None:
+        text = tr("Checking the files of {name}: {percent}%", name=name, percent=round(100 * fraction))
+        print(f"\r{text}", end="\n" if fraction >= 1 else "", file=sys.stderr, flush=True)
+
+    seen = is_terminal(sys.stderr) and not arguments.json
+    journey.verify(workspace_of(arguments), name, show if seen else lambda _: None)
 
 
 def _tell_next(plan: Plan, arguments: argparse.Namespace, exposure: Exposure | None) -> None:
@@ -139,7 +156,7 @@ def _announce(plan: Plan) -> None:
         tell(plain(line))
 
 
-def _ask_to_go(plan: Plan, arguments: argparse.Namespace) -> None:
+def _ask_to_go(plan: Plan, arguments: argparse.Namespace, *, files: bool = False) -> None:
     from wizard.kernel.text import is_terminal
     from wizard.prompts.question_input import forget_typed
     from wizard.prompts.value_text import plan_text
@@ -147,7 +164,7 @@ def _ask_to_go(plan: Plan, arguments: argparse.Namespace) -> None:
     if not is_terminal():
         message = tr("the plan requires confirmation, but no terminal is attached")
         raise UsageError("TW-U03", message, tr("Pass --yes to accept it."))
-    print(plan_text(plan, fit=fit(arguments)), file=sys.stderr)
+    print(plan_text(plan, files=files, fit=fit(arguments)), file=sys.stderr)
     forget_typed()  # a user who typed ahead has not read the plan
     print(f"\n{tr('Start?')} [Y/n] ", end="", file=sys.stderr, flush=True)
     while (reply := sys.stdin.readline().lower()) and reply.strip() not in ("", "y", "yes", "n", "no"):
@@ -236,7 +253,10 @@ def status(arguments: argparse.Namespace) -> int:
     from wizard import journey
     from wizard.serve.status import status_data
 
-    servers = journey.statuses(workspace_of(arguments))
+    workspace = workspace_of(arguments)
+    for name in workspace.names() if arguments.verify else ():
+        _verify(arguments, name)
+    servers = journey.statuses(workspace)
     if arguments.json:
         print_json([status_data(server) for server in servers])
     else:

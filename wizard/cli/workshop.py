@@ -1,4 +1,7 @@
-"""Workshops on the command line: the workshop, the seat, and a facade whose pinned answers cannot be changed."""
+"""Workshops on the command line: the workshop, the seat, and a facade whose pinned answers cannot be changed.
+
+`triton-wizard workshop` is in `wizard.cli.room`.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ import argparse
 import os
 from collections.abc import AsyncGenerator
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
+from wizard.workshop.progress import SEAT, WORKSHOP, is_folder
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice, Constraints
@@ -24,8 +29,8 @@ if TYPE_CHECKING:
     from wizard.probe.host import Host
     from wizard.serve.endpoint import Endpoint
 
-WORKSHOP, SEAT = "TRITON_WIZARD_WORKSHOP", "TRITON_WIZARD_SEAT"
-"""Environment variables for ``--workshop`` and ``--seat``, so that a facilitator can set them for a room."""
+FILE = "workshop.toml"
+"""The workshop file in a shared folder."""
 
 
 def attend(arguments: argparse.Namespace) -> Workshop | None:
@@ -50,6 +55,13 @@ def attend(arguments: argparse.Namespace) -> Workshop | None:
     from wizard.plan.workshop import with_seat
 
     seat = _seat(arguments)
+    if is_folder(named) and Path(named).expanduser().is_dir():
+        os.environ[WORKSHOP] = named  # where the stages report
+        if arguments.seat is not None:
+            os.environ[SEAT] = str(seat)
+        if not Path(named, FILE).expanduser().is_file():
+            return None
+        named = str(Path(named, FILE))
     attended = with_seat(workshop(named), seat)
     if attended.language and not arguments.language:
         language.use(attended.language)

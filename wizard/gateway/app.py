@@ -29,6 +29,7 @@ from wizard.gateway.guard import guarded, limited, shaped
 from wizard.gateway.metrics import SERVER, Metrics
 from wizard.gateway.reasoning import split, splitter_of
 from wizard.gateway.servers import Server, Servers, listed
+from wizard.gateway.templates import Templates
 from wizard.gateway.tools import called
 from wizard.kernel.errors import WizardError
 from wizard.serve import health
@@ -63,11 +64,13 @@ class Gateway:
         servers: They.
         metrics: Of their answers.
         created: Start of this process, in seconds since 1970.
+        templates: The processes that render prompts.
     """
 
     servers: Servers
     metrics: Metrics = field(default_factory=Metrics)
     created: int = field(default_factory=lambda: int(time.time()))
+    templates: Templates = field(default_factory=Templates)
     _reading: int = 0  # bytes of bodies
 
     async def health(self, _: Request) -> Response:
@@ -125,9 +128,16 @@ class Gateway:
         wanted, size = await self._wanted(request, read)
         server, client = await self.servers.serving(wanted.model)
         request.scope[SERVER] = server.endpoint.name
-        asks = await _aside(size, requests.asks, wanted, client)
+        asks = await self._asks(size, wanted, client)
         answered = self._anywhere(request.scope, wanted, server, self._merged(asks, wanted, server, client))
         return Reply(answered, writer(wanted, len(asks) // wanted.n), stream=wanted.stream)
+
+    async def _asks(self, size: int, wanted: bodies.Wanted, client: Client) -> list[Ask]:
+        """The requests to the model, for a body of ``size`` bytes."""
+        chat, modes = client.served.chat, wanted.sampling.thinking is not None  # the template may have to tell them
+        question = await _aside(LARGEST_BODY if modes else size, requests.question, wanted, client)
+        prompt = await self.templates.prompt(chat.template, question) if question and chat else None
+        return await _aside(size, requests.asks, wanted, client, prompt)
 
     async def _anywhere(self, scope: Scope, wanted: bodies.Wanted, server: Server, answer: Answers) -> Answers:
         """``answer`` of ``server``; if that ends before it has produced anything, one of a copy, tried once.
@@ -146,7 +156,7 @@ class Gateway:
                 raise
             try:
                 copy, client = await self.servers.serving(wanted.model, without=server)
-                asks = await asyncio.to_thread(requests.asks, wanted, client)
+                asks = await self._asks(LARGEST_BODY, wanted, client)
             except (Fault, WizardError):
                 raise error from None
         scope[SERVER] = copy.endpoint.name

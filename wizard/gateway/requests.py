@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from wizard.chat import rendering
 from wizard.chat.ask import Ask, PromptTooLong
 from wizard.chat.client import Client, ask_of
-from wizard.chat.rendering import plain_turns, render_turns
+from wizard.chat.rendering import plain_turns
 from wizard.chat.wire import WIZARD
 from wizard.gateway.bodies import Wanted
 from wizard.gateway.faults import unsupported
@@ -22,24 +23,28 @@ LONGEST_TOKEN = 1024
 """Characters, generously: engines need many seconds to split a text into tokens that is far too long for them."""
 
 
-def asks(wanted: Wanted, client: Client) -> list[Ask]:
+def asks(wanted: Wanted, client: Client, prompt: str | None = None) -> list[Ask]:
     """The requests; those of the same prompt have seeds of their own if the client gave one.
+
+    Args:
+        wanted: The checked body.
+        client: The model's client.
+        prompt: The rendered `question`; None: the body has the prompts, or the model has no template.
 
     Raises:
         Fault: TW-G04 the model lacks a setting that the client gave.
-        ModelError: TW-C06 the chat template rejects the messages.
         PromptTooLong: A prompt cannot fit, whatever its tokens are.
     """
     served, sampling = client.served, wanted.sampling
     if sampling.logprobs is not None and sampling.logprobs > (-1 if served.logprobs is None else served.logprobs):
         raise unsupported("logprobs", f"this model reports at most {served.logprobs or 'no'} alternatives per token")
-    prompts = wanted.prompts or (_rendered(wanted, client),)
+    prompts = wanted.prompts or (wanted.turns[-1]["content"] if prompt is None else prompt,)
     rendered = wanted.kind == "chat" and served.chat is not None
     made = []
-    for prompt in prompts:
-        if served.max_seq_len and len(prompt) > LONGEST_TOKEN * served.max_seq_len:
-            raise PromptTooLong(f"{len(prompt):,} characters; a request can have {served.max_seq_len:,} tokens")
-        ask = ask_of(served, client.tokenizer, prompt, sampling, rendered=rendered)
+    for text in prompts:
+        if served.max_seq_len and len(text) > LONGEST_TOKEN * served.max_seq_len:
+            raise PromptTooLong(f"{len(text):,} characters; a request can have {served.max_seq_len:,} tokens")
+        ask = ask_of(served, client.tokenizer, text, sampling, rendered=rendered)
         ask = replace(ask, json_schema=wanted.schema, tools=_tools(wanted, client))
         limit = wanted.max_tokens or _room(client, ask)
         ask = replace(ask, max_tokens=min(limit, served.max_seq_len or limit))
@@ -68,14 +73,22 @@ def _guides(client: Client) -> bool:
     return not client.served.wire.lacks(Ask("", "", 1, None, 1.0, None, json_schema="{}"))
 
 
-def _rendered(wanted: Wanted, client: Client) -> str:
+def question(wanted: Wanted, client: Client) -> bytes | None:
+    """What the process of the model's template gets (`wizard.gateway.templates`); None if nothing is rendered.
+
+    Raises:
+        Fault: TW-G04 the template has no functions, or lacks a mode of thinking.
+    """
+    if wanted.prompts:
+        return None
     chat = client.served.chat
     calls = wanted.tools or any(turn["role"] == "tool" or "tool_calls" in turn for turn in wanted.turns)
     if calls and (chat is None or "tools" not in chat.template):
         param = "tools" if wanted.tools else "messages"
         raise unsupported(param, "this model's chat template has no functions")
     given = {"tools": plain_turns(wanted.tools.given, pattern(chat))} if wanted.tools else {}
-    return render_turns(wanted.turns, client.served, given | switched(client.served, wanted.sampling.thinking))
+    given |= switched(client.served, wanted.sampling.thinking)
+    return rendering.question(wanted.turns, chat, given) if chat else None
 
 
 def _tools(wanted: Wanted, client: Client) -> str | None:

@@ -136,7 +136,8 @@ async def serve(workspace: Workspace, exposure: Exposure, listener: socket.socke
     headers: dict[str, Any] = {"server_header": False, "proxy_headers": False}
     limits: dict[str, Any] = {"timeout_keep_alive": IDLE_S, "timeout_graceful_shutdown": LEAVE_S}
     others: dict[str, Any] = {"log_config": None, "access_log": False, "ssl_certfile": exposure.tls_cert}
-    app = application(Gateway(servers), exposure, key)
+    front = Gateway(servers)
+    app = application(front, exposure, key)
     server = uvicorn.Server(
         uvicorn.Config(app, **settings, **headers, **limits, **others, ssl_keyfile=exposure.tls_key)
     )
@@ -166,4 +167,5 @@ async def serve(workspace: Workspace, exposure: Exposure, listener: socket.socke
         await server.serve(sockets=[listener])
     finally:
         watching.cancel()
+        front.templates.end()
         await servers.close()

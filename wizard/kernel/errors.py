@@ -2,8 +2,8 @@
 
 An error has three parts: what happened, what to do about it, and a searchable code. The class decides
 the exit status; the code's letter names the stage (P probe, M model, A advise, L plan, R run, S serve, C chat,
-G gateway, D data in profiles, K kernel, N notebook, U usage). A test checks that every code in the package is
-exercised by a test.
+G gateway, B workshop, D data in profiles, K kernel, N notebook, U usage). A test checks that every code in the package
+is exercised by a test.
 """
 
 from __future__ import annotations

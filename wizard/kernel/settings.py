@@ -36,6 +36,12 @@ class Settings:
     """Whether every stage of the full-screen wizard shows its explanation."""
     keep_chats: bool = True
     """Whether conversations are saved on this machine; they never leave it either way."""
+    bundle: str = ""
+    """Folder of a workshop's bundle, whose wheels are installed instead of those of a package index; empty: none."""
+    workshop: str = ""
+    """Shared folder of a workshop, in which this seat's progress is reported; empty: it is not reported."""
+    seat: str = ""
+    """This seat's name there."""
 
 
 def path() -> Path:

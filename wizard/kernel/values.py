@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Hashable, Mapping
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from wizard.kernel.language import Message, english, localized, mapped, tr
 from wizard.kernel.reasons import misfit, unreadable
 
 T = TypeVar("T")
+_UNSAFE = re.compile(r"[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 STRICT = {"extra": "forbid"}
 """``__pydantic_config__`` of a value that people write by hand: a field that does not exist is an error (TW-K01)."""
 
@@ -37,8 +39,12 @@ def to_data(value: Any) -> Any:
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """Return ``value`` as JSON text; ``indent=None`` gives one line, fit for JSON lines."""
-    return json.dumps(to_data(value), indent=indent, ensure_ascii=False)
+    """Return ``value`` as JSON text; ``indent=None`` gives one line, fit for JSON lines.
+
+    It can be printed: control characters and direction marks are escaped, also those that JSON does not escape.
+    """
+    text = json.dumps(to_data(value), indent=indent, ensure_ascii=False)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)  # outside of strings there are none
 
 
 def messages(value: Any) -> dict[str, Any]:

@@ -48,6 +48,15 @@ def snapshot(ref: HubRef) -> Path | None:
         return None
 
 
+def repository(path: Path) -> str | None:
+    """The repository whose cached snapshot ``path`` is in; None if it is not in the cache."""
+    try:
+        name = path.absolute().relative_to(hub_cache().absolute()).parts[0]
+    except (ValueError, IndexError):
+        return None
+    return name.removeprefix("models--").replace("--", "/", 1) if name.startswith("models--") else None
+
+
 def complete(ref: HubRef) -> ModelFacts | None:
     """Facts of a cached snapshot whose weights are all on disk and complete; None if there is none."""
     facts = _of_snapshot(ref)

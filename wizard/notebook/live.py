@@ -128,6 +128,8 @@ class LiveRun:
                 self._end(tr("ready"), f"{event.endpoint.http} (gRPC {event.endpoint.grpc})")
                 if event.endpoint.openai:
                     self._end("OpenAI", event.endpoint.openai)
+                if event.proof:
+                    self._end(tr("Model"), event.proof)
             case _:
                 return
         if self._display:

@@ -15,6 +15,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace, suggest_name, unsafe
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
+from wizard.model.manifest import SUFFIX
 from wizard.plan.artefacts import MODEL
 from wizard.plan.chosen_checkpoint import checkpoint_of
 from wizard.plan.engine_offer import hint
@@ -197,7 +198,8 @@ def _remaining(step: Step) -> Step:
 
 
 def _there(step: Step) -> bool:
-    return bool(step.done.files) and all(Path(file).exists() for file in step.done.files)
+    files = [file for file in step.done.files if not file.endswith(SUFFIX)]  # a manifest takes no download
+    return bool(files) and all(Path(file).exists() for file in files)
 
 
 def _ports(http_port: int | None, keep: Ports | None, *, here: bool) -> tuple[Ports, list[str]]:

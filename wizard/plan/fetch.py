@@ -6,10 +6,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.paths import Workspace, suggest_name
 from wizard.kernel.values import fingerprint
+from wizard.model import cache, manifest, verify
 from wizard.model.facts import ModelFacts
 from wizard.model.formats import disk_bytes
 from wizard.plan.artefacts import DRAFT, MODEL
@@ -78,12 +80,11 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
     mark = fingerprint([facts.location, facts.revision])[:8]  # two models may have the same short name
     folder = workspace.models / f"{suggest_name(facts.ref)}-{mark}"
     if facts.local and files:
-        return _links([Path(facts.location).with_name(Path(name).name) for name in files], folder)
+        places = [Path(facts.location).with_name(Path(name).name) for name in files]
+        return _links(places, folder, verify.command(folder, [place.name for place in places], **_origin(facts)))
     if facts.local:
-        return _links([Path(facts.location)], folder.parent, name=folder.name)
-    from wizard.model.hub.access import download_command
-
-    argv = download_command(facts.location, files, facts.revision, str(folder))
+        proof = verify.command(folder, **_origin(facts))
+        return _links([Path(facts.location)], folder.parent, proof, name=folder.name)
     target = folder / files[0] if files else folder
     size = disk_bytes(facts) or 0
     # After an interrupted download there may be a config.json alone.
@@ -92,12 +93,30 @@ def fetch(facts: ModelFacts, workspace: Workspace) -> Fetched:
         "model",
         tr("Get the model"),
         tr("The weights are downloaded from the Hugging Face Hub: {what}.", what=_contents(files)),
-        (Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
-        Done(files=tuple(str(folder / name) for name in whole)),
+        download(facts.location, facts.revision, folder, files),
+        Done(files=(*(str(folder / name) for name in whole), str(manifest.path_of(folder)))),
         Estimate(5 + size / LINK_BYTES_PER_S, size, size),
         writes=(MODEL,),
     )
     return Fetched(step, target)
+
+
+def download(repo: str, revision: str | None, folder: Path, files: Sequence[str] = ()) -> tuple[Command, Command]:
+    """The commands that download ``files`` of a repository, or all that engines read, and compare their hashes."""
+    from wizard.model.hub.access import download_command
+
+    get = download_command(repo, files, revision, str(folder))
+    proof = verify.command(folder, files, repo=repo, revision=revision)
+    return (
+        Command(get, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),
+        Command(proof, secrets=("HF_TOKEN",)),
+    )
+
+
+def _origin(facts: ModelFacts) -> dict[str, Any]:
+    """The repository of files in the Hugging Face cache; empty for the user's own."""
+    repo = cache.repository(Path(facts.location)) if facts.revision else None
+    return {"repo": repo, "revision": facts.revision, "cached": True} if repo else {}
 
 
 def _contents(gguf: Sequence[str]) -> str:
@@ -119,8 +138,10 @@ def fetch_models(facts: ModelFacts, draft: ModelFacts | None, workspace: Workspa
     return FetchedModels(served, replace(got, step=step))
 
 
-def _links(places: Sequence[Path], folder: Path, *, name: str | None = None) -> Fetched:
-    """Links in ``folder`` to what is at ``places``, under the same names or, of a folder, as ``name``."""
+def _links(places: Sequence[Path], folder: Path, proof: tuple[str, ...], *, name: str | None = None) -> Fetched:
+    """Links in ``folder`` to what is at ``places``, under the same names or, of a folder, as ``name``; ``proof`` is
+    the command that hashes the files.
+    """
     # A link, not a copy: the weights may be many GiB, and the files are the user's. Without links in its own path, a
     # relative link in a folder resolves the same here and in a container.
     sources = {folder / (name or place.name): place.resolve() for place in places}
@@ -140,8 +161,9 @@ def _links(places: Sequence[Path], folder: Path, *, name: str | None = None) -> 
             Command(("mkdir", "-p", str(folder))),
             Command(("ls", "-d", *map(str, sources.values()))),  # a link would also be created to a missing file
             *(Command(("ln", "-sfn", str(file), str(link))) for link, file in sources.items()),
+            Command(proof),
         ),
-        Done(files=tuple(map(str, sources))),
+        Done(files=(*map(str, sources), str(manifest.path_of(folder / name if name else folder)))),
         Estimate(0.1),
         reads=tuple(map(str, sources.values())),
         writes=(MODEL,),

@@ -83,6 +83,8 @@ class EventPrinter:
                 self._line(tr("{name} is ready: {http} (gRPC {grpc})", name=name, http=http, grpc=grpc))
                 if where.openai:
                     self._line(tr("OpenAI-compatible: {url}", url=where.openai))
+                if event.proof:
+                    self._line(plain(tr("Model: {proof}", proof=event.proof)))
 
     def end(self) -> None:
         """End the line of an interrupted step."""

@@ -6,8 +6,9 @@ Nothing here depends on color, on box characters or on moving the cursor: those 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TextIO, TypeAlias
 
 from wizard.advise import refusals
@@ -23,7 +24,7 @@ from wizard.kernel.text import one_line, plain, table, width, wrap
 from wizard.kernel.units import size
 from wizard.model.facts import ModelFacts
 from wizard.plan.explanation import of_step
-from wizard.plan.plan import Plan, Step, Write
+from wizard.plan.plan import Action, Command, Plan, Start, Step, Write
 from wizard.plan.summary import cost, model_line, takes
 from wizard.probe.host import Host
 from wizard.probe.report import brief
@@ -252,6 +253,15 @@ def plan_text(
     return "\n".join(parts)
 
 
+def _beside(action: Action) -> Iterator[str]:
+    """What an action runs or gets that its shell line does not have."""
+    command = action.command() if isinstance(action, Start) else action
+    if isinstance(command, Command) and command.cleanup:
+        yield tr("before it, and if it fails: {command}", command=plain(shlex.join(command.cleanup.remove)))
+    if isinstance(command, Command) and command.secrets:
+        yield tr("it gets the environment variables {names}", names=plain(", ".join(command.secrets)))
+
+
 def _step_text(number: int, step: Step, explanation: str, fit: Fit, *, commands: bool, files: bool) -> str:
     title = fit(f"{one_line(step.title)} ({cost(step.estimate)})", "   ", first=f"{number}. ")
     parts = ["", title, fit(step.why, "   ")]
@@ -268,6 +278,8 @@ def _step_text(number: int, step: Step, explanation: str, fit: Fit, *, commands:
         # A here-document must not be reformatted, or its text would change when it is pasted.
         indent = "" if isinstance(action, Write) else "     "
         parts.append("\n".join([f"   $ {lines[0]}", *(indent + line for line in lines[1:])]))
+        if files:
+            parts += [fit(line, "     ", first="   ") for line in _beside(action)]
     return "\n".join(parts)
 
 

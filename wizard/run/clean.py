@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.kernel.values import from_json
+from wizard.model import manifest
 from wizard.plan.plan import Container, Plan, Start
 from wizard.plan.runtimes.docker import LABEL, mark
 from wizard.probe.ask import asking
@@ -77,9 +79,14 @@ def items(workspace: Workspace) -> list[Item]:
         ("benchmark", workspace.bench),
     ):
         if folder.is_dir():
-            paths = sorted(folder.iterdir())
+            paths = [path for path in sorted(folder.iterdir()) if not _is_beside(path)]
             items += [Item(kind, path.name, str(path), _bytes(path)) for path in paths]
     return [*items, *_left(workspace)]
+
+
+def _is_beside(path: Path) -> bool:
+    """Whether it is the manifest of a model that is still there, with which it is removed."""
+    return path.name.endswith(manifest.SUFFIX) and os.path.lexists(manifest.folder_of(path))
 
 
 def images(workspace: Workspace) -> list[Image]:
@@ -149,6 +156,7 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
                     shutil.rmtree(path)
                 else:
                     path.unlink(missing_ok=True)
+                manifest.path_of(path).unlink(missing_ok=True)
             except OSError as error:
                 raise WorkspaceError(
                     "TW-R06",

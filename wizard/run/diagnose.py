@@ -87,7 +87,16 @@ def diagnose(status: int, lines: list[str], known: Finding | None) -> Cause:
     output = [line for text in lines if (line := plain(text).strip())]
     errors = [line for line in output if line.lower().startswith(_ERRORS)]
     line = (errors or output or [tr("no output")])[-1]
+    if own := _own(line, output):
+        return Cause(how, line, own)
     if status not in _SIGKILL:
         return Cause(how, line, tr(FIX_THE_CAUSE))
     killed = failures()[_OUT_OF_MEMORY]
     return Cause(how, line, join(" ", tr(killed.cause), tr(killed.fix)), _OUT_OF_MEMORY)
+
+
+def _own(line: str, output: list[str]) -> str | None:
+    """The remedy after ``line`` if that is an error of one of the wizard's own programs (`WizardError`)."""
+    following = output[output.index(line) + 1 :] if line in output else []
+    own = line.startswith("TW-") and following and following[0].startswith("→ ")
+    return following[0].removeprefix("→ ") if own else None

@@ -29,7 +29,7 @@ from wizard.run.events import Event, Outcome, Output, Ready, StepFinished, StepS
 from wizard.run.journal import Journal, made, still_done
 from wizard.run.overrides import check
 from wizard.run.progress import Meter
-from wizard.serve import calibration, find, gateway, launch, measured, ready
+from wizard.serve import calibration, find, gateway, launch, measured, proof, ready
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.exposure import Exposure
 from wizard.serve.status import status as look
@@ -126,7 +126,7 @@ class _Run:
             endpoint = await asyncio.to_thread(gateway.ensure, self.workspace, endpoint, self.exposure)
         except WizardError as error:  # the model is served all the same
             yield Output(self.plan.steps[-1].id, (redact(error.what), redact(error.todo)), time.time())
-        last = Ready(endpoint, time.time())
+        last = Ready(endpoint, time.time(), proof.proof(self.server))
         self.journal.add(self.plan.name, last)
         yield last
 

@@ -66,10 +66,11 @@ class StepFinished:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The model is ready at ``endpoint``."""
+    """The model is ready at ``endpoint``. ``proof`` is what its files were compared with; empty if that is unknown."""
 
     endpoint: Endpoint
     at: float
+    proof: str = ""
 
 
 Event: TypeAlias = StepStarted | Output | Progress | StepFinished | Ready

@@ -14,6 +14,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.lines import append
 from wizard.kernel.secrets import redact
 from wizard.kernel.values import messages, to_json
+from wizard.model import manifest
 from wizard.plan.plan import Step
 from wizard.run.events import Event, Output, Progress, StepFinished, event_data, read_event
 
@@ -68,9 +69,16 @@ class Journal:
 
 
 def made(step: Step) -> dict[str, tuple[int, int]]:
-    """Path → (size, modification time in ns) of the files that ``step`` creates; missing ones are omitted."""
+    """Path → (size, modification time in ns) of the files that ``step`` creates; missing ones are omitted.
+
+    A manifest stands for the files that it lists: it has their total size, and a number made of their states.
+    """
     states: dict[str, tuple[int, int]] = {}
     for name in step.done.files:
+        if name.endswith(manifest.SUFFIX):
+            if listed := manifest.states(Path(name)):
+                states[name] = listed
+            continue
         try:
             stat = Path(name).stat()
         except OSError:

@@ -12,7 +12,7 @@ from wizard.kernel.language import join, mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.program import command
 from wizard.kernel.values import to_data
-from wizard.serve import causes, find, gateway, health, replicas
+from wizard.serve import causes, find, gateway, health, proof, replicas
 from wizard.serve.calibration import kept
 from wizard.serve.endpoint import Endpoint
 
@@ -34,6 +34,8 @@ class Status:
     predicted: Memory | None = None
     """The predicted memory breakdown, and the measured one; None if it was not measured."""
     actual: Memory | None = None
+    proof: str = ""
+    """What the files of its model were compared with, in words; empty if that is unknown."""
 
     @property
     def url(self) -> str | None:
@@ -103,7 +105,13 @@ def _workspace(server: ServerFolder) -> Workspace:
 def statuses(workspace: Workspace) -> list[Status]:
     """Every server of the workspace, by name."""
     past = kept(workspace)
-    return [_measured(status(workspace.server(name)), past) for name in workspace.names()]
+    servers = [workspace.server(name) for name in workspace.names()]
+    return [_proven(_measured(status(server), past), proof.proof(server)) for server in servers]
+
+
+def _proven(status: Status, words: str) -> Status:
+    detail = join("; ", status.detail, words) if words and status.state == "ready" else status.detail
+    return replace(status, detail=detail, proof=words)
 
 
 def _measured(status: Status, past: Calibration) -> Status:

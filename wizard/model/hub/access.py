@@ -29,6 +29,8 @@ DEADLINE = 9.0
 """Seconds for all Hub access of a lookup."""
 REQUEST = 4.0
 """Seconds for a connection, and for each wait for bytes."""
+EXCLUDED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "original/*", "consolidated*")
+"""Files of a repository that are not downloaded: pickle files, which can run code, and second copies of the weights."""
 
 
 def reachable(timeout: float = 3.0) -> bool:
@@ -56,13 +58,14 @@ def has_token() -> bool:
 def download_command(repo: str, files: Sequence[str], revision: str | None, folder: str) -> tuple[str, ...]:
     """The argv that downloads ``files``, or if there are none all of a repository but pickle files, into ``folder``.
 
-    It is huggingface_hub's own ``hf download`` (``huggingface_hub/cli/hf.py``), run with this interpreter, and resumes
-    an earlier download. It reads its token from ``HF_TOKEN`` or the existing login.
+    It is huggingface_hub's own ``hf download`` (``huggingface_hub/cli/hf.py``), run with this interpreter. A lost
+    connection is resumed with a Range request; files of an earlier download that are complete are kept. It reads its
+    token from ``HF_TOKEN`` or the existing login.
     """
     command = [sys.executable, "-m", "huggingface_hub.cli.hf", "download", repo]
     command += files
     if not files:
-        for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "original/*", "consolidated*"):
+        for pattern in EXCLUDED:
             command += ["--exclude", pattern]
     if revision:
         command += ["--revision", revision]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import platform
 import shutil
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,9 @@ from pathlib import Path
 from wizard.advise.advice import Choice
 from wizard.advise.driver import branch
 from wizard.catalog.environments import Environment, pins
-from wizard.kernel.errors import HostError
+from wizard.catalog.wheels import Target, complete
+from wizard.kernel import settings
+from wizard.kernel.errors import HostError, UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.values import fingerprint
 from wizard.plan.artefacts import ENGINE_ENVIRONMENT
@@ -64,10 +67,11 @@ class Venv:
         requirements = [(*whole, "-r", str(pins(self.environment)))]
         if self.environment.from_index:  # a second install: another index could offer other files of this version
             requirements.append(("--no-deps", "--index-url", self.environment.index, *self.environment.from_index))
+        env = self._from_bundle()
         if uv := shutil.which("uv"):
             return (
                 Command((uv, "venv", "--clear", "--no-project", "--python", self.interpreter.path, str(self.root))),
-                *(Command((uv, "pip", "install", "--python", self.python, *each)) for each in requirements),
+                *(Command((uv, "pip", "install", "--python", self.python, *each), env) for each in requirements),
             )
         options = ("install", "--no-compile", "--no-input", "--disable-pip-version-check")
         if importlib.util.find_spec("pip"):
@@ -76,14 +80,26 @@ class Venv:
             return (
                 Command((self.interpreter.path, "-m", "venv", "--clear", "--without-pip", str(self.root))),
                 *(
-                    Command((sys.executable, "-m", "pip", "--python", self.python, *options, *each))
+                    Command((sys.executable, "-m", "pip", "--python", self.python, *options, *each), env)
                     for each in requirements
                 ),
             )
         return (
             Command((self.interpreter.path, "-m", "venv", "--clear", str(self.root))),
-            *(Command((self.python, "-m", "pip", *options, *each)) for each in requirements),
+            *(Command((self.python, "-m", "pip", *options, *each), env) for each in requirements),
         )
+
+    def _from_bundle(self) -> tuple[tuple[str, str], ...]:
+        """Variables with which the installer takes the wheels of a workshop's bundle, if it has all of them."""
+        try:
+            folder = settings.load().bundle
+        except UsageError:  # reported where settings are shown
+            return ()
+        wheels, version = Path(folder, "wheels"), "{}.{}".format(*self.interpreter.version)
+        if not folder or not complete(self.environment, Target(version, platform.machine()), wheels):
+            return ()
+        place = wheels.as_uri()  # as a path, pip and uv would split it at a space or comma
+        return (("PIP_NO_INDEX", "1"), ("PIP_FIND_LINKS", place), ("UV_OFFLINE", "1"), ("UV_FIND_LINKS", place))
 
     def check(self) -> Command:
         """The command that checks that it works."""

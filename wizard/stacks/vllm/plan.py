@@ -15,13 +15,14 @@ from wizard.kernel.errors import InfeasibleError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import suggest_name
 from wizard.kernel.values import fingerprint
+from wizard.model import manifest
 from wizard.model.facts import ModelFacts
 from wizard.plan import artefacts, checkpoint
 from wizard.plan.arguments import check_step
 from wizard.plan.artefacts import REPOSITORY
-from wizard.plan.fetch import FetchedModels, fetch_models
+from wizard.plan.fetch import FetchedModels, download, fetch_models
 from wizard.plan.options import Options
-from wizard.plan.plan import Command, Done, Estimate, Step
+from wizard.plan.plan import Done, Estimate, Step
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import WITHOUT_GPUS, Runtime
 from wizard.plan.runtimes.venv import environment_changes, replicas
@@ -259,9 +260,6 @@ def _rank_in(folder: Path) -> int:
 
 
 def _fetch_adapter(name: str, repo: str, folder: Path) -> Step:
-    from wizard.model.hub.access import download_command
-
-    argv = download_command(repo, (), None, str(folder))
     return Step(
         id=f"adapter-{suggest_name(name)}",
         title=tr("Get the LoRA adapter {name}", name=name),
@@ -273,8 +271,8 @@ def _fetch_adapter(name: str, repo: str, folder: Path) -> Step:
                 ranks=RANKS[0],
             )
         ),
-        actions=(Command(argv, env=(("HF_HUB_DISABLE_UPDATE_CHECK", "1"),), secrets=("HF_TOKEN",)),),
-        done=Done(files=(str(folder / "adapter_config.json"),)),
+        actions=download(repo, None, folder),
+        done=Done(files=(str(folder / "adapter_config.json"), str(manifest.path_of(folder)))),
         estimate=Estimate(10),
         writes=(artefacts.adapter(name),),
     )

@@ -387,7 +387,8 @@ def _outcome(view: BuildView, measured: str) -> Content:
         line = tr("Triton responds at {http} (HTTP) and {grpc} (gRPC)", http=endpoint.http, grpc=endpoint.grpc)
         took = tr("Measured: {measured}.", measured=measured) + "\n" if measured else ""
         openai = tr("OpenAI-compatible: {url}", url=endpoint.openai) + "\n" if endpoint.openai else ""
-        rest = f"\n{openai}{took}" + tr("Press Enter to chat with your model.")
+        proof = tr("Model: {proof}", proof=one_line(view.proof)) + "\n" if view.proof else ""
+        rest = f"\n{openai}{proof}{took}" + tr("Press Enter to chat with your model.")
         return Content.assemble(("✓ ", "bold $success"), (line, "bold"), rest)
     if view.phase is Phase.CANCELLED:
         line = tr("Completed steps are kept; press r to resume.")

@@ -50,6 +50,8 @@ class BuildView:
     reported_at: float = 0.0
     """Clock at the time of ``progress``."""
     endpoint: Endpoint | None = None
+    proof: str = ""
+    """What the files of the served model were compared with; empty if that is unknown."""
     error: WizardError | None = None
 
 
@@ -69,7 +71,7 @@ def folded(view: BuildView, event: Event, now: float) -> BuildView:
         case Progress():
             return replace(view, progress=event, reported_at=now)
         case Ready():
-            return replace(view, phase=Phase.READY, endpoint=event.endpoint)
+            return replace(view, phase=Phase.READY, endpoint=event.endpoint, proof=event.proof)
         case _:
             return view
 

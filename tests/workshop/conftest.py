@@ -1,0 +1,14 @@
+"""What the tests of bundles share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.workshop.world import World
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(tmp_path, monkeypatch)

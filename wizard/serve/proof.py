@@ -1,0 +1,48 @@
+"""What is known of the files that a server serves: the manifests of its models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from wizard.kernel.language import join, tr
+from wizard.kernel.paths import ServerFolder
+from wizard.kernel.program import command
+from wizard.model import manifest
+
+
+def manifests(server: ServerFolder) -> list[Path]:
+    """The manifests of the server's last plan, of the model and of those beside it; empty without a plan."""
+    try:
+        steps = json.loads(server.plan.read_bytes())["steps"]
+        names = [str(name) for step in steps for name in step["done"]["files"]]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return []  # read as a plan, with its errors, where it matters
+    return [Path(name) for name in names if name.endswith(manifest.SUFFIX)]
+
+
+def proof(server: ServerFolder) -> str:
+    """What the manifests say, a sentence without its period; empty if there are none. Files are not read."""
+    sentences = []
+    for path in manifests(server):
+        recorded = manifest.read(path)
+        if recorded is None:
+            continue
+        if altered := manifest.changed(manifest.folder_of(path), recorded):
+            again = command("up", server.name)
+            sentences.append(tr("{name} has changed since it was checked: run {again}", name=altered[0], again=again))
+        else:
+            sentences.append(recorded.summary())
+    return join("; ", *sentences) if sentences else ""
+
+
+def verify(server: ServerFolder, progress: Callable[[float], None]) -> str:
+    """Read all files and compare them with the manifests; return what `proof` says then.
+
+    Raises:
+        ModelError: TW-M60 a file is damaged, TW-M61 it is missing, TW-M17 it is not readable.
+    """
+    for path in manifests(server):
+        manifest.recheck(path, progress)
+    return proof(server)
