@@ -144,10 +144,35 @@ def test_ctrl_c_keeps_the_answers(url: str, tmp_path: Path) -> None:
     assert json.loads(report.read_text(encoding="utf-8"))["partial"] == "stopped"
 
 
-def test_a_gguf_file_has_a_perplexity(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    program = tmp_path / "llama-perplexity"
+def llama_perplexity(folder: Path) -> Path:
+    """A program that runs FakePerplexity."""
+    program = folder / "llama-perplexity"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{fake_perplexity}" "$@"\n', encoding="utf-8")
     program.chmod(0o755)
+    return program
+
+
+def test_ctrl_c_in_a_perplexity_says_that_there_is_no_report(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["bench", MODEL, "--quality", "--llama-perplexity", llama_perplexity(tmp_path), "--out", out]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "wizard", *map(str, words)],
+        env={**os.environ, "FAKE_PERPLEXITY": "hangs"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stderr is not None
+    assert "Perplexity of" in child.stderr.readline()
+    child.send_signal(signal.SIGINT)
+    shown, errors = child.communicate(timeout=60)
+    assert (child.returncode, shown) == (130, "")
+    assert "TW-U07: stopped; nothing was measured" in errors
+    assert not (out / "report.json").exists()
+
+
+def test_a_gguf_file_has_a_perplexity(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = llama_perplexity(tmp_path)
     words = f"bench {MODEL} --quality --reference {MODEL} --llama-perplexity {program} --out {tmp_path / 'out'}"
     assert run(words) == 0
     shown = capsys.readouterr().out

@@ -15,7 +15,7 @@ from wizard.cli.command_lines import typed_command
 from wizard.cli.confirm import yes
 from wizard.cli.stages import workspace_of
 from wizard.kernel.errors import CancelledError, UsageError
-from wizard.kernel.language import tr
+from wizard.kernel.language import mark, tr
 from wizard.kernel.units import duration
 
 if TYPE_CHECKING:
@@ -91,8 +91,12 @@ def driven(items: AsyncGenerator[Any, None], printer: EventPrinter) -> bool:
 
 def stopped(arguments: argparse.Namespace, folder: Path, todo: str = "") -> CancelledError:
     """The error for a benchmark that was stopped; ``todo``: if it can be continued, how."""
+    from wizard.bench.folder import Folder
+
     todo = todo or tr("To measure again, run `{command}`.", command=typed_command(arguments))
-    return CancelledError("TW-U07", tr("stopped; what was measured is kept in {folder}", folder=folder), todo)
+    kept = Folder(folder).report.exists()
+    text = mark("stopped; what was measured is kept in {folder}") if kept else mark("stopped; nothing was measured")
+    return CancelledError("TW-U07", tr(text, folder=folder), todo)
 
 
 def choose(arguments: argparse.Namespace, outlook: Outlook) -> Load | None:

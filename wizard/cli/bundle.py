@@ -46,9 +46,7 @@ def add_bundle(parser: argparse.ArgumentParser) -> None:
     making.add_argument(
         "--machine", metavar="M", default=platform.machine(), help=tr("processor of the seats: x86_64, aarch64")
     )
-    making.add_argument(
-        "--stack", metavar="S,S", type=_list, default=("llamacpp",), help=tr("serving stacks (llamacpp)")
-    )
+    making.add_argument("--stack", metavar="S,S", type=_list, help=tr("serving stacks (llamacpp)"))
     making.add_argument(
         "--environment",
         metavar="E,E",
@@ -132,10 +130,11 @@ def _show(arguments: argparse.Namespace, folder: Path, item: Added | Manifest) -
 
 
 def _order(arguments: argparse.Namespace) -> Order:
-    from wizard.catalog.stacks import names
+    from wizard.catalog.stacks import cpu_stacks, names
     from wizard.workshop.bundle import Order
 
-    if unknown := [stack for stack in arguments.stack if stack not in names()]:
+    stacks: tuple[str, ...] = cpu_stacks() if arguments.stack is None else arguments.stack
+    if unknown := [stack for stack in stacks if stack not in names()]:
         raise UsageError(
             "TW-B09",
             tr("unknown stack: {stack!r}", stack=unknown[0]),
@@ -152,9 +151,7 @@ def _order(arguments: argparse.Namespace) -> Order:
     notebooks = Path(arguments.notebooks).expanduser() if arguments.notebooks else None
     if notebooks and not notebooks.is_dir():
         raise UsageError("TW-B09", tr("{path} is not a folder", path=notebooks), tr("Pass a folder with notebooks."))
-    return Order(
-        arguments.python, arguments.machine, arguments.stack, arguments.environment, tuple(arguments.model), notebooks
-    )
+    return Order(arguments.python, arguments.machine, stacks, arguments.environment, tuple(arguments.model), notebooks)
 
 
 def _announce(outlook: Outlook, folder: Path) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from wizard.catalog.environments import Environment, environment, environment_of
-from wizard.catalog.stacks import facts
+from wizard.catalog.stacks import cpu_stacks, facts
 from wizard.catalog.wheels import Target, supports
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import join, tr
@@ -26,7 +26,7 @@ class Order:
 
     pythons: tuple[str, ...]
     machine: str
-    stacks: tuple[str, ...] = ("llamacpp",)
+    stacks: tuple[str, ...] = field(default_factory=cpu_stacks)
     environments: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     notebooks: Path | None = None

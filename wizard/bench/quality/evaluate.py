@@ -153,11 +153,10 @@ async def _watched(
             tail.read(lambda line: state.take(at, line))
         await child.wait()
     finally:
-        over = watch.done()
         watch.cancel()
         await child.stop()
         tail.read(lambda line: state.take(at, line))
-    if over:
+    if not lives():
         raise dead(tr("its process has ended"))
 
 
