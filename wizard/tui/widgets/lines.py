@@ -33,6 +33,8 @@ class Lines(Widget):
         """Update the content."""
         width, height = self.size
         before, self._made = self._made, None
+        if not self.display:  # its height is 0, so each change would lay out the whole screen
+            return
         now = self._lines(width)
         if before is None or before[0] != width or not len(before[1]) == len(now) == height:
             self.refresh(layout=len(now) != height)

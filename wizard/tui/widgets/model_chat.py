@@ -78,7 +78,7 @@ class ModelChat(DropsWork, Vertical):
     def compose(self) -> ComposeResult:
         """Name, turns, error, figures."""
         yield Static(classes="name")
-        yield Transcript()
+        yield Transcript(beside=1)  # the other model's
         yield ErrorPanel()
         yield Figures()
 

@@ -45,8 +45,10 @@ class Transcript(ScrollView, can_focus=False):
     Transcript { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, *, id: str | None = None, beside: int = 0) -> None:
+        """Prepare it; so many others are drawn ``beside`` it, which leaves each a part of the time."""
         super().__init__(id=id, classes="reading")
+        self._sharing = 1 + beside
         self.turns: list[Turn] = []
         self._tops: list[int] = [0]
         """The first line of each turn, and behind the last the number of lines."""
@@ -124,7 +126,7 @@ class Transcript(ScrollView, can_focus=False):
         """The last turn has grown: show it with the next frame."""
         if not self._waits:
             self._waits = True
-            self.set_timer(max(FRAME_S, SHARE * self._cost), self._draw)
+            self.set_timer(self._sharing * max(FRAME_S, SHARE * self._cost), self._draw)
 
     def complete(self) -> None:
         """The last turn is complete: show it now."""
