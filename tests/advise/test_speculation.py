@@ -300,7 +300,7 @@ def test_the_plan_fetches_the_draft_model_and_the_engine_gets_its_folder(stack: 
     assert got.writes == ("draft",)
     assert got.estimate.download_bytes == DRAFT_BYTES
     assert "draft" in named(steps, "start").reads
-    (command,) = commands(got)
+    command, _ = commands(got)  # it is downloaded and verified
     assert "me/eagle3" in command.argv
     folder = str(Path(got.done.files[0]).parent)
     settings = engine(steps)[1]

@@ -25,6 +25,8 @@ from wizard.kernel.text import width
 __all__ = ["world"]
 NAMES = {
     "triton-wizard",
+    "verify",
+    "install",
     "COMMAND",
     "llamacpp",
     "vllm",

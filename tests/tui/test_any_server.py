@@ -80,7 +80,12 @@ async def test_the_chat_with_it_names_the_model_and_can_be_left_for_the_first_sc
         assert made.asked_servers == [LLAMA]
         await pilot.press("ctrl+q")
         leaving = await screen(pilot, AskScreen)
-        assert text(leaving).split("\n") == ["▸ Quit", "  Go to the first screen", "  Stay here"]
+        assert text(leaving).split("\n") == [
+            "▸ Quit",
+            "  Go to the first screen",
+            "  Measure this server",
+            "  Stay here",
+        ]
         await pilot.press("down", "enter")
         await screen(pilot, WelcomeScreen)
     assert made.stopped == []

@@ -54,8 +54,8 @@ async def test_the_whole_journey_works_in_a_terminal_of_any_size(size: tuple[int
 def test_a_size_from_the_environment_is_ignored() -> None:
     terminal = Terminal(HELD)
     try:
-        terminal.shows("◆ triton-wizard", "○ Machine", "○ Chat", "Quit")
-        assert "triton-wizard" in terminal.screen.display[0]
+        terminal.shows("◆", "○ Machine", "○ Chat", "Quit")
+        assert "◆" in terminal.screen.display[0]
         terminal.child.setwinsize(24, 60)
         terminal.until(lambda: "○ Machine" not in terminal.text)
     finally:

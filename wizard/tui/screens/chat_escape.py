@@ -72,10 +72,10 @@ class Escaping(Screen[ChatEnd]):
         elif top == "turn":
             chat.talks.here.transcript.step(len(chat.talks.here.transcript.turns))
         elif panel is not None:
-            await self._remove(panel)
+            await self.close_panel(panel)
         self.refresh_bindings()
 
-    async def _remove(self, panel: Widget) -> None:
+    async def close_panel(self, panel: Widget) -> None:
         if panel.has_focus_within:
             self.query_one(Prompt).focus()
         await panel.remove()
@@ -98,7 +98,7 @@ class Escaping(Screen[ChatEnd]):
     async def action_log(self) -> None:
         """Show the server's log next to the chat, or hide it."""
         if self.query(LogPanel):
-            await self._remove(self.query_one(LogPanel))
+            await self.close_panel(self.query_one(LogPanel))
         else:
             await self.query_one("#talk-row").mount(LogPanel())
             self.follow_log()

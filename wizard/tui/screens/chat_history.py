@@ -44,7 +44,7 @@ class Remembering(Screen[ChatEnd]):
         """Show or hide the saved conversations."""
         chat = cast("ChatScreen", self)
         if self.query(Conversations):
-            await chat._remove(self.query_one(Conversations))
+            await chat.close_panel(self.query_one(Conversations))
         else:
             self.search("")
 
