@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,11 @@ class Kernel:
     def end(self) -> None:
         self.client.stop_channels()
         self.manager.shutdown_kernel(now=True)
+
+    def kill(self) -> None:
+        """SIGKILL; the manager would interrupt the kernel first."""
+        assert self.manager.provisioner
+        os.kill(self.manager.provisioner.pid, signal.SIGKILL)
 
     def messages(self, code: str) -> Iterator[dict[str, Any]]:
         """What a cell sends to the front end, until it is done."""

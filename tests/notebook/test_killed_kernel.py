@@ -91,7 +91,7 @@ def test_a_build_survives_its_kernel_and_is_found_again(kernels: list[Kernel], t
         shown = message["content"].get("data", {}).get("text/html", "")
         assert TOKEN not in shown
         if "pid" in shown:
-            kernel.manager.shutdown_kernel(now=True)  # SIGKILL
+            kernel.kill()
             break
     step = pid_of_step(plan)
     assert proctable.read(step) is not None

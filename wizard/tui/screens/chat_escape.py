@@ -76,6 +76,7 @@ class Escaping(Screen[ChatEnd]):
         self.refresh_bindings()
 
     async def close_panel(self, panel: Widget) -> None:
+        """Remove ``panel``; the field gets the focus that it had."""
         if panel.has_focus_within:
             self.query_one(Prompt).focus()
         await panel.remove()
