@@ -11,6 +11,8 @@ import pytest
 from tests.notebook.kernel import Kernel
 from tests.notebook.test_kernel import PREPARE
 
+WITHOUT_WIDGETS = "import sys; kept = sys.modules.pop('ipywidgets', None); sys.modules['ipywidgets'] = None"
+WITH_WIDGETS = "sys.modules['ipywidgets'] = kept"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -115,10 +117,13 @@ def test_benchmarks_side_by_side(kernel: Kernel) -> None:
     assert kernel.value("p._box.children[1].children[1].value") == ""
     kernel.value(f"setattr({choices}[1], 'index', 2)")
     assert "4 at once" in kernel.value("p._box.children[1].children[1].value")
+    kernel.shows(WITHOUT_WIDGETS)
+    assert "4 at once" in kernel.shows("journey.benchmarks()")[0][1]
+    kernel.shows(WITH_WIDGETS)
 
 
 def test_without_ipywidgets_there_is_plain_output(kernel: Kernel) -> None:
-    kernel.shows("import sys; kept = sys.modules.pop('ipywidgets', None); sys.modules['ipywidgets'] = None")
+    kernel.shows(WITHOUT_WIDGETS)
     try:
         ((_, html),) = kernel.shows("journey.what_if()")
         assert html.startswith("<div>")
@@ -128,6 +133,5 @@ def test_without_ipywidgets_there_is_plain_output(kernel: Kernel) -> None:
         assert "triton-wizard[notebook]" in html
         ((_, html), _) = kernel.shows("journey.build()")
         assert re.search(r"127\.0\.0\.1:\d+", html)
-        assert "4 at once" in kernel.shows("journey.benchmarks()")[0][1]
     finally:
-        kernel.shows("sys.modules['ipywidgets'] = kept")
+        kernel.shows(WITH_WIDGETS)
