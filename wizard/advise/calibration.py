@@ -138,7 +138,8 @@ def typical(calibration: Calibration, *, machine: str, stack: str, engine: str, 
         and (measurement.measured.activation_bytes is not None or _overhead(measurement) is not None)
     ]
     best = [measurement for measurement in fitting if measurement.model == model] or fitting
-    return sorted(best[-STARTS:], key=difference)[len(best[-STARTS:]) // 2] if best else None
+    recent = sorted(best[-STARTS:], key=difference)
+    return recent[len(recent) // 2] if recent else None
 
 
 def difference(measurement: Measurement) -> int:

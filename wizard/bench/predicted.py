@@ -33,7 +33,7 @@ def predicted(
     for point in load.points:
         if point.concurrency is None or point.concurrency > choice.users:
             continue
-        wanted = _constraints(choice, point.concurrency, dataset.isl, dataset.osl)
+        wanted = replace(constraints_of(choice), users=point.concurrency, isl=dataset.isl, osl=dataset.osl)
         with suppress(WizardError, Refused):
             made, _ = candidates(idle, facts, wanted, past)
             same = (each for each in made if all(getattr(each, name) == getattr(choice, name) for name in SETUP))
@@ -43,11 +43,9 @@ def predicted(
     return estimates
 
 
-def _constraints(choice: Choice, users: int, isl: int, osl: int) -> Constraints:
+def constraints_of(choice: Choice) -> Constraints:
+    """What to ask for to get the setup of ``choice`` again, without a load."""
     return Constraints(
-        users=users,
-        isl=isl,
-        osl=osl,
         stack=choice.stack,
         quantization=choice.quantization,
         tp=choice.tp,

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from wizard.advise.advice import Choice, Constraints
+from wizard.advise.advice import Choice
 from wizard.advise.calibration import Calibration
 from wizard.advise.candidates import candidates
 from wizard.advise.reasons import Refused
-from wizard.bench.predicted import SETUP
+from wizard.bench.predicted import SETUP, constraints_of
 from wizard.catalog import stacks
 from wizard.kernel.errors import WizardError
 from wizard.kernel.paths import Workspace
@@ -72,19 +72,13 @@ class Variants:
     def plan_of(self, setting: Setting) -> Plan | None:
         """The plan of the same server with ``setting``; None if this machine cannot serve it."""
         before = self.plan.choice
-        wanted = Constraints(
+        wanted = replace(
+            constraints_of(before),
             users=setting.batch,
             max_len=before.max_seq_len,
-            stack=before.stack,
-            quantization=before.quantization,
-            tp=before.tp,
-            pp=before.pp,
-            dp=before.dp,
-            replicas=before.replicas,
             kv_dtype=setting.cache,
             runtime=before.runtime,
             engine_python=before.engine_python,
-            max_gpus=None if before.devices else 0,
         )
         with suppress(WizardError, Refused):
             made, _ = candidates(self.host, self.plan.facts, wanted, self.past)

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wizard.cli.bench_compare import compare, is_comparison, tune
 from wizard.cli.bench_quality import check_absent, quality
 from wizard.cli.bench_reports import open_report, replayed, tell_changes
-from wizard.cli.bench_runs import agree_to_install, choose, driven, endpoint_of, folder_for, stopped, wanted_of
-from wizard.cli.command_lines import typed_command
+from wizard.cli.bench_runs import agree_to_install, endpoint_of, folder_for, measured, wanted_of
 from wizard.cli.stages import print_json, workspace_of
-from wizard.kernel.errors import UsageError, WizardError
+from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
-    from wizard.bench.bench import Outlook
-    from wizard.bench.load import Load
-    from wizard.bench.order import Wanted
     from wizard.bench.report import Report
-    from wizard.serve.endpoint import Endpoint
 
 
 def bench(arguments: argparse.Namespace) -> int:
@@ -54,30 +49,7 @@ def bench(arguments: argparse.Namespace) -> int:
     folder = folder_for(arguments, endpoint.title)
     Folder(folder).check_new()  # before anything is installed, or shown as the result
     agree_to_install(arguments, journey.load_generator(workspace_of(arguments)))
-    return _measure(arguments, endpoint, wanted, folder)
-
-
-def _measure(arguments: argparse.Namespace, endpoint: Endpoint, wanted: Wanted, folder: Path) -> int:
-    from wizard import journey
-    from wizard.prompts.event_printer import EventPrinter
-
-    command = arguments.again or typed_command(arguments)
-    printer = EventPrinter(sys.stderr, arguments.verbose)
-
-    async def agree(outlook: Outlook) -> Load | None:
-        printer.end()
-        return choose(arguments, outlook)
-
-    items = journey.bench(workspace_of(arguments), endpoint, wanted, folder, agree, command)
-    try:
-        whole = driven(items, printer)
-    except WizardError:
-        with suppress(WizardError):  # a full disk, again
-            _show(arguments, folder)
-        raise
-    report = _show(arguments, folder)
-    if not whole or (report and report.partial):
-        raise stopped(arguments, folder)
+    measured(arguments, folder, partial(journey.bench, workspace_of(arguments), endpoint, wanted, folder), _show)
     return 0
 
 

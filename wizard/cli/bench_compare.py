@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wizard.cli.bench_runs import (
     agree_to_install,
     agree_to_names,
     check_alone,
-    choose,
-    driven,
     folder_for,
+    measured,
     stopped,
     wanted_of,
 )
 from wizard.cli.command_lines import command_line, typed_command
 from wizard.cli.stages import print_json, workspace_of
-from wizard.kernel.errors import UsageError, WizardError
+from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
-    from wizard.bench.bench import Outlook
+    from collections.abc import AsyncGenerator
+
+    from wizard.bench.bench import Agree
     from wizard.bench.comparison import Comparison
-    from wizard.bench.load import Load
     from wizard.bench.order import Wanted
 
 
@@ -101,28 +100,16 @@ def _again(arguments: argparse.Namespace) -> Wanted:
 
 def _measure(arguments: argparse.Namespace, names: tuple[str, ...], wanted: Wanted, folder: Path) -> int:
     from wizard import journey
-    from wizard.prompts.event_printer import EventPrinter
 
-    printer = EventPrinter(sys.stderr, arguments.verbose)
-
-    async def agree(outlook: Outlook) -> Load | None:
-        printer.end()
-        return choose(arguments, outlook)
-
-    command = arguments.again or typed_command(arguments)
     workspace, price = workspace_of(arguments), arguments.cost_per_gpu_hour
-    if arguments.tune:
-        items = journey.tune(workspace, names[0], wanted, folder, agree, command)
-    else:
-        items = journey.compare(workspace, names, wanted, folder, agree, command, per_gpu_hour=price)
-    try:
-        whole = driven(items, printer)
-    except WizardError:
-        with suppress(WizardError):  # a full disk, again
-            _show(arguments, folder)
-        raise
-    comparison = _show(arguments, folder)
-    if not whole or (comparison and (comparison.partial or (arguments.tune and comparison.chosen is None))):
+
+    def start(agree: Agree, command: str) -> AsyncGenerator[Any, None]:
+        if arguments.tune:
+            return journey.tune(workspace, names[0], wanted, folder, agree, command)
+        return journey.compare(workspace, names, wanted, folder, agree, command, per_gpu_hour=price)
+
+    comparison = measured(arguments, folder, start, _show)
+    if arguments.tune and comparison and comparison.chosen is None:
         raise stopped(arguments, folder)
     return 0
 

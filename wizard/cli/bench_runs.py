@@ -5,27 +5,30 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wizard.cli.command_lines import typed_command
 from wizard.cli.confirm import yes
 from wizard.cli.stages import workspace_of
-from wizard.kernel.errors import CancelledError, UsageError
+from wizard.kernel.errors import CancelledError, UsageError, WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.units import duration
 
 if TYPE_CHECKING:
-    from wizard.bench.bench import Outlook
+    from wizard.bench.bench import Agree, Outlook
+    from wizard.bench.comparison import Comparison
     from wizard.bench.load import Load
     from wizard.bench.order import Wanted
+    from wizard.bench.report import Report
     from wizard.plan.plan import Step
     from wizard.prompts.event_printer import EventPrinter
     from wizard.serve.endpoint import Endpoint
 
+Shown = TypeVar("Shown", bound="Report | Comparison")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What stops a benchmark; what was measured is kept."""
 
@@ -87,6 +90,37 @@ def driven(items: AsyncGenerator[Any, None], printer: EventPrinter) -> bool:
     if not whole:
         printer.end()
     return whole
+
+
+def measured(
+    arguments: argparse.Namespace,
+    folder: Path,
+    start: Callable[[Agree, str], AsyncGenerator[Any, None]],
+    show: Callable[[argparse.Namespace, Path], Shown | None],
+) -> Shown | None:
+    """Measure what ``start`` makes of a question and the command to keep, and ``show`` it, complete or not.
+
+    Raises:
+        CancelledError: TW-U07 if it was stopped.
+    """
+    from wizard.prompts.event_printer import EventPrinter
+
+    printer = EventPrinter(sys.stderr, arguments.verbose)
+
+    async def agree(outlook: Outlook) -> Load | None:
+        printer.end()
+        return choose(arguments, outlook)
+
+    try:
+        whole = driven(start(agree, arguments.again or typed_command(arguments)), printer)
+    except WizardError:
+        with suppress(WizardError):  # a full disk, again
+            show(arguments, folder)
+        raise
+    report = show(arguments, folder)
+    if not whole or (report and report.partial):
+        raise stopped(arguments, folder)
+    return report
 
 
 def stopped(arguments: argparse.Namespace, folder: Path, todo: str = "") -> CancelledError:

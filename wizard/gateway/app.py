@@ -252,9 +252,7 @@ class Reply(Response):
                             begun, held = True, self._answer.begin()
                             await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
                         held += self._answer.take(index, piece)
-                        if (
-                            held and not piece.finish
-                        ):  # the last events go with the end: a message costs as much as a piece
+                        if held and not piece.finish:  # the last events go in one message with the end
                             await send(_part(held))
                             held = b""
                     await send(_part(held + self._answer.end(), more=False))

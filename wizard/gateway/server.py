@@ -10,7 +10,6 @@ import resource
 import socket
 import sys
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -132,14 +131,22 @@ async def serve(workspace: Workspace, exposure: Exposure, listener: socket.socke
     """Serve the models of ``workspace`` on ``listener``, as long as there are any, and the keeper lives."""
     servers = Servers(workspace)
     key = read_key(workspace.gateway)[0] if exposure.beyond else ""
-    settings: dict[str, Any] = {"http": Protocol, "ws": "none", "lifespan": "off"}
-    headers: dict[str, Any] = {"server_header": False, "proxy_headers": False}
-    limits: dict[str, Any] = {"timeout_keep_alive": IDLE_S, "timeout_graceful_shutdown": LEAVE_S}
-    others: dict[str, Any] = {"log_config": None, "access_log": False, "ssl_certfile": exposure.tls_cert}
     front = Gateway(servers)
-    app = application(front, exposure, key)
     server = uvicorn.Server(
-        uvicorn.Config(app, **settings, **headers, **limits, **others, ssl_keyfile=exposure.tls_key)
+        uvicorn.Config(
+            application(front, exposure, key),
+            http=Protocol,
+            ws="none",
+            lifespan="off",
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=IDLE_S,
+            timeout_graceful_shutdown=LEAVE_S,
+            log_config=None,
+            access_log=False,
+            ssl_certfile=exposure.tls_cert,
+            ssl_keyfile=exposure.tls_key,
+        )
     )
 
     async def watch() -> None:

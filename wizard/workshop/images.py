@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,13 @@ from wizard.catalog.releases import images
 from wizard.catalog.stacks import facts
 from wizard.kernel.errors import HostError
 from wizard.kernel.language import tr
-from wizard.kernel.secrets import environment_for, redact
+from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.plan.runtimes.select import IMAGE
 from wizard.probe.ask import asking
 from wizard.probe.engines import has_image
 from wizard.workshop.bundle import IMAGES, BundledImage
+from wizard.workshop.tools import quiet
 
 ENGINES = ("docker", "podman")
 
@@ -90,15 +90,7 @@ def load(image: BundledImage, bundle: Path) -> bool | None:
 
 
 def _run(command: tuple[str, ...]) -> None:
-    done = subprocess.run(
-        command,
-        env=environment_for(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    done = quiet(command)
     if done.returncode:
         line = redact(plain((done.stderr.strip().splitlines() or [""])[-1]))
         raise HostError(

@@ -21,10 +21,11 @@ from wizard.catalog.profiles import PACKAGE
 from wizard.catalog.wheels import Pin, Target, needed, suiting
 from wizard.kernel.errors import HostError, NetworkError
 from wizard.kernel.language import tr
-from wizard.kernel.secrets import environment_for, redact
+from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.workshop import starter
 from wizard.workshop.bundle import unwritable
+from wizard.workshop.tools import quiet
 
 AT_ONCE = 8
 """Packages in one call of pip: an interruption costs these at most, and pip's cache has even most of them."""
@@ -119,15 +120,7 @@ def _download(packages: Packages, part: Sequence[Pin], folder: Path) -> None:
 
 def _pip(options: list[str], folder: Path, target: Target) -> None:
     command = [*installer(), "download", "--no-input", "--disable-pip-version-check", "--progress-bar=off", *options]
-    done = subprocess.run(
-        command,
-        env=environment_for(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    done = quiet(command)
     if not done.returncode:
         return
     lines = [redact(plain(line)) for line in done.stderr.splitlines() if line.strip()]

@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import sys
-import time
+import threading
 from typing import Any
 
 HOW = sys.argv[1]
@@ -54,7 +54,7 @@ def answer(request: dict[str, Any]) -> object:
             return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": about}
         case "tools/list":
             if HOW == "hang-list":
-                time.sleep(3600)
+                threading.Event().wait()
             if HOW == "endless-list":
                 return {"tools": NORMAL, "nextCursor": "more"}
             if HOW == "wrong-list":
@@ -62,7 +62,7 @@ def answer(request: dict[str, Any]) -> object:
             return {"tools": TOOLS.get(HOW, NORMAL)}
         case "tools/call":
             if HOW == "hang-call":
-                time.sleep(3600)
+                threading.Event().wait()
             if HOW == "flood-call":
                 flood()
             if HOW == "die-call":
@@ -77,7 +77,7 @@ def begin() -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
     if HOW == "hang":
-        time.sleep(3600)
+        threading.Event().wait()
     if HOW == "flood":
         flood()
     if HOW == "noise":
@@ -101,7 +101,7 @@ def main() -> None:
             send({"jsonrpc": "2.0", "id": request["id"], "result": result})
     if HOW == "stubborn":
         while True:
-            time.sleep(3600)
+            threading.Event().wait()
 
 
 if __name__ == "__main__":
