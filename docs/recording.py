@@ -34,8 +34,9 @@ Calls = dict[str, list[Any]]
 
 def kinds() -> dict[str, Any]:
     """What each function of the journey returns, as types."""
-    _complete(journey)
     functions = inspect.getmembers(journey, inspect.isfunction)
+    for module in {function.__module__ for _, function in functions}:
+        _complete(sys.modules[module])
     return_kinds = {name: typing.get_type_hints(function).get("return") for name, function in functions}
     for kind in return_kinds.values():
         for part in (kind, *typing.get_args(kind)):

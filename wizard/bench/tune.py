@@ -99,7 +99,7 @@ class Search:
     load: Load
     subjects: list[Subject] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-    plans: dict[Setting, Plan] = field(default_factory=dict)
+    plans: dict[Setting, Plan | None] = field(default_factory=dict)
     best: Trial | None = None
     confirmed: bool = False
     last: Trial | None = None
@@ -182,10 +182,9 @@ class Search:
         `last` is None if this machine cannot serve it, or if the server does not start with it and others did.
         """
         self.last = None
-        plan = self.plans.get(setting) or self.variants.plan_of(setting)
+        plan = self._plan(setting)
         if plan is None or self.stopped:
             return
-        self.plans[setting] = plan
         if not self.turns.serves(plan):
             try:
                 async with aclosing(self.turns.start(plan)) as events:
@@ -213,6 +212,12 @@ class Search:
             yield measured
         if self.runs == 1:
             await self._ask()
+
+    def _plan(self, setting: Setting) -> Plan | None:
+        """The plan of a setting, made once."""
+        if setting not in self.plans:
+            self.plans[setting] = self.variants.plan_of(setting)
+        return self.plans[setting]
 
     def _begin(self, setting: Setting, plan: Plan) -> None:
         subject = self.subject(plan, self.folder / f"{len(self.subjects) + 1}-{setting.name.replace(', ', '-')}")
@@ -259,8 +264,7 @@ class Search:
         """
         if self.subjects:
             comparison.keep(self.result(command), self.folder)
-        plan = self.best and self.variants.plan_of(self.best.setting)
-        if plan:
+        if plan := self.best and self._plan(self.best.setting):
             write(self.folder / PLAN, to_document(plan))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from wizard.kernel import language
 from wizard.kernel.errors import WizardError, WorkspaceError
 from wizard.kernel.language import tr
+from wizard.kernel.reasons import unwritten
 from wizard.kernel.text import plain
 from wizard.model import manifest
 from wizard.model.manifest import Manifest, Published
@@ -70,8 +71,8 @@ def verify(
     except OSError as error:
         raise WorkspaceError(
             "TW-M62",
-            tr("cannot write {path}: {why}", path=path, why=error.strerror),
-            tr("Free some space or fix the permissions, then run `up` again."),
+            tr("cannot write {path}: {why}", path=path, why=unwritten(error, path)),
+            tr("Remove files you do not need or fix the permissions, then run `up` again."),
         ) from error
     return made
 
