@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from wizard.chat.nearby import Nearby
     from wizard.chat.served import ServedModel
     from wizard.chat.tools.loop import ToolUse
+    from wizard.doctor.finding import Finding
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
     from wizard.model.on_disk import Entry
@@ -41,6 +42,10 @@ class JourneyPort(Protocol):
     def probe(self, workspace: Workspace, *, hardware: str | None = None) -> Host: ...  # noqa: D102
 
     def monitor(self) -> Monitor: ...  # noqa: D102
+
+    def doctor(  # noqa: D102
+        self, workspace: Workspace, host: Host | None = None, *, quick: bool = False, offline: bool = False
+    ) -> tuple[Finding, ...]: ...
 
     def recipes(self) -> list[Recipe]: ...  # noqa: D102
 

@@ -5,6 +5,7 @@ Docstrings of blocking functions state how long they may take; asynchronous ones
 """
 
 # isort: off
+from wizard.journey.examining import doctor as doctor
 from wizard.journey.measuring import (
     bench as bench,
     bench_order as bench_order,
