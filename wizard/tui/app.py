@@ -376,6 +376,13 @@ class WizardApp(App[int]):
         if not isinstance(self.screen, (ReaderScreen, CommandPalette)):
             self.push_screen(help_screen(self.screen))
 
+    def action_doctor(self) -> None:
+        """Check this machine for problems; over a stage, not over a window."""
+        from wizard.tui.screens.doctor import DoctorScreen
+
+        if not isinstance(self.screen, ModalScreen):
+            self.push_screen(DoctorScreen(partial(self.journey.doctor, self.workspace, offline=self.offline)))
+
     def action_settings(self) -> None:
         """Language, theme, keys; over a stage, not over a window."""
         from wizard.tui.screens.settings import SettingsScreen

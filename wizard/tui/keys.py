@@ -46,6 +46,7 @@ WHERE = {
     "form": mark("Forms"),
     "ask": mark("Single question"),
     "consent": mark("Tool call"),
+    "doctor": mark("Machine check"),
     "reader": mark("Text window"),
     "explanation": mark("Explain mode"),
     "find": mark("Search"),

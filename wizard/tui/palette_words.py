@@ -13,6 +13,7 @@ WORDS = {
     "copy": mark("clipboard answer"),
     "copy_code": mark("clipboard block snippet"),
     "copy_thought": mark("clipboard thinking reasoning thoughts"),
+    "doctor": mark("diagnose health driver Docker network token check"),
     "edit": mark("change rephrase fix"),
     "elsewhere": mark("API curl Python snippet request client other programs"),
     "find": mark("search"),

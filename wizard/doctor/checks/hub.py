@@ -72,6 +72,8 @@ def clock(internet: Internet) -> Finding:
 @_online("hub")
 def hub(internet: Internet) -> Finding:
     """Whether the Hub responds, and not another server in its place."""
+    if internet.names.ok is False and not internet.proxied:
+        return unknown("hub.not-found", address=redact(internet.endpoint))
     known = "" if internet.hub.untrusted else "hf-cannot-reach-hub"
     return _result("hub", internet.hub, known=known, address=redact(internet.endpoint))
 

@@ -1,19 +1,29 @@
-"""Texts of the checks themselves: group and check → title, and why it matters."""
+"""Texts of the checks themselves: their groups, titles, and why they matter."""
 
 from __future__ import annotations
 
 from wizard.kernel.language import mark
 
 GROUPS = {
-    "gpu": mark("GPUs"),
-    "containers": mark("Containers"),
-    "storage": mark("Storage"),
-    "memory": mark("Memory and limits"),
-    "machine": mark("Machine"),
-    "network": mark("Network"),
-    "hub": mark("Hub and packages"),
+    mark("GPUs"): (
+        "driver",
+        "driver-versions",
+        "gpus",
+        "cuda-toolkit",
+        "mig",
+        "ecc",
+        "persistence",
+        "throttling",
+        "gpu-processes",
+    ),
+    mark("Containers"): ("docker", "podman", "gpu-containers"),
+    mark("Storage"): ("disk", "inodes", "shm"),
+    mark("Memory and limits"): ("memory", "swap", "cgroup-memory", "cgroup-cpu", "cgroup-tasks", "nofile", "memlock"),
+    mark("Machine"): ("numa", "wsl2"),
+    mark("Network"): ("ports", "firewall", "proxy"),
+    mark("Hub and packages"): ("dns", "certificates", "clock", "hub", "index", "token", "token-scope", "gated"),
 }
-"""Group → title."""
+"""Title of a group → its checks."""
 TITLES = {
     "driver": mark("NVIDIA driver"),
     "driver-versions": mark("Driver versions"),

@@ -8,29 +8,16 @@ from itertools import groupby
 
 from wizard.advise.reasons import Param
 from wizard.catalog.failures import failures
-from wizard.doctor.examine import CHECKS
 from wizard.doctor.finding import Finding, Status
-from wizard.kernel.language import join, mark, ntr, tr
+from wizard.kernel.language import join, ntr, tr
 from wizard.kernel.text import one_line, wrap
 from wizard.kernel.units import size
 from wizard.texts.doctor.checks import GROUPS, TITLES, WHY
 from wizard.texts.doctor.sentences import COMMON, TEXTS
 
 SIGNS: dict[Status, str] = {"pass": "✓", "warn": "!", "fail": "✗", "unknown": "?", "not_applicable": "–"}
-STATUSES: dict[Status, str] = {
-    "pass": mark("pass"),
-    "warn": mark("warning"),
-    "fail": mark("failed"),
-    "unknown": mark("unknown"),
-    "not_applicable": mark("not applicable"),
-}
-_GROUP = {check.name: check.group for check in CHECKS}
+_GROUP = {check: title for title, checks in GROUPS.items() for check in checks}
 PROBLEMS: tuple[Status, ...] = ("fail", "warn")
-
-
-def group(finding: Finding) -> str:
-    """The title of its group."""
-    return tr(GROUPS[_GROUP[finding.check]])
 
 
 def title(finding: Finding) -> str:
@@ -55,12 +42,6 @@ def fix(finding: Finding) -> str:
     return tr(todo, **_fields(finding.params)) if (todo := _texts(finding)[1]) else ""
 
 
-def commands(finding: Finding) -> tuple[str, ...]:
-    """The commands that fix it, or begin to."""
-    command = failures()[finding.known].command if finding.known else ""
-    return finding.commands or ((command,) if command else ())
-
-
 def _texts(finding: Finding) -> tuple[str, str]:
     return TEXTS.get(finding.code) or (COMMON[finding.code.partition(".")[2]], "")
 
@@ -78,8 +59,8 @@ def _fields(params: Mapping[str, Param]) -> dict[str, object]:
 
 def grouped(findings: Iterable[Finding]) -> Iterator[tuple[str, list[Finding]]]:
     """The findings of each group, in the order of the checks."""
-    for name, each in groupby(findings, group):
-        yield name, list(each)
+    for name, members in groupby(findings, lambda finding: _GROUP[finding.check]):
+        yield tr(name), list(members)
 
 
 def line(finding: Finding) -> str:
@@ -91,7 +72,8 @@ def details(finding: Finding) -> list[str]:
     """Of a problem: why it matters, what to do, and the commands; empty for other findings."""
     if finding.status not in PROBLEMS:
         return []
-    return [why(finding), *filter(None, (fix(finding),)), *(f"$ {command}" for command in commands(finding))]
+    todo = join(" ", "→", fix(finding)) if fix(finding) else ""
+    return [why(finding), *filter(None, (todo,)), *(f"$ {command}" for command in finding.commands)]
 
 
 def lines(findings: Sequence[Finding]) -> Iterator[tuple[int, str, Status | None]]:
@@ -112,13 +94,10 @@ def report(findings: Sequence[Finding], columns: int) -> str:
     """`lines` for a terminal; commands stay whole, so that they can be copied."""
     shown = []
     for depth, line, _status in lines(findings):
-        start = "  " * depth + ("    " if depth == 2 else "")
-        shown.append(f"{start}{line}" if line.startswith("$ ") else _wrapped(line, columns, start))
+        start, hanging = "  " * depth, "  " * min(depth + 1, 3)
+        whole = not line or line.startswith("$ ")
+        shown.append((start + line).rstrip() if whole else wrap(line, columns, first=start, indent=hanging))
     return "\n".join(shown)
-
-
-def _wrapped(line: str, columns: int, start: str) -> str:
-    return wrap(line, columns, first=start, indent=start + "  ") if line else ""
 
 
 def _aside(findings: Sequence[Finding]) -> str:
@@ -132,9 +111,15 @@ def _aside(findings: Sequence[Finding]) -> str:
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """How many checks passed, warn, and failed."""
+    """How many checks passed, warn, failed …"""
     counts = Counter(finding.status for finding in findings)
-    return join(", ", *(f"{counts[status]} {tr(name)}" for status, name in STATUSES.items() if counts[status]))
+    words = {
+        "fail": ntr("{count} failed", "{count} failed", counts["fail"], count=counts["fail"]),
+        "warn": ntr("{count} warning", "{count} warnings", counts["warn"], count=counts["warn"]),
+        "pass": ntr("{count} passed", "{count} passed", counts["pass"], count=counts["pass"]),
+        "unknown": ntr("{count} unknown", "{count} unknown", counts["unknown"], count=counts["unknown"]),
+    }
+    return join(", ", *(text for status, text in words.items() if counts[status]))  # type: ignore[index]  # a Status
 
 
 def headline(findings: Sequence[Finding]) -> str:

@@ -26,6 +26,7 @@ from wizard.tui.widgets.picker import Picker
 
 if TYPE_CHECKING:
     from wizard.chat.nearby import Nearby
+    from wizard.doctor.finding import Finding
     from wizard.plan.offers import Suggestion
     from wizard.probe.host import Host
 
@@ -52,6 +53,7 @@ class WelcomeScreen(StageScreen[Selection]):
         suggestions: Models for a machine, the recommended one first.
         servers: Running servers, and those being built.
         nearby: Servers of other programs on this machine.
+        doctor: What keeps this machine from serving, from the checks that only read files.
         view: The earlier state.
     """
 
@@ -65,6 +67,7 @@ class WelcomeScreen(StageScreen[Selection]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Choose"), id="welcome.accept", priority=True, key_display="⏎"),
         Binding("r", "look", mark("Refresh"), id="welcome.look"),
+        Binding("d", "app.doctor", mark("Check for problems"), id="welcome.doctor", show=False),
     ]
     view: reactive[WelcomeView] = reactive(WelcomeView())
 
@@ -74,10 +77,12 @@ class WelcomeScreen(StageScreen[Selection]):
         suggestions: Callable[[Host], Sequence[Suggestion]],
         servers: Callable[[], Sequence[Server]],
         nearby: Callable[[], Sequence[Nearby]],
+        doctor: Callable[[Host], Sequence[Finding]],
         view: WelcomeView,
     ) -> None:
         super().__init__()
         self._probe, self._suggestions, self._servers, self._nearby = probe, suggestions, servers, nearby
+        self._doctor = doctor
         self.rows: list[Row] = []
         """What the list shows."""
         self._touched = False
@@ -130,6 +135,9 @@ class WelcomeScreen(StageScreen[Selection]):
             if host is None or changed:
                 host = await background.call(self._probe)
             self.view = replace(self.view, host=host, error=None)
+            if host.is_here:
+                findings = await background.call(partial(self._doctor, host))
+                self.view = replace(self.view, findings=tuple(findings))
             if again or changed or self.view.suggestions is None:
                 suggestions = await background.call(partial(self._suggestions, host))
                 self.view = replace(self.view, suggestions=tuple(suggestions))

@@ -13,6 +13,7 @@ from wizard.kernel.units import size
 
 if TYPE_CHECKING:
     from wizard.chat.nearby import Nearby
+    from wizard.doctor.finding import Finding
     from wizard.kernel.errors import WizardError
     from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan
@@ -48,6 +49,8 @@ class WelcomeView:
     """None until they are found."""
     nearby: tuple[Nearby, ...] = ()
     """Servers of other programs on this machine."""
+    findings: tuple[Finding, ...] = ()
+    """Of the checks that only read files."""
     explanations: bool = False
     """Whether explanations are on, so that the user sees every stage."""
     without: frozenset[str] = frozenset()
@@ -175,11 +178,20 @@ def _serve(view: WelcomeView) -> Row:
 
 
 def machine(view: WelcomeView) -> list[str]:
-    """The machine: its compute hardware, and its runtimes."""
+    """The machine: its compute hardware, its runtimes, and what is wrong with it, if anything."""
     host = view.host
     if host is None:
         return [] if view.error else [tr("◌ Checking this machine …")]
-    return [*filter(None, (" · ".join(filter(None, (_where(host), *_parts(host)))), _can(host)))]
+    return [*filter(None, (" · ".join(filter(None, (_where(host), *_parts(host)))), _can(host), _problem(view)))]
+
+
+def _problem(view: WelcomeView) -> str:
+    if not view.findings:
+        return ""
+    from wizard.texts.doctor.report import headline  # not loaded before there are findings
+
+    problem = headline(view.findings)
+    return join(" · ", problem, tr("press d for details")) if problem else ""
 
 
 def _where(host: Host) -> str:
