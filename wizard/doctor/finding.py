@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from wizard.advise.reasons import Param
-
-Status = Literal["pass", "warn", "fail", "unknown", "not_applicable"]
+Param: TypeAlias = str | int | float | tuple[str | int, ...]
+Status: TypeAlias = Literal["pass", "warn", "fail", "unknown", "not_applicable"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -305,10 +305,7 @@ class Journey(Walk):
         Args:
             quick: Only the checks that read files.
         """
-        offline = self._state.offline
-        return Findings(
-            self._background.call(lambda: self._journey.doctor(self.workspace, quick=quick, offline=offline))
-        )
+        return Findings(self._journey.doctor(self.workspace, quick=quick, offline=self._state.offline))
 
     def elsewhere(self) -> Log:
         """The server's addresses, and lines to paste for curl, Python and other programs."""

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from wizard.advise.reasons import Param
 from wizard.catalog.failures import failures
-from wizard.doctor.finding import Finding, Status
+from wizard.doctor.finding import Finding, Param, Status
 from wizard.kernel.language import join, ntr, tr
 from wizard.kernel.text import one_line, wrap
 from wizard.kernel.units import size
@@ -76,38 +75,37 @@ def details(finding: Finding) -> list[str]:
     return [why(finding), *filter(None, (todo,)), *(f"$ {command}" for command in finding.commands)]
 
 
-def lines(findings: Sequence[Finding]) -> Iterator[tuple[int, str, Status | None]]:
-    """The report: indentation, text, and the status of a finding's first line."""
+def lines(findings: Iterable[Finding]) -> Iterator[tuple[int, str, Status | None]]:
+    """The findings by group: indentation, text, and the status in the first line of a finding."""
     for name, members in grouped(findings):
-        applicable = [finding for finding in members if finding.status != "not_applicable"]
         yield 0, name, None
-        for finding in applicable:
-            yield 1, line(finding), finding.status
-            yield from ((2, detail, None) for detail in details(finding))
-        if others := [finding for finding in members if finding.status == "not_applicable"]:
-            yield 1, join(" ", SIGNS["not_applicable"], _aside(others)), "not_applicable"
-    yield 0, "", None
-    yield 0, summary(findings), None
+        for finding in members:
+            if finding.status != "not_applicable":
+                yield 1, line(finding), finding.status
+                yield from ((2, detail, None) for detail in details(finding))
+        yield from ((1, aside, "not_applicable") for aside in _asides(members))
+
+
+def _asides(findings: Iterable[Finding]) -> Iterator[str]:
+    """Checks that do not apply, those with the same reason in one line."""
+    reasons: dict[str, list[str]] = {}
+    for finding in findings:
+        if finding.status == "not_applicable":
+            reasons.setdefault(text(finding), []).append(title(finding))
+    for reason, names in reasons.items():
+        yield join(" ", SIGNS["not_applicable"], tr("{title}: {text}", title=", ".join(names), text=reason))
+
+
+def wrapped(depth: int, line: str, columns: int) -> str:
+    """A line of the report in lines that fit; commands stay whole, so that they can be copied."""
+    start, hanging = "  " * depth, "  " * min(depth + 1, 3)
+    return start + line if line.startswith("$ ") else wrap(line, columns, first=start, indent=hanging)
 
 
 def report(findings: Sequence[Finding], columns: int) -> str:
-    """`lines` for a terminal; commands stay whole, so that they can be copied."""
-    shown = []
-    for depth, line, _status in lines(findings):
-        start, hanging = "  " * depth, "  " * min(depth + 1, 3)
-        whole = not line or line.startswith("$ ")
-        shown.append((start + line).rstrip() if whole else wrap(line, columns, first=start, indent=hanging))
-    return "\n".join(shown)
-
-
-def _aside(findings: Sequence[Finding]) -> str:
-    """Checks that do not apply, with the reasons, those with the same reason together."""
-    reasons: dict[str, list[str]] = {}
-    for finding in findings:
-        reasons.setdefault(text(finding), []).append(title(finding))
-    return join(
-        "; ", *(tr("{title}: {text}", title=", ".join(names), text=reason) for reason, names in reasons.items())
-    )
+    """All of it, for a terminal; its end is what stays visible."""
+    shown = [wrapped(depth, line, columns) for depth, line, _status in lines(findings)]
+    return "\n".join([*shown, "", summary(findings)])
 
 
 def summary(findings: Sequence[Finding]) -> str:
@@ -123,12 +121,11 @@ def summary(findings: Sequence[Finding]) -> str:
 
 
 def headline(findings: Sequence[Finding]) -> str:
-    """One line about what fails or warns, the worst first; empty if nothing does."""
-    problems = sorted(
-        (finding for finding in findings if finding.status in PROBLEMS),
-        key=lambda finding: PROBLEMS.index(finding.status),
-    )
+    """The worst problem in one line, and how many there are; empty if there is none."""
+    problems = [finding for status in PROBLEMS for finding in findings if finding.status == status]
     if not problems:
         return ""
     more = len(problems) - 1
-    return join(" · ", line(problems[0]), ntr("{count} more", "{count} more", more, count=more) if more else "")
+    return join(
+        " ", line(problems[0]), ntr("(and {count} more)", "(and {count} more)", more, count=more) if more else ""
+    )

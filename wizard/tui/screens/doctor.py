@@ -11,18 +11,21 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from wizard.doctor.finding import Finding, Status
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
-from wizard.kernel.text import plain
-from wizard.texts.doctor.report import lines
+from wizard.kernel.text import plain, wrap
+from wizard.texts.doctor.report import lines, report, summary, wrapped
 from wizard.tui import background
 from wizard.tui.clipboard import copy
 from wizard.tui.widgets.chrome import KeyBar
+from wizard.tui.widgets.lines import Lines
 from wizard.tui.widgets.pane import Pane
 
+TITLE = mark("Check for problems")
+COPIED = 100
+"""Columns of the text that is copied."""
 STYLES: dict[Status, str] = {
     "pass": "$success",
     "warn": "$warning",
@@ -30,7 +33,34 @@ STYLES: dict[Status, str] = {
     "unknown": "$text-muted",
     "not_applicable": "$text-muted",
 }
-_DETAIL = "$text-muted"
+
+
+class Report(Lines):
+    """The findings, made for the available width."""
+
+    findings: Sequence[Finding] = ()
+    note = ""
+    """Instead of them."""
+
+    def lines(self, width: int) -> list[Content]:
+        """How many passed and failed, then the groups."""
+        if self.note:
+            return [Content(piece) for piece in wrap(self.note, max(width, 20)).split("\n")]
+        rows = [Content.styled(summary(self.findings), "bold"), Content("")]
+        for depth, line, status in lines(self.findings):
+            first, *rest = wrapped(depth, plain(line), max(width, 20)).split("\n")
+            rows += [_first(first, depth, status), *(Content.styled(piece, _style(depth, status)) for piece in rest)]
+        return rows
+
+
+def _style(depth: int, status: Status | None) -> str:
+    return "bold" if depth == 0 else "$text-muted" if status in (None, "not_applicable") else ""
+
+
+def _first(line: str, depth: int, status: Status | None) -> Content:
+    """With the sign of a finding in the color of its status."""
+    sign = len(line) - len(line.lstrip()) + 1 if status else 0
+    return Content.assemble((line[:sign], STYLES[status] if status else ""), (line[sign:], _style(depth, status)))
 
 
 class DoctorScreen(ModalScreen[None]):
@@ -55,9 +85,9 @@ class DoctorScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """A framed, scrolling report."""
         with Vertical(classes="window") as window:
-            window.border_title = Content(tr("Check for problems"))
+            window.border_title = Content(tr(TITLE))
             with Pane():
-                yield Static(id="findings", markup=False)
+                yield Report()
             yield KeyBar()
 
     def on_mount(self) -> None:
@@ -68,20 +98,22 @@ class DoctorScreen(ModalScreen[None]):
     @work(exclusive=True)
     async def action_look(self) -> None:
         """Run the checks in the background; closing the window drops their result."""
-        self.findings = None
-        self.query_one("#findings", Static).update(Content(tr("◌ Checking this machine and the network …")))
+        self._show(None, tr("◌ Checking this machine and the network …"))
         try:
-            self.findings = await background.call(self._examine)
+            self._show(await background.call(self._examine))
         except WizardError as error:
-            self.query_one("#findings", Static).update(Content(plain(str(error))))
-        else:
-            self.relabel()
+            self._show(None, plain(str(error)))
+
+    def _show(self, findings: Sequence[Finding] | None, note: str = "") -> None:
+        report = self.query_one(Report)
+        self.findings, report.findings, report.note = findings, findings or (), note
+        report.changed()
         self.refresh_bindings()
 
     def relabel(self) -> None:
         """Show the findings in the current language."""
-        if self.findings is not None:
-            self.query_one("#findings", Static).update(Content("\n").join(map(_shown, lines(self.findings))))
+        self.query_one(".window").border_title = Content(tr(TITLE))
+        self.query_one(Report).changed()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Only findings can be copied."""
@@ -89,17 +121,8 @@ class DoctorScreen(ModalScreen[None]):
 
     def action_copy(self) -> None:
         """Copy the report."""
-        copy(self.app, "\n".join("  " * depth + line for depth, line, _ in lines(self.findings or ())), tr("Copied"))
+        copy(self.app, report(self.findings or (), COPIED), tr("Copied"))
 
     def action_close(self) -> None:
         """Go back to the stage."""
         self.dismiss(None)
-
-
-def _shown(row: tuple[int, str, Status | None]) -> Content:
-    depth, line, status = row
-    style = "bold" if depth == 0 else STYLES[status] if status else _DETAIL
-    sign, rest = (line[:1], line[1:]) if status else ("", line)
-    if status is None:
-        return Content.assemble("  " * depth, (plain(rest), style))
-    return Content.assemble("  " * depth, (sign, style), plain(rest))

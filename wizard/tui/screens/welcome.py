@@ -20,7 +20,8 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.tui import background
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.views.welcome import Row, Server, WelcomeView, best, machine, right, rows
+from wizard.tui.views.welcome import Row, Server, WelcomeView, best, machine, problem, right, rows
+from wizard.tui.widgets.chrome import active_keys, key_name
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
 
@@ -94,6 +95,7 @@ class WelcomeScreen(StageScreen[Selection]):
         yield from self.framed(
             Static(classes="heading"),
             Static(id="machine-lines", markup=False),
+            Static(id="problem", markup=False),
             ErrorPanel(),
             Picker(id="ways"),
         )
@@ -195,12 +197,20 @@ class WelcomeScreen(StageScreen[Selection]):
                 server = Server(name, "", other.endpoints[0])
         self.dismiss(Selection(row, server, recommended.ref if row == "serve" and recommended else ""))
 
+    def _key(self) -> str:
+        """The key of the machine check, which the user may have changed."""
+        keys = (key.binding for key in active_keys(self) if key.binding.id == "welcome.doctor")
+        return next((key_name(binding.key) for binding in keys), "")
+
     def watch_view(self, view: WelcomeView) -> None:
         """Show the state."""
         self.query_one(".heading", Static).update(
             Content(tr("From a bare machine to chatting with a model that you serve yourself"))
         )
         self.query_one("#machine-lines", Static).update(Content("\n".join(machine(view))))
+        line = problem(view)
+        self.query_one("#problem", Static).update(Content.assemble((f"[{self._key()}] ", "bold $accent"), line))
+        self.query_one("#problem").display = bool(line)
         self.query_one(ErrorPanel).show(view.error)
         picker, before = self.query_one(Picker), self.rows
         here = before[picker.highlighted].id if before and picker.highlighted is not None else ""

@@ -178,20 +178,20 @@ def _serve(view: WelcomeView) -> Row:
 
 
 def machine(view: WelcomeView) -> list[str]:
-    """The machine: its compute hardware, its runtimes, and what is wrong with it, if anything."""
+    """The machine: its compute hardware, and its runtimes."""
     host = view.host
     if host is None:
         return [] if view.error else [tr("◌ Checking this machine …")]
-    return [*filter(None, (" · ".join(filter(None, (_where(host), *_parts(host)))), _can(host), _problem(view)))]
+    return [*filter(None, (" · ".join(filter(None, (_where(host), *_parts(host)))), _can(host)))]
 
 
-def _problem(view: WelcomeView) -> str:
+def problem(view: WelcomeView) -> str:
+    """What keeps this machine from serving, in one line; empty if nothing does."""
     if not view.findings:
         return ""
     from wizard.texts.doctor.report import headline  # not loaded before there are findings
 
-    problem = headline(view.findings)
-    return join(" · ", problem, tr("press d for details")) if problem else ""
+    return headline(view.findings)
 
 
 def _where(host: Host) -> str:
