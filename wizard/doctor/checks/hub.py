@@ -60,13 +60,11 @@ def clock(internet: Internet) -> Finding:
     ahead = internet.hub.clock_ahead_s
     if ahead is None:
         return unknown("clock.unknown")
-    off = abs(ahead)
-    seconds = {"seconds": round(off)}
-    if off > WRONG_CLOCK_S:
-        return failed("clock.ahead" if ahead > 0 else "clock.behind", "sudo timedatectl set-ntp true", **seconds)
-    if off > SLOW_CLOCK_S:
-        return warned("clock.ahead" if ahead > 0 else "clock.behind", "sudo timedatectl set-ntp true", **seconds)
-    return passed("clock.right")
+    off, code = abs(ahead), "clock.ahead" if ahead > 0 else "clock.behind"
+    if off <= SLOW_CLOCK_S:
+        return passed("clock.right")
+    judge = failed if off > WRONG_CLOCK_S else warned
+    return judge(code, "sudo timedatectl set-ntp true", seconds=round(off))
 
 
 @_online("hub")
@@ -74,8 +72,9 @@ def hub(internet: Internet) -> Finding:
     """Whether the Hub responds, and not another server in its place."""
     if internet.names.ok is False and not internet.proxied:
         return unknown("hub.not-found", address=redact(internet.endpoint))
-    known = "" if internet.hub.untrusted else "hf-cannot-reach-hub"
-    return _result("hub", internet.hub, known=known, address=redact(internet.endpoint))
+    if internet.hub.untrusted:
+        return unknown("hub.untrusted", address=redact(internet.endpoint))
+    return _result("hub", internet.hub, known="hf-cannot-reach-hub", address=redact(internet.endpoint))
 
 
 @_online("index")

@@ -24,7 +24,7 @@ from wizard.kernel.secrets import redact
 from wizard.kernel.text import one_line
 from wizard.model.cache import endpoint
 from wizard.model.hub.access import has_token
-from wizard.model.hub.account import account, may_read
+from wizard.model.hub.account import Account, account, may_read
 from wizard.probe.ask import Answer, asking
 
 LIMIT_S = 8.0
@@ -54,13 +54,13 @@ def internet() -> Internet:
     return Internet(
         endpoint=address,
         proxied=proxied,
-        names=results.get("names", late),
+        names=_response(results.get("names", late)),
         hub=_response(results.get("hub", late)),
         index=index,
         has_token=token,
         token=_token(owner),
-        account=owner if _token(owner).ok else None,
-        gated={repo: value if isinstance(value := results.get(repo), bool) else None for repo in repos},
+        account=owner if isinstance(owner, Account) else None,
+        gated={repo: access if isinstance(access := results.get(repo), bool) else None for repo in repos},
     )
 
 

@@ -216,6 +216,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "clock.unknown": (mark("unknown: the Hub sent no time"), ""),
     "hub.responds": (mark("{address} responds"), ""),
     "hub.fails": (mark("{address}: {why}"), ""),
+    "hub.untrusted": (mark("{address}: its certificate is not trusted"), ""),
     "hub.not-found": (mark("{address}: its name is not found"), ""),
     "hub.unknown": (mark("{address}: {why}"), ""),
     "index.responds": (mark("pip finds packages"), ""),
