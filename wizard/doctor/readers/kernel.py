@@ -18,7 +18,7 @@ from wizard.doctor.facts import UNLIMITED, Kernel, Room
 from wizard.probe import cgroups, nvml_library, processor
 from wizard.probe.cgroups import read as text_of
 
-_MODULE = re.compile(r"NVRM version:.*?Kernel Module\D*?\s(\d+\.\d+(?:\.\d+)?)")
+_MODULE = re.compile(r"NVRM version:.*?Kernel Module(?: for \S+)?\s+(\d+\.\d+(?:\.\d+)?)")
 """In /proc/driver/nvidia/version: ``NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct …``, or ``…
 Open Kernel Module for x86_64  570.86.15  Release Build …``.
 """
