@@ -122,15 +122,8 @@ class _Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         self.fake.requests.append((self.command, self.path, dict(self.headers)))
         trouble = "silent" if self.fake.closing.is_set() else self.fake.trouble  # kept-alive connections end as well
-        if trouble == "silent":
-            self.fake.closing.wait()
-            self.close_connection = True
-        elif trouble == "drip":
-            self.drip()
-        elif trouble == "foreign":
-            self.send(200, b"<html>Please log in to the airport's network</html>", {"Content-Type": "text/html"})
-        elif trouble is not None:
-            self.send(int(trouble), b"{}")
+        if trouble is not None:
+            self.fail(trouble)
         elif path == "/api/models":
             self.search(parse_qs(urlsplit(self.path).query))
         elif path == "/api/whoami-v2" or path.endswith("/auth-check"):
@@ -145,6 +138,17 @@ class _Handler(BaseHTTPRequestHandler):
             self.storage(self.fake.stored.get(match[2], self.fake.repos[match[1]].files[match[2]]))
         else:
             self.send(200, b"hub")
+
+    def fail(self, trouble: int | str) -> None:
+        if trouble == "silent":
+            self.fake.closing.wait()
+            self.close_connection = True
+        elif trouble == "drip":
+            self.drip()
+        elif trouble == "foreign":
+            self.send(200, b"<html>Please log in to the airport's network</html>", {"Content-Type": "text/html"})
+        else:
+            self.send(int(trouble), b"{}")
 
     def access(self, path: str) -> None:
         """The account of a token, and whether it may read a repository."""
