@@ -129,6 +129,9 @@ CASES: list[tuple[str, str, Facts]] = [
     ("warn", "ecc.pending", states(remapping=(True, False))),
     ("warn", "ecc.pending", states(ecc=(True, False))),
     ("unknown", "ecc.unknown", states(ecc=None, unknown={"ecc": "GPU is lost"})),
+    ("unknown", "ecc.unknown", states(uncorrected_errors=None)),
+    ("unknown", "ecc.unknown", states(remapping=None, unknown={"remapping": "no permission"})),
+    ("pass", "ecc.on", states(remapping=None, unsupported=("remapping",))),
     ("unknown", "ecc.unreachable", lost(NOT_LOADED)),
     ("not_applicable", "ecc.unsupported", replace(gpu(), gpus=(replace(STATE, ecc=None, unsupported=("ecc",)),))),
     ("pass", "persistence.on", gpu()),
@@ -140,6 +143,7 @@ CASES: list[tuple[str, str, Facts]] = [
     ("pass", "gpu-processes.none", gpu()),
     ("pass", "gpu-processes.none", replace(first_gpu(processes=HELD), servers=MINE)),
     ("warn", "gpu-processes.others", first_gpu(processes=HELD)),
+    ("warn", "gpu-processes.unsized", first_gpu(processes=(*HELD, GpuProcess(78, None, None)))),
     (
         "unknown",
         "gpu-processes.unclear",

@@ -51,11 +51,10 @@ def test_checks_that_do_not_apply_for_the_same_reason_are_in_one_line() -> None:
 
 
 def test_the_headline_is_about_the_worst() -> None:
-    assert headline([GOOD]) == ""
-    assert headline([GOOD, OFF]) == "! Persistence mode: off for GPU 0, 1"
-    assert headline([OFF, LOW, FULL]) == (
-        "✗ Shared memory: only 1.0 MiB of 64.0 MiB free in this container (and 2 more)"
-    )
+    assert headline([GOOD]) is None
+    assert headline([GOOD, OFF]) == ("warn", "Persistence mode: off for GPU 0, 1")
+    worst = "Shared memory: only 1.0 MiB of 64.0 MiB free in this container (and 2 more)"
+    assert headline([OFF, LOW, FULL]) == ("fail", worst)
 
 
 def test_the_summary_counts() -> None:

@@ -45,7 +45,7 @@ def test_a_problem_of_this_machine_is_one_line(workspace: Workspace) -> None:
         passed("driver.works", version="580", cuda="13.0"),
     )
     first, details, *rest = beginning.text(journey, workspace, CPU_HOST).splitlines()
-    assert first == "✗ Shared memory: there is no /dev/shm (and 1 more)"
+    assert first == "Problem: Shared memory: there is no /dev/shm (and 1 more)"
     assert f"`{command('doctor', workspace=workspace)}`" in details
     assert rest == ["", "Press Ctrl-C to exit at any time; your answers are saved.", ""][: len(rest)]
     elsewhere = beginning.text(journey, workspace, replace(CPU_HOST, source="4xH100"))

@@ -49,7 +49,9 @@ def ecc(facts: Facts) -> Finding:
     changing = tuple(each.index for each in states if each.ecc and each.ecc[0] != each.ecc[1])
     if waiting := tuple(each.index for each in states if each.remapping and each.remapping[0]) or changing:
         return warned("ecc.pending", *_resets(waiting), gpus=waiting)
-    return _all(states, "ecc", "ecc", _of_ecc)
+    counts = (_all(states, "ecc", name, lambda _: passed("ecc.on")) for name in ("uncorrected_errors", "remapping"))
+    unclear = next((each for each in counts if each.status == "unknown"), None)
+    return unclear or _all(states, "ecc", "ecc", _of_ecc)
 
 
 def _of_ecc(states: list[tuple[bool, bool]]) -> Finding:
@@ -90,13 +92,14 @@ def processes(facts: Facts) -> Finding:
     others = {each.pid: each for gpu in gpus for each in gpu.processes if each.pid not in facts.servers.processes}
     if not others:
         return passed("gpu-processes.none")
-    used = sum(
-        each.used_bytes or 0 for gpu in gpus for each in gpu.processes if each.pid not in facts.servers.processes
-    )
+    held = [each.used_bytes for gpu in gpus for each in gpu.processes if each.pid in others]
     names = tuple(f"{each.name or '?'} ({each.pid})" for each in others.values())
     if facts.servers.in_containers:
         return unknown("gpu-processes.unclear", names=names, servers=facts.servers.in_containers)
-    return warned("gpu-processes.others", names=names, used_bytes=used)
+    sizes = [size for size in held if size is not None]
+    if len(sizes) < len(held):
+        return warned("gpu-processes.unsized", names=names)
+    return warned("gpu-processes.others", names=names, used_bytes=sum(sizes))
 
 
 def _all(states: Sequence[GpuState], check: str, name: str, judged: Callable[[list[Any]], Finding]) -> Finding:

@@ -64,7 +64,11 @@ def grouped(findings: Iterable[Finding]) -> Iterator[tuple[str, list[Finding]]]:
 
 def line(finding: Finding) -> str:
     """Sign, title and text."""
-    return join(" ", SIGNS[finding.status], tr("{title}: {text}", title=title(finding), text=one_line(text(finding))))
+    return join(" ", SIGNS[finding.status], _titled(finding))
+
+
+def _titled(finding: Finding) -> str:
+    return tr("{title}: {text}", title=title(finding), text=one_line(text(finding)))
 
 
 def details(finding: Finding) -> list[str]:
@@ -120,12 +124,11 @@ def summary(findings: Sequence[Finding]) -> str:
     return join(", ", *(text for status, text in words.items() if counts[status]))  # type: ignore[index]  # a Status
 
 
-def headline(findings: Sequence[Finding]) -> str:
-    """The worst problem in one line, and how many there are; empty if there is none."""
+def headline(findings: Sequence[Finding]) -> tuple[Status, str] | None:
+    """The worst problem, its status and one line without its sign, and how many more there are; None without one."""
     problems = [finding for status in PROBLEMS for finding in findings if finding.status == status]
     if not problems:
-        return ""
-    more = len(problems) - 1
-    return join(
-        " ", line(problems[0]), ntr("(and {count} more)", "(and {count} more)", more, count=more) if more else ""
-    )
+        return None
+    worst, more = problems[0], len(problems) - 1
+    others = ntr("(and {count} more)", "(and {count} more)", more, count=more) if more else ""
+    return worst.status, join(" ", _titled(worst), others)

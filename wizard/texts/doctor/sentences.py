@@ -75,6 +75,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "throttling.unknown": (mark("unknown: {why}"), ""),
     "gpu-processes.none": (mark("none"), ""),
     "gpu-processes.others": (mark("{names} hold {used}"), mark("Close them, if they are yours, to free the memory.")),
+    "gpu-processes.unsized": ("{names}", mark("Close them, if they are yours, to free the memory.")),
     "gpu-processes.unclear": (mark("{names}; they may belong to your server in a container: {servers}"), ""),
     "gpu-processes.unknown": (mark("unknown: the driver does not list them"), ""),
     "docker.works": (mark("version {version}, and you may use it"), ""),

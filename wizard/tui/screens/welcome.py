@@ -20,7 +20,7 @@ from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.tui import background
 from wizard.tui.screens.stage import StageScreen
-from wizard.tui.views.welcome import Row, Server, WelcomeView, best, machine, problem, right, rows
+from wizard.tui.views.welcome import Row, Server, WelcomeView, best, machine, right, rows
 from wizard.tui.widgets.chrome import active_keys, key_name
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
@@ -197,10 +197,20 @@ class WelcomeScreen(StageScreen[Selection]):
                 server = Server(name, "", other.endpoints[0])
         self.dismiss(Selection(row, server, recommended.ref if row == "serve" and recommended else ""))
 
-    def _key(self) -> str:
-        """The key of the machine check, which the user may have changed."""
-        keys = (key.binding for key in active_keys(self) if key.binding.id == "welcome.doctor")
-        return next((key_name(binding.key) for binding in keys), "")
+    def _show_problem(self, findings: Sequence[Finding]) -> None:
+        """What is worst, in one line, with the key for all of it, which the user may have changed."""
+        self.query_one("#problem").display = False
+        if not findings:
+            return
+        from wizard.texts.doctor.report import SIGNS, headline  # not loaded before there are findings
+
+        if worst := headline(findings):
+            status, text = worst
+            key = next((each.binding.key for each in active_keys(self) if each.binding.id == "welcome.doctor"), "")
+            sign = (f"{SIGNS[status]} ", "bold $error" if status == "fail" else "bold $warning")
+            line = Content.assemble((f"[{key_name(key)}] ", "bold $accent"), sign, text)
+            self.query_one("#problem", Static).update(line)
+            self.query_one("#problem").display = True
 
     def watch_view(self, view: WelcomeView) -> None:
         """Show the state."""
@@ -208,9 +218,7 @@ class WelcomeScreen(StageScreen[Selection]):
             Content(tr("From a bare machine to chatting with a model that you serve yourself"))
         )
         self.query_one("#machine-lines", Static).update(Content("\n".join(machine(view))))
-        line = problem(view)
-        self.query_one("#problem", Static).update(Content.assemble((f"[{self._key()}] ", "bold $accent"), line))
-        self.query_one("#problem").display = bool(line)
+        self._show_problem(view.findings)
         self.query_one(ErrorPanel).show(view.error)
         picker, before = self.query_one(Picker), self.rows
         here = before[picker.highlighted].id if before and picker.highlighted is not None else ""

@@ -185,15 +185,6 @@ def machine(view: WelcomeView) -> list[str]:
     return [*filter(None, (" · ".join(filter(None, (_where(host), *_parts(host)))), _can(host)))]
 
 
-def problem(view: WelcomeView) -> str:
-    """What keeps this machine from serving, in one line; empty if nothing does."""
-    if not view.findings:
-        return ""
-    from wizard.texts.doctor.report import headline  # not loaded before there are findings
-
-    return headline(view.findings)
-
-
 def _where(host: Host) -> str:
     return "" if host.is_here else tr("Planning for {machine}", machine=one_line(host.source))
 
