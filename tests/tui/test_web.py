@@ -137,8 +137,8 @@ async def test_no_trick_with_hosts_methods_or_tokens_uses_the_token_up_or_gets_a
 
 
 async def test_of_two_that_redeem_the_token_at_once_one_is_let_in(page: Served) -> None:
-    async with visitor() as one, visitor() as other:
-        answers = await asyncio.gather(*(status(who, page.address) for who in (one, other)))
+    async with visitor() as first, visitor() as second:
+        answers = await asyncio.gather(*(status(who, page.address) for who in (first, second)))
     assert sorted(answers) == [200, FORBIDDEN]
 
 
