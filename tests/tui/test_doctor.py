@@ -34,7 +34,7 @@ def line(welcome: WelcomeScreen) -> str:
 
 
 async def test_the_first_screen_has_a_line_about_the_worst_problem() -> None:
-    async with StillApp(FakeJourney(findings=(LOW, FULL))).run_test(size=(80, 24)) as pilot:
+    async with StillApp(FakeJourney(findings=(GOOD, LOW, FULL))).run_test(size=(80, 24)) as pilot:
         welcome = await to_welcome(pilot)
         await wait_for(pilot, lambda: line(welcome))
         assert line(welcome).startswith("[d] ✗ Shared memory: only 1.0 MiB of 64.0 MiB free in this container (and 1")
@@ -42,7 +42,7 @@ async def test_the_first_screen_has_a_line_about_the_worst_problem() -> None:
         await pilot.press("d")
         window = await screen(pilot, DoctorScreen)
         await wait_for(pilot, lambda: window.findings is not None)
-        assert shown(window).startswith("1 failed, 1 warning\n\nStorage\n  ! Disk space")
+        assert shown(window).startswith("1 failed, 1 warning, 1 passed\n\nStorage\n  ! Disk space")
 
 
 async def test_nothing_is_shown_if_all_is_well_or_for_another_machine() -> None:

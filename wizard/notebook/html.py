@@ -183,7 +183,7 @@ def figures_html(figures: Sequence[Figure]) -> str:
 def findings_html(findings: Sequence[Finding]) -> str:
     """What the checks of this machine found, a table with a row for each check."""
     rows = []
-    for name, members in doctor.grouped(findings):
+    for name, members in doctor.grouped(doctor.problems_first(findings)):
         rows.append(_row([f"<b>{text(name)}</b>", ""]))
         for finding in members:
             details = map(_detail, doctor.details(finding))

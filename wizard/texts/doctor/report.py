@@ -56,6 +56,11 @@ def _fields(params: Mapping[str, Param]) -> dict[str, object]:
     return fields
 
 
+def problems_first(findings: Iterable[Finding]) -> list[Finding]:
+    """For a place whose beginning is what stays visible."""
+    return sorted(findings, key=lambda finding: finding.status not in PROBLEMS)
+
+
 def grouped(findings: Iterable[Finding]) -> Iterator[tuple[str, list[Finding]]]:
     """The findings of each group, in the order of the checks."""
     for name, members in groupby(findings, lambda finding: _GROUP[finding.check]):

@@ -16,7 +16,7 @@ from wizard.doctor.finding import Finding, Status
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain, wrap
-from wizard.texts.doctor.report import lines, report, summary, wrapped
+from wizard.texts.doctor.report import lines, problems_first, report, summary, wrapped
 from wizard.tui import background
 from wizard.tui.clipboard import copy
 from wizard.tui.widgets.chrome import KeyBar
@@ -43,11 +43,11 @@ class Report(Lines):
     """Instead of them."""
 
     def lines(self, width: int) -> list[Content]:
-        """How many passed and failed, then the groups."""
+        """How many passed and failed, the problems, then the rest."""
         if self.note:
             return [Content(piece) for piece in wrap(self.note, max(width, 20)).split("\n")]
         rows = [Content.styled(summary(self.findings), "bold"), Content("")]
-        for depth, line, status in lines(self.findings):
+        for depth, line, status in lines(problems_first(self.findings)):
             first, *rest = wrapped(depth, plain(line), max(width, 20)).split("\n")
             rows += [_first(first, depth, status), *(Content.styled(piece, _style(depth, status)) for piece in rest)]
         return rows
