@@ -152,13 +152,14 @@ CASES: list[tuple[str, str, Facts]] = [
     ("unknown", "gpu-processes.unknown", first_gpu(unknown={"processes": "not supported"})),
     ("pass", "docker.works", gpu()),
     ("fail", "docker.broken", gpu(engines=(BROKEN,))),
-    ("warn", "docker.broken", gpu(engines=(BROKEN, PODMAN))),
+    ("fail", "docker.broken", gpu(engines=(CATATONIT, BROKEN))),
+    ("warn", "docker.other-works", gpu(engines=(BROKEN, PODMAN))),
     ("warn", "docker.missing", gpu(engines=())),
     ("not_applicable", "docker.not-installed", gpu(engines=(PODMAN,))),
     ("not_applicable", "docker.no-gpu", cpu(engines=(BROKEN,))),
     ("pass", "podman.works", gpu(engines=(PODMAN,))),
     ("fail", "podman.broken", gpu(engines=(CATATONIT,))),
-    ("warn", "podman.broken", gpu(engines=(DOCKER, CATATONIT))),
+    ("warn", "podman.other-works", gpu(engines=(DOCKER, CATATONIT))),
     ("not_applicable", "podman.not-installed", gpu()),
     ("pass", "gpu-containers.work", gpu()),
     ("fail", "gpu-containers.none", gpu(engines=(replace(DOCKER, nvidia_runtime=False),))),
@@ -322,6 +323,10 @@ def test_the_quick_part_needs_neither_gpus_nor_servers_nor_network() -> None:
     assert all(
         each.status != "unknown" for each in judged(cpu(), quick=True) if each.check in ("driver", "mig", "docker")
     )
+
+
+def test_the_reason_is_that_of_the_gpu_that_does_not_report_it() -> None:
+    assert text(finding("ecc", states(ecc=None, unknown={"ecc": "GPU is lost"}))) == "unknown: GPU is lost"
 
 
 def test_offline_nothing_is_checked_on_the_network_and_the_reason_is_shown() -> None:

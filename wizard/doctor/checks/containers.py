@@ -26,9 +26,11 @@ def _engine(facts: Facts, name: str) -> Finding:
         return passed(f"{name}.works", version=engine.server_version or "")
     if not has_gpu(host):
         return inapplicable(f"{name}.no-gpu")
+    if engine is not None and usable:
+        return warned(f"{name}.other-works", why=engine.problem or "", other=usable.name)
     if engine is not None:
-        commands = _commands(facts, "engine") if usable is None and engine is host.engines[0] else ()
-        return (warned if usable else failed)(f"{name}.broken", *commands, why=engine.problem or "")
+        commands = _commands(facts, "engine") if engine is host.engines[0] else ()  # they are for the first one
+        return failed(f"{name}.broken", *commands, why=engine.problem or "")
     if host.engines or host.system.container or name == "podman":
         return inapplicable(f"{name}.not-installed")
     return warned("docker.missing", *_commands(facts, "engine"))

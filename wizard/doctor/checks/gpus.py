@@ -109,7 +109,8 @@ def _all(states: Sequence[GpuState], check: str, name: str, judged: Callable[[li
         return inapplicable(f"{check}.unsupported")
     values = [getattr(state, name) for state in supported]
     if None in values:
-        return unknown(f"{check}.unknown", why=next((state.unknown.get(name, "") for state in supported), ""))
+        reasons = (state.unknown.get(name, "") for state in supported if getattr(state, name) is None)
+        return unknown(f"{check}.unknown", why=next(reasons))
     return judged(values)
 
 

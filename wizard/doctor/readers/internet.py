@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -46,7 +47,7 @@ def internet() -> Internet:
     repos = sorted(model.repo for model in curated().values() if model.gated) if token else []
     if token:
         work["token"] = account
-        work |= {repo: lambda repo=repo: may_read(repo) for repo in repos}  # type: ignore[misc]  # it binds the name
+        work |= {repo: partial(may_read, repo) for repo in repos}
     with asking({"index": (sys.executable, *_INDEX)}, LIMIT_S) as programs:
         results = together(work, LIMIT_S)
         index = _index(programs["index"].answer())

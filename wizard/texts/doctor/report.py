@@ -120,13 +120,13 @@ def report(findings: Sequence[Finding], columns: int) -> str:
 def summary(findings: Sequence[Finding]) -> str:
     """How many checks passed, warn, failed …"""
     counts = Counter(finding.status for finding in findings)
-    words = {
-        "fail": ntr("{count} failed", "{count} failed", counts["fail"], count=counts["fail"]),
+    words: dict[Status, str] = {
+        "fail": tr("{count} failed", count=counts["fail"]),
         "warn": ntr("{count} warning", "{count} warnings", counts["warn"], count=counts["warn"]),
-        "pass": ntr("{count} passed", "{count} passed", counts["pass"], count=counts["pass"]),
-        "unknown": ntr("{count} unknown", "{count} unknown", counts["unknown"], count=counts["unknown"]),
+        "pass": tr("{count} passed", count=counts["pass"]),
+        "unknown": tr("{count} unknown", count=counts["unknown"]),
     }
-    return join(", ", *(text for status, text in words.items() if counts[status]))  # type: ignore[index]  # a Status
+    return join(", ", *(text for status, text in words.items() if counts[status]))
 
 
 def headline(findings: Sequence[Finding]) -> tuple[Status, str] | None:
@@ -135,5 +135,5 @@ def headline(findings: Sequence[Finding]) -> tuple[Status, str] | None:
     if not problems:
         return None
     worst, more = problems[0], len(problems) - 1
-    others = ntr("(and {count} more)", "(and {count} more)", more, count=more) if more else ""
+    others = tr("(and {count} more)", count=more) if more else ""
     return worst.status, join(" ", _titled(worst), others)

@@ -21,6 +21,8 @@ _FREE_DISK = mark(
 )
 _FREE_MEMORY = mark("Close programs that use much memory.")
 _RAISE = mark("Raise the limit where this session is started (docker run --memory, systemd MemoryMax, the batch job).")
+_ENGINE = mark("Fix this, or serve without containers: `--runtime native`.")
+_OTHER = mark("Nothing to do as long as {other} works: the wizard uses it.")
 _CLOCK = mark("Set the clock over the network.")
 TEXTS: dict[str, tuple[str, str]] = {
     "driver.works": (mark("driver {version}, CUDA up to {cuda}"), ""),
@@ -79,14 +81,16 @@ TEXTS: dict[str, tuple[str, str]] = {
     "gpu-processes.unclear": (mark("{names}; they may belong to your server in a container: {servers}"), ""),
     "gpu-processes.unknown": (mark("unknown: the driver does not list them"), ""),
     "docker.works": (mark("version {version}, and you may use it"), ""),
-    "docker.broken": ("{why}", mark("Run the commands below.")),
+    "docker.broken": ("{why}", _ENGINE),
+    "docker.other-works": ("{why}", _OTHER),
     "docker.missing": (
         mark("neither Docker nor podman is installed"),
         mark("Install one of them, or serve without containers: `--runtime native`."),
     ),
     "docker.not-installed": (mark("not installed"), ""),
     "podman.works": (mark("version {version}, and it can start containers"), ""),
-    "podman.broken": ("{why}", mark("Run the commands below.")),
+    "podman.broken": ("{why}", _ENGINE),
+    "podman.other-works": ("{why}", _OTHER),
     "podman.not-installed": (mark("not installed"), ""),
     "gpu-containers.work": (mark("{engine} passes GPUs to containers"), ""),
     "gpu-containers.none": (
