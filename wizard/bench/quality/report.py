@@ -86,7 +86,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """How far a GGUF file's predictions are from the reference's, per token of the text.
+    """How far a GGUF file's predictions are from the reference's, per token of the text; None: stopped before that.
 
     Attributes:
         reference: Path of the reference's file.
@@ -98,11 +98,11 @@ class Divergence:
     """
 
     reference: str
-    perplexity: Interval
-    ratio: Interval
-    mean: Interval
-    p99: float
-    same_top: Interval
+    perplexity: Interval | None = None
+    ratio: Interval | None = None
+    mean: Interval | None = None
+    p99: float | None = None
+    same_top: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,10 @@ class Perplexity:
         text: Path of the text.
         sha256: Of the text.
         context: Tokens of a chunk; the second half of each is predicted.
-        chunks: Chunks of the text.
-        value: Perplexity.
+        chunks: Chunks of which the figures are: of all, unless the report is partial.
+        value: Perplexity; None if it was stopped before that.
         divergence: From a reference; None without one.
+        of: Chunks of the text; 0 if unknown.
     """
 
     file: str
@@ -124,8 +125,9 @@ class Perplexity:
     sha256: str
     context: int
     chunks: int
-    value: Interval
+    value: Interval | None
     divergence: Divergence | None = None
+    of: int = 0
 
 
 @dataclass(frozen=True, slots=True)

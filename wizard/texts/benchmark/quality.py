@@ -18,7 +18,7 @@ from wizard.texts.benchmark import tables, terminal
 from wizard.texts.benchmark.files import write_pages
 from wizard.texts.benchmark.markup import shown
 from wizard.texts.benchmark.tables import Table
-from wizard.texts.benchmark.words import interval, interval_of_shares, number, share
+from wizard.texts.benchmark.words import interval, interval_of_shares, number, share, unknown
 
 SURE = 0.05
 """p-value below which a preference counts as found."""
@@ -175,14 +175,17 @@ def _perplexity(measured: Perplexity | None) -> Table:
             (tr("Same most likely token"), interval_of_shares(other.same_top)),
         ]
     about = tr(
-        "Measured by llama-perplexity on {chunks} chunks of {context} tokens. 95% intervals in parentheses.",
+        "Measured by llama-perplexity on {chunks} of {all} chunks of {context} tokens. 95% intervals in parentheses.",
         chunks=measured.chunks,
+        all=measured.of or measured.chunks,
         context=measured.context,
     )
     return Table(tr("Perplexity"), head, tuple(rows), about)
 
 
-def _exact(value: Interval) -> str:
+def _exact(value: Interval | None) -> str:
+    if value is None:
+        return unknown()
     low, high = value.low or 0.0, value.high or 0.0
     return tr("{value} ({low} to {high})", value=f"{value.value:.4f}", low=f"{low:.4f}", high=f"{high:.4f}")
 
@@ -241,6 +244,8 @@ def _divergence(measured: Perplexity | None) -> Iterator[str]:
     if measured is None or measured.divergence is None:
         return
     ratio, same = measured.divergence.ratio, measured.divergence.same_top
+    if ratio is None or same is None:
+        return
     low, high = ratio.low or 0.0, ratio.high or 0.0
     if low <= 1 <= high:
         most = f"{max(abs(low - 1), abs(high - 1)) * 100:.2g}%"
