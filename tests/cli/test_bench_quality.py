@@ -70,8 +70,10 @@ def test_scores_are_printed_and_a_report_is_written(
     assert "50%" in (out / "report.md").read_text(encoding="utf-8")
     assert run(f"bench --open {out} --json") == 0
     assert json.loads(capsys.readouterr().out) == report
-    assert run(f"bench --open {out / 'report.json'}") == 0
-    assert "wizard_facts" in capsys.readouterr().out
+    assert run(f"bench --open {out / 'report.json'} --png") == 0
+    shown = capsys.readouterr()
+    assert "wizard_facts" in shown.out
+    assert str(out / "scores.png") in shown.err
     assert run(f"bench {url} --quality --out {out}") == 2
     assert "TW-C69" in capsys.readouterr().err
     assert run(f"bench --replay {out}") == 2

@@ -143,17 +143,19 @@ def _question(prompt: str) -> Conversation:
     return Conversation(sampling=Sampling(temperature=0.0)).with_message("user", prompt)
 
 
-def quality_pages(folder: Path) -> tuple[Path, ...]:
-    """Write the report on quality in ``folder`` as ``report.html`` and ``report.md``; returns the paths.
+def quality_pages(folder: Path, *, pictures: bool = False) -> tuple[Path, ...]:
+    """Write the report on quality in ``folder`` as ``report.html`` and ``report.md``, with ``pictures`` also its charts
+    as PNG; returns the paths.
 
     Raises:
         WorkspaceError: TW-C68 if they cannot be written.
-        UsageError: As `quality_report`.
+        UsageError: As `quality_report`, and TW-U66 if the extra for PNG is not installed.
+        HostError: TW-U67 if there is no font for PNG.
     """
     from wizard.texts.benchmark.quality import write
 
     report = quality_report(folder)
-    return write(folder, report) if report else ()
+    return write(folder, report, pictures=pictures) if report else ()
 
 
 def quality_report(path: Path) -> Quality | None:
