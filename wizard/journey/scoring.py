@@ -101,7 +101,7 @@ async def ballots(
 ) -> AsyncGenerator[Quality, None]:
     """Stage 8. The answers of two servers to ``prompts``, for a blind vote: the report after each prompt.
 
-    With a vote on the same servers in ``folder``, only what is missing is asked.
+    With a vote on the same servers in ``folder``, only its own prompts that have no answers yet are asked.
 
     Raises:
         UsageError: TW-C97 if the folder has another report.
@@ -110,11 +110,10 @@ async def ballots(
     """
     import asyncio
     from contextlib import aclosing
-    from dataclasses import replace
 
     from wizard.bench.folder import Folder
     from wizard.bench.quality.order import ordered, subject_of
-    from wizard.bench.quality.votes import collected, continued
+    from wizard.bench.quality.votes import begun, collected, continued
 
     async def answer(endpoint: Endpoint, prompt: str) -> str:
         async with aclosing(chat(endpoint, _question(prompt))) as chunks:
@@ -125,14 +124,15 @@ async def ballots(
         return first, second
 
     host = await asyncio.to_thread(probe, workspace)
-    order = ordered(host, [subject_of(workspace, endpoint) for endpoint in endpoints], command, programs={})
-    order = replace(order, seed=seed)
+    targets = [subject_of(workspace, endpoint, None) for endpoint in endpoints]
+    order = ordered(host, targets, command, programs={})
     if earlier := quality_report(folder):
         order = continued(earlier, order)
     else:
+        order = begun(order, prompts, seed)
         Folder(folder).make()
     yield order
-    async with aclosing(collected(order, prompts, Folder(folder), ask)) as reports:
+    async with aclosing(collected(order, Folder(folder), ask)) as reports:
         async for report in reports:
             yield report
 

@@ -175,9 +175,11 @@ class WizardApp(App[int]):
 
     async def _read(self, opened: Opened) -> None:
         """Show a report, and leave after it."""
+        from wizard.flow.voting import named
         from wizard.tui.screens.report import ReportScreen
+        from wizard.tui.voting import vote_on
 
-        screen = ReportScreen(opened)
+        screen = ReportScreen(opened, partial(vote_on, self, opened) if named(opened.report) else None)
         screen.guide = self.guide
         await self.push_screen_wait(screen)
         self.exit(0)

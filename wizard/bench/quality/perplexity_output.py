@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from math import exp
+from typing import Any
 
 from wizard.bench.measured import Interval
 from wizard.bench.quality.proportions import Z
@@ -70,7 +71,7 @@ def _compared(known: Perplexity, other: Divergence, line: str) -> Perplexity:
         return replace(known, divergence=replace(other, p99=float(match[1])))
     for name, pattern, unit in COMPARED:
         if match := pattern.search(line):
-            value = _around(float(match[1]) / unit, float(match[2]) / unit)
+            value: Any = _around(float(match[1]) / unit, float(match[2]) / unit)
             return replace(known, divergence=replace(other, **{name: value}))
     return known
 

@@ -162,6 +162,7 @@ class Quality:
         differences: Between the two on the same questions: all tasks first.
         perplexity: Of a GGUF file.
         votes: Blind votes on answers of the two servers.
+        unasked: The prompts of a vote that have no answers yet, in the order in which they are asked.
         seed: Of the order of prompts and answers.
         partial: Why it is incomplete: ``stopped``, or an error's code; empty if it is complete.
     """
@@ -176,6 +177,7 @@ class Quality:
     differences: tuple[Difference, ...] = ()
     perplexity: Perplexity | None = None
     votes: tuple[Vote, ...] = ()
+    unasked: tuple[str, ...] = ()
     seed: int = 0
     partial: str = ""
 

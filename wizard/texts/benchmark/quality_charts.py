@@ -119,6 +119,6 @@ def _votes(report: Quality) -> Iterator[Chart | LeftOut]:
         )
         for at, subject in enumerate(report.subjects)
     ]
-    about = tr("Share of the votes without {count} ties. Bars are 95% intervals.", count=choices.count(-1))
+    about = tr("Share of the votes without ties (ties: {count}). Bars are 95% intervals.", count=choices.count(-1))
     even = [Limit(50.0, tr("even"))]
     yield intervals.chart("votes", tr("Votes"), about, _shares(tr("Better answer")), tr("Server"), places, even)

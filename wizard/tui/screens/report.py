@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -45,6 +47,7 @@ class ReportScreen(StageScreen[None]):
 
     Args:
         opened: The report.
+        vote: Holds a blind vote on the two servers that it compares; None if it cannot.
     """
 
     STAGE = 6
@@ -56,11 +59,12 @@ class ReportScreen(StageScreen[None]):
         Binding("left", "turn(-1)", mark("View"), id="report.before", key_display="←→", priority=True),
         Binding("right", "turn(1)", mark("View"), id="report.after", show=False, priority=True),
         Binding("w", "words", mark("In words"), id="report.words"),
+        Binding("v", "vote", mark("Blind vote"), tooltip=mark("Vote on answers of both servers"), id="report.vote"),
     ]
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: Opened, vote: Callable[[], Awaitable[None]] | None = None) -> None:
         super().__init__()
-        self.opened, self._at = opened, 0
+        self.opened, self._vote, self._at = opened, vote, 0
         self._shown = views(opened.report, opened.runs)
 
     def compose(self) -> ComposeResult:
@@ -114,7 +118,9 @@ class ReportScreen(StageScreen[None]):
         return (Part(view.title, shown(view.chart.about) if view.chart else tr(self.HELP)),)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Only a chart has words of its own."""
+        """Only a chart has words of its own, and only two servers can be voted on."""
+        if action == "vote":
+            return self._vote is not None
         if action == "words":
             return self._view.chart is not None
         return super().check_action(action, parameters)
@@ -128,3 +134,9 @@ class ReportScreen(StageScreen[None]):
         """The chart's points as sentences."""
         if chart := self._view.chart:
             self.app.push_screen(ReaderScreen(chart.title, "\n".join((chart.about, "", *chart.sentences))))
+
+    @work(exclusive=True, group="form")
+    async def action_vote(self) -> None:
+        """Vote on answers of the two servers, without their names."""
+        if self._vote is not None:
+            await self._vote()

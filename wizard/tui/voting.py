@@ -1,0 +1,88 @@
+"""A blind vote, from the chat or from a report: which one, the votes, and the result."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wizard.bench.opened import Opened
+from wizard.bench.quality.report import Quality
+from wizard.bench.quality.votes import missing
+from wizard.flow.voting import Voting, keep, named
+from wizard.kernel.language import tr
+from wizard.kernel.text import plain
+from wizard.texts.benchmark.markup import shown
+from wizard.tui import background
+from wizard.tui.screens.modal import AskScreen
+from wizard.tui.screens.report import ReportScreen
+from wizard.tui.screens.vote import VoteScreen
+from wizard.tui.widgets.error import errors_shown
+
+if TYPE_CHECKING:
+    from wizard.flow.port import JourneyPort
+    from wizard.tui.app import WizardApp
+
+
+async def vote(app: WizardApp, voting: Voting) -> None:
+    """Vote on the answers of two servers; an unfinished vote on them can be continued."""
+    with errors_shown(app):
+        earlier = await background.call(voting.unfinished)
+        folder = None
+        if earlier is not None:
+            path, report = earlier
+            count = len(report.votes) + len(report.unasked)
+            facts = {"made": report.made[:16].replace("T", " "), "votes": len(report.votes) - len(missing(report))}
+            question = tr(
+                "You began to vote on these servers on {made}: {votes} of {count} votes.", **facts, count=count
+            )
+            answers = [("continue", tr("Continue")), ("new", tr("Start a new vote"))]
+            answer = await app.push_screen_wait(AskScreen(question, answers))
+            if answer is None:
+                return
+            folder = path if answer == "continue" else None
+        folder = folder or await background.call(voting.folder)
+        await _vote_in(app, voting.journey, folder, partial(voting.answers, folder))
+
+
+async def vote_on(app: WizardApp, opened: Opened) -> None:
+    """Vote on the two servers of a report; one on an unfinished vote continues it."""
+    report, folder = opened.report, opened.folder
+    begun = isinstance(report, Quality) and bool(report.votes and report.partial) and folder is not None
+    if isinstance(report, Quality) and folder is not None and begun and not report.unasked:
+        await _vote_in(app, app.journey, folder, partial(_all_there, report))
+        return
+    targets = named(report)
+    addresses = [each.url for each in targets if not each.plan]
+    if addresses:  # reports come from other people, too
+        question = tr("The report names: {names}", names=shown(", ".join(addresses)))
+        answers = [("use", tr("Use them")), ("back", tr("Do not use them"))]
+        if await app.push_screen_wait(AskScreen(question, answers)) != "use":
+            return
+    with errors_shown(app):
+        voting = await background.call(partial(Voting.on, app.journey, app.workspace, targets))
+        if begun and folder is not None:
+            await _vote_in(app, app.journey, folder, partial(voting.answers, folder))
+        else:
+            await vote(app, voting)
+
+
+async def _all_there(report: Quality) -> AsyncGenerator[Quality, None]:
+    """A report with all answers."""
+    yield report
+
+
+async def _vote_in(
+    app: WizardApp, journey: JourneyPort, folder: Path, answers: Callable[[], AsyncGenerator[Quality, None]]
+) -> None:
+    screen = VoteScreen(answers, partial(keep, journey, folder), clock=app.clock)
+    screen.guide = app.guide
+    report = await app.push_screen_wait(screen)
+    if report is not None:
+        result = ReportScreen(Opened(report, (), folder))
+        result.guide = app.guide
+        await app.push_screen_wait(result)
+    elif screen.view.report is not None and screen.view.report.votes:
+        text = tr("The vote is kept in {folder}. To continue, start it again.", folder=plain(str(folder)))
+        app.notify(text, markup=False)
