@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wizard.bench.comparison import Comparison
-from wizard.bench.quality.report import Quality
 from wizard.kernel.errors import WizardError
 from wizard.kernel.program import command
 
 if TYPE_CHECKING:
     from wizard.bench.opened import AnyReport
+    from wizard.bench.quality.report import Quality
     from wizard.bench.report import Target
     from wizard.flow.port import JourneyPort
     from wizard.kernel.paths import Workspace
@@ -75,11 +74,14 @@ class Voting:
 
 def named(report: AnyReport) -> tuple[Target, ...]:
     """The two servers that a report compares; empty if it does not compare two."""
+    from wizard.bench.comparison import Comparison
+    from wizard.bench.quality.report import Quality
+
+    targets: tuple[Target, ...] = ()
     if isinstance(report, Quality):
         targets = tuple(subject.target for subject in report.subjects)
-    else:
-        apart = isinstance(report, Comparison) and report.order != "search"
-        targets = tuple(each.target for each in report.reports) if apart else ()
+    elif isinstance(report, Comparison) and report.order != "search":
+        targets = tuple(each.target for each in report.reports)
     return targets if len(targets) == 2 else ()
 
 

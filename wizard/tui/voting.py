@@ -21,51 +21,51 @@ from wizard.tui.screens.vote import VoteScreen
 from wizard.tui.widgets.error import errors_shown
 
 if TYPE_CHECKING:
-    from wizard.flow.port import JourneyPort
     from wizard.tui.app import WizardApp
 
 
 async def vote(app: WizardApp, voting: Voting) -> None:
     """Vote on the answers of two servers; an unfinished vote on them can be continued."""
     with errors_shown(app):
-        earlier = await background.call(voting.unfinished)
-        folder = None
-        if earlier is not None:
+        folder = await background.call(voting.folder)
+        if earlier := await background.call(voting.unfinished):
             path, report = earlier
-            count = len(report.votes) + len(report.unasked)
-            facts = {"made": report.made[:16].replace("T", " "), "votes": len(report.votes) - len(missing(report))}
             question = tr(
-                "You began to vote on these servers on {made}: {votes} of {count} votes.", **facts, count=count
+                "You began to vote on these servers on {made}: {votes} of {count} votes.",
+                made=report.made[:16].replace("T", " "),
+                votes=len(report.votes) - len(missing(report)),
+                count=len(report.votes) + len(report.unasked),
             )
             answers = [("continue", tr("Continue")), ("new", tr("Start a new vote"))]
             answer = await app.push_screen_wait(AskScreen(question, answers))
             if answer is None:
                 return
-            folder = path if answer == "continue" else None
-        folder = folder or await background.call(voting.folder)
-        await _vote_in(app, voting.journey, folder, partial(voting.answers, folder))
+            folder = path if answer == "continue" else folder
+        result = await _vote_in(app, folder, partial(voting.answers, folder))
+        if result is not None:
+            screen = ReportScreen(result)
+            screen.guide = app.guide
+            await app.push_screen_wait(screen)
 
 
-async def vote_on(app: WizardApp, opened: Opened) -> None:
-    """Vote on the two servers of a report; one on an unfinished vote continues it."""
-    report, folder = opened.report, opened.folder
-    begun = isinstance(report, Quality) and bool(report.votes and report.partial) and folder is not None
-    if isinstance(report, Quality) and folder is not None and begun and not report.unasked:
-        await _vote_in(app, app.journey, folder, partial(_all_there, report))
-        return
-    targets = named(report)
+async def vote_on(app: WizardApp, opened: Opened) -> Opened | None:
+    """Vote on the two servers of a report; returns the report if it was an unfinished vote, which is complete now."""
+    report, folder, targets = opened.report, opened.folder, named(opened.report)
+    begun = isinstance(report, Quality) and report.votes and report.partial
+    if isinstance(report, Quality) and begun and folder and not report.unasked:
+        return await _vote_in(app, folder, partial(_all_there, report))
     addresses = [each.url for each in targets if not each.plan]
     if addresses:  # reports come from other people, too
         question = tr("The report names: {names}", names=shown(", ".join(addresses)))
         answers = [("use", tr("Use them")), ("back", tr("Do not use them"))]
         if await app.push_screen_wait(AskScreen(question, answers)) != "use":
-            return
+            return None
     with errors_shown(app):
         voting = await background.call(partial(Voting.on, app.journey, app.workspace, targets))
-        if begun and folder is not None:
-            await _vote_in(app, app.journey, folder, partial(voting.answers, folder))
-        else:
-            await vote(app, voting)
+        if begun and folder:
+            return await _vote_in(app, folder, partial(voting.answers, folder))
+        await vote(app, voting)
+    return None
 
 
 async def _all_there(report: Quality) -> AsyncGenerator[Quality, None]:
@@ -73,16 +73,14 @@ async def _all_there(report: Quality) -> AsyncGenerator[Quality, None]:
     yield report
 
 
-async def _vote_in(
-    app: WizardApp, journey: JourneyPort, folder: Path, answers: Callable[[], AsyncGenerator[Quality, None]]
-) -> None:
-    screen = VoteScreen(answers, partial(keep, journey, folder), clock=app.clock)
+async def _vote_in(app: WizardApp, folder: Path, answers: Callable[[], AsyncGenerator[Quality, None]]) -> Opened | None:
+    """The complete vote; None if it was stopped."""
+    screen = VoteScreen(answers, partial(keep, app.journey, folder), clock=app.clock)
     screen.guide = app.guide
     report = await app.push_screen_wait(screen)
     if report is not None:
-        result = ReportScreen(Opened(report, (), folder))
-        result.guide = app.guide
-        await app.push_screen_wait(result)
-    elif screen.view.report is not None and screen.view.report.votes:
+        return Opened(report, (), folder)
+    if screen.view.report is not None and screen.view.report.votes:
         text = tr("The vote is kept in {folder}. To continue, start it again.", folder=plain(str(folder)))
         app.notify(text, markup=False)
+    return None

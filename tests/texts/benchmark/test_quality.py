@@ -85,6 +85,14 @@ def test_votes_are_told_with_what_chance_explains(choices: list[int], expected: 
     assert expected in " ".join(quality.meaning(voted))
 
 
+def test_an_unfinished_vote_reveals_nothing() -> None:
+    votes = (*VOTED.votes[:5], *(replace(each, choice=None) for each in VOTED.votes[5:]))
+    begun = replace(VOTED, votes=votes, unasked=("One more?",), partial="stopped")
+    assert quality.meaning(begun) == ("5 of 21 votes. The result comes after the last one.",)
+    assert quality.tables_of(begun) == ()
+    assert quality_charts.charts(begun) == ()
+
+
 def test_names_and_errors_are_shown_and_never_interpreted() -> None:
     name = "<script>alert(1)</script>|`a`"
     whole = report(subject(name, "1f0"))

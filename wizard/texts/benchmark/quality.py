@@ -175,7 +175,7 @@ def _votes(report: Quality) -> Table:
     rows = tuple(
         (one_line(vote.prompt)[:70], tr("tie") if vote.choice == -1 else name(report.subjects[names[vote.choice]]))
         for vote in report.votes
-        if vote.choice is not None
+        if vote.choice is not None and not report.partial  # the rest is still to be voted on, without names
     )
     return Table(tr("Votes"), head, rows, tr("The answers were shown without names and in random order."))
 
@@ -244,6 +244,10 @@ def _divergence(measured: Perplexity | None) -> Iterator[str]:
 
 def _preference(report: Quality) -> Iterator[str]:
     choices = [vote.choice for vote in report.votes if vote.choice is not None]
+    if report.partial and report.votes:
+        counts = {"votes": len(choices), "count": len(report.votes) + len(report.unasked)}
+        yield tr("{votes} of {count} votes. The result comes after the last one.", **counts)
+        return
     if not choices:
         return
     first, second = map(name, report.subjects)

@@ -99,7 +99,7 @@ def _perplexity(measured: Perplexity | None) -> Iterator[Chart]:
 
 def _votes(report: Quality) -> Iterator[Chart | LeftOut]:
     choices = [vote.choice for vote in report.votes if vote.choice is not None]
-    if not choices:
+    if not choices or report.partial:
         return
     decided = len(choices) - choices.count(-1)
     if not decided:
