@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import pytest
@@ -53,15 +54,15 @@ def saying(text: str) -> FakeOpenAI:
 
 
 @contextmanager
-def servers(first: str = GOOD, second: str = BAD) -> Iterator[tuple[FakeOpenAI, FakeOpenAI]]:
-    with serving(saying(first)) as one, serving(saying(second)) as other:
-        yield one, other
+def servers(left: str = GOOD, right: str = BAD) -> Iterator[tuple[FakeOpenAI, FakeOpenAI]]:
+    with serving(saying(left)) as first, serving(saying(right)) as second:
+        yield first, second
 
 
-def opened(workspace: Workspace, one: FakeOpenAI, other: FakeOpenAI) -> StillApp:
-    """A chat with ``one``, while ``other`` is found as a server of another program."""
-    made = Voting(strangers=(Nearby("Ollama", (elsewhere(other.url, "m"),)),))
-    return StillApp(made, workspace, opening=Opening(elsewhere(one.url, "m"), Conversation(), None))
+def opened(workspace: Workspace, first: FakeOpenAI, second: FakeOpenAI) -> StillApp:
+    """A chat with ``first``, while ``second`` is found as a server of another program."""
+    made = Voting(strangers=(Nearby("Ollama", (elsewhere(second.url, "m"),)),))
+    return StillApp(made, workspace, opening=Opening(elsewhere(first.url, "m"), Conversation(), None))
 
 
 async def to_vote(pilot: Pilot[int]) -> VoteScreen:
@@ -104,8 +105,8 @@ def workspace(tmp_path: Path) -> Workspace:
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_names_come_after_the_last_vote(workspace: Workspace, size: tuple[int, int]) -> None:
-    with servers() as (one, other):
-        app = opened(workspace, one, other)
+    with servers() as (first, second):
+        app = opened(workspace, first, second)
         async with app.run_test(size=size) as pilot:
             vote = await to_vote(pilot)
             for number in (1, 2, 3):
@@ -122,7 +123,7 @@ async def test_the_names_come_after_the_last_vote(workspace: Workspace, size: tu
             assert isinstance(report, Quality)
             assert [each.choice for each in report.votes] == [0, 0, 0]
             await pilot.pause()
-            assert one.url.split("/")[2] in "\n".join(shown(app))
+            assert first.url.split("/")[2] in "\n".join(shown(app))
             folder = only_folder(workspace)
             assert kept(folder) == report
             assert (folder / "report.html").is_file()
@@ -131,13 +132,13 @@ async def test_the_names_come_after_the_last_vote(workspace: Workspace, size: tu
 
 
 async def test_a_stopped_vote_is_continued_in_its_file(workspace: Workspace) -> None:
-    with servers() as (one, other):
-        app = opened(workspace, one, other)
+    with servers() as (first, second):
+        app = opened(workspace, first, second)
         async with app.run_test(size=(80, 24)) as pilot:
             vote = await to_vote(pilot)
-            first = vote.view.order[0]
+            prompt = vote.view.order[0]
             await pilot.press("s")
-            assert vote.view.order[-1] == first, "a skipped prompt comes at the end"
+            assert vote.view.order[-1] == prompt, "a skipped prompt comes at the end"
             await prefer_good(pilot, vote)
             await pilot.press("equals_sign", "u", "equals_sign")
             await wait_for(pilot, lambda: len(missing(kept(only_folder(workspace)))) == 1)
@@ -146,7 +147,7 @@ async def test_a_stopped_vote_is_continued_in_its_file(workspace: Workspace) -> 
             assert any("The vote is kept in" in each.message for each in app._notifications)
             before = kept(only_folder(workspace))
             assert before.partial == "stopped"
-            asked = len(one.asked)
+            asked = len(first.asked)
             await pilot.press("alt+v")
             await screen(pilot, AskScreen)
             await pilot.press("enter")
@@ -155,8 +156,8 @@ async def test_a_stopped_vote_is_continued_in_its_file(workspace: Workspace) -> 
             await screen(pilot, AskScreen)
             await pilot.press("enter")
             vote = await ready(pilot)
-            assert vote.view.order == (first,)
-            assert len(one.asked) == asked, "no answer is asked for twice"
+            assert vote.view.order == (prompt,)
+            assert len(first.asked) == asked, "no answer is asked for twice"
             await pilot.press("2")
             await screen(pilot, ReportScreen)
             after = kept(only_folder(workspace))
@@ -165,8 +166,8 @@ async def test_a_stopped_vote_is_continued_in_its_file(workspace: Workspace) -> 
 
 
 async def test_undo_takes_votes_back_to_the_first(workspace: Workspace) -> None:
-    with servers() as (one, other):
-        async with opened(workspace, one, other).run_test(size=(80, 24)) as pilot:
+    with servers() as (first, second):
+        async with opened(workspace, first, second).run_test(size=(80, 24)) as pilot:
             vote = await to_vote(pilot)
             order = vote.view.order
             await pilot.press("left", "right", "u", "u", "u")
@@ -175,9 +176,9 @@ async def test_undo_takes_votes_back_to_the_first(workspace: Workspace) -> None:
 
 
 async def test_answers_of_before_an_error_are_kept_and_the_rest_is_asked_again(workspace: Workspace) -> None:
-    with servers() as (one, other):
-        other.bodies = [other.body, b'{"error": "out of memory"}']
-        app = opened(workspace, one, other)
+    with servers() as (first, second):
+        second.bodies = [second.body, b'{"error": "out of memory"}']
+        app = opened(workspace, first, second)
         async with app.run_test(size=(80, 24)) as pilot:
             vote = await to_vote(pilot)
             assert vote.view.error is not None
@@ -187,12 +188,12 @@ async def test_answers_of_before_an_error_are_kept_and_the_rest_is_asked_again(w
             assert vote.view.voted == ()
             await pilot.press("enter")
             await wait_for(pilot, lambda: vote.view.vote)
-            assert len(other.asked) == 4
+            assert len(second.asked) == 4
 
 
 async def test_a_vote_that_cannot_be_written_is_not_lost(workspace: Workspace) -> None:
-    with servers() as (one, other):
-        async with opened(workspace, one, other).run_test(size=(80, 24)) as pilot:
+    with servers() as (first, second):
+        async with opened(workspace, first, second).run_test(size=(80, 24)) as pilot:
             vote = await to_vote(pilot)
             folder = only_folder(workspace)
             blocked = folder / "report.new"
@@ -209,8 +210,8 @@ async def test_a_vote_that_cannot_be_written_is_not_lost(workspace: Workspace) -
 
 
 async def test_the_same_answers_need_no_vote(workspace: Workspace) -> None:
-    with servers(GOOD, GOOD) as (one, other):
-        async with opened(workspace, one, other).run_test(size=(80, 24)) as pilot:
+    with servers(GOOD, GOOD) as (first, second):
+        async with opened(workspace, first, second).run_test(size=(80, 24)) as pilot:
             await screen(pilot, ChatScreen)
             await pilot.press("alt+v")
             await screen(pilot, AskScreen)
@@ -220,11 +221,9 @@ async def test_the_same_answers_need_no_vote(workspace: Workspace) -> None:
 
 
 async def test_both_answers_scroll_together(workspace: Workspace) -> None:
-    with servers("\n\n".join(f"Line {at}" for at in range(40)), "\n\n".join("abcdefghijklmnopqrstuvwxyz")) as (
-        one,
-        other,
-    ):
-        async with opened(workspace, one, other).run_test(size=(60, 20)) as pilot:
+    numbers, letters = ("\n\n".join(lines) for lines in (map(str, range(40)), ascii_lowercase))
+    with servers(numbers, letters) as (first, second):
+        async with opened(workspace, first, second).run_test(size=(60, 20)) as pilot:
             vote = await to_vote(pilot)
             await pilot.press("down", "down", "pagedown")
             places = [pane.scroll_y for pane in vote.query(".lane")]
@@ -241,12 +240,12 @@ async def prefer_next(pilot: Pilot[int], vote: VoteScreen) -> None:
 
 
 async def test_the_palette_finds_it(workspace: Workspace) -> None:
-    with servers() as (one, other):
-        app = opened(workspace, one, other)
+    with servers() as (first, second):
+        app = opened(workspace, first, second)
         async with app.run_test(size=(80, 24)) as pilot:
             chat = await screen(pilot, ChatScreen)
-            (found,) = (each for each in commands(app, chat) if "without their names" in each.title)
-            assert "quality" in found.words
+            (command,) = (each for each in commands(app, chat) if "without their names" in each.title)
+            assert "quality" in command.words
 
 
 def of(report: Any, folder: Path | None = None) -> StillApp:
@@ -273,19 +272,19 @@ async def test_an_unfinished_vote_is_continued_from_its_report_without_the_serve
 
 @pytest.mark.parametrize("agrees", [True, False])
 async def test_servers_that_a_report_names_are_asked_only_with_consent(agrees: bool) -> None:
-    with servers() as (one, other):
-        subjects = tuple(Subject(Target("m", "m", each.url)) for each in (one, other))
+    with servers() as (first, second):
+        subjects = tuple(Subject(Target("m", "m", each.url)) for each in (first, second))
         async with of(replace(QUALITY, subjects=subjects)).run_test(size=(80, 24)) as pilot:
             report = await screen(pilot, ReportScreen)
             await pilot.press("v")
             question = await screen(pilot, AskScreen)
-            assert one.url in question._question
+            assert first.url in question._question
             await pilot.press(*([] if agrees else ["down"]), "enter")
             if agrees:
                 assert (await ready(pilot)).view.vote is not None
             else:
                 await wait_for(pilot, lambda: pilot.app.screen is report)
-            assert bool(one.asked) == agrees
+            assert bool(first.asked) == agrees
 
 
 async def test_a_server_of_the_workspace_that_does_not_run_is_an_error() -> None:

@@ -245,8 +245,8 @@ def _divergence(measured: Perplexity | None) -> Iterator[str]:
 def _preference(report: Quality) -> Iterator[str]:
     choices = [vote.choice for vote in report.votes if vote.choice is not None]
     if report.partial and report.votes:
-        counts = {"votes": len(choices), "count": len(report.votes) + len(report.unasked)}
-        yield tr("{votes} of {count} votes. The result comes after the last one.", **counts)
+        count = len(report.votes) + len(report.unasked)
+        yield tr("{votes} of {count} votes. The result comes after the last one.", votes=len(choices), count=count)
         return
     if not choices:
         return
