@@ -262,7 +262,16 @@ async def test_an_unfinished_vote_is_continued_from_its_report_without_the_serve
         assert "0 of 2 votes. The result comes after the last one." in "\n".join(shown(app))
         await pilot.press("v")
         await ready(pilot)
-        await pilot.press("right", "right")
+        await pilot.press("right")
+        await wait_for(pilot, lambda: len(missing(kept(tmp_path / "out"))) == 1)
+        await pilot.press("escape")
+        await wait_for(pilot, lambda: app.screen is report)
+        await pilot.pause()
+        assert "1 of 2 votes." in "\n".join(shown(app))
+        await pilot.press("v")
+        vote = await ready(pilot)
+        assert len(vote.view.order) == 1, "the first vote is not lost"
+        await pilot.press("right")
         await wait_for(pilot, (tmp_path / "out" / "report.html").is_file)
         assert kept(tmp_path / "out").partial == ""
         await wait_for(pilot, lambda: app.screen is report)

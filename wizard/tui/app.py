@@ -179,7 +179,7 @@ class WizardApp(App[int]):
         from wizard.tui.screens.report import ReportScreen
         from wizard.tui.voting import vote_on
 
-        screen = ReportScreen(opened, partial(vote_on, self, opened) if named(opened.report) else None)
+        screen = ReportScreen(opened, partial(vote_on, self) if named(opened.report) else None)
         screen.guide = self.guide
         await self.push_screen_wait(screen)
         self.exit(0)

@@ -42,14 +42,14 @@ async def vote(app: WizardApp, voting: Voting) -> None:
                 return
             folder = path if answer == "continue" else folder
         result = await _vote_in(app, folder, partial(voting.answers, folder))
-        if result is not None:
+        if result is not None and not result.report.partial:
             screen = ReportScreen(result)
             screen.guide = app.guide
             await app.push_screen_wait(screen)
 
 
 async def vote_on(app: WizardApp, opened: Opened) -> Opened | None:
-    """Vote on the two servers of a report; returns the report if it was an unfinished vote, which is complete now."""
+    """Vote on the two servers of a report; returns the report with the further votes if it was an unfinished vote."""
     report, folder, targets = opened.report, opened.folder, named(opened.report)
     begun = isinstance(report, Quality) and report.votes and report.partial
     if isinstance(report, Quality) and begun and folder and not report.unasked:
@@ -74,13 +74,14 @@ async def _all_there(report: Quality) -> AsyncGenerator[Quality, None]:
 
 
 async def _vote_in(app: WizardApp, folder: Path, answers: Callable[[], AsyncGenerator[Quality, None]]) -> Opened | None:
-    """The complete vote; None if it was stopped."""
+    """The report with all votes so far; None without answers."""
     screen = VoteScreen(answers, partial(keep, app.journey, folder), clock=app.clock)
     screen.guide = app.guide
-    report = await app.push_screen_wait(screen)
-    if report is not None:
-        return Opened(report, (), folder)
-    if screen.view.report is not None and screen.view.report.votes:
+    await app.push_screen_wait(screen)
+    report = screen.view.report
+    if report is None or not report.votes:
+        return None
+    if report.partial:
         text = tr("The vote is kept in {folder}. To continue, start it again.", folder=plain(str(folder)))
         app.notify(text, markup=False)
-    return None
+    return Opened(report, (), folder)

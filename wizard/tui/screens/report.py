@@ -47,8 +47,8 @@ class ReportScreen(StageScreen[None]):
 
     Args:
         opened: The report.
-        vote: Holds a blind vote on the two servers that it compares, and returns the report to show from then on if
-            it is another one; None if it does not compare two.
+        vote: Holds a blind vote on the two servers of a report, and returns the report to show from then on, if that
+            has changed; None if it does not compare two.
     """
 
     STAGE = 6
@@ -63,7 +63,7 @@ class ReportScreen(StageScreen[None]):
         Binding("v", "vote", mark("Blind vote"), tooltip=mark("Vote on answers of both servers"), id="report.vote"),
     ]
 
-    def __init__(self, opened: Opened, vote: Callable[[], Awaitable[Opened | None]] | None = None) -> None:
+    def __init__(self, opened: Opened, vote: Callable[[Opened], Awaitable[Opened | None]] | None = None) -> None:
         super().__init__()
         self.opened, self._vote, self._at = opened, vote, 0
         self._shown = views(opened.report, opened.runs)
@@ -139,6 +139,6 @@ class ReportScreen(StageScreen[None]):
     @work(exclusive=True, group="form")
     async def action_vote(self) -> None:
         """Vote on answers of the two servers, without their names."""
-        if self._vote is not None and (opened := await self._vote()):
+        if self._vote is not None and (opened := await self._vote(self.opened)):
             self.opened, self._at = opened, 0
             self._fill()
