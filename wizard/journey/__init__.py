@@ -17,6 +17,7 @@ from wizard.journey.measuring import (
     compared as compared,
     comparison_pages as comparison_pages,
     load_generator as load_generator,
+    open_report as open_report,
     tune as tune,
 )
 from wizard.journey.scoring import (

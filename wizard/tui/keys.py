@@ -41,6 +41,7 @@ WHERE = {
     "bench": mark("Bench"),
     "measure": mark("Running benchmark"),
     "report": mark("Report"),
+    "vote": mark("Blind vote"),
     "settings": mark("Settings"),
     "keys": mark("Keys"),
     "form": mark("Forms"),

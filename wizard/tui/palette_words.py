@@ -31,5 +31,6 @@ WORDS = {
     "switch": mark("change LLM server Ollama URL"),
     "tune": mark("temperature top-p seed max tokens system prompt sampling parameters settings thinking off budget"),
     "unfold": mark("thinking thoughts reasoning show hide"),
+    "vote": mark("quality preference compare answers side by side A/B arena better"),
 }
 """Action → words."""
