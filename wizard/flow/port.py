@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Set
+from collections.abc import AsyncGenerator, Iterable, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,9 +11,15 @@ if TYPE_CHECKING:
     from wizard.advise.calibration import Calibration
     from wizard.advise.pareto import Front
     from wizard.bench.bench import Agree, BenchItem
+    from wizard.bench.compare import CompareItem
     from wizard.bench.order import Wanted
+    from wizard.bench.quality.evaluate import QualityItem
+    from wizard.bench.quality.perplexity import Files
+    from wizard.bench.quality.report import Quality, Subject
+    from wizard.bench.quality.tasks import Evaluation
     from wizard.bench.report import Report
     from wizard.bench.run import Run
+    from wizard.bench.tune import TuneItem
     from wizard.catalog.presets import Preset
     from wizard.catalog.recipes import Recipe
     from wizard.chat.chunk import Chunk
@@ -146,6 +152,48 @@ class JourneyPort(Protocol):
         agree: Agree,
         command: str = "",
     ) -> AsyncGenerator[BenchItem, None]: ...
+
+    def compare(  # noqa: D102
+        self,
+        workspace: Workspace,
+        names: Sequence[str],
+        wanted: Wanted,
+        folder: Path,
+        agree: Agree,
+        command: str = "",
+        *,
+        per_gpu_hour: float | None = None,
+    ) -> AsyncGenerator[CompareItem, None]: ...
+
+    def tune(  # noqa: D102
+        self, workspace: Workspace, name: str, wanted: Wanted, folder: Path, agree: Agree, command: str = ""
+    ) -> AsyncGenerator[TuneItem, None]: ...
+
+    def quality(  # noqa: D102
+        self,
+        workspace: Workspace,
+        endpoints: Sequence[Endpoint],
+        evaluation: Evaluation,
+        folder: Path,
+        command: str = "",
+        known: Subject | None = None,
+    ) -> AsyncGenerator[QualityItem, None]: ...
+
+    def scores(self, path: Path) -> Subject | None: ...  # noqa: D102
+
+    def perplexity(  # noqa: D102
+        self, workspace: Workspace, files: Files, folder: Path, command: str = ""
+    ) -> AsyncGenerator[QualityItem, None]: ...
+
+    def ballots(  # noqa: D102
+        self,
+        workspace: Workspace,
+        endpoints: Sequence[Endpoint],
+        prompts: Sequence[str],
+        folder: Path,
+        command: str,
+        seed: int,
+    ) -> AsyncGenerator[Quality, None]: ...
 
     def benchmark(self, path: Path) -> tuple[Report, tuple[Run, ...]]: ...  # noqa: D102
 

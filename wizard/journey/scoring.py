@@ -189,3 +189,19 @@ def quality_report(path: Path) -> Quality | None:
     from wizard.bench.opened import quality_opened
 
     return quality_opened(path)
+
+
+def scores(path: Path) -> Subject | None:
+    """The scores of the first server in the report on quality at ``path``, for a reference; None if it is not one.
+
+    Raises:
+        UsageError: TW-C98 if the report has no scores; as `quality_report`.
+    """
+    from wizard.kernel.errors import UsageError
+    from wizard.kernel.language import tr
+
+    report = quality_report(path) if path.exists() else None
+    if report and not (report.subjects and report.subjects[0].scores):
+        message = tr("the report {path} has no scores to compare with", path=path)
+        raise UsageError("TW-C98", message, tr("Choose a report of `bench SERVER --quality`, or name a server."))
+    return report.subjects[0] if report else None

@@ -11,6 +11,8 @@ from wizard.bench.quality.paired import differences, scored
 from wizard.bench.quality.report import Divergence, Item, Perplexity, Quality, Subject, Vote
 from wizard.bench.report import Machine, Target
 from wizard.texts.benchmark import quality
+from wizard.texts.benchmark.chart import Chart, LeftOut
+from wizard.texts.benchmark.quality_charts import charts
 
 
 def subject(name: str, scores: str) -> Subject:
@@ -97,3 +99,32 @@ def test_a_page_has_no_single_questions_but_all_figures() -> None:
     assert "50% (40.4% to 59.6%)" in page
     assert "h99" not in page
     assert "script" not in page.replace("script-src", "")
+
+
+def test_scores_and_differences_are_charts_with_intervals_and_sentences() -> None:
+    whole = report(subject("small", "1" * 30 + "0" * 70), subject("full", "1" * 60 + "0" * 40))
+    scores, differences = charts(whole)
+    assert isinstance(scores, Chart)
+    assert isinstance(differences, Chart)
+    assert [series.name for series in scores.series] == ["small", "full"]
+    (small,), (full,) = (series.dots for series in scores.series)
+    assert (small.x, full.x) == (pytest.approx(30), pytest.approx(60))
+    assert small.y > full.y, "beside each other"
+    assert scores.sentences[0].startswith("facts, small: 30% (")
+    assert [name for _, name in differences.y.ticks] == ["facts"]
+    ((dot,),) = (series.dots for series in differences.series)
+    assert dot.x == pytest.approx(-30)
+    assert dot.x_low < dot.x < dot.x_high < 0  # type: ignore[operator]
+    assert 0.0 in dict(differences.x.ticks)
+    for drawn in (quality.page(whole), quality.fragment(whole)):
+        assert drawn.count("<svg") == 2
+    assert len(charts(replace(whole, differences=()))) == 1
+    assert charts(report()) == ()
+
+
+def test_more_tasks_than_a_chart_has_room_for_are_in_the_table_only() -> None:
+    few = subject("a", "10")
+    many = replace(few, scores=tuple(replace(few.scores[0], task=f"task-{number}") for number in range(17)))
+    (left_out,) = charts(report(many))
+    assert isinstance(left_out, LeftOut)
+    assert "too many tasks" in quality.page(report(many))

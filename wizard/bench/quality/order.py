@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from wizard.bench.dataset import Dataset
 from wizard.bench.order import key_of, lives_of, machine_of, target_of, versions_of
+from wizard.bench.prompts import GENERATED, kind_of, read
 from wizard.bench.quality import tasks
 from wizard.bench.quality.evaluate import Evaluator
 from wizard.bench.quality.report import FORMAT, Quality, Subject
+from wizard.bench.quality.votes import PROMPTS
 from wizard.bench.report import Target
 from wizard.catalog import profiles
 from wizard.kernel.paths import Workspace
@@ -78,3 +81,14 @@ def shipped_text() -> Path:
 def shipped_prompts() -> Path:
     """The prompts for votes."""
     return profiles.find("quality/prompts.txt").resolve()
+
+
+def prompts_of(dataset: str = GENERATED, count: int = PROMPTS) -> list[str]:
+    """The first ``count`` prompts for a vote, from a file or, if none is named, from ours.
+
+    Raises:
+        UsageError: TW-C66 if the file cannot be used.
+    """
+    name = str(shipped_prompts()) if dataset == GENERATED else dataset
+    _, prompts = read(Dataset(kind_of(name), 1, path=name), 0, 0)
+    return [prompt.text for prompt in prompts[:count]]

@@ -11,11 +11,22 @@ from wizard.bench.folder import Folder
 from wizard.bench.quality.report import Quality, Vote
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
+from wizard.serve.endpoint import Endpoint
 
 PROMPTS = 20
 Choice: TypeAlias = Literal[-1, 0, 1]
 Answers: TypeAlias = Callable[[str], Awaitable[tuple[str, str]]]
 """Asks both servers; see `Vote.answers`."""
+
+
+def check(endpoints: Sequence[Endpoint]) -> None:
+    """Check that there are two servers to choose from.
+
+    Raises:
+        UsageError: TW-C97 if both are the same.
+    """
+    if endpoints[0].answers_as(endpoints[1]):
+        raise UsageError("TW-C97", tr("both are the same server"), tr("Name two servers; see `triton-wizard status`."))
 
 
 def continued(earlier: Quality, order: Quality) -> Quality:
@@ -76,6 +87,10 @@ def choice_of(vote: Vote, side: Literal[0, 1]) -> Choice:
     return vote.left if side == 0 else (0 if vote.left else 1)
 
 
-def same(vote: Vote) -> bool:
-    """Whether both gave the same answer: a tie, and there is nothing to choose."""
-    return vote.answers[0].strip() == vote.answers[1].strip()
+def tied(report: Quality) -> Quality:
+    """The report with a tie wherever both gave the same answer: there is nothing to choose."""
+    for at in missing(report):
+        first, second = report.votes[at].answers
+        if first.strip() == second.strip():
+            report = voted(report, at, -1)
+    return report

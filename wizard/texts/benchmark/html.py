@@ -30,15 +30,13 @@ def page(report: Report, runs: Sequence[Run] = ()) -> str:
 
 def comparison_page(comparison: Comparison) -> str:
     """The page of a comparison."""
-    about = f"{tables.machine(comparison.reports[0])} · {comparison.made}"
     parts = (
         *map(table, compared.tables(comparison)),
-        f'<div class="charts">{_charts(compared.charts(comparison), STYLED, "chart")}</div>',
+        drawn(compared.charts(comparison), STYLED, "chart"),
         what_ran(compared.facts(comparison), comparison.command),
         data(comparison),
     )
-    top = lead(about, compared.partial(comparison), compared.warnings(comparison))
-    return document(compared.title(comparison), top, parts)
+    return document(compared.title(comparison), _comparison_lead(comparison), parts)
 
 
 def document(title: str, lead: str, parts: Iterable[str]) -> str:
@@ -71,10 +69,36 @@ def document(title: str, lead: str, parts: Iterable[str]) -> str:
 
 def fragment(report: Report, runs: Sequence[Run] = ()) -> str:
     """The report for a notebook, whose page has its own style, in colors for any theme."""
-    prefix = "".join(character for character in report.made if character.isalnum())
-    first, charts_, rest = _parts(report, runs, ANY, f"bench-{prefix}")
-    more = f"<details><summary>{html(tr('All tables'))}</summary>{rest}</details>"
-    return f"<div><b>{html(words.title(report))}</b>{_lead(report)}{first}{charts_}{more}</div>"
+    first, charts_, rest = _parts(report, runs, ANY, prefix("bench", report.made))
+    return embedded(words.title(report), _lead(report), (first, charts_), (rest,))
+
+
+def comparison_fragment(comparison: Comparison) -> str:
+    """The same of a comparison."""
+    first, *rest = [*map(table, compared.tables(comparison))] or [""]
+    parts = (
+        listed(compared.verdicts(comparison)),
+        first,
+        drawn(compared.charts(comparison), ANY, prefix("compared", comparison.made)),
+    )
+    folded = (*rest, what_ran(compared.facts(comparison), comparison.command))
+    return embedded(compared.title(comparison), _comparison_lead(comparison), parts, folded)
+
+
+def embedded(title: str, lead: str, parts: Iterable[str], folded: Iterable[str]) -> str:
+    """A report in a page of others: its ``parts``, and behind a summary what is ``folded``; only the title is text."""
+    more = f"<details><summary>{html(tr('All tables'))}</summary>{''.join(folded)}</details>"
+    return f"<div><b>{html(title)}</b>{lead}{''.join(parts)}{more}</div>"
+
+
+def prefix(kind: str, made: str) -> str:
+    """What the IDs of a report's charts begin with in a page of others; ``made``: when it began."""
+    return f"{kind}-{''.join(character for character in made if character.isalnum())}"
+
+
+def _comparison_lead(comparison: Comparison) -> str:
+    about = f"{tables.machine(comparison.reports[0])} · {comparison.made}"
+    return lead(about, compared.partial(comparison), compared.warnings(comparison))
 
 
 def _lead(report: Report) -> str:
@@ -94,11 +118,10 @@ def lead(about: str, partial: str, warned: Sequence[str]) -> str:
 
 def _parts(report: Report, runs: Sequence[Run], colors: Colors, prefix: str) -> tuple[str, str, str]:
     """The first table, the charts, and everything else."""
-    drawn = _charts(charts.charts(report, runs), colors, prefix)
     first, *rest = tables.tables(report) or (None,)
     return (
         table(first) if first else f"<p>{html(tr('No level was measured.'))}</p>",
-        f'<div class="charts">{drawn}</div>',
+        drawn(charts.charts(report, runs), colors, prefix),
         "".join([*map(table, filter(None, rest)), what_ran(tables.facts(report), report.command)]),
     )
 
@@ -112,8 +135,9 @@ def what_ran(facts: Iterable[Sequence[str]], command: str) -> str:
     )
 
 
-def _charts(drawn: Iterable[Chart | LeftOut], colors: Colors, prefix: str) -> str:
-    return "".join(_chart(each, colors, prefix) for each in drawn)
+def drawn(charts: Iterable[Chart | LeftOut], colors: Colors, prefix: str) -> str:
+    """The charts, beside each other where there is room; ``prefix``: see `wizard.texts.benchmark.svg.svg`."""
+    return f'<div class="charts">{"".join(_chart(each, colors, prefix) for each in charts)}</div>'
 
 
 def _chart(chart: Chart | LeftOut, colors: Colors, prefix: str) -> str:

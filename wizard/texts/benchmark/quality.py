@@ -15,10 +15,12 @@ from wizard.kernel.text import one_line, wrap
 from wizard.texts.benchmark import html as pages
 from wizard.texts.benchmark import markdown as lines
 from wizard.texts.benchmark import tables, terminal
+from wizard.texts.benchmark.colors import ANY, STYLED
 from wizard.texts.benchmark.files import write_pages
 from wizard.texts.benchmark.markup import shown
+from wizard.texts.benchmark.quality_charts import charts
 from wizard.texts.benchmark.tables import Table
-from wizard.texts.benchmark.words import interval, interval_of_shares, number, share
+from wizard.texts.benchmark.words import interval, interval_of_shares, number, points, share, task
 
 SURE = 0.05
 """p-value below which a preference counts as found."""
@@ -74,11 +76,21 @@ def as_markdown(report: Quality) -> str:
 
 def page(report: Quality) -> str:
     """The report as an HTML page."""
-    lead = pages.lead(f"{tables.machine(report)} · {report.made}", partial(report), warnings(report))
     bare = replace(report, subjects=tuple(_bare(subject) for subject in report.subjects))
     main = [pages.listed(meaning(report)), *map(pages.table, tables_of(report))]
-    main += [pages.what_ran(facts(report), report.command), pages.data(bare)]
-    return pages.document(title(report), lead, main)
+    main += [pages.drawn(charts(report), STYLED, "chart"), pages.what_ran(facts(report), report.command)]
+    return pages.document(title(report), _lead(report), [*main, pages.data(bare)])
+
+
+def fragment(report: Quality) -> str:
+    """The report for a notebook, as that of a benchmark."""
+    parts = [pages.listed(meaning(report)), *map(pages.table, tables_of(report))]
+    parts.append(pages.drawn(charts(report), ANY, pages.prefix("quality", report.made)))
+    return pages.embedded(title(report), _lead(report), parts, [pages.what_ran(facts(report), report.command)])
+
+
+def _lead(report: Quality) -> str:
+    return pages.lead(f"{tables.machine(report)} · {report.made}", partial(report), warnings(report))
 
 
 def _bare(subject: Subject) -> Subject:
@@ -105,7 +117,7 @@ def _scores(report: Quality) -> Table:
     )
     rows = [
         (
-            _task(score.task, score.filter),
+            task(score.task, score.filter),
             *((name(subject),) if len(report.subjects) > 1 else ()),
             interval_of_shares(score.value),
             f"{_answered(score):,} / {len(score.items):,}",
@@ -116,10 +128,6 @@ def _scores(report: Quality) -> Table:
     ]
     about = tr("Mean score of the answered questions; for right or wrong answers, the share of right ones.")
     return Table(tr("Scores"), head, tuple(sorted(rows)), f"{about} {tr('95% intervals in parentheses.')}")
-
-
-def _task(task: str, filtered: str) -> str:
-    return task if filtered in ("none", "answer", "") else f"{task}, {filtered}"
 
 
 def _answered(score: Score) -> int:
@@ -134,8 +142,8 @@ def _differences(report: Quality) -> Table:
     head = (tr("Task"), tr("Difference in points"), tr("Questions"), tr("Better"), tr("Worse"), tr("p"))
     rows = tuple(
         (
-            _task(row.task, row.filter) or tr("all"),
-            _points(row.value),
+            task(row.task, row.filter) or tr("all"),
+            points(row.value),
             f"{row.questions:,}",
             f"{row.better:,}",
             f"{row.worse:,}",
@@ -152,13 +160,6 @@ def _differences(report: Quality) -> Table:
             second=name(report.subjects[1]),
         )
     return Table(tr("Difference"), head, rows, about)
-
-
-def _points(value: Interval) -> str:
-    if value.low is None or value.high is None:
-        return f"{value.value * 100:+.1f}"
-    low, high = f"{value.low * 100:+.1f}", f"{value.high * 100:+.1f}"
-    return tr("{value} ({low} to {high})", value=f"{value.value * 100:+.1f}", low=low, high=high)
 
 
 def _perplexity(measured: Perplexity | None) -> Table:

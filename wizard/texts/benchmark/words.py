@@ -194,3 +194,16 @@ def warning(note: Note) -> str:
         return advise.note(note)
     except (LookupError, ValueError, TypeError, AttributeError):
         return note.code
+
+
+def task(name: str, filtered: str) -> str:
+    """A task of lm_eval, with how the answer was taken from the text if that is not the only way."""
+    return name if filtered in ("none", "answer", "") else f"{name}, {filtered}"
+
+
+def points(value: Interval) -> str:
+    """A difference of shares in percentage points."""
+    if value.low is None or value.high is None:
+        return f"{value.value * 100:+.1f}"
+    low, high = f"{value.low * 100:+.1f}", f"{value.high * 100:+.1f}"
+    return tr("{value} ({low} to {high})", value=f"{value.value * 100:+.1f}", low=low, high=high)
