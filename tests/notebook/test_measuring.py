@@ -40,7 +40,7 @@ def test_a_comparison_takes_journeys_names_and_addresses(
         single, "http://127.0.0.1:1/v1", concurrency=(1, 4), per_gpu_hour=2.5, folder=tmp_path / "out"
     )
     assert fake.measured == (("demo", "one", "http://127.0.0.1:1/v1"), Wanted(concurrency=(1, 4)), 2.5)
-    assert made.command == "journey.compare('one', 'http://127.0.0.1:1/v1', concurrency=(1, 4))"
+    assert made.command == "journey.compare('one', 'http://127.0.0.1:1/v1', concurrency=(1, 4), per_gpu_hour=2.5)"
     assert "[1/1] 4 concurrent requests, run 1 of 1 … done in 8.0 s\n" in capsys.readouterr().out
     assert journey.compared(tmp_path / "out") == made
     with pytest.raises(UsageError, match="Did you mean quick"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, closing
 from dataclasses import fields, replace
 from pathlib import Path
@@ -83,7 +83,8 @@ class Measuring(Walk):
             UsageError: TW-U36 for an unknown option; see `wizard.journey.compare` for the others.
         """
         wanted, names = _wanted(options), tuple(map(_name, (self, *others)))
-        place, call = self._place(folder, "compare"), _call("compare", names[1:], options)
+        place = self._place(folder, "compare")
+        call = _call("compare", names[1:], {**options, "per_gpu_hour": per_gpu_hour})
         return self._measured(
             Comparison,
             lambda: self._journey.compare(
@@ -155,7 +156,7 @@ class Measuring(Walk):
         if reference and known is None:
             endpoints.append(self._reachable(reference))
         place = self._place(folder, f"quality-{endpoints[0].title}")
-        call = _call("quality", [_name(reference)] if reference else [], options)
+        call = _call("quality", [_name(reference)] if reference else [], {**options, "task_path": asked.folder})
         return self._measured(
             Quality, lambda: self._journey.quality(self.workspace, endpoints, asked, place, call, known)
         )
@@ -193,7 +194,7 @@ class Measuring(Walk):
             reference=Path(str(other)).expanduser() if other else None,
         )
         place = self._place(folder, f"quality-{files.file.stem}")
-        call = _call("perplexity", [str(files.reference)] if other else [], {})
+        call = _call("perplexity", [str(files.reference)] if other else [], {"text": text and str(text)})
         return self._measured(Quality, lambda: self._journey.perplexity(self.workspace, files, place, call))
 
     def _gguf(self) -> Path:
@@ -233,7 +234,7 @@ class Measuring(Walk):
         endpoints = (self.endpoint(), self._reachable(other))
         check(endpoints)
         prompts, place = prompts_of(str(dataset), count), self._place(folder, "votes")
-        call = _call("vote", [_name(other)], {"count": count})
+        call = _call("vote", [_name(other)], {"dataset": str(dataset), "count": count, "seed": seed})
 
         async def items() -> AsyncGenerator[Event | Quality, None]:
             began = time.monotonic()
@@ -296,9 +297,10 @@ def _wanted(options: Mapping[str, Any]) -> Wanted:
     return Wanted(**options)
 
 
-def _call(method: str, arguments: tuple[str, ...] | list[str], options: Mapping[str, Any]) -> str:
-    """The call that measures the same again, for the report."""
-    given = [*map(repr, arguments), *(f"{name}={value!r}" for name, value in options.items())]
+def _call(method: str, arguments: Sequence[str], options: Mapping[str, Any]) -> str:
+    """The call that measures the same again, for the report; without options that are None."""
+    named = [f"{name}={value!r}" for name, value in options.items() if value is not None]
+    given = [*map(repr, arguments), *named]
     return f"journey.{method}({', '.join(given)})"
 
 
