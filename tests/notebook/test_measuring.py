@@ -128,6 +128,15 @@ def test_a_vote_shows_pairs_without_names_and_then_the_result(
         again.choose(1)
 
 
+def test_a_folder_without_answers_has_no_vote(tmp_path: Path) -> None:
+    for report in (None, QUALITY):
+        if report:
+            Folder(tmp_path).keep(report)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="there are no answers to vote on") as raised:
+            Ballot(str(tmp_path))
+        assert raised.value.code == "TW-N22"
+
+
 def test_every_kind_of_report_is_read_and_shown(session: Journey, tmp_path: Path) -> None:
     for number, report in enumerate((BENCHMARK, COMPARISON, QUALITY)):
         Folder(tmp_path / str(number)).make()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal, cast
 
@@ -20,13 +21,17 @@ class Ballot:
     """The pairs of answers in ``folder``, from the first one without a vote. Each vote is on disk at once.
 
     A pair of equal answers is a tie.
+
+    Raises:
+        UsageError: TW-N22 if there are no answers in ``folder``.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = Folder(folder)
-        report = quality_report(folder)
-        if report is None:
-            raise LookupError(folder)
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = Folder(Path(folder))
+        report = quality_report(self._folder.root)
+        if report is None or not report.votes:
+            message = tr("there are no answers to vote on in {folder}", folder=folder)
+            raise UsageError("TW-N22", message, tr("Collect them: `journey.vote(other)`."))
         self._keep(tied(report))
 
     @property
