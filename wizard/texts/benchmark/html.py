@@ -70,7 +70,7 @@ def document(title: str, lead: str, parts: Iterable[str]) -> str:
 def fragment(report: Report, runs: Sequence[Run] = ()) -> str:
     """The report for a notebook, whose page has its own style, in colors for any theme."""
     first, charts_, rest = _parts(report, runs, ANY, prefix("bench", report.made))
-    return embedded(words.title(report), _lead(report), (first, charts_), (rest,))
+    return embedded(words.title(report), _lead(report), (first, charts_), tr("All tables"), (rest,))
 
 
 def comparison_fragment(comparison: Comparison) -> str:
@@ -82,12 +82,15 @@ def comparison_fragment(comparison: Comparison) -> str:
         drawn(compared.charts(comparison), ANY, prefix("compared", comparison.made)),
     )
     folded = (*rest, what_ran(compared.facts(comparison), comparison.command))
-    return embedded(compared.title(comparison), _comparison_lead(comparison), parts, folded)
+    return embedded(compared.title(comparison), _comparison_lead(comparison), parts, tr("All tables"), folded)
 
 
-def embedded(title: str, lead: str, parts: Iterable[str], folded: Iterable[str]) -> str:
-    """A report in a page of others: its ``parts``, and behind a summary what is ``folded``; only the title is text."""
-    more = f"<details><summary>{html(tr('All tables'))}</summary>{''.join(folded)}</details>"
+def embedded(title: str, lead: str, parts: Iterable[str], summary: str, folded: Iterable[str]) -> str:
+    """A report in a page of others: its ``parts``, and behind a summary what is ``folded``.
+
+    ``title`` and ``summary`` are text, the others HTML.
+    """
+    more = f"<details><summary>{html(summary)}</summary>{''.join(folded)}</details>"
     return f"<div><b>{html(title)}</b>{lead}{''.join(parts)}{more}</div>"
 
 

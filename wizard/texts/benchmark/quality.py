@@ -86,7 +86,8 @@ def fragment(report: Quality) -> str:
     """The report for a notebook, as that of a benchmark."""
     parts = [pages.listed(meaning(report)), *map(pages.table, tables_of(report))]
     parts.append(pages.drawn(charts(report), ANY, pages.prefix("quality", report.made)))
-    return pages.embedded(title(report), _lead(report), parts, [pages.what_ran(facts(report), report.command)])
+    folded = (pages.what_ran(facts(report), report.command),)
+    return pages.embedded(title(report), _lead(report), parts, tr("What ran"), folded)
 
 
 def _lead(report: Quality) -> str:

@@ -67,12 +67,17 @@ def _differences(rows: Sequence[Difference]) -> Chart | LeftOut:
         return LeftOut("quality-differences", title, tr("There are too many tasks for a chart."))
     ends = [end for row in rows for end in (row.value.value, row.value.low, row.value.high) if end is not None]
     most = linear([100 * abs(end) for end in ends])
-    marks = sorted({side * tick for tick in ticks(most, 3) for side in (-1, 1)})
+    marks = sorted({side * tick for tick in ticks(most, 3)[1:] for side in (-1, 1)} | {0.0})
+    labels = tuple((mark, f"{mark:+g}" if mark else "0") for mark in marks)
     return Chart(
         "quality-differences",
         title,
         tr("Bars are 95% intervals."),
-        Axis(tr("Difference in points"), Scale(-most.high, most.high), tuple((each, f"{each:+g}") for each in marks)),
+        Axis(
+            tr("Difference in points"),
+            Scale(-most.high, most.high),
+            tuple((each, f"{each:+g}" if each else "0") for each in marks),
+        ),
         _rows(names),
         (Series("", tuple(_dot(row.value, len(rows) - 1 - at) for at, row in enumerate(rows)), joined=False),),
         (Limit(0.0, tr("no difference")),),
