@@ -76,7 +76,7 @@ def _differences(rows: Sequence[Difference]) -> Chart | LeftOut:
         Axis(
             tr("Difference in points"),
             Scale(-most.high, most.high),
-            tuple((each, f"{each:+g}" if each else "0") for each in marks),
+            labels,
         ),
         _rows(names),
         (Series("", tuple(_dot(row.value, len(rows) - 1 - at) for at, row in enumerate(rows)), joined=False),),
