@@ -72,6 +72,21 @@ def test_quality_is_compared_with_a_server_or_with_an_earlier_report(
         session.quality(limt=3)
 
 
+@pytest.mark.parametrize(
+    ("method", "options", "why"),
+    [
+        ("bench", {"concurrency": 4}, "concurrency: must be a list, not 4"),
+        ("compare", {"seconds": "ten"}, "seconds: must be a number, not 'ten'"),
+        ("tune", {"ttft": "fast"}, "ttft: must be a number, not 'fast'"),
+        ("quality", {"tasks": "gsm8k"}, "tasks: must be a list, not 'gsm8k'"),
+    ],
+)
+def test_an_invalid_option_is_refused(session: Journey, method: str, options: dict[str, object], why: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        getattr(session, method)(**options)
+    assert (raised.value.code, raised.value.what) == ("TW-K01", f"{method}() is invalid: {why}")
+
+
 def test_a_report_without_scores_is_no_reference(session: Journey, tmp_path: Path) -> None:
     Folder(tmp_path).keep(replace(QUALITY, subjects=()))
     with pytest.raises(UsageError, match="TW-C98"):

@@ -15,6 +15,7 @@ from wizard.bench.quality.report import Quality
 from wizard.bench.report import Report
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
+from wizard.kernel.values import from_data
 from wizard.notebook import live
 from wizard.notebook.names import UNKNOWN_OPTION, check_names
 from wizard.notebook.values import Benchmark, Log
@@ -58,9 +59,9 @@ class Measuring(Walk):
                 `wizard.bench.order.Wanted`.
 
         Raises:
-            UsageError: TW-U36 for an unknown option; see `wizard.journey.bench` for the others.
+            UsageError: TW-U36, TW-K01 for an unknown or invalid option; see `wizard.journey.bench` for the others.
         """
-        wanted, endpoint = _wanted(options), self.endpoint()
+        wanted, endpoint = _wanted("bench", options), self.endpoint()
         place, call = self._place(folder, endpoint.title), _call("bench", (), options)
         return self._measured(
             Report, lambda: self._journey.bench(self.workspace, endpoint, wanted, place, _shorter, call)
@@ -80,9 +81,9 @@ class Measuring(Walk):
             **options: As for `bench`.
 
         Raises:
-            UsageError: TW-U36 for an unknown option; see `wizard.journey.compare` for the others.
+            UsageError: TW-U36, TW-K01 for an unknown or invalid option; see `wizard.journey.compare` for the others.
         """
-        wanted, names = _wanted(options), tuple(map(_name, (self, *others)))
+        wanted, names = _wanted("compare", options), tuple(map(_name, (self, *others)))
         place = self._place(folder, "compare")
         call = _call("compare", names[1:], {**options, "per_gpu_hour": per_gpu_hour})
         return self._measured(
@@ -102,9 +103,9 @@ class Measuring(Walk):
             **options: ``ttft`` or ``tpot`` in ms, or both; ``concurrency=(8,)``, the largest batch; and as for `bench`.
 
         Raises:
-            UsageError: TW-U36 for an unknown option; see `wizard.journey.tune` for the others.
+            UsageError: TW-U36, TW-K01 for an unknown or invalid option; see `wizard.journey.tune` for the others.
         """
-        wanted = _wanted(options)
+        wanted = _wanted("tune", options)
         place, call = self._place(folder, f"{self.name}-tune"), _call("tune", (), options)
         comparison = self._measured(
             Comparison, lambda: self._journey.tune(self.workspace, self.name, wanted, place, _shorter, call)
@@ -143,13 +144,13 @@ class Measuring(Walk):
                 `wizard.bench.quality.tasks.Evaluation`.
 
         Raises:
-            UsageError: TW-U36 for an unknown option; see `wizard.journey.quality` for the others.
+            UsageError: TW-U36, TW-K01 for an unknown or invalid option; see `wizard.journey.quality` for the others.
         """
         from wizard.bench.quality.tasks import Evaluation
 
         names = [field.name for field in fields(Evaluation) if field.name != "folder"]
         check_names(options, names, UNKNOWN_OPTION)
-        asked = Evaluation(folder=str(task_path) if task_path else None, **options)
+        asked = from_data(Evaluation, {**options, "folder": str(task_path) if task_path else None}, where="quality()")
         endpoints = [self.endpoint()]
         path = None if isinstance(reference, Walk) else reference
         known = self._journey.scores(Path(path).expanduser()) if path and "://" not in str(path) else None
@@ -290,11 +291,11 @@ def _name(server: Walk | Name) -> str:
     return server.name if isinstance(server, Walk) else str(server)
 
 
-def _wanted(options: Mapping[str, Any]) -> Wanted:
+def _wanted(method: str, options: Mapping[str, Any]) -> Wanted:
     from wizard.bench.order import Wanted
 
     check_names(options, (option.name for option in fields(Wanted)), UNKNOWN_OPTION)
-    return Wanted(**options)
+    return from_data(Wanted, options, where=f"{method}()")
 
 
 def _call(method: str, arguments: Sequence[str], options: Mapping[str, Any]) -> str:
