@@ -202,7 +202,7 @@ class Measuring(Walk):
         path = Path((self._state.facts or self.model()).location)
         if path.suffix.lower() != GGUF or not path.is_file():
             message = tr("perplexity needs a GGUF file on this machine, and {ref} is not one", ref=self.ref)
-            raise UsageError("TW-N20", message, tr('Pass the file\'s path: Journey("model.gguf").perplexity().'))
+            raise UsageError("TW-N20", message, tr("Pass its path instead of {ref}: `model.gguf`.", ref=self.ref))
         return path
 
     def vote(
