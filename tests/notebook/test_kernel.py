@@ -57,11 +57,29 @@ def test_what_cells_show(kernel: Kernel) -> None:
     assert "Did you mean users?" in text
 
 
+def test_a_measurement_shows_its_progress_and_then_its_report(kernel: Kernel) -> None:
+    for call, heading in (
+        ("journey.compare('other')", "Comparison of demo, other"),
+        ("journey.tune(ttft=500)", "Settings of demo"),
+        ("journey.quality(limit=1)", "Quality of demo"),
+    ):
+        (progress, result) = kernel.shows(call)
+        assert progress[0] == "display"
+        assert "4 concurrent requests, run 1 of 1</td>" in progress[1]
+        assert result[0] == "result"
+        assert heading in result[1]
+        assert "<table" in result[1]
+        assert "<figure" in result[1]
+
+
 def test_the_kernels_interrupt_really_stops_things(kernel: Kernel, tmp_path: Path) -> None:
     for code, sign, note in (
         ("journey.chat('on and on')", "You asked", "chat-stopped"),
         ("fake.runs = 'hang'\njourney.up()", "[2/2]", "run-stopped"),
+        ("fake.measures = 'hang'\njourney.compare('other')", "[1/1]", "measuring-stopped"),
+        ("journey.tune(ttft=500)", "[1/1]", "measuring-stopped"),
+        ("journey.quality()", "[1/1]", "measuring-stopped"),
     ):
         assert kernel.interrupted(code, sign)["content"]["ename"] == "KeyboardInterrupt"
-        assert (tmp_path / "notes" / note).exists()
+        (tmp_path / "notes" / note).unlink()
     assert "You asked: and now?" in kernel.shows("journey.chat('and now?')")[0][1]

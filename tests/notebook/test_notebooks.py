@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import itertools
 import os
 import re
 import sys
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +78,59 @@ def test_a_source_has_what_a_learner_needs_in_both_languages(name: str) -> None:
     assert any(text.startswith("## On a GPU") for text in english)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_languages_of_a_notebook_have_the_same_code(name: str) -> None:
+    source = (generator.SOURCES / f"{name}.txt").read_text(encoding="utf-8")
+    english, korean = (code_cells(source, language) for language in FOLDERS)
+    assert [shape(code) for code in english] == [shape(code) for code in korean]
+    for path in re.findall(r'"(\.\./[a-z/]+)', "\n".join(korean)):
+        assert (FOLDERS["ko"] / path).exists(), path
+
+
+def code_cells(source: str, language: str) -> list[str]:
+    """The code of each cell that has some, without IPython's own syntax."""
+    cells = [cell for cell in generator.cells(source, language) if cell["cell_type"] == "code"]
+    return [str(TransformerManager().transform_cell("".join(cell["source"]))) for cell in cells]
+
+
+class Wordless(ast.NodeTransformer):
+    """Takes the texts out of code, and the argument ``language``; values in a text may be in another order."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.Constant("") if isinstance(node.value, str) else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        values: list[ast.expr] = [self.visit(value) for value in node.values if isinstance(value, ast.FormattedValue)]
+        return ast.Set(sorted(values, key=ast.dump))
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
+        return None if node.arg == "language" else self.generic_visit(node)
+
+
+def shape(code: str) -> str:
+    """Code without its words."""
+    return ast.dump(Wordless().visit(ast.parse(code)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_cell_needs_that_an_exercise_is_solved(name: str) -> None:
+    """Only its check reads what an exercise sets, so the cells below run either way."""
+    source = (generator.SOURCES / f"{name}.txt").read_text(encoding="utf-8")
+    exercises = [generator.spoken(text, "en") for kind, text in generator.blocks(source) if kind == "exercise"]
+    code = code_cells(source, "en")
+    for exercise in exercises:
+        answers, at = names(exercise, ast.Store), code.index(exercise + "\n")
+        for later in code[at + 2 :]:
+            assert not answers & (names(later, ast.Load) - names(later, ast.Store)), later
+
+
+def names(code: str, context: type[ast.expr_context]) -> set[str]:
+    """The names that ``code`` sets or reads."""
+    return {
+        node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name) and isinstance(node.ctx, context)
+    }
+
+
 def test_a_source_without_its_marks_is_refused() -> None:
     with pytest.raises(ValueError, match="Title"):
         generator.blocks("# Title\n%% code\n1\n")
@@ -102,37 +157,42 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.e2e
 @pytest.mark.timeout(600)
 @pytest.mark.xdist_group("journey")
-@pytest.mark.parametrize("language", FOLDERS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "language"), zip(NAMES, itertools.cycle(FOLDERS), strict=False))
 def test_a_notebook_runs_from_top_to_bottom(
     name: str, language: str, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In English as it is: no exercise is solved, and every check says so; in Korean with the solutions."""
+    """Each check runs twice: with its exercise as it is, and with the solution.
+
+    One language is enough, because both have the same code; see the tests above.
+    """
     monkeypatch.setenv("TRITON_WIZARD_HOME", str(workspace))
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")]))
     path = FOLDERS[language] / f"{name}.ipynb"
     notebook = nbformat.read(path, as_version=4)
-    if language == "ko":
-        solve(notebook)
+    notebook.cells = with_solutions(notebook.cells)
     resources = {"metadata": {"path": str(path.parent)}}
     NotebookClient(notebook, timeout=500, kernel_name="python3", resources=resources).execute()
     checks = [shown(cell) for cell in notebook.cells if "check(" in cell.source and cell.cell_type == "code"]
     marks = [text for text in checks if text.startswith(("✓", "✗"))]
-    assert len(marks) >= 2
-    if language == "ko":
-        assert {text[:1] for text in marks} == {"✓"}, marks
-    else:
-        assert all(text.startswith("✗ Replace the dots") and "Hint: " in text for text in marks), marks
+    assert len(marks) >= 4
+    assert {text[:1] for text in marks[1::2]} == {"✓"}, marks
+    unsolved, hint = {"en": ("✗ Replace the dots", "Hint: "), "ko": ("✗ 위 셀의 점을", "힌트: ")}[language]
+    assert all(text.startswith(unsolved) and hint in text for text in marks[::2]), marks
     assert TOKEN not in str(notebook)
 
 
-def solve(notebook: Any) -> None:
-    """Put each solution into the cell of its exercise."""
-    solutions = [cell.source for cell in notebook.cells if "solution" in cell.metadata.get("tags", ())]
-    exercises = [cell for cell in notebook.cells if "exercise" in cell.metadata.get("tags", ())]
-    for exercise, solution in zip(exercises, solutions, strict=True):
-        exercise.source = solution.split("```python\n")[1].split("\n```")[0]
+def with_solutions(cells: list[Any]) -> list[Any]:
+    """After each check, its exercise with the solution, and the check again."""
+    solutions = iter([cell.source for cell in cells if "solution" in cell.metadata.get("tags", ())])
+    run = cells[:1]
+    for before, cell in itertools.pairwise(cells):
+        run.append(cell)
+        if "exercise" in before.metadata.get("tags", ()):
+            solved = deepcopy(before)
+            solved.source = next(solutions).split("```python\n")[1].split("\n```")[0]
+            run += [solved, deepcopy(cell)]
+    return run
 
 
 def shown(cell: Any) -> str:

@@ -122,6 +122,33 @@ def test_benchmarks_side_by_side(kernel: Kernel) -> None:
     kernel.shows(WITH_WIDGETS)
 
 
+def test_benchmarks_of_every_kind_are_shown(kernel: Kernel) -> None:
+    kernel.shows("journey.compare('other', folder=journey.workspace.bench / 'compared')")
+    assert "Comparison of demo, other" in panel(kernel, "journey.benchmarks()")["text/html"]
+    kernel.shows("journey.quality(folder=journey.workspace.bench / 'quality')")
+    assert "Quality of demo" in panel(kernel, "journey.benchmarks()")["text/html"]
+
+
+def test_a_vote_by_buttons(kernel: Kernel) -> None:
+    kernel.shows("out = journey.workspace.root / 'votes'")
+    ((_, progress),) = kernel.shows("p = journey.vote('other', count=3, folder=out)")
+    assert "Answers of both servers</td>" in progress
+    ((_, content),) = [
+        (each["msg_type"], each["content"]) for each in kernel.messages("p") if "data" in each["content"]
+    ]
+    result = content["data"]
+    assert WIDGET in result
+    assert "Prompt 2 of 3:" in result["text/html"], "a pair of equal answers is a tie"
+    assert "Use ballot.choose(1) instead." in result["text/plain"]
+    buttons = [kernel.value(f"p._buttons[{answer}].model_id") for answer in range(3)]
+    kernel.click(buttons[1])
+    assert "Prompt 3 of 3:" in kernel.until("Prompt 3 of 3:")
+    kernel.click(buttons[0])
+    assert "2 ties" in kernel.until("Votes")
+    assert kernel.value("[button.disabled for button in p._buttons]") == "[True, True, True]"
+    assert kernel.value("sum(vote.choice == -1 for vote in p.report.votes)") == "2"
+
+
 def test_without_ipywidgets_there_is_plain_output(kernel: Kernel) -> None:
     kernel.shows(WITHOUT_WIDGETS)
     try:

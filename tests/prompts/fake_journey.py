@@ -9,12 +9,13 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import AsyncGenerator, Iterable, Set
+from collections.abc import AsyncGenerator, Iterable, Sequence, Set
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
 from tests import pseudo
-from tests.bench.fake_bench import FakeBench
+from tests.bench.fake_bench import QUALITY, TWO, FakeBench
 from tests.values import CHOICE, CPU_HOST, GGUF, plan_of
 from tests.worded import noted, saying
 from wizard.advise.advice import Advice, Choice, Constraints, Rejection
@@ -22,6 +23,9 @@ from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measureme
 from wizard.advise.pareto import Front, front
 from wizard.advise.reasons import change
 from wizard.advise.verdict import Verdict
+from wizard.bench.folder import Folder
+from wizard.bench.quality.report import Quality, Subject
+from wizard.bench.quality.votes import begun, collected
 from wizard.catalog.recipes import Recipe
 from wizard.catalog.workshops import workshop
 from wizard.chat.chunk import Chunk
@@ -115,6 +119,27 @@ class FakeJourney(FakeBench):
     def _note(self, name: str) -> None:
         self.notes.mkdir(parents=True, exist_ok=True)
         (self.notes / name).touch()
+
+    async def ballots(
+        self,
+        workspace: Workspace,
+        endpoints: Sequence[Endpoint],
+        prompts: Sequence[str],
+        folder: Path,
+        command: str,
+        seed: int,
+    ) -> AsyncGenerator[Quality, None]:
+        async def ask(prompt: str) -> tuple[str, str]:
+            return (
+                ("the same", "the same") if prompt == prompts[0] else (f"<b>first</b>: {prompt}", f"second: {prompt}")
+            )
+
+        Folder(folder).make()
+        order = begun(replace(QUALITY, subjects=tuple(Subject(report.target) for report in TWO)), prompts, seed)
+        yield order
+        async with aclosing(collected(order, Folder(folder), ask)) as reports:
+            async for report in reports:
+                yield report
 
     def probe(self, workspace: Workspace, *, hardware: str | None = None) -> Host:
         return replace(CPU_HOST, source=hardware) if hardware else CPU_HOST

@@ -14,8 +14,13 @@ import pytest
 
 from tests.cli.test_cli import wizard
 from wizard import journey
+from wizard.bench.bench import Outlook
+from wizard.bench.load import Load
+from wizard.bench.order import Wanted
+from wizard.bench.quality.perplexity import Files
 from wizard.kernel import settings
-from wizard.kernel.errors import ModelError, UsageError, WorkspaceError
+from wizard.kernel.errors import ModelError, UsageError, WizardError, WorkspaceError
+from wizard.kernel.paths import Workspace
 from wizard.workshop import progress, room
 from wizard.workshop.progress import WORKSHOP, Progress, followed, reported
 
@@ -109,6 +114,48 @@ async def test_the_steps_of_a_plan_are_reported(share: Path) -> None:
     await anext(stream)
     await stream.aclose()
     assert seats(share) == [("Anna", "run", "stopped", "", "")]
+
+
+async def test_every_way_of_measuring_is_a_stage(share: Path, tmp_path: Path) -> None:
+    async def agree(outlook: Outlook) -> Load:
+        return outlook.load
+
+    workspace, out = Workspace.at(tmp_path / "ws"), tmp_path / "out"
+    missing = Files("llama-perplexity", tmp_path / "no.gguf", tmp_path / "no.txt")
+    journey.join(share, "Anna")
+    for items, stage, code in (
+        (journey.compare(workspace, ("a", "a"), Wanted(), out, agree), "compare", "TW-C80"),
+        (journey.tune(workspace, "nosuch", Wanted(), out, agree), "tune", "TW-S09"),
+        (journey.perplexity(workspace, missing, out), "quality", "TW-M17"),
+    ):
+        with pytest.raises(WizardError):
+            await anext(items)
+        assert seats(share) == [("Anna", stage, "failed", "", code)]
+    votes = journey.ballots(workspace, (), (), out, "", 0)
+    await anext(votes)
+    assert seats(share) == [("Anna", "quality", "running", "", "")], "and not the probe that it begins with"
+    await votes.aclose()
+    assert seats(share) == [("Anna", "quality", "stopped", "", "")]
+
+
+async def test_the_settings_are_read_once_for_a_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[None] = []
+    load = settings.load
+    monkeypatch.setattr(settings, "load", lambda: (reads.append(None), load())[1])
+    with reported("bench"):
+        journey.model("demo", offline=True)
+    assert len(reads) == 1
+
+
+async def test_a_plan_within_another_stage_does_not_report_its_steps(share: Path) -> None:
+    from wizard.run.events import Event, StepStarted
+
+    async def events() -> AsyncGenerator[Event, None]:
+        yield StepStarted("start", "Title", 1, 1, 0.0)
+
+    journey.join(share, "Anna")
+    with reported("tune"):
+        assert [seats(share)[0] async for _ in followed("run", events())] == [("Anna", "tune", "running", "", "")]
 
 
 def test_two_seats_with_one_name(share: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

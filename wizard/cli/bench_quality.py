@@ -16,7 +16,6 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
-    from wizard.bench.quality.report import Subject
     from wizard.bench.quality.tasks import Evaluation
 
 GGUF = ".gguf"
@@ -82,7 +81,8 @@ def _scores(arguments: argparse.Namespace) -> int:
     from wizard import journey
     from wizard.bench.folder import Folder
 
-    known = _known(arguments.reference) if arguments.reference else None
+    named = arguments.reference
+    known = journey.scores(Path(named).expanduser()) if named and "://" not in named else None
     endpoints = [endpoint_of(arguments, arguments.target)]
     if arguments.reference and known is None:
         endpoints.append(endpoint_of(arguments, arguments.reference))
@@ -92,22 +92,6 @@ def _scores(arguments: argparse.Namespace) -> int:
     agree_to_install(arguments, journey.evaluator(workspace))
     items = journey.quality(workspace, endpoints, _evaluation(arguments), folder, typed_command(arguments), known)
     return run(arguments, items, folder)
-
-
-def _known(reference: str) -> Subject | None:
-    """The scores in an earlier report; None if ``reference`` is not one.
-
-    Raises:
-        UsageError: TW-C98 if it has no scores.
-    """
-    from wizard import journey
-
-    path = Path(reference).expanduser()
-    report = journey.quality_report(path) if "://" not in reference and path.exists() else None
-    if report and not (report.subjects and report.subjects[0].scores):
-        message = tr("the report {path} has no scores to compare with", path=path)
-        raise UsageError("TW-C98", message, tr("Choose a report of `bench SERVER --quality`, or name a server."))
-    return report.subjects[0] if report else None
 
 
 def _evaluation(arguments: argparse.Namespace) -> Evaluation:

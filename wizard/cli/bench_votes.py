@@ -31,10 +31,10 @@ def vote(arguments: argparse.Namespace, endpoints: Sequence[Endpoint]) -> int:
         UsageError: TW-C97 if there is nothing to choose from, or nobody to choose.
         CancelledError: TW-U07 if it was stopped; votes are kept.
     """
+    from wizard.bench.quality.votes import check
     from wizard.kernel.text import is_terminal
 
-    if endpoints[0].answers_as(endpoints[1]):
-        raise UsageError("TW-C97", tr("both are the same server"), tr("Name two servers; see `triton-wizard status`."))
+    check(endpoints)
     if not is_terminal():
         message = tr("votes need a terminal to ask in")
         raise UsageError("TW-C97", message, tr("Run the command in a terminal."))

@@ -11,10 +11,15 @@ if TYPE_CHECKING:
     from wizard.advise.calibration import Calibration
     from wizard.advise.pareto import Front
     from wizard.bench.bench import Agree, BenchItem
+    from wizard.bench.compare import CompareItem
     from wizard.bench.order import Wanted
-    from wizard.bench.quality.report import Quality
+    from wizard.bench.quality.evaluate import QualityItem
+    from wizard.bench.quality.perplexity import Files
+    from wizard.bench.quality.report import Quality, Subject
+    from wizard.bench.quality.tasks import Evaluation
     from wizard.bench.report import Report
     from wizard.bench.run import Run
+    from wizard.bench.tune import TuneItem
     from wizard.catalog.presets import Preset
     from wizard.catalog.recipes import Recipe
     from wizard.chat.chunk import Chunk
@@ -153,15 +158,37 @@ class JourneyPort(Protocol):
         command: str = "",
     ) -> AsyncGenerator[BenchItem, None]: ...
 
-    def benchmark(self, path: Path) -> tuple[Report, tuple[Run, ...]]: ...  # noqa: D102
+    def compare(  # noqa: D102
+        self,
+        workspace: Workspace,
+        names: Sequence[str],
+        wanted: Wanted,
+        folder: Path,
+        agree: Agree,
+        command: str = "",
+        *,
+        per_gpu_hour: float | None = None,
+    ) -> AsyncGenerator[CompareItem, None]: ...
 
-    def bench_order(self, workspace: Workspace, endpoint: Endpoint, wanted: Wanted) -> Report: ...  # noqa: D102
+    def tune(  # noqa: D102
+        self, workspace: Workspace, name: str, wanted: Wanted, folder: Path, agree: Agree, command: str = ""
+    ) -> AsyncGenerator[TuneItem, None]: ...
 
-    def load_generator(self, workspace: Workspace) -> Step | None: ...  # noqa: D102
+    def quality(  # noqa: D102
+        self,
+        workspace: Workspace,
+        endpoints: Sequence[Endpoint],
+        evaluation: Evaluation,
+        folder: Path,
+        command: str = "",
+        known: Subject | None = None,
+    ) -> AsyncGenerator[QualityItem, None]: ...
 
-    def bench_pages(self, folder: Path) -> tuple[Path, ...]: ...  # noqa: D102
+    def scores(self, path: Path) -> Subject | None: ...  # noqa: D102
 
-    def benchmarks(self, workspace: Workspace) -> list[tuple[Path, Report]]: ...  # noqa: D102
+    def perplexity(  # noqa: D102
+        self, workspace: Workspace, files: Files, folder: Path, command: str = ""
+    ) -> AsyncGenerator[QualityItem, None]: ...
 
     def ballots(  # noqa: D102
         self,
@@ -172,6 +199,16 @@ class JourneyPort(Protocol):
         command: str,
         seed: int,
     ) -> AsyncGenerator[Quality, None]: ...
+
+    def benchmark(self, path: Path) -> tuple[Report, tuple[Run, ...]]: ...  # noqa: D102
+
+    def bench_order(self, workspace: Workspace, endpoint: Endpoint, wanted: Wanted) -> Report: ...  # noqa: D102
+
+    def load_generator(self, workspace: Workspace) -> Step | None: ...  # noqa: D102
+
+    def bench_pages(self, folder: Path) -> tuple[Path, ...]: ...  # noqa: D102
+
+    def benchmarks(self, workspace: Workspace) -> list[tuple[Path, Report]]: ...  # noqa: D102
 
     def quality_report(self, path: Path) -> Quality | None: ...  # noqa: D102
 

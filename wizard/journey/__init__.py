@@ -27,6 +27,7 @@ from wizard.journey.scoring import (
     quality as quality,
     quality_pages as quality_pages,
     quality_report as quality_report,
+    scores as scores,
 )
 from wizard.journey.stages import (
     advise as advise,

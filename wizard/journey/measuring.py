@@ -106,7 +106,7 @@ async def _bench(
                 yield item
 
 
-async def compare(
+def compare(
     workspace: Workspace,
     names: Sequence[str],
     wanted: Wanted,
@@ -125,6 +125,18 @@ async def compare(
         UsageError: TW-C80, TW-C81 if the servers cannot be compared.
         WizardError: As `bench`; if servers are started, as `run`.
     """
+    return followed("compare", _compare(workspace, names, wanted, folder, agree, command, per_gpu_hour))
+
+
+async def _compare(
+    workspace: Workspace,
+    names: Sequence[str],
+    wanted: Wanted,
+    folder: Path,
+    agree: Agree,
+    command: str,
+    per_gpu_hour: float | None,
+) -> AsyncGenerator[CompareItem, None]:
     import asyncio
     from contextlib import aclosing, closing
 
@@ -147,7 +159,7 @@ async def compare(
                 yield item
 
 
-async def tune(
+def tune(
     workspace: Workspace, name: str, wanted: Wanted, folder: Path, agree: Agree, command: str = ""
 ) -> AsyncGenerator[TuneItem, None]:
     """Stage 8. Find the settings of a server that meet a service level with the most tokens per second.
@@ -160,6 +172,12 @@ async def tune(
             service level, TW-C87 if no setting meets it.
         WizardError: As `bench` and `run`.
     """
+    return followed("tune", _tune(workspace, name, wanted, folder, agree, command))
+
+
+async def _tune(
+    workspace: Workspace, name: str, wanted: Wanted, folder: Path, agree: Agree, command: str
+) -> AsyncGenerator[TuneItem, None]:
     import asyncio
     from contextlib import aclosing, closing
 

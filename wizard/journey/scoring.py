@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wizard.journey.measuring import installation, machine
 from wizard.journey.stages import chat, probe
+from wizard.workshop.progress import followed
 
 if TYPE_CHECKING:
     from wizard.bench.quality.evaluate import QualityItem
@@ -31,7 +32,7 @@ def evaluator(workspace: Workspace) -> Step | None:
     return installation(LM_EVAL, workspace)
 
 
-async def quality(
+def quality(
     workspace: Workspace,
     endpoints: Sequence[Endpoint],
     evaluation: Evaluation,
@@ -51,6 +52,17 @@ async def quality(
         UsageError: TW-C67, TW-C69 if a server or the folder cannot be used; TW-C90, TW-C91, TW-C92 for a task.
         WorkspaceError: TW-C68 if the folder is not writable; TW-K03, TW-K04 if the workspace is not.
     """
+    return followed("quality", _quality(workspace, endpoints, evaluation, folder, command, known))
+
+
+async def _quality(
+    workspace: Workspace,
+    endpoints: Sequence[Endpoint],
+    evaluation: Evaluation,
+    folder: Path,
+    command: str,
+    known: Subject | None,
+) -> AsyncGenerator[QualityItem, None]:
     import asyncio
     from contextlib import aclosing
     from dataclasses import replace
@@ -73,7 +85,7 @@ async def quality(
             yield item
 
 
-async def perplexity(
+def perplexity(
     workspace: Workspace, files: Files, folder: Path, command: str = ""
 ) -> AsyncGenerator[QualityItem, None]:
     """Stage 8. Perplexity of a GGUF file, and its divergence from a reference: events, and the report last.
@@ -83,6 +95,12 @@ async def perplexity(
         StepError: TW-C95 if llama-perplexity fails.
         WorkspaceError: TW-C68 if the folder is not writable, or too small for the reference's predictions.
     """
+    return followed("quality", _perplexity(workspace, files, folder, command))
+
+
+async def _perplexity(
+    workspace: Workspace, files: Files, folder: Path, command: str
+) -> AsyncGenerator[QualityItem, None]:
     import asyncio
     from contextlib import aclosing
 
@@ -96,7 +114,7 @@ async def perplexity(
             yield item
 
 
-async def ballots(
+def ballots(
     workspace: Workspace, endpoints: Sequence[Endpoint], prompts: Sequence[str], folder: Path, command: str, seed: int
 ) -> AsyncGenerator[Quality, None]:
     """Stage 8. The answers of two servers to ``prompts``, for a blind vote: the report after each prompt.
@@ -108,6 +126,12 @@ async def ballots(
         ServerError: As `chat`.
         WorkspaceError: TW-C68 if the folder is not writable.
     """
+    return followed("quality", _ballots(workspace, endpoints, prompts, folder, command, seed))
+
+
+async def _ballots(
+    workspace: Workspace, endpoints: Sequence[Endpoint], prompts: Sequence[str], folder: Path, command: str, seed: int
+) -> AsyncGenerator[Quality, None]:
     import asyncio
     from contextlib import aclosing
 
@@ -167,3 +191,19 @@ def quality_report(path: Path) -> Quality | None:
     from wizard.bench.opened import quality_opened
 
     return quality_opened(path)
+
+
+def scores(path: Path) -> Subject | None:
+    """The scores of the first server in the report on quality at ``path``, for a reference; None if it is not one.
+
+    Raises:
+        UsageError: TW-C98 if the report has no scores; as `quality_report`.
+    """
+    from wizard.kernel.errors import UsageError
+    from wizard.kernel.language import tr
+
+    report = quality_report(path) if path.exists() else None
+    if report and not (report.subjects and report.subjects[0].scores):
+        message = tr("the report {path} has no scores to compare with", path=path)
+        raise UsageError("TW-C98", message, tr("Choose a report of `bench SERVER --quality`, or name a server."))
+    return report.subjects[0] if report else None

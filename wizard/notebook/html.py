@@ -281,6 +281,17 @@ def turn_html(question: str, answer: str) -> str:
     return f'<div style="{APART}"><b>{text(question)}</b>{answer}</div>'
 
 
+def ballot_html(title: str, prompt: str, answers: tuple[str, str]) -> str:
+    """A pair of answers to vote on, side by side where there is room."""
+    heads = (tr("Answer 1"), tr("Answer 2"))
+    sides = "".join(
+        f'<div style="flex:1 1 20em;min-width:0"><b>{text(head)}</b>{answer_html(answer or tr("(empty)"))}</div>'
+        for head, answer in zip(heads, answers, strict=True)
+    )
+    asked = f'<div>{_muted(title)}<div style="white-space:pre-wrap">{text(prompt)}</div></div>'
+    return f'<div>{asked}<div style="display:flex;flex-wrap:wrap;gap:1em;{APART}">{sides}</div></div>'
+
+
 def stats_html(stats: Stats | None) -> str:
     """The measurements of an answer, in one line."""
     return f'<div style="{MUTED}">{text(figures(stats))}</div>'

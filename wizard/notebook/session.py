@@ -13,25 +13,20 @@ import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wizard.chat.chunk import Text
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.notebook import live
-from wizard.notebook.names import NO_SETTING, UNKNOWN_OPTION, check_names, use_language
-from wizard.notebook.values import Answer, Benchmark, Findings, Log, cell
-from wizard.notebook.walk import Walk
+from wizard.notebook.measuring import Measuring
+from wizard.notebook.names import NO_SETTING, check_names, use_language
+from wizard.notebook.values import Answer, Findings, Log, cell
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice
-    from wizard.bench.bench import BenchItem, Outlook
-    from wizard.bench.load import Load
-    from wizard.bench.report import Report
     from wizard.chat.chunk import Chunk
     from wizard.chat.conversation import Conversation, Stats
-    from wizard.notebook.panels.benchmarks import BenchmarksPanel
     from wizard.notebook.panels.build import BuildPanel
     from wizard.notebook.panels.chat import ChatPanel
     from wizard.notebook.panels.what_if import WhatIf
@@ -41,7 +36,7 @@ if TYPE_CHECKING:
     from wizard.serve.status import Status
 
 
-class Journey(Walk):
+class Journey(Measuring):
     """From this machine to a chat with a model that it serves.
 
     Every stage runs the earlier ones if needed, so ``Journey("demo").up()`` is enough.
@@ -162,10 +157,6 @@ class Journey(Walk):
 
         return build_process.run(plan) if self._apart else self._journey.run(plan)
 
-    def endpoint(self) -> Endpoint:
-        """The server's current address: another interface may have restarted it on other ports."""
-        return self._journey.endpoint(self.workspace, self.name)
-
     def chat(self, question: str, **settings: Any) -> Answer:
         """Send a question; the answer streams into the cell's output and is kept for the next question.
 
@@ -213,50 +204,6 @@ class Journey(Walk):
             return panel.missing('journey.chat("What is Triton?")')
         messages = self.conversation.messages
         return ChatPanel(self._background, self._streamed, self.forget, messages, served.questions)
-
-    def bench(self, *, folder: str | os.PathLike[str] | None = None, **options: Any) -> Report:
-        """Measure the served model; returns the report, which is in ``folder``, too (default: in the workspace).
-
-        The first call installs the load generator. A long benchmark is shortened to one run per level. Interrupting
-        the kernel keeps what was measured, marked as partial.
-
-        Args:
-            folder: Where the report goes; it must not have one.
-            **options: ``quick=True``, ``concurrency=(1, 4)``, ``dataset="prompts.txt"`` and the other fields of
-                `wizard.bench.order.Wanted`.
-
-        Raises:
-            UsageError: TW-U36 for an unknown option; see `wizard.journey.bench` for the others.
-        """
-        from wizard.bench.measured import Measured
-        from wizard.bench.order import Wanted, folder_of
-        from wizard.bench.report import Report
-
-        check_names(options, (option.name for option in fields(Wanted)), UNKNOWN_OPTION)
-        endpoint = self.endpoint()
-        place = Path(folder) if folder else folder_of(self.workspace, endpoint.title)
-
-        def items() -> AsyncGenerator[BenchItem, None]:
-            return self._journey.bench(self.workspace, endpoint, Wanted(**options), place, _shorter)
-
-        with live.LiveRun() as show, closing(self._background.iterate(items)) as received:
-            for item in received:
-                if not isinstance(item, (Measured, Report)):
-                    show.show(item)
-        return self._journey.benchmark(place)[0]
-
-    def benchmarks(self) -> BenchmarksPanel | Benchmark | Log:
-        """The charts of the workspace's benchmarks, two side by side; without widgets, those of the latest."""
-        from wizard.notebook.panels import panel
-        from wizard.notebook.panels.benchmarks import BenchmarksPanel
-
-        folders = [report.parent for report in self.workspace.bench.glob("*/report.json")]
-        folders.sort(key=lambda folder: folder.stat().st_mtime, reverse=True)
-        if not folders:
-            return Log(tr("No benchmark yet. Run `{call}`.", call="journey.bench(quick=True)"))
-        if not panel.available():
-            return Benchmark(*self._journey.benchmark(folders[0]))
-        return BenchmarksPanel(folders, self._journey.benchmark)
 
     async def _streamed(self, question: str, settings: Mapping[str, Any] | None = None) -> AsyncGenerator[Chunk, None]:
         import asyncio
@@ -329,8 +276,3 @@ def _show_richly() -> None:
         from wizard.notebook.display import show_richly
 
         show_richly(ipython)
-
-
-async def _shorter(outlook: Outlook) -> Load:
-    """A cell has no question to ask: take the shorter load."""
-    return outlook.shorter

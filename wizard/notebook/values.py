@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wizard.bench.comparison import Comparison
+from wizard.bench.quality.report import Quality
 from wizard.kernel.language import tr
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.notebook import live
 from wizard.notebook.html import answer_html, figures_html, findings_html, stats_html, text
-from wizard.texts.benchmark import terminal
-from wizard.texts.benchmark.html import fragment
+from wizard.texts.benchmark import quality, terminal
+from wizard.texts.benchmark.html import comparison_fragment, fragment
 from wizard.texts.doctor.report import report
 
 if TYPE_CHECKING:
@@ -65,9 +67,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark's report and its runs: its charts and tables."""
+    """A report of `bench`, `compare`, `tune` or `quality`, with the runs of the first: its charts and tables."""
 
-    report: Report
+    report: Report | Comparison | Quality
     runs: tuple[Run, ...] = field(default=(), repr=False)
 
     @classmethod
@@ -75,13 +77,28 @@ class Benchmark:
         """The report in the folder or file ``path``. Raises as `wizard.journey.benchmark` does."""
         from wizard import journey
 
-        return cls(*journey.benchmark(Path(path)))
+        report = journey.compared(Path(path)) or journey.quality_report(Path(path))
+        return cls(report) if report else cls(*journey.benchmark(Path(path)))
 
     def __str__(self) -> str:
-        return terminal.text(self.report, COLUMNS)
+        return report_text(self.report)
 
     def _repr_html_(self) -> str:
-        return fragment(self.report, self.runs)
+        return report_html(self.report, self.runs)
+
+
+def report_text(report: Report | Comparison | Quality) -> str:
+    """A report where there is no HTML."""
+    if isinstance(report, Comparison):
+        return terminal.comparison_text(report, COLUMNS)
+    return quality.text(report, COLUMNS) if isinstance(report, Quality) else terminal.text(report, COLUMNS)
+
+
+def report_html(report: Report | Comparison | Quality, runs: tuple[Run, ...] = ()) -> str:
+    """A report's tables and charts."""
+    if isinstance(report, Comparison):
+        return comparison_fragment(report)
+    return quality.fragment(report) if isinstance(report, Quality) else fragment(report, runs)
 
 
 class Log(str):

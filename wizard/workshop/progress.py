@@ -11,7 +11,7 @@ import platform
 import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from wizard.kernel.values import fingerprint, to_json
 
 WORKSHOP, SEAT = "TRITON_WIZARD_WORKSHOP", "TRITON_WIZARD_SEAT"
 """Environment variables: a workshop file, or the shared folder; a seat's number."""
-STAGES = ("join", "probe", "model", "advise", "plan", "run", "chat", "bench", "down")
+STAGES = ("join", "probe", "model", "advise", "plan", "run", "chat", "bench", "compare", "tune", "quality", "down")
 PATIENCE = 1.0
 """Seconds to wait for the share."""
 LONGEST_NAME = 40
@@ -156,11 +156,8 @@ _last: list[tuple[Path, str, str, str, str]] = []
 _writing: list[threading.Thread] = []
 
 
-def report(stage: str, state: State, *, step: str = "", code: str = "") -> None:
-    """Write this seat's progress if it is to be reported and has changed; a failure to write is not an error."""
-    here = place()
-    if here is None:
-        return
+def report(here: Place, stage: str, state: State, *, step: str = "", code: str = "") -> None:
+    """Write this seat's progress if it has changed; a failure to write is not an error."""
     now = (here.path, stage, state, step, code)
     if _last == [now] or any(thread.is_alive() for thread in _writing):
         return
@@ -176,17 +173,26 @@ def report(stage: str, state: State, *, step: str = "", code: str = "") -> None:
 
 
 @contextmanager
-def reported(stage: str) -> Iterator[None]:
-    """The outcome of a block, or of a function that this decorates, is the progress of ``stage``."""
+def reported(stage: str) -> Iterator[Callable[[str], None]]:
+    """The outcome of a block, or of a function that this decorates, is the progress of ``stage``.
+
+    What it yields is called with the ID of each step that begins.
+    """
     if _running:
-        yield
+        yield lambda _: None
         return
     _running.append(stage)
-    report(stage, "running")
+    here = place()
+
+    def tell(state: State, *, step: str = "", code: str = "") -> None:
+        if here:
+            report(here, stage, state, step=step, code=code)
+
+    tell("running")
     state: State = "done"
     code = ""
     try:
-        yield
+        yield lambda step: tell("running", step=step)
     except WizardError as error:
         state, code = "failed", error.code
         raise
@@ -198,16 +204,16 @@ def reported(stage: str) -> Iterator[None]:
         raise
     finally:
         _running.clear()
-        report(stage, state, code=code)
+        tell(state, code=code)
 
 
 async def followed(stage: str, items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
     """``items``, whose end is the progress of ``stage``, as are the steps of a plan that begin meanwhile."""
     async with aclosing(items) as stream:
-        with reported(stage):
+        with reported(stage) as begun:
             async for item in stream:
                 if stage == "run" and isinstance(
                     step := getattr(item, "title", None) and getattr(item, "step", None), str
                 ):
-                    report(stage, "running", step=step)
+                    begun(step)
                 yield item

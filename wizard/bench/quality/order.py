@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from wizard.bench.dataset import Dataset
 from wizard.bench.order import key_of, lives_of, machine_of, target_of, versions_of
-from wizard.bench.prompts import kind_of, read
+from wizard.bench.prompts import GENERATED, kind_of, read
 from wizard.bench.quality import tasks
 from wizard.bench.quality.evaluate import Evaluator
 from wizard.bench.quality.report import FORMAT, Quality, Subject
@@ -64,17 +64,6 @@ def told_apart(targets: Sequence[Target]) -> list[Target]:
     ]
 
 
-def prompts_of(dataset: str) -> list[str]:
-    """The first prompts of a file; ``generated``: those that the wizard has for votes.
-
-    Raises:
-        UsageError: As `wizard.bench.prompts.read`.
-    """
-    name = str(shipped_prompts()) if dataset == "generated" else dataset
-    _, prompts = read(Dataset(kind_of(name), 1, path=name), 0, 0)
-    return [prompt.text for prompt in prompts[:PROMPTS]]
-
-
 def evaluator_of(workspace: Workspace, endpoints: Sequence[Endpoint], venv: Venv) -> Evaluator:
     """What the evaluation of ``endpoints`` runs with."""
     return Evaluator(
@@ -105,3 +94,14 @@ def shipped_text() -> Path:
 def shipped_prompts() -> Path:
     """The prompts for votes."""
     return profiles.find("quality/prompts.txt").resolve()
+
+
+def prompts_of(dataset: str = GENERATED, count: int = PROMPTS) -> list[str]:
+    """The first ``count`` prompts for a vote, from a file or, if none is named, from ours.
+
+    Raises:
+        UsageError: TW-C66 if the file cannot be used.
+    """
+    name = str(shipped_prompts()) if dataset == GENERATED else dataset
+    _, prompts = read(Dataset(kind_of(name), 1, path=name), 0, 0)
+    return [prompt.text for prompt in prompts[:count]]

@@ -13,6 +13,7 @@ from wizard.bench.quality.report import Quality, Vote
 from wizard.bench.report import Target
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
+from wizard.serve.endpoint import Endpoint
 
 PROMPTS = 20
 Choice: TypeAlias = Literal[-1, 0, 1]
@@ -25,6 +26,16 @@ def begun(order: Quality, prompts: Sequence[str], seed: int) -> Quality:
     shuffled = list(prompts)
     random.Random(seed).shuffle(shuffled)  # noqa: S311
     return replace(order, seed=seed, unasked=tuple(shuffled), partial=STOPPED)
+
+
+def check(endpoints: Sequence[Endpoint]) -> None:
+    """Check that there are two servers to choose from.
+
+    Raises:
+        UsageError: TW-C97 if both are the same.
+    """
+    if endpoints[0].answers_as(endpoints[1]):
+        raise UsageError("TW-C97", tr("both are the same server"), tr("Name two servers; see `triton-wizard status`."))
 
 
 def continued(earlier: Quality, order: Quality) -> Quality:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from wizard.bench.report import Report
-from wizard.bench.run import Run
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import tr
 from wizard.notebook.html import error_html
 from wizard.notebook.panels.panel import Panel
-from wizard.texts.benchmark.html import fragment
+from wizard.notebook.values import Benchmark
 
 
 class BenchmarksPanel(Panel):
@@ -20,13 +18,11 @@ class BenchmarksPanel(Panel):
 
     Args:
         folders: Those of the reports, the latest first.
-        read: Reads a report.
     """
 
-    def __init__(self, folders: Sequence[Path], read: Callable[[Path], tuple[Report, tuple[Run, ...]]]) -> None:
+    def __init__(self, folders: Sequence[Path]) -> None:
         from ipywidgets import HBox, Layout
 
-        self._read = read
         none = [(tr("none"), "")]
         names = [(folder.name, folder) for folder in folders]
         sides = [self._side(names, folders[0]), self._side([*none, *names], "")]
@@ -45,6 +41,6 @@ class BenchmarksPanel(Panel):
         if not isinstance(folder, Path):
             return ""
         try:
-            return fragment(*self._read(folder))
+            return Benchmark.read(folder)._repr_html_()
         except WizardError as error:
             return error_html(error)

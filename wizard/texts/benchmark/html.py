@@ -30,15 +30,13 @@ def page(report: Report, runs: Sequence[Run] = ()) -> str:
 
 def comparison_page(comparison: Comparison) -> str:
     """The page of a comparison."""
-    about = f"{tables.machine(comparison.reports[0])} · {comparison.made}"
     parts = (
         *map(table, compared.tables(comparison)),
         figures(compared_charts.charts(comparison)),
         what_ran(compared.facts(comparison), comparison.command),
         data(comparison),
     )
-    top = lead(about, compared.partial(comparison), compared.warnings(comparison))
-    return document(compared.title(comparison), top, parts)
+    return document(compared.title(comparison), _comparison_lead(comparison), parts)
 
 
 def document(title: str, lead: str, parts: Iterable[str]) -> str:
@@ -71,10 +69,39 @@ def document(title: str, lead: str, parts: Iterable[str]) -> str:
 
 def fragment(report: Report, runs: Sequence[Run] = ()) -> str:
     """The report for a notebook, whose page has its own style, in colors for any theme."""
-    prefix = "".join(character for character in report.made if character.isalnum())
-    first, charts_, rest = _parts(report, runs, ANY, f"bench-{prefix}")
-    more = f"<details><summary>{html(tr('All tables'))}</summary>{rest}</details>"
-    return f"<div><b>{html(words.title(report))}</b>{_lead(report)}{first}{charts_}{more}</div>"
+    first, charts_, rest = _parts(report, runs, ANY, prefix("bench", report.made))
+    return embedded(words.title(report), _lead(report), (first, charts_), tr("All tables"), (rest,))
+
+
+def comparison_fragment(comparison: Comparison) -> str:
+    """The same of a comparison."""
+    first, *rest = [*map(table, compared.tables(comparison))] or [""]
+    parts = (
+        listed(compared.verdicts(comparison)),
+        first,
+        figures(compared_charts.charts(comparison), ANY, prefix("compared", comparison.made)),
+    )
+    folded = (*rest, what_ran(compared.facts(comparison), comparison.command))
+    return embedded(compared.title(comparison), _comparison_lead(comparison), parts, tr("All tables"), folded)
+
+
+def embedded(title: str, lead: str, parts: Iterable[str], summary: str, folded: Iterable[str]) -> str:
+    """A report in a page of others: its ``parts``, and behind a summary what is ``folded``.
+
+    ``title`` and ``summary`` are text, the others HTML.
+    """
+    more = f"<details><summary>{html(summary)}</summary>{''.join(folded)}</details>"
+    return f"<div><b>{html(title)}</b>{lead}{''.join(parts)}{more}</div>"
+
+
+def prefix(kind: str, made: str) -> str:
+    """What the IDs of a report's charts begin with in a page of others; ``made``: when it began."""
+    return f"{kind}-{''.join(character for character in made if character.isalnum())}"
+
+
+def _comparison_lead(comparison: Comparison) -> str:
+    about = f"{tables.machine(comparison.reports[0])} · {comparison.made}"
+    return lead(about, compared.partial(comparison), compared.warnings(comparison))
 
 
 def _lead(report: Report) -> str:
@@ -112,7 +139,7 @@ def what_ran(facts: Iterable[Sequence[str]], command: str) -> str:
 
 
 def figures(drawn: Iterable[Chart | LeftOut], colors: Colors = STYLED, prefix: str = "chart") -> str:
-    """Charts; ``prefix`` begins the IDs of their elements."""
+    """Charts, beside each other where there is room; ``prefix`` begins the IDs of their elements."""
     return f'<div class="charts">{"".join(_chart(each, colors, prefix) for each in drawn)}</div>'
 
 

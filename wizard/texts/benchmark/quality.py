@@ -14,6 +14,7 @@ from wizard.kernel.text import one_line, wrap
 from wizard.texts.benchmark import html as pages
 from wizard.texts.benchmark import markdown as lines
 from wizard.texts.benchmark import tables, terminal
+from wizard.texts.benchmark.colors import ANY
 from wizard.texts.benchmark.files import write_pages
 from wizard.texts.benchmark.markup import shown
 from wizard.texts.benchmark.quality_charts import charts
@@ -71,11 +72,22 @@ def as_markdown(report: Quality) -> str:
 
 def page(report: Quality) -> str:
     """The report as an HTML page."""
-    lead = pages.lead(f"{tables.machine(report)} · {report.made}", partial(report), warnings(report))
     bare = replace(report, subjects=tuple(_bare(subject) for subject in report.subjects))
     main = [pages.listed(meaning(report)), pages.figures(charts(report)), *map(pages.table, tables_of(report))]
     main += [pages.what_ran(facts(report), report.command), pages.data(bare)]
-    return pages.document(title(report), lead, main)
+    return pages.document(title(report), _lead(report), main)
+
+
+def fragment(report: Quality) -> str:
+    """The report for a notebook, as that of a benchmark."""
+    parts = [pages.listed(meaning(report)), *map(pages.table, tables_of(report))]
+    parts.append(pages.figures(charts(report), ANY, pages.prefix("quality", report.made)))
+    folded = (pages.what_ran(facts(report), report.command),)
+    return pages.embedded(title(report), _lead(report), parts, tr("What ran"), folded)
+
+
+def _lead(report: Quality) -> str:
+    return pages.lead(f"{tables.machine(report)} · {report.made}", partial(report), warnings(report))
 
 
 def _bare(subject: Subject) -> Subject:
