@@ -228,5 +228,8 @@ def _install(arguments: argparse.Namespace) -> int:
     if installed.notebooks and jupyter.exists():
         lab = shlex.join([str(jupyter), "lab", installed.notebooks])
         print(tr("Open the notebooks: {command}", command=lab), file=sys.stderr)
+    if (activate := Path(sys.executable).with_name("activate")).exists():
+        shell = shlex.join([".", str(activate)])
+        print(tr("Use `triton-wizard` without its path: {command}", command=shell), file=sys.stderr)
     print(tr("Next: {command}", command=command("up", "demo")), file=sys.stderr)
     return 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from wizard.cli.number_types import whole
 from wizard.cli.stages import print_json
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import tr
+from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import is_terminal, plain, table
 from wizard.kernel.units import duration
 
@@ -86,10 +86,11 @@ def text(room: Room) -> str:
     rows = [(tr("Seat"), tr("Stage"), tr("State"), tr("Code"), tr("Since"))]
     rows += [_row(seat) for seat in room.seats]
     states = Counter(seat.progress.state for seat in room.seats)
-    counts = ", ".join(f"{count} {_state(state)}" for state, count in sorted(states.items()))
+    counts = ", ".join(f"{number} {_state(state)}" for state, number in sorted(states.items()))
     lines = [
         table(rows) if room.seats else tr("No seat has joined yet."),
-        tr("{count} seats", count=len(room.seats)) + (f": {counts}" if counts else ""),
+        ntr("{count} seat", "{count} seats", len(room.seats), count=len(room.seats))
+        + (f": {counts}" if counts else ""),
     ]
     if room.unreadable:
         shown = ", ".join(plain(name)[:60] for name in room.unreadable[:5])
