@@ -107,6 +107,17 @@ def test_the_download_needs_a_confirmation(tmp_path: Path) -> None:
     assert "up to " in done.stderr
 
 
+def test_a_seat_that_leaves_hears_of_the_variable_that_makes_it_report_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("workshop", "join", str(tmp_path)) == 0
+    assert run("workshop", "leave") == 0
+    assert "Unset" not in capsys.readouterr().err
+    monkeypatch.setenv("TRITON_WIZARD_WORKSHOP", f"{tmp_path}/")
+    assert run("workshop", "leave") == 0
+    assert "Unset TRITON_WIZARD_WORKSHOP, too" in capsys.readouterr().err
+
+
 def test_workshop_status(tmp_path: Path) -> None:
     assert wizard("workshop", "status", str(tmp_path)).stdout.startswith("No seat has joined yet.")
     joined = wizard("workshop", "join", str(tmp_path), "--name", "Anna")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections import Counter
@@ -15,6 +16,7 @@ from wizard.kernel.errors import UsageError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import is_terminal, plain, table
 from wizard.kernel.units import duration
+from wizard.workshop.progress import WORKSHOP, is_folder
 
 if TYPE_CHECKING:
     from wizard.workshop.room import Room, Seat
@@ -52,6 +54,8 @@ def workshop(arguments: argparse.Namespace) -> int:
             tr("This seat no longer reports its progress.") if left else tr("This seat did not report its progress."),
             file=sys.stderr,
         )
+        if is_folder(os.environ.get(WORKSHOP, "")):
+            print(tr("Unset {variable}, too: with it, the seat reports again.", variable=WORKSHOP), file=sys.stderr)
         return 0
     if not arguments.folder:
         message = tr("`workshop {action}` needs the folder that all seats share", action=arguments.action)

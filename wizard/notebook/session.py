@@ -331,7 +331,7 @@ class Journey(Walk):
 
 def _workspace(given: str | os.PathLike[str] | None, here: Attended | None) -> Workspace:
     """The given workspace, else that of the seat, else the default one."""
-    return Workspace.at(given or (here and here.workspace))
+    return Workspace.at(given or (here.workspace if here else None))
 
 
 def _show_richly() -> None:
