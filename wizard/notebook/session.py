@@ -75,7 +75,8 @@ class Journey(Walk):
         **options: Any,
     ) -> None:
         here = attended()
-        if code := language or (here and here.workshop.language):
+        code = here.workshop.language if here and language is None else language
+        if code is not None:
             use_language(code)
         self._apart = journey is None and live.in_notebook()
         if journey is None:
