@@ -45,6 +45,24 @@ def test_bundle_verify_install(world: World, capsys: pytest.CaptureFixture[str])
     assert "TW-B11" in capsys.readouterr().err
 
 
+def test_a_seat_has_joined_when_its_bundle_is_installed(
+    world: World, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "share").mkdir()
+    assert run("bundle", "--out", str(world.folder), "--python", "3.11", "--yes") == 0
+    monkeypatch.setenv("TRITON_WIZARD_WORKSHOP", f"{tmp_path / 'share'}/")
+    monkeypatch.setenv("TRITON_WIZARD_SEAT", "4")
+    assert run("bundle", "install", str(world.folder), "--to", str(tmp_path / "class")) == 0
+    (world.folder / WHEELS / world.any.name).write_bytes(b"")
+    monkeypatch.setenv("TRITON_WIZARD_SEAT", "5")
+    assert run("bundle", "install", str(world.folder), "--to", str(tmp_path / "class")) == 2
+    capsys.readouterr()
+    assert run("workshop", "status", str(tmp_path / "share")) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[1][:3] == ["seat-4", "join", "done"]
+    assert lines[2][:4] == ["seat-5", "join", "failed", "TW-B11"]
+
+
 def test_ctrl_c_keeps_what_is_complete(
     world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +107,17 @@ def test_the_download_needs_a_confirmation(tmp_path: Path) -> None:
     assert "up to " in done.stderr
 
 
+def test_a_seat_that_leaves_hears_of_the_variable_that_makes_it_report_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("workshop", "join", str(tmp_path)) == 0
+    assert run("workshop", "leave") == 0
+    assert "Unset" not in capsys.readouterr().err
+    monkeypatch.setenv("TRITON_WIZARD_WORKSHOP", f"{tmp_path}/")
+    assert run("workshop", "leave") == 0
+    assert "Unset TRITON_WIZARD_WORKSHOP, too" in capsys.readouterr().err
+
+
 def test_workshop_status(tmp_path: Path) -> None:
     assert wizard("workshop", "status", str(tmp_path)).stdout.startswith("No seat has joined yet.")
     joined = wizard("workshop", "join", str(tmp_path), "--name", "Anna")
@@ -98,7 +127,7 @@ def test_workshop_status(tmp_path: Path) -> None:
     rows = [line.split() for line in wizard("workshop", "status", str(tmp_path)).stdout.splitlines()]
     assert rows[0] == ["Seat", "Stage", "State", "Code", "Since"]
     assert rows[1][:4] == ["Anna", "model", "failed", "TW-M15"]
-    assert rows[2] == ["1", "seats:", "1", "failed"]
+    assert rows[2] == ["1", "seat:", "1", "failed"]
     assert rows[3] == ["Not", "a", "seat's", "file", "(1):", "notes.txt"]
     data = json.loads(wizard("workshop", "status", str(tmp_path), "--json").stdout)
     assert data["seats"][0]["progress"]["code"] == "TW-M15"

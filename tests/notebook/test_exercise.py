@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from wizard.notebook.exercise import check
@@ -17,10 +19,11 @@ def passes(value: int) -> bool | str:
         (4, True, "✓ Correct."),
         (2, False, "✗ That is half. Hint: 2 + 2."),
         (3, False, "✗ Not correct yet: 3. Hint: 2 + 2."),
+        ((2, 560), False, "✗ (2, 560) is several values: write a number without commas. Hint: 2 + 2."),
         (..., False, "✗ Replace the dots in the cell above with your answer. Hint: 2 + 2."),
     ],
 )
-def test_feedback(given: int, right: bool, feedback: str) -> None:
+def test_feedback(given: Any, right: bool, feedback: str) -> None:
     checked = check(given, passes, hint="2 + 2.")
     assert (checked.right, repr(checked)) == (right, feedback)
 

@@ -221,6 +221,7 @@ def test_foreign_files_are_reported_and_harmless(share: Path) -> None:
     os.mkfifo(share / "pipe.json")
     (share / "link.json").symlink_to("/etc/hostname")
     (share / ".new-half").write_text("{")  # being written
+    (share / "workshop.toml").touch()  # the facilitator's own
     whole = journey.room(share)
     assert [seat.progress.seat for seat in whole.seats] == ["Anna"]
     assert set(whole.unreadable) == {*FOREIGN, "folder", "pipe.json", "link.json"}

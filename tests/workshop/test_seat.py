@@ -89,6 +89,27 @@ def test_install_py_refuses(world: World, tmp_path: Path, wrong: str) -> None:
     assert [path.name for path in to.rglob("*")] == (["venv", "mine"] if wrong == "foreign" else [])
 
 
+@pytest.mark.parametrize(
+    ("python", "status", "words"),
+    [
+        ("echo '[Errno 28] No space left on device'; exit 1", 6, "Setup failed: No space left on device: "),
+        ("echo broken; exit 1", 3, "    broken\n\nSetup failed: a command failed with status 1"),
+        (None, 3, "Setup failed: there is no program "),
+    ],
+)
+def test_install_py_names_the_cause(world: World, tmp_path: Path, python: str | None, status: int, words: str) -> None:
+    """Stands for Python: what pip 26 prints on a full disk (a tmpfs of 120 MiB), another failure, a wrong path."""
+    made(world.downloaded().folder, Order((HERE,), "x86_64", ()))
+    path = tmp_path / "bin" / "python"
+    if python:
+        script(path, python)
+    command = [sys.executable, str(world.folder / "install.py"), "--to", str(tmp_path / "to"), "--python", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    assert words in done.stderr
+    assert ("Free some space" in done.stderr) == (status == 6)
+
+
 async def test_a_seat_installs_servers_from_the_wheels(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

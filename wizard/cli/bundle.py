@@ -223,10 +223,13 @@ def _install(arguments: argparse.Namespace) -> int:
     rows += [(tr("Image"), name) for name in installed.images]
     rows += [(tr("No container engine for"), name) for name in installed.not_loaded]
     rows += [(tr("Kept yours"), path) for path in installed.kept]
-    print("\n".join(f"{label}: {value}" for label, value in rows))
+    print("\n".join(f"{label}: {value}" for label, value in rows), flush=True)
     jupyter = Path(sys.executable).with_name("jupyter")
     if installed.notebooks and jupyter.exists():
         lab = shlex.join([str(jupyter), "lab", installed.notebooks])
         print(tr("Open the notebooks: {command}", command=lab), file=sys.stderr)
+    if (activate := Path(sys.executable).with_name("activate")).exists():
+        shell = shlex.join([".", str(activate)])
+        print(tr("Use `triton-wizard` without its path: {command}", command=shell), file=sys.stderr)
     print(tr("Next: {command}", command=command("up", "demo")), file=sys.stderr)
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections import Counter
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING
 from wizard.cli.number_types import whole
 from wizard.cli.stages import print_json
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import tr
+from wizard.kernel.language import ntr, tr
 from wizard.kernel.text import is_terminal, plain, table
 from wizard.kernel.units import duration
+from wizard.workshop.progress import WORKSHOP, is_folder
 
 if TYPE_CHECKING:
     from wizard.workshop.room import Room, Seat
@@ -52,6 +54,8 @@ def workshop(arguments: argparse.Namespace) -> int:
             tr("This seat no longer reports its progress.") if left else tr("This seat did not report its progress."),
             file=sys.stderr,
         )
+        if is_folder(os.environ.get(WORKSHOP, "")):
+            print(tr("Unset {variable}, too: with it, the seat reports again.", variable=WORKSHOP), file=sys.stderr)
         return 0
     if not arguments.folder:
         message = tr("`workshop {action}` needs the folder that all seats share", action=arguments.action)
@@ -86,10 +90,11 @@ def text(room: Room) -> str:
     rows = [(tr("Seat"), tr("Stage"), tr("State"), tr("Code"), tr("Since"))]
     rows += [_row(seat) for seat in room.seats]
     states = Counter(seat.progress.state for seat in room.seats)
-    counts = ", ".join(f"{count} {_state(state)}" for state, count in sorted(states.items()))
+    counts = ", ".join(f"{number} {_state(state)}" for state, number in sorted(states.items()))
     lines = [
         table(rows) if room.seats else tr("No seat has joined yet."),
-        tr("{count} seats", count=len(room.seats)) + (f": {counts}" if counts else ""),
+        ntr("{count} seat", "{count} seats", len(room.seats), count=len(room.seats))
+        + (f": {counts}" if counts else ""),
     ]
     if room.unreadable:
         shown = ", ".join(plain(name)[:60] for name in room.unreadable[:5])

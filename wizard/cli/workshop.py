@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from wizard.probe.host import Host
     from wizard.serve.endpoint import Endpoint
 
-FILE = "workshop.toml"
-"""The workshop file in a shared folder."""
-
 
 def attend(arguments: argparse.Namespace) -> Workshop | None:
     """The workshop of this command with the seat's answers, or None; it sets the language and the workspace.
@@ -49,35 +46,22 @@ def attend(arguments: argparse.Namespace) -> Workshop | None:
                 tr("Choose one with --workshop, or omit --seat."),
             )
         return None
-    from wizard.catalog.workshops import workshop
     from wizard.kernel import language
-    from wizard.kernel.paths import default_workspace
-    from wizard.plan.workshop import with_seat
+    from wizard.workshop.attending import attended
 
-    seat = _seat(arguments)
+    seat = None if arguments.seat is None else str(arguments.seat)
+    here = attended(named, seat)
     if is_folder(named) and Path(named).expanduser().is_dir():
         os.environ[WORKSHOP] = named  # where the stages report
-        if arguments.seat is not None:
-            os.environ[SEAT] = str(seat)
-        if not Path(named, FILE).expanduser().is_file():
-            return None
-        named = str(Path(named, FILE))
-    attended = with_seat(workshop(named), seat)
-    if attended.language and not arguments.language:
-        language.use(attended.language)
-    if attended.shared_workspace and not arguments.workspace:
-        base = default_workspace()
-        arguments.workspace = str(base.with_name(f"{base.name}-seat-{seat}"))
-    return attended
-
-
-def _seat(arguments: argparse.Namespace) -> int:
-    text = str(os.environ.get(SEAT, "0") if arguments.seat is None else arguments.seat)
-    if not text.isdecimal():
-        raise UsageError(
-            "TW-U53", tr("invalid seat number: {text!r}", text=text[:40]), tr("Pass 0, 1, 2, … to --seat.")
-        )
-    return int(text)
+        if seat is not None:
+            os.environ[SEAT] = seat
+    if here is None:
+        return None
+    if here.workshop.language and not arguments.language:
+        language.use(here.workshop.language)
+    if here.workspace and not arguments.workspace:
+        arguments.workspace = str(here.workspace)
+    return here.workshop
 
 
 def explanations_of(arguments: argparse.Namespace) -> Workshop | None:

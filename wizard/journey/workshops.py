@@ -61,14 +61,18 @@ def bundle_verify(folder: Path) -> Verified:
 def bundle_install(folder: Path, to: Path, replace: Replace) -> Installed:
     """Install a workshop's bundle for this user; ``replace`` is asked before a changed notebook is replaced.
 
+    A seat that reports its progress has joined then.
+
     Raises:
         UsageError: TW-B10, TW-B11 if the bundle is not one or damaged.
         HostError: TW-B08 if an image cannot be loaded.
         WorkspaceError: TW-B05, TW-K07 if a file cannot be written.
     """
+    from wizard.workshop.progress import reported
     from wizard.workshop.seat import install
 
-    return install(folder, to, replace)
+    with reported("join"):
+        return install(folder, to, replace)
 
 
 def join(folder: Path, seat: str | None) -> Place:

@@ -47,6 +47,8 @@ def check(given: T, passes: Callable[[T], bool | str], *, hint: str) -> Checked:
         return _wrong(reason, hint)
     if result is True:
         return Checked(True, tr("Correct."))
+    if not result and isinstance(given, tuple):
+        return _wrong(tr("{value} is several values: write a number without commas.", value=f"{given!r:.80}"), hint)
     return _wrong(result or tr("Not correct yet: {value}.", value=f"{given!r:.80}"), hint)
 
 

@@ -22,6 +22,7 @@ from wizard.notebook import live
 from wizard.notebook.measuring import Measuring
 from wizard.notebook.names import NO_SETTING, check_names, use_language
 from wizard.notebook.values import Answer, Findings, Log, cell
+from wizard.workshop.attending import Attended, attended
 
 if TYPE_CHECKING:
     from wizard.advise.advice import Advice
@@ -43,7 +44,7 @@ class Journey(Measuring):
 
     Args:
         ref: A recipe (``demo``), a model ID, a folder or a ``.gguf`` file.
-        workspace: Folder for everything that the wizard creates; the default workspace if omitted.
+        workspace: Folder for everything that the wizard creates; the seat's or the default workspace if omitted.
         hardware: Another machine to plan for: ``host.json``, ``4xA6000``.
         offline: Never contact the Hub.
         name: Name of the server; derived from ``ref`` if omitted.
@@ -52,7 +53,8 @@ class Journey(Measuring):
         **options: Constraints for every `advise`: fields of `wizard.advise.advice.Constraints`, such as ``tp=2``.
 
     Raises:
-        UsageError: TW-U36 for an unknown option, TW-U31 or TW-U32 for an invalid value, TW-N12 for an unknown language.
+        UsageError: TW-U36 for an unknown option, TW-U31 or TW-U32 for an invalid value, TW-N12 for an unknown
+            language, and those of `wizard.workshop.attending.attended`.
     """
 
     def __init__(
@@ -67,14 +69,26 @@ class Journey(Measuring):
         journey: Any = None,
         **options: Any,
     ) -> None:
-        if language is not None:
-            use_language(language)
+        here = attended()
+        code = here.workshop.language if here and language is None else language
+        if code is not None:
+            use_language(code)
         self._apart = journey is None and live.in_notebook()
         if journey is None:
             from wizard import journey
         from wizard.chat.conversation import Conversation
 
-        super().__init__(journey, ref, Workspace.at(workspace), name, options, hardware=hardware, offline=offline)
+        port = here.workshop.pin.get("http_port") if here else None
+        super().__init__(
+            journey,
+            ref,
+            _workspace(workspace, here),
+            name,
+            options,
+            hardware=hardware,
+            offline=offline,
+            http_port=port if isinstance(port, int) else None,
+        )
         self.conversation: Conversation = Conversation()
         """The messages so far; a value, so it can be kept and restored."""
         _show_richly()
@@ -104,7 +118,7 @@ class Journey(Measuring):
         if journey is None:
             from wizard import journey as facade
         _show_richly()
-        plan = attached_plan(journey or facade, Workspace.at(workspace), name)
+        plan = attached_plan(journey or facade, _workspace(workspace, attended()), name)
         session = cls(plan.facts.ref, workspace=workspace, name=plan.name, journey=journey)
         session.probe()
         session._state = replace(session._state, facts=plan.facts, choice=plan.choice, plan=plan)
@@ -269,6 +283,11 @@ class Journey(Measuring):
     def down(self) -> Status:
         """Stop the server and free its ports."""
         return self._background.call(lambda: self._journey.stop(self.workspace, self.name))
+
+
+def _workspace(given: str | os.PathLike[str] | None, here: Attended | None) -> Workspace:
+    """The given workspace, else that of the seat, else the default one."""
+    return Workspace.at(given or (here.workspace if here else None))
 
 
 def _show_richly() -> None:

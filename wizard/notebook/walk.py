@@ -38,9 +38,10 @@ class Walk:
         *,
         hardware: str | None,
         offline: bool,
+        http_port: int | None = None,
     ) -> None:
         self._journey, self.ref, self.workspace, self.name = journey, ref, workspace, name or suggest_name(ref)
-        self._constraints = options_checked(constraints)
+        self._constraints, self._http_port = options_checked(constraints), http_port
         self._state = State(self._given(self._constraints), hardware=hardware, offline=offline)
 
     @cached_property
@@ -116,12 +117,11 @@ class Walk:
 
         Args:
             choice: One of the advice's choices; the recommended one if omitted.
-            http_port: First port to try.
+            http_port: First port to try; by default the workshop's for this seat, else 8000.
 
         Raises:
             InfeasibleError: TW-A01 if the advice has no choice.
         """
         self._described()
-        chosen = choice or self._recommended()
-        given = {**self._state.given, "http_port": http_port}
-        return there(self._walk("review", RunPlan, choice=chosen, given=given).plan)
+        chosen, port = choice or self._recommended(), http_port or self._http_port
+        return there(self._walk("review", RunPlan, choice=chosen, given={**self._state.given, "http_port": port}).plan)

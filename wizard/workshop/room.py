@@ -18,6 +18,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.reasons import unreadable
 from wizard.kernel.regular_files import opened
 from wizard.kernel.values import from_data
+from wizard.workshop.attending import FILE
 from wizard.workshop.progress import STAGES, Progress, State, is_name
 
 MOST_SEATS = 2000
@@ -38,7 +39,7 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The seats by name, and the names of other files in the folder."""
+    """The seats by name, and the names of other files in the folder; the workshop file is not among them."""
 
     seats: tuple[Seat, ...]
     unreadable: tuple[str, ...]
@@ -52,7 +53,7 @@ def look(folder: Path) -> Room:
     """
     now, progresses, strange = time.time(), [], []
     try:
-        paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        paths = sorted(path for path in folder.iterdir() if not path.name.startswith(".") and path.name != FILE)
     except OSError as error:
         message = tr("cannot read the workshop's folder {folder}: {why}", folder=folder, why=unreadable(error))
         raise UsageError("TW-B12", message, tr("Pass the folder that the seats joined.")) from error

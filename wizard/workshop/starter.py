@@ -8,6 +8,7 @@ a virtual environment from the bundle's wheels, compared with their hashes, and 
 from __future__ import annotations
 
 import argparse
+import errno
 import hashlib
 import json
 import os
@@ -255,7 +256,10 @@ def make(folder: Path, to: Path, python: str, wizard: File) -> None:
                 command, env=variables, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False
             )
             if done.returncode:
-                say("\n".join("    " + line for line in log.read_text("utf-8", "replace").splitlines()[-8:]))
+                text = log.read_text("utf-8", "replace")
+                if os.strerror(errno.ENOSPC) in text or os.strerror(errno.EDQUOT) in text:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(to))
+                say("\n".join("    " + line for line in text.splitlines()[-8:]))
                 raise SetupError(f"a command failed with status {done.returncode}", f"Full output: {log}")
     pins.unlink()
     stamp.write_text(made_from, encoding="utf-8")
@@ -279,6 +283,8 @@ def install(folder: Path, to: Path, python: str | None) -> None:
         wizard = next(each for each in mine if each.path == manifest["wheel"])
     except (KeyError, TypeError, StopIteration) as error:
         raise UnusableError(DAMAGED, str(error)) from error
+    if python and shutil.which(python) is None:
+        raise SetupError(f"there is no program {python}", "Pass the path of a Python: --python PATH.")
     make(folder, to, python or python_for(pythons, machine), wizard)
 
 
@@ -301,7 +307,8 @@ def main(argv: list[str]) -> int:
         say(f"\nSetup failed: {folder} is not a usable bundle ({error})\n  → Copy it again, or ask your facilitator.")
         return 2
     except OSError as error:
-        say(f"\nSetup failed: {error}\n  → Free some space or choose another folder: --to DIR. Then run this again.")
+        reason = f"{error.strerror}: {error.filename}" if error.filename else str(error)
+        say(f"\nSetup failed: {reason}\n  → Free some space or choose another folder: --to DIR. Then run this again.")
         return 6
     except KeyboardInterrupt:
         say("\nStopped. Run the same command to continue.")
