@@ -13,7 +13,9 @@
       environments/NAME-FINGERPRINT server environments, shared by all servers
       models/REPO/FILE              downloaded weights, shared by all servers
       servers/NAME/                 one served model
-        plan.json  endpoint.json  logs/STEP.log  logs/triton.log  repository/
+        plan.json  endpoint.json  logs/STEP.log  repository/
+        logs/triton-N.log  logs/triton.log      the log of start N; the newest of them
+        kept.json  keeper.log                   the process that keeps it running
         build.json  build.jsonl  build.log      the process of a notebook's build, its events, its own output
       gateway/                      the OpenAI-compatible address of all servers
         gateway.json  gateway.log  key  lock
@@ -232,8 +234,23 @@ class ServerFolder:
 
     @property
     def logs(self) -> Path:
-        """Full logs, one file for each step and ``triton.log`` for the server."""
+        """Full logs, one file for each step and for each of the server's last starts."""
         return self.root / "logs"
+
+    @property
+    def newest_log(self) -> Path:
+        """A link to the log of the server's newest start."""
+        return self.logs / "triton.log"
+
+    @property
+    def kept(self) -> Path:
+        """The process that keeps the server running, and what it has restarted."""
+        return self.root / "kept.json"
+
+    @property
+    def keeper_log(self) -> Path:
+        """The log of this process."""
+        return self.root / "keeper.log"
 
     @property
     def repository(self) -> Path:

@@ -13,11 +13,13 @@ from wizard.kernel.process import LineSplitter
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
-from wizard.serve import find, health, log
+from wizard.serve import find, health, log, log_files
 from wizard.serve.causes import Scan
 from wizard.serve.endpoint import Endpoint
 
 POLL_SECONDS = 0.05
+LAST_LINES_S = 2.0
+"""Seconds to wait for the last lines of a server that has exited; a process that outlives it may hold its log open."""
 
 
 async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[tuple[str, ...], None]:
@@ -29,8 +31,11 @@ async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[tuple[str, 
     """
     until = time.monotonic() + seconds
     path, splitter, offset, seen = Path(endpoint.log), LineSplitter(), 0, list[str]()
+    ended = float("inf")
     while True:
-        living = find.alive(endpoint)
+        if not find.alive(endpoint):
+            ended = min(ended, time.monotonic())
+        living = ended == float("inf") or (time.monotonic() < ended + LAST_LINES_S and not log_files.is_complete(path))
         data = _read_from(path, offset)
         offset += len(data)
         lines = tuple(line.text for line in splitter.feed(data, end=not living) if not log.NOISE.search(line.text))
@@ -48,7 +53,7 @@ async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[tuple[str, 
 
 def _read_from(path: Path, offset: int) -> bytes:
     with path.open("rb") as file:
-        file.seek(offset)
+        file.seek(offset if offset <= file.seek(0, 2) else 0)  # a shorter file is the next one of a long log
         return file.read()
 
 
