@@ -285,6 +285,7 @@ def _add_run(commands: Commands) -> None:
     run.add_argument("--skip", action="append", metavar="STEP", help=tr("skip this step; repeatable"))
     run.add_argument("--yes", action="store_true", help=tr("run the plan without confirmation"))
     _verify(run)
+    _keep(run)
     add_exposure(run)
     examples = "up demo --yes\nup ./model.gguf --name mine --yes --json"
     up = _command(commands, "up", tr("set up and serve a model"), examples)
@@ -292,6 +293,7 @@ def _add_run(commands: Commands) -> None:
     up.add_argument("--yes", action="store_true", help=tr("accept the plan without confirmation"))
     up.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
     _verify(up)
+    _keep(up)
     _explain(up)
     _add_plan(up)
     add_exposure(up)
@@ -305,6 +307,14 @@ def _verify(command: argparse.ArgumentParser) -> None:
         "--verify",
         action="store_true",
         help=tr("read all files of the model again and compare their hashes (default: only size, date and inode)"),
+    )
+
+
+def _keep(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--keep",
+        action=argparse.BooleanOptionalAction,
+        help=tr("restart the server when it fails, until `down` (default: as before, at first not)"),
     )
 
 

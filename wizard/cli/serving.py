@@ -194,7 +194,7 @@ def carry_out(plan: Plan, arguments: argparse.Namespace, exposure: Exposure | No
             print_json(event_data(event))
 
     overrides: dict[str, Any] = {name: frozenset(getattr(arguments, name, None) or ()) for name in ("redo", "skip")}
-    events = journey.run(plan, exposure=exposure, **overrides)
+    events = journey.run(plan, exposure=exposure, keep=getattr(arguments, "keep", None), **overrides)
     if not until_stopped(_events(events, show), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
         if printer:
             printer.end()

@@ -362,16 +362,22 @@ def export(plan: Plan, name: str) -> str:
 
 
 def run(
-    plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset(), exposure: Exposure | None = None
+    plan: Plan,
+    *,
+    redo: Set[str] = frozenset(),
+    skip: Set[str] = frozenset(),
+    exposure: Exposure | None = None,
+    keep: bool | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Stage 5. Run the plan. Closing the generator (or cancelling its task) stops the running step.
 
     Steps with an ID in ``redo`` run again even if completed, with all steps that depend on them; those in ``skip`` are
     skipped. ``exposure`` is who can reach the OpenAI-compatible address (None: unchanged, or this machine only).
+    ``keep``: restart the server when it fails (None: unchanged, or not).
     """
     from wizard.run.engine import run as carry_out
 
-    return followed("run", carry_out(plan, redo=redo, skip=skip, exposure=exposure))
+    return followed("run", carry_out(plan, redo=redo, skip=skip, exposure=exposure, keep=keep))
 
 
 def statuses(workspace: Workspace) -> list[Status]:

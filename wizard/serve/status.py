@@ -12,9 +12,9 @@ from wizard.kernel.language import join, mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.program import command
 from wizard.kernel.values import to_data
-from wizard.serve import causes, find, gateway, health, proof, replicas
-from wizard.serve.calibration import kept
+from wizard.serve import calibration, causes, find, gateway, health, kept, proof, replicas
 from wizard.serve.endpoint import Endpoint
+from wizard.serve.kept import Kept
 
 STATES = {"ready": mark("ready"), "starting": mark("starting"), "stopped": mark("stopped"), "dead": mark("dead")}
 """State of a server → display word."""
@@ -34,6 +34,10 @@ class Status:
     predicted: Memory | None = None
     """The predicted memory breakdown, and the measured one; None if it was not measured."""
     actual: Memory | None = None
+    why: str = ""
+    """Why it is ``dead``, in words."""
+    kept: Kept | None = None
+    """What keeps it running, or has given up; None if nothing does."""
     proof: str = ""
     """What the files of its model were compared with, in words; empty if that is unknown."""
 
@@ -49,7 +53,7 @@ def status_data(status: Status) -> dict[str, Any]:
 
 
 def status(server: ServerFolder) -> Status:
-    """The current status of a server."""
+    """The current status of a server; `statuses` knows more of it."""
     endpoint = find.note(server)
     if endpoint is None:
         return Status(server.name, "stopped", None, tr("start it with {command}", command=_up(server)))
@@ -89,9 +93,8 @@ def _dead(server: ServerFolder, endpoint: Endpoint, why: str) -> Status:
     if known := causes.in_file(Path(endpoint.log)):
         why = tr("{why} ({title}: {fix})", why=why, title=known.title, fix=known.fix)
     again = tr("restart it: {command}", command=_up(server))
-    return Status(
-        server.name, "dead", endpoint, tr("{why}; {again}; log: {log}", why=why, again=again, log=endpoint.log)
-    )
+    detail = tr("{why}; {again}; log: {log}", why=why, again=again, log=endpoint.log)
+    return Status(server.name, "dead", endpoint, detail, why=why)
 
 
 def _up(server: ServerFolder) -> str:
@@ -104,9 +107,19 @@ def _workspace(server: ServerFolder) -> Workspace:
 
 def statuses(workspace: Workspace) -> list[Status]:
     """Every server of the workspace, by name."""
-    past = kept(workspace)
+    past = calibration.kept(workspace)
     servers = [workspace.server(name) for name in workspace.names()]
-    return [_proven(_measured(status(server), past), proof.proof(server)) for server in servers]
+    return [_proven(_measured(_kept(status(server), server), past), proof.proof(server)) for server in servers]
+
+
+def _kept(status: Status, server: ServerFolder) -> Status:
+    """With what keeps it running; a dead server that is being restarted is starting."""
+    now = kept.shown(server)
+    if now is None:
+        return status
+    if status.state == "dead" and now.state == "restarting":
+        status = replace(status, state="starting", detail=status.why)
+    return replace(status, detail=join("; ", status.detail, kept.words(now)), kept=now)
 
 
 def _proven(status: Status, words: str) -> Status:
