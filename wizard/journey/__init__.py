@@ -31,6 +31,7 @@ from wizard.journey.stages import (
     at as at,
     browse as browse,
     calibration as calibration,
+    care as care,
     cases as cases,
     chat as chat,
     chat_with_tools as chat_with_tools,

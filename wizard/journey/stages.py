@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from wizard.repository.linting.finding import Server
     from wizard.run.clean import Image, Item
     from wizard.run.events import Event
+    from wizard.serve.care import Care
     from wizard.serve.causes import Finding
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.exposure import Exposure
@@ -407,6 +408,13 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
     return with_address(workspace, find(workspace, name))
 
 
+def care(workspace: Workspace, name: str) -> Care | None:
+    """What keeps the server ``name`` running, or has given up; immediate."""
+    from wizard.serve.care import shown
+
+    return shown(workspace.server(name))
+
+
 @reported("down")
 def stop(workspace: Workspace, name: str | None = None) -> Status:
     """Stop a server (the only one, if no name is given) and wait until its ports are free (a few seconds).
@@ -421,7 +429,7 @@ def stop(workspace: Workspace, name: str | None = None) -> Status:
     """
     import asyncio
 
-    from wizard.kernel.lock import writing
+    from wizard.kernel.lock import STOPPING, writing
     from wizard.run.engine import end_strays
     from wizard.serve import gateway
     from wizard.serve.find import endpoint as find
@@ -431,7 +439,7 @@ def stop(workspace: Workspace, name: str | None = None) -> Status:
 
     known(workspace, name)
     server = workspace.server(name or find(workspace).name)
-    with writing(workspace):
+    with writing(workspace, STOPPING):
         asyncio.run(end_strays(workspace))
         asyncio.run(end(server))
         gateway.stop_unused(workspace)
@@ -450,7 +458,7 @@ def stop_all(workspace: Workspace) -> list[Status]:
     """
     import asyncio
 
-    from wizard.kernel.lock import writing
+    from wizard.kernel.lock import STOPPING, writing
     from wizard.run.engine import end_strays
     from wizard.serve import gateway
     from wizard.serve.status import status
@@ -459,7 +467,7 @@ def stop_all(workspace: Workspace) -> list[Status]:
     servers = [workspace.server(name) for name in workspace.names()]
     if not servers:
         return []
-    with writing(workspace):
+    with writing(workspace, STOPPING):
         asyncio.run(end_strays(workspace))
         try:
             stopped = asyncio.run(end(servers))

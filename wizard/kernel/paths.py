@@ -15,7 +15,7 @@
       servers/NAME/                 one served model
         plan.json  endpoint.json  logs/STEP.log  repository/
         logs/triton-N.log  logs/triton.log      the log of start N; the newest of them
-        kept.json  keeper.log                   the process that keeps it running
+        care.json  keeper.log                   the process that keeps it running
         build.json  build.jsonl  build.log      the process of a notebook's build, its events, its own output
       gateway/                      the OpenAI-compatible address of all servers
         gateway.json  gateway.log  key  lock
@@ -243,9 +243,9 @@ class ServerFolder:
         return self.logs / "triton.log"
 
     @property
-    def kept(self) -> Path:
+    def care(self) -> Path:
         """The process that keeps the server running, and what it has restarted."""
-        return self.root / "kept.json"
+        return self.root / "care.json"
 
     @property
     def keeper_log(self) -> Path:

@@ -15,7 +15,7 @@ from wizard.advise.calibration import rows
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.language import join, tr
-from wizard.kernel.lock import writing
+from wizard.kernel.lock import is_stopping, writing
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.process import stop_group
 from wizard.kernel.reasons import unwritten
@@ -29,7 +29,7 @@ from wizard.run.events import Event, Outcome, Output, Ready, StepFinished, StepS
 from wizard.run.journal import Journal, made, still_done
 from wizard.run.overrides import check
 from wizard.run.progress import Meter
-from wizard.serve import calibration, find, gateway, kept, launch, measured, proof, ready
+from wizard.serve import calibration, care, find, gateway, launch, measured, proof, ready
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.exposure import Exposure
 from wizard.serve.status import status as look
@@ -47,7 +47,7 @@ async def run(
     """Run every step that is not completed and yield its events; the last event is `Ready`.
 
     Closing the iterator, or cancelling the task that drives it, stops the running step with its whole process group;
-    completed steps are kept. A started server keeps running.
+    completed steps are care. A started server keeps running.
 
     Args:
         plan: The plan.
@@ -74,6 +74,10 @@ async def run(
     check(plan, redo, skip)
     workspace = Workspace(Path(plan.workspace))
     workspace.make()
+    if is_stopping(workspace):
+        yield Output(plan.steps[0].id, (tr("Another wizard is stopping servers here; waiting for it."),), time.time())
+        while is_stopping(workspace):  # noqa: ASYNC110 -- another process
+            await asyncio.sleep(ready.POLL_SECONDS)
     with writing(workspace):
         server = workspace.server(plan.name)
         await end_strays(workspace)
@@ -146,9 +150,9 @@ class _Run:
             ServerError: TW-S30 if that is not possible.
         """
         if self.keep:
-            await asyncio.to_thread(kept.start, self.server)
+            await asyncio.to_thread(care.start, self.server)
         elif self.keep is False:
-            await kept.end(self.server)
+            await care.end(self.server)
 
     def _forget(self, ids: Set[str], finished: dict[str, StepFinished]) -> None:
         """Record that the steps ``ids`` must run again, so that a later run knows it too."""
@@ -230,9 +234,11 @@ class _Run:
         return Place(self.workspace.root, self.server.root, self.server.logs / f"{step.id}.log")
 
     async def _start(self, step: Step, start: Start) -> AsyncGenerator[Event, None]:
-        if self.keep is None and kept.running(self.server):
+        if self.keep is None and care.running(self.server):
             self.keep = True
-        if await stop(self.server):
+        if ending := (await asyncio.to_thread(look, self.server)).state == "stopping":
+            yield Output(step.id, (tr("The server is shutting down; waiting for it."),), time.time())
+        if await stop(self.server) and not ending:
             yield Output(step.id, (tr("Stopped the server that was running with older settings."),), time.time())
         await clean_up(start.command())
         facts = self.plan.facts

@@ -31,7 +31,7 @@ from wizard.kernel.secrets import environment_for
 from wizard.kernel.text import plain
 from wizard.kernel.values import to_json
 from wizard.probe.ports import choose
-from wizard.serve import exposure, find, kept
+from wizard.serve import care, exposure, find
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.exposure import Exposure
 
@@ -159,7 +159,7 @@ def stop_unused(workspace: Workspace) -> None:
 def any_server(workspace: Workspace) -> bool:
     """Whether a server of the workspace is running, or being restarted."""
     servers = [workspace.server(name) for name in workspace.names()]
-    return any(find.running(server) or kept.running(server) for server in servers)
+    return any(find.running(server) or care.running(server) for server in servers)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Keep a server running: ``python -m wizard.serve.keeper SERVER_FOLDER``, as `wizard.serve.kept` starts it.
+"""Keep a server running: ``python -m wizard.serve.keeper SERVER_FOLDER``, as `wizard.serve.care` starts it.
 
 It learns of the end of a process at once (pidfd_open(2), Linux 5.3) and looks for other symptoms every few seconds. A
 restart is the start of the accepted plan. Restarts that follow each other closely get rarer and end at last: what
@@ -26,9 +26,9 @@ from wizard.kernel.units import duration
 from wizard.kernel.values import from_json
 from wizard.plan.plan import Plan, Start, Wait
 from wizard.probe.live import Monitor, Reading
-from wizard.serve import find, gateway, kept, log_files, ready
+from wizard.serve import care, find, gateway, log_files, ready
+from wizard.serve.care import Care
 from wizard.serve.endpoint import Endpoint
-from wizard.serve.kept import Kept
 from wizard.serve.launch import launch
 from wizard.serve.stop import stop_processes
 from wizard.serve.symptoms import Symptoms
@@ -62,7 +62,7 @@ class Keeper:
     server: ServerFolder
     plan: Plan
     readings: Callable[[], Reading] | None
-    state: Kept
+    state: Care
     _restarts: list[float] = field(default_factory=list)
 
     async def keep(self) -> None:
@@ -128,12 +128,12 @@ class Keeper:
             why = tr("{count} restarts within {time}", count=counted, time=duration(WINDOW_S))
         self._note(tr("{reason} ({why})", reason=reason, why=why), "given up")
 
-    def _note(self, reason: str, state: kept.State, log: str = "") -> None:
+    def _note(self, reason: str, state: care.State, log: str = "") -> None:
         log = log or str(self.server.newest_log.resolve())
         self.state = replace(self.state, reason=reason, log=log, at=time.time(), state=state)
         print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {state}: {reason}", flush=True)
         with contextlib.suppress(OSError):  # a full disk must not end it
-            kept.write(self.server, self.state)
+            care.write(self.server, self.state)
 
 
 @asynccontextmanager
@@ -159,7 +159,7 @@ async def _ended(pids: Iterable[int]) -> AsyncIterator[asyncio.Event]:
 
 async def _complete(log: Path, until: float) -> None:
     """Wait until the last lines of an ended server are in its log, so that they can show the cause."""
-    while not log_files.is_complete(log) and time.monotonic() < until:
+    while not log_files.is_complete(log) and time.monotonic() < until:  # noqa: ASYNC110 -- other processes
         await asyncio.sleep(ready.POLL_SECONDS)
 
 
@@ -168,8 +168,8 @@ def main() -> None:
     server = ServerFolder(Path(sys.argv[1]))
     plan = from_json(Plan, server.plan.read_text(encoding="utf-8"), where=str(server.plan))
     me = proctable.read(os.getpid())
-    state = Kept(os.getpid(), me.started if me else "")
-    kept.write(server, state)
+    state = Care(os.getpid(), me.started if me else "")
+    care.write(server, state)
     with contextlib.closing(Monitor()) as monitor:
         readings = monitor.read if monitor.read().gpus else None
         asyncio.run(Keeper(server, plan, readings, state).keep())

@@ -12,11 +12,17 @@ from wizard.kernel.language import join, mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.program import command
 from wizard.kernel.values import to_data
-from wizard.serve import calibration, causes, find, gateway, health, kept, proof, replicas
+from wizard.serve import calibration, care, causes, find, gateway, health, proof, replicas
+from wizard.serve.care import Care
 from wizard.serve.endpoint import Endpoint
-from wizard.serve.kept import Kept
 
-STATES = {"ready": mark("ready"), "starting": mark("starting"), "stopped": mark("stopped"), "dead": mark("dead")}
+STATES = {
+    "ready": mark("ready"),
+    "starting": mark("starting"),
+    "stopping": mark("stopping"),
+    "stopped": mark("stopped"),
+    "dead": mark("dead"),
+}
 """State of a server → display word."""
 
 
@@ -25,8 +31,11 @@ class Status:
     """A server of the workspace."""
 
     name: str
-    state: Literal["ready", "starting", "stopped", "dead"]
-    """``dead``: it was started, not stopped, and cannot respond: one of its processes exited."""
+    state: Literal["ready", "starting", "stopping", "stopped", "dead"]
+    """``stopping``: its process is about to exit.
+
+    ``dead``: it was started, not stopped, and cannot respond: one of its processes exited.
+    """
     endpoint: Endpoint | None
     detail: str
     trouble: str = ""
@@ -36,7 +45,7 @@ class Status:
     actual: Memory | None = None
     why: str = ""
     """Why it is ``dead``, in words."""
-    kept: Kept | None = None
+    care: Care | None = None
     """What keeps it running, or has given up; None if nothing does."""
     proof: str = ""
     """What the files of its model were compared with, in words; empty if that is unknown."""
@@ -59,6 +68,8 @@ def status(server: ServerFolder) -> Status:
         return Status(server.name, "stopped", None, tr("start it with {command}", command=_up(server)))
     if not find.alive(endpoint):
         return _dead(server, endpoint, tr("its process {pid} exited", pid=endpoint.pid))
+    if find.ending(endpoint):
+        return Status(server.name, "stopping", endpoint, tr("process {pid} is shutting down", pid=endpoint.pid))
     if not health.is_ready(endpoint):
         return Status(
             server.name,
@@ -109,17 +120,17 @@ def statuses(workspace: Workspace) -> list[Status]:
     """Every server of the workspace, by name."""
     past = calibration.kept(workspace)
     servers = [workspace.server(name) for name in workspace.names()]
-    return [_proven(_measured(_kept(status(server), server), past), proof.proof(server)) for server in servers]
+    return [_proven(_measured(_cared(status(server), server), past), proof.proof(server)) for server in servers]
 
 
-def _kept(status: Status, server: ServerFolder) -> Status:
+def _cared(status: Status, server: ServerFolder) -> Status:
     """With what keeps it running; a dead server that is being restarted is starting."""
-    now = kept.shown(server)
+    now = care.shown(server)
     if now is None:
         return status
     if status.state == "dead" and now.state == "restarting":
         status = replace(status, state="starting", detail=status.why)
-    return replace(status, detail=join("; ", status.detail, kept.words(now)), kept=now)
+    return replace(status, detail=join("; ", status.detail, care.words(now)), care=now)
 
 
 def _proven(status: Status, words: str) -> Status:

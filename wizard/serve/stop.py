@@ -14,7 +14,7 @@ from wizard.kernel.process import finish, stop_group
 from wizard.kernel.secrets import environment_for
 from wizard.plan.runtimes.native import shm_prefix
 from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
-from wizard.serve import find, kept
+from wizard.serve import care, find
 from wizard.serve.gpu_memory import freed, held
 
 ASK = ((signal.SIGTERM, EXIT_TIMEOUT_S + 5.0),)
@@ -29,7 +29,7 @@ async def stop(server: ServerFolder) -> bool:
     Raises:
         ServerError: See `stop_processes`.
     """
-    await kept.end(server)  # first, or it would start the server again
+    await care.end(server)  # first, or it would start the server again
     return await stop_processes(server)
 
 

@@ -26,5 +26,7 @@ class Work:
 
 def done(endpoint: Endpoint) -> Work | None:
     """The work of the endpoint's model so far; None if it does not report it, as models of NVIDIA's backends."""
-    values = {name: int(float(value)) for name, model, value in _LINE.findall(metrics(endpoint)) if model == endpoint.model}
+    values = {
+        name: int(float(value)) for name, model, value in _LINE.findall(metrics(endpoint)) if model == endpoint.model
+    }
     return Work(values["running"], values["steps"]) if len(values) == 2 else None

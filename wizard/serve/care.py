@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from signal import SIGKILL, SIGTERM
 from typing import Literal, TypeAlias, get_args
@@ -24,11 +25,12 @@ from wizard.kernel.values import to_json
 
 END = ((SIGTERM, 2.0), (SIGKILL, 5.0))
 """It has nothing to finish."""
+LOOK_S = 0.05
 State: TypeAlias = Literal["watching", "restarting", "given up"]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Care:
     """What keeps a server running.
 
     Attributes:
@@ -50,50 +52,50 @@ class Kept:
     log: str = ""
 
 
-def note(server: ServerFolder) -> Kept | None:
+def note(server: ServerFolder) -> Care | None:
     """What the last process noted, running or not; None if there was none, or it was ended."""
     try:
-        data = json.loads(server.kept.read_bytes())
-        kept = Kept(**data)
-        numbers, texts = (kept.pid, kept.restarts), (kept.started, kept.reason, kept.log)
-        fits = {*map(type, numbers)} == {int} and {*map(type, texts)} == {str} and kept.state in get_args(State)
-        return replace(kept, at=float(kept.at)) if fits else None
+        data = json.loads(server.care.read_bytes())
+        care = Care(**data)
+        numbers, texts = (care.pid, care.restarts), (care.started, care.reason, care.log)
+        fits = {*map(type, numbers)} == {int} and {*map(type, texts)} == {str} and care.state in get_args(State)
+        return replace(care, at=float(care.at)) if fits else None
     except (OSError, ValueError, TypeError, RecursionError):
         return None  # a damaged file counts as missing; the process, if any, is found by its mark
 
 
-def running(server: ServerFolder) -> Kept | None:
+def running(server: ServerFolder) -> Care | None:
     """What keeps the server running now."""
-    kept = note(server)
-    row = proctable.read(kept.pid) if kept else None
-    return kept if kept and row and row.started == kept.started else None
+    care = note(server)
+    row = proctable.read(care.pid) if care else None
+    return care if care and row and row.started == care.started else None
 
 
-def shown(server: ServerFolder) -> Kept | None:
+def shown(server: ServerFolder) -> Care | None:
     """What keeps the server running, or has given up."""
-    kept = note(server)
-    return kept if kept and kept.state == "given up" else running(server)
+    care = note(server)
+    return care if care and care.state == "given up" else running(server)
 
 
-def write(server: ServerFolder, kept: Kept) -> None:
+def write(server: ServerFolder, care: Care) -> None:
     """Write the note atomically.
 
     Raises:
         OSError: The folder is not writable, or gone.
     """
-    temporary = server.kept.with_suffix(".new")
-    temporary.write_text(to_json(kept, indent=2) + "\n", encoding="utf-8")
-    temporary.replace(server.kept)
+    temporary = server.care.with_suffix(".new")
+    temporary.write_text(to_json(care, indent=2) + "\n", encoding="utf-8")
+    temporary.replace(server.care)
 
 
-def start(server: ServerFolder) -> Kept:
+def start(server: ServerFolder) -> Care:
     """Keep the server running from now on, unless that is so; the server is running.
 
     Raises:
         ServerError: TW-S30 if the process cannot be started.
     """
-    if kept := running(server):
-        return kept
+    if care := running(server):
+        return care
     environment = environment_for() | {proctable.KEEPER_MARK: str(server.root)}
     for mark in (proctable.STEP_MARK, proctable.OWNER_MARK):
         environment.pop(mark, None)
@@ -108,40 +110,69 @@ def start(server: ServerFolder) -> Kept:
                 env=environment,
             )
         row = proctable.read(process.pid)
-        kept = Kept(process.pid, row.started if row else "")
-        write(server, kept)
+        care = Care(process.pid, row.started if row else "")
+        write(server, care)
     except OSError as error:
         raise ServerError(
             "TW-S30",
             tr("cannot keep {name} running: {why}", name=server.name, why=str(error.strerror)),
             tr("The server itself is running. Free some disk space or memory, then run `up --keep` again."),
         ) from error
-    return kept
+    return care
 
 
 async def end(server: ServerFolder) -> bool:
-    """Restart the server no more; whether it was kept. The server itself goes on."""
+    """Restart the server no more; whether it was care. The server itself goes on."""
     rows = proctable.marked(proctable.KEEPER_MARK, str(server.root))
     for group in {row.group for row in rows}:
         await stop_group(group, END)
-    server.kept.unlink(missing_ok=True)
+    server.care.unlink(missing_ok=True)
     return bool(rows)
 
 
-def words(kept: Kept | None) -> str:
+def words(care: Care | None) -> str:
     """What keeps the server running, in words; empty if nothing does."""
-    if kept is None:
+    if care is None:
         return ""
-    times = tr("restarted {count} times", count=kept.restarts) if kept.restarts != 1 else tr("restarted once")
-    last = tr("last: {reason}", reason=kept.reason) if kept.reason else ""
+    times = tr("restarted {count} times", count=care.restarts) if care.restarts != 1 else tr("restarted once")
+    last = tr("last: {reason}", reason=care.reason) if care.reason else ""
     return tr("kept running, {times}", times=join("; ", times, last))
 
 
-def news(name: str, kept: Kept) -> str:
-    """What an open chat shows when ``kept`` has changed: one line; empty if nothing happened to the server ``name``."""
-    when = time.strftime("%H:%M:%S", time.localtime(kept.at))
-    if kept.state == "restarting":
-        return tr("{name} is being restarted: {reason}.", name=name, reason=kept.reason)
-    if kept.state == "given up":
-        return tr("{name} is not restarted any more: {reason}.", name=name, reason=kept.reason)
-    return tr("{name} was restarted at {when}: {reason}.", name=name, when=when, reason=kept.reason) * bool(kept.at)
+class News:
+    """What happens to a kept server while a chat is open, each event once."""
+
+    def __init__(self, look: Callable[[], Care | None]) -> None:
+        """Begin now.
+
+        Args:
+            look: Reads what keeps the server running; fast.
+        """
+        self._look, self._seen = look, look()
+
+    def read(self, name: str) -> str:
+        """A line about the server ``name``; empty if nothing happened since the last time."""
+        before, now = self._seen, self._look()
+        self._seen = now
+        if now is None or not now.reason or (before and (before.at, before.state) == (now.at, now.state)):
+            return ""
+        if now.state == "restarting":
+            return tr("{name} is being restarted: {reason}.", name=name, reason=now.reason)
+        if now.state == "given up":
+            return tr("{name} is not restarted any more: {reason}.", name=name, reason=now.reason)
+        return tr("{name} was restarted: {reason}.", name=name, reason=now.reason)
+
+    def await_end(self, seconds: float) -> bool:
+        """Wait until a restart that is under way, or about to begin, has ended; whether the server runs again.
+
+        Blocks for up to ``seconds``; at once if the server is not care.
+        """
+        began, until = self._look(), time.monotonic() + seconds
+        while began is not None and time.monotonic() < until:
+            now = self._look()
+            if now is None or now.state == "given up":
+                return False
+            if now.state == "watching" and now.restarts > began.restarts:
+                return True
+            time.sleep(LOOK_S)
+        return False
