@@ -29,6 +29,7 @@ from wizard.repository.lint import Report
 from wizard.run.clean import Image, Item
 from wizard.run.events import Event, Ready
 from wizard.serve.causes import Finding
+from wizard.serve.service import Service
 from wizard.serve.status import Status
 from wizard.texts.data import TEXTS
 from wizard.workshop.bundle import Manifest
@@ -117,6 +118,7 @@ OUTPUT: dict[str, Any] = {
     "logs": list[str],
     "diagnose": list[Finding],
     "down": Status | list[Status] | None,
+    "service": Service,
     "chat": Answer | RaceResult,
     "bench": Bench | Comparison | Quality,
     "bundle": Manifest | Verified | Installed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from wizard.cli import bench, bundle, diagnose, down, lint, prerequisites, recipes, room, serving, stages, web
+from wizard.cli import bench, bundle, diagnose, down, lint, prerequisites, recipes, room, service, serving, stages, web
 
 COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     None: serving.wizard,
@@ -22,6 +22,7 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     "logs": serving.logs,
     "diagnose": diagnose.diagnose,
     "down": down.down,
+    "service": service.service,
     "chat": serving.chat,
     "bench": bench.bench,
     "bundle": bundle.bundle,

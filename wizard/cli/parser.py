@@ -16,6 +16,8 @@ from wizard.cli.exposure import add_exposure
 from wizard.cli.number_types import port, whole
 from wizard.cli.room import EXAMPLES as EXAMPLES_OF_WORKSHOP
 from wizard.cli.room import add_workshop
+from wizard.cli.service import EXAMPLES as EXAMPLES_OF_SERVICE
+from wizard.cli.service import add_service
 from wizard.cli.usage_errors import Parser
 from wizard.kernel.errors import EXIT_CODES
 from wizard.kernel.language import LANGUAGES, mark, tr, used
@@ -340,6 +342,8 @@ def _add_server(commands: Commands) -> None:
     which_ones = down.add_mutually_exclusive_group()
     which_ones.add_argument("name", nargs="?", metavar="NAME", help=which)
     which_ones.add_argument("--all", action="store_true", help=tr("stop every server in the workspace"))
+    boot = tr("start a server with the machine, by systemd")
+    add_service(_command(commands, "service", boot, EXAMPLES_OF_SERVICE))
     chat = _command(
         commands,
         "chat",

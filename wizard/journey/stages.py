@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wizard.chat.snippet import Request
     from wizard.chat.tools.loop import ToolUse
     from wizard.kernel.errors import UsageError
-    from wizard.kernel.paths import Workspace
+    from wizard.kernel.paths import ServerFolder, Workspace
     from wizard.model.facts import ModelFacts
     from wizard.model.on_disk import Entry
     from wizard.plan.offers import Suggestion
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from wizard.serve.causes import Finding
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.exposure import Exposure
+    from wizard.serve.service import Service
     from wizard.serve.status import Status
 
 
@@ -413,6 +414,44 @@ def care(workspace: Workspace, name: str) -> Care | None:
     from wizard.serve.care import shown
 
     return shown(workspace.server(name))
+
+
+def service(workspace: Workspace, name: str | None = None) -> Service:
+    """The systemd unit that starts the server ``name`` (the only one, if no name is given) with the machine (≤ 1 s).
+
+    Raises:
+        UsageError: TW-S09 if no server of the workspace has that name, TW-S08 if none is given and there are several.
+    """
+    from wizard.serve.service import service as look
+
+    return look(_one(workspace, name))
+
+
+def install_service(workspace: Workspace, name: str | None = None) -> Service:
+    """Let systemd start the server with the machine and keep it running; starts nothing now. See `service`.
+
+    Raises:
+        UsageError: TW-S32 if the server was never set up.
+        HostError: TW-S31 if systemd does not manage this user's services.
+    """
+    from wizard.serve.service import install
+
+    return install(_one(workspace, name))
+
+
+def remove_service(workspace: Workspace, name: str | None = None) -> bool:
+    """Remove the unit, whether there was one; a running server keeps running. See `service`."""
+    from wizard.serve.service import remove
+
+    return remove(_one(workspace, name))
+
+
+def _one(workspace: Workspace, name: str | None) -> ServerFolder:
+    from wizard.serve.find import known
+    from wizard.serve.log import only
+
+    known(workspace, name)
+    return only(workspace, name)
 
 
 @reported("down")

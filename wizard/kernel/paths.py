@@ -223,6 +223,11 @@ class ServerFolder:
         return self.root.name
 
     @property
+    def workspace(self) -> Workspace:
+        """The workspace that it is in."""
+        return Workspace(self.root.parent.parent)
+
+    @property
     def plan(self) -> Path:
         """The accepted plan."""
         return self.root / "plan.json"

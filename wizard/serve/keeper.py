@@ -20,7 +20,7 @@ from pathlib import Path
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError, WizardError
 from wizard.kernel.language import join, tr
-from wizard.kernel.paths import ServerFolder, Workspace
+from wizard.kernel.paths import ServerFolder
 from wizard.kernel.secrets import redact
 from wizard.kernel.units import duration
 from wizard.kernel.values import from_json
@@ -106,12 +106,12 @@ class Keeper:
         actions = [action for step in self.plan.steps for action in step.actions]
         start = next(action for action in actions if isinstance(action, Start))
         seconds = next(action.seconds for action in actions if isinstance(action, Wait))
-        facts, workspace = self.plan.facts, Workspace(self.server.root.parent.parent)
+        facts = self.plan.facts
         try:
             await stop_processes(self.server)
             endpoint, _ = launch(start, self.server, facts.ref if facts.source == "hub" else facts.name)
             with contextlib.suppress(WizardError):
-                await asyncio.to_thread(gateway.start, workspace)
+                await asyncio.to_thread(gateway.start, self.server.workspace)
             async with aclosing(ready.wait(endpoint, seconds)) as lines:
                 async for _ in lines:
                     pass

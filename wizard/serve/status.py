@@ -92,7 +92,7 @@ def _serving(server: ServerFolder, endpoint: Endpoint) -> Status:
     if best < 1:
         return Status(server.name, "starting", endpoint, lacking, lacking)
     where = tr("{http} (gRPC {grpc}), process {pid}", http=endpoint.http, grpc=endpoint.grpc, pid=endpoint.pid)
-    endpoint = gateway.with_address(_workspace(server), endpoint)
+    endpoint = gateway.with_address(server.workspace, endpoint)
     if endpoint.openai:
         openai = tr("OpenAI-compatible: {url}", url=endpoint.openai)
     else:
@@ -109,11 +109,7 @@ def _dead(server: ServerFolder, endpoint: Endpoint, why: str) -> Status:
 
 
 def _up(server: ServerFolder) -> str:
-    return command("up", server.name, workspace=_workspace(server))
-
-
-def _workspace(server: ServerFolder) -> Workspace:
-    return Workspace.at(server.root.parent.parent)
+    return command("up", server.name, workspace=server.workspace)
 
 
 def statuses(workspace: Workspace) -> list[Status]:
