@@ -434,9 +434,15 @@ def _add_rest(commands: Commands) -> None:
     recipes.add_argument("name", nargs="?", metavar="NAME", help=tr("show this recipe and what was fixed in it"))
     _add_prerequisites(commands)
     clean = _command(
-        commands, "clean", tr("list everything the wizard created, with sizes, or remove it"), "clean\nclean --yes"
+        commands,
+        "clean",
+        tr("list everything the wizard created, with sizes, or remove it"),
+        "clean --dry-run\nclean --yes --keep-models",
     )
-    clean.add_argument("--yes", action="store_true", help=tr("remove everything (default: only list it)"))
+    how = clean.add_mutually_exclusive_group()
+    how.add_argument("--yes", action="store_true", help=tr("remove everything (default: only list it)"))
+    how.add_argument("--dry-run", action="store_true", help=tr("only list it (the default)"))
+    clean.add_argument("--keep-models", action="store_true", help=tr("keep the downloaded models"))
 
 
 def _add_web(commands: Commands) -> None:

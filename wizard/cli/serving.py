@@ -33,7 +33,11 @@ KINDS = {
     "environment": mark("environment"),
     "model": mark("model"),
     "benchmark": mark("benchmark"),
+    "conversations": mark("conversations"),
+    "record": mark("record"),
     "container": mark("container"),
+    "process": mark("leftover process"),
+    "memory": mark("leftover shared memory"),
 }
 """Kind of `wizard.run.clean.Item` → display name."""
 
@@ -371,6 +375,8 @@ def clean(arguments: argparse.Namespace) -> int:
 
     workspace = workspace_of(arguments)
     items, images = journey.made(workspace), journey.images(workspace)
+    if arguments.keep_models:
+        items = [item for item in items if item.kind != "model"]
     if arguments.yes:
         journey.clean(workspace, items)
     if arguments.json:

@@ -499,11 +499,11 @@ def stop_all(workspace: Workspace) -> list[Status]:
 
     from wizard.kernel.lock import STOPPING, writing
     from wizard.run.engine import end_strays
-    from wizard.serve import gateway
+    from wizard.serve import gateway, leftovers
     from wizard.serve.status import status
     from wizard.serve.stop import stop_all as end
 
-    servers = [workspace.server(name) for name in workspace.names()]
+    servers = leftovers.servers(workspace)
     if not servers:
         return []
     with writing(workspace, STOPPING):
@@ -512,6 +512,7 @@ def stop_all(workspace: Workspace) -> list[Status]:
             stopped = asyncio.run(end(servers))
         finally:
             gateway.stop_unused(workspace)
+            leftovers.remove_shared_memory()
     return [status(server) for server in stopped]
 
 

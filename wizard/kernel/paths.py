@@ -8,6 +8,7 @@
       journal.jsonl                 completed steps, one event per line, append-only
       calibration.jsonl             measured memory of servers on this machine, one start per line, append-only
       speeds.jsonl                  speeds that benchmarks measured on this machine, one level per line, append-only
+      chats/                        saved conversations
       tools.json                    which tools of MCP servers the user allows always, or never
       cpu.json                      memory bandwidth of this machine's processor, measured on request
       environments/NAME-FINGERPRINT server environments, shared by all servers
@@ -168,6 +169,11 @@ class Workspace:
     def bench(self) -> Path:
         """Benchmarks, one folder each."""
         return self.root / "bench"
+
+    @property
+    def chats(self) -> Path:
+        """The folder of the saved conversations."""
+        return self.root / "chats"
 
     @property
     def tools(self) -> Path:
