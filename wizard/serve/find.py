@@ -71,7 +71,8 @@ def ending(endpoint: Endpoint) -> bool:
     On SIGTERM Triton logs it, and gives running answers its ``--exit-timeout-secs``. Meanwhile its HTTP port may
     accept connections and close them at once, and its gRPC port answers as before (2.51.0, measured).
     """
-    return any(line.startswith(ENDING) for line in tail(Path(endpoint.log), ENDING_LINES)) and alive(endpoint)
+    last = tail(Path(endpoint.log), ENDING_LINES) if endpoint.log else []
+    return any(line.startswith(ENDING) for line in last) and alive(endpoint)
 
 
 def model_process(endpoint: Endpoint) -> proctable.Process | None:
