@@ -71,7 +71,7 @@ def test_files_lie_where_triton_and_the_command_look() -> None:
     paths = [file.path for file in made().files]
     assert paths[:3] == ["demo/config.pbtxt", "demo/1/model.py", "demo/1/text_requests.py"]
     assert paths[3:5] == ["demo/1/work_gauges.py", "demo/1/engine_replicas.py"]
-    assert paths[4:] == [f"demo/1/engines/{name}.py" for name in ("engine_process", "call_pieces", "vllm_engine")]
+    assert paths[5:] == [f"demo/1/engines/{name}.py" for name in ("engine_process", "call_pieces", "vllm_engine")]
 
 
 def test_the_linter_finds_nothing_in_it(tmp_path: Path) -> None:

@@ -33,7 +33,6 @@ KINDS = {
     "environment": mark("environment"),
     "model": mark("model"),
     "benchmark": mark("benchmark"),
-    "conversations": mark("conversations"),
     "record": mark("record"),
     "container": mark("container"),
     "process": mark("leftover process"),
@@ -391,6 +390,8 @@ def clean(arguments: argparse.Namespace) -> int:
             **words,
         )
         print(hint, file=sys.stderr)
+    if workspace.chats.exists():
+        print(tr("Saved conversations are kept in {folder}", folder=workspace.chats), file=sys.stderr)
     if items:
         total = size(sum(item.bytes for item in items))
         left = tr("{size} in total; pass --yes to remove everything", size=total)

@@ -28,7 +28,7 @@ REMOVAL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A removable item: ``server``, ``environment``, ``model``, ``benchmark``, ``conversations``, ``record``,
+    """A removable item: ``server``, ``environment``, ``model``, ``benchmark``, ``record``,
     ``container``, ``process`` or ``memory``.
 
     Attributes:
@@ -79,7 +79,6 @@ def items(workspace: Workspace) -> list[Item]:
         ("environment", workspace.environments),
         ("model", workspace.models),
         ("benchmark", workspace.bench),
-        ("conversations", workspace.chats),
     ):
         if folder.is_dir():
             paths = [path for path in sorted(folder.iterdir()) if not _is_beside(path)]
