@@ -424,7 +424,7 @@ def service(workspace: Workspace, name: str | None = None) -> Service:
     """
     from wizard.serve.service import service as look
 
-    return look(_one(workspace, name))
+    return look(_named(workspace, name))
 
 
 def install_service(workspace: Workspace, name: str | None = None) -> Service:
@@ -436,17 +436,17 @@ def install_service(workspace: Workspace, name: str | None = None) -> Service:
     """
     from wizard.serve.service import install
 
-    return install(_one(workspace, name))
+    return install(_named(workspace, name))
 
 
 def remove_service(workspace: Workspace, name: str | None = None) -> bool:
     """Remove the unit, whether there was one; a running server keeps running. See `service`."""
     from wizard.serve.service import remove
 
-    return remove(_one(workspace, name))
+    return remove(_named(workspace, name))
 
 
-def _one(workspace: Workspace, name: str | None) -> ServerFolder:
+def _named(workspace: Workspace, name: str | None) -> ServerFolder:
     from wizard.serve.find import known
     from wizard.serve.log import only
 

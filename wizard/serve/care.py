@@ -134,6 +134,8 @@ def words(care: Care | None) -> str:
     """What keeps the server running, in words; empty if nothing does."""
     if care is None:
         return ""
+    if care.state == "given up":
+        return tr("not restarted any more: {reason}", reason=care.reason)
     times = tr("restarted {count} times", count=care.restarts) if care.restarts != 1 else tr("restarted once")
     last = tr("last: {reason}", reason=care.reason) if care.reason else ""
     return tr("kept running, {times}", times=join("; ", times, last))

@@ -38,8 +38,10 @@ LOOK_S = 2.0
 PAUSES_S = (0.0, 1.0, 5.0, 15.0, 30.0)
 """Before each restart within `WINDOW_S`; after as many it gives up."""
 WINDOW_S = 600.0
-LAST_LINES_S = 2.0
-"""Seconds for an ended server to be gone, and for its last lines to reach its log."""
+GONE_S = 2.0
+"""Seconds for an ended process to be gone with all its threads."""
+LAST_LINES_S = 0.3
+"""Seconds for the last lines of an ended server to reach its log; a process that outlives it may hold that open."""
 
 
 def pause(restarts: Iterable[float], now: float) -> float | None:
@@ -90,8 +92,8 @@ class Keeper:
                 with contextlib.suppress(asyncio.TimeoutError):
                     await asyncio.wait_for(ended.wait(), LOOK_S)
                 if ended.is_set():
-                    until = min(until, time.monotonic() + LAST_LINES_S)
-                    await _complete(Path(endpoint.log), until)
+                    until = min(until, time.monotonic() + GONE_S)
+                    await _complete(Path(endpoint.log))
                 lost = await asyncio.to_thread(symptoms.lost_gpu)
                 reason = join("; ", await asyncio.to_thread(symptoms.look), lost)
                 if not reason and time.monotonic() > until:
@@ -116,6 +118,9 @@ class Keeper:
                 async for _ in lines:
                     pass
         except (ServerError, OSError) as error:
+            if (hanging := find.note(self.server)) and find.alive(hanging):
+                with contextlib.suppress(ServerError):
+                    await stop_processes(self.server)
             return redact(error.what if isinstance(error, ServerError) else str(error))
         self.state = replace(self.state, restarts=self.state.restarts + 1)
         self._note(self.state.reason, "watching", self.state.log)
@@ -157,8 +162,9 @@ async def _ended(pids: Iterable[int]) -> AsyncIterator[asyncio.Event]:
             os.close(each)
 
 
-async def _complete(log: Path, until: float) -> None:
+async def _complete(log: Path) -> None:
     """Wait until the last lines of an ended server are in its log, so that they can show the cause."""
+    until = time.monotonic() + LAST_LINES_S
     while not log_files.is_complete(log) and time.monotonic() < until:  # noqa: ASYNC110 -- other processes
         await asyncio.sleep(ready.POLL_SECONDS)
 

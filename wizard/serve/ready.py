@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -18,6 +19,8 @@ from wizard.serve.causes import Scan
 from wizard.serve.endpoint import Endpoint
 
 POLL_SECONDS = 0.05
+FULL_BYTES = 4096
+"""Free bytes of a disk that takes no more lines: a block of the usual size."""
 LAST_LINES_S = 2.0
 """Seconds to wait for the last lines of a server that has exited; a process that outlives it may hold its log open."""
 
@@ -43,12 +46,17 @@ async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[tuple[str, 
         if lines:
             yield lines
         # Its own log must report that all three services started: on a port that was taken meanwhile another server may
-        # respond "ready" in its place, and a conflict on the metrics port ends it after it was ready.
-        listening = all(any(service in line for line in seen) for service in log.STARTED)
+        # respond "ready" in its place, and a conflict on the metrics port ends it after it was ready. On a full disk its
+        # log reports nothing.
+        listening = all(any(service in line for line in seen) for service in log.STARTED) or _is_full(path)
         if listening and await asyncio.to_thread(health.is_ready, endpoint) and find.alive(endpoint):
             return
         _check(endpoint, living, seen, time.monotonic() > until, seconds)
         await asyncio.sleep(POLL_SECONDS)
+
+
+def _is_full(path: Path) -> bool:
+    return shutil.disk_usage(path.parent).free < FULL_BYTES
 
 
 def _read_from(path: Path, offset: int) -> bytes:

@@ -99,6 +99,6 @@ class Symptoms:
 def killed_for_memory() -> int:
     """Processes that the kernel has killed since the machine started because memory ran out (proc_vmstat, 4.13)."""
     with contextlib.suppress(OSError):
-        if found := re.search(r"^oom_kill (\d+)$", VMSTAT.read_text(encoding="ascii"), re.MULTILINE):
-            return int(found[1])
+        if match := re.search(r"^oom_kill (\d+)$", VMSTAT.read_text(encoding="ascii"), re.MULTILINE):
+            return int(match[1])
     return 0
