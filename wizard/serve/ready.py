@@ -46,8 +46,8 @@ async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[tuple[str, 
         if lines:
             yield lines
         # Its own log must report that all three services started: on a port that was taken meanwhile another server may
-        # respond "ready" in its place, and a conflict on the metrics port ends it after it was ready. On a full disk its
-        # log reports nothing.
+        # respond "ready" in its place, and a conflict on the metrics port ends it after it was ready. On a full
+        # disk its log reports nothing.
         listening = all(any(service in line for line in seen) for service in log.STARTED) or _is_full(path)
         if listening and await asyncio.to_thread(health.is_ready, endpoint) and find.alive(endpoint):
             return
