@@ -67,6 +67,8 @@ COMMANDS = (
     "logs",
     "diagnose failed.log",
     "diagnose nowhere.log",
+    "service status other",
+    "service remove nothing",
     "down other",
     "down",
     "chat --url URL -m Hello",

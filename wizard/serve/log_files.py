@@ -47,7 +47,7 @@ def begun(server: ServerFolder, most: int = MOST_BYTES) -> Iterator[tuple[Path, 
         OSError: The folder of the logs is not writable.
     """
     path = server.logs / f"triton-{max(map(_number, starts(server)), default=0) + 1}.log"
-    with path.open("xb") as log:
+    with path.open("ab") as log:
         path.chmod(0o600)
         fcntl.flock(log, fcntl.LOCK_EX)  # of the open file, which the writer inherits
         read, write = os.pipe()
