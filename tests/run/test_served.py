@@ -75,9 +75,9 @@ async def test_a_server_that_is_shutting_down_is_waited_for(planned: Make, tmp_p
         log.write("Signal (15) received.\n")
     events, error = await events_of(planned())
     assert error is None
-    said = [line for event in events if isinstance(event, Output) for line in event.lines]
-    assert said[0] == "The server is shutting down; waiting for it."
-    assert not any("older settings" in line for line in said)
+    lines = [line for event in events if isinstance(event, Output) for line in event.lines]
+    assert lines[0] == "The server is shutting down; waiting for it."
+    assert not any("older settings" in line for line in lines)
     (last,) = (event for event in events if isinstance(event, Ready))
     assert last.endpoint.pid != pid
     assert outcomes(events)["start"] == "done"
