@@ -87,7 +87,7 @@ def test_an_open_chat_is_told_each_event_once() -> None:
 
 def test_a_server_that_is_not_kept_is_not_waited_for() -> None:
     assert News(lambda: None).await_end(60) is False
-    looks = [CARE, replace(CARE, state="restarting"), replace(CARE, restarts=CARE.restarts + 1)]
+    looks: list[Care] = [CARE, replace(CARE, state="restarting"), replace(CARE, restarts=CARE.restarts + 1)]
     assert News(lambda: looks.pop(0) if len(looks) > 1 else looks[0]).await_end(60)
     looks = [CARE, replace(CARE, state="given up")]
     assert not News(lambda: looks.pop(0) if len(looks) > 1 else looks[0]).await_end(60)

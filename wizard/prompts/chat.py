@@ -130,7 +130,7 @@ def _in_terminal(talk: ChatSession, ask: _Asker, workspace: Workspace | None) ->
                 tell("")
                 return 0
             _tell_news(talk, news)
-            outcome = _do(talk, ask, question)
+            outcome = _do(talk, ask, question, news)
             if outcome.end:
                 return 0
             draft = outcome.edit or ""
@@ -175,12 +175,13 @@ def _from_pipe(talk: ChatSession, ask: _Asker) -> int:
     return 0
 
 
-def _do(talk: ChatSession, ask: _Asker, question: str, *, must: bool = False) -> Outcome:
+def _do(talk: ChatSession, ask: _Asker, question: str, news: News | None = None, *, must: bool = False) -> Outcome:
     """Send ``question`` or run it as a command; a server that was restarted elsewhere is found there."""
+    news = news or News(talk.care)
     try:
         return _once(talk, ask, question, must=must)
     except ServerError as error:
-        if error.code in LOST and _restarted(talk) and error.code == NO_SERVER:
+        if error.code in LOST and _restarted(talk, news) and error.code == NO_SERVER:
             return _once(talk, ask, question, must=must)
         if error.code != NO_SERVER or not talk.moved():
             raise
@@ -189,9 +190,8 @@ def _do(talk: ChatSession, ask: _Asker, question: str, *, must: bool = False) ->
     return _once(talk, ask, question, must=must)
 
 
-def _restarted(talk: ChatSession) -> bool:
+def _restarted(talk: ChatSession, news: News) -> bool:
     """Whether the server is kept running and was restarted meanwhile; one line says so."""
-    news = News(talk.care)
     return news.await_end(RESTART_S) and _tell_news(talk, news)
 
 

@@ -47,7 +47,7 @@ async def run(
     """Run every step that is not completed and yield its events; the last event is `Ready`.
 
     Closing the iterator, or cancelling the task that drives it, stops the running step with its whole process group;
-    completed steps are care. A started server keeps running.
+    completed steps are kept. A started server keeps running.
 
     Args:
         plan: The plan.

@@ -169,7 +169,7 @@ class News:
 
         Blocks for up to ``seconds``; at once if the server is not care.
         """
-        began, until = self._look(), time.monotonic() + seconds
+        began, until = self._seen, time.monotonic() + seconds
         while began is not None and time.monotonic() < until:
             now = self._look()
             if now is None or now.state == "given up":
