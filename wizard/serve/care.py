@@ -122,7 +122,7 @@ def start(server: ServerFolder) -> Care:
 
 
 async def end(server: ServerFolder) -> bool:
-    """Restart the server no more; whether it was care. The server itself goes on."""
+    """Restart the server no more; whether it was kept. The server itself goes on."""
     rows = proctable.marked(proctable.KEEPER_MARK, str(server.root))
     for group in {row.group for row in rows}:
         await stop_group(group, END)
@@ -165,9 +165,9 @@ class News:
         return tr("{name} was restarted: {reason}.", name=name, reason=now.reason)
 
     def await_end(self, seconds: float) -> bool:
-        """Wait until a restart that is under way, or about to begin, has ended; whether the server runs again.
+        """Wait until a restart since the last look has ended, or one about to begin; whether the server runs again.
 
-        Blocks for up to ``seconds``; at once if the server is not care.
+        Blocks for up to ``seconds``; at once if the server is not kept.
         """
         began, until = self._seen, time.monotonic() + seconds
         while began is not None and time.monotonic() < until:
