@@ -30,6 +30,7 @@ from wizard.repository.lint import Report
 from wizard.run.clean import Image, Item
 from wizard.run.events import Event, Ready
 from wizard.serve.causes import Finding
+from wizard.serve.service import Service
 from wizard.serve.status import Status
 from wizard.texts.data import TEXTS
 from wizard.workshop.bundle import Manifest
@@ -119,6 +120,7 @@ OUTPUT: dict[str, Any] = {
     "diagnose": list[Finding],
     "doctor": list[Checked],
     "down": Status | list[Status] | None,
+    "service": Service,
     "chat": Answer | RaceResult,
     "bench": Bench | Comparison | Quality,
     "bundle": Manifest | Verified | Installed,

@@ -244,6 +244,9 @@ COUNTERS = {
     "Place",
     "Turns",
     "Search",
+    "Life",
+    "Keeper",
+    "Symptoms",
 }
 """Data classes that count or collect while something runs; every other one is a value."""
 IN_ENGINES = {"Question", "Settings"}

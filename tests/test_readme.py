@@ -25,6 +25,7 @@ INTERNAL = {
     "TRITON_WIZARD_OWNER",
     "TRITON_WIZARD_SERVER",
     "TRITON_WIZARD_GATEWAY",
+    "TRITON_WIZARD_KEEPER",
     "TRITON_WIZARD_BENCH_KEY",
 }
 """Marks that the wizard sets on its own child processes."""

@@ -23,13 +23,13 @@ class FakeModel:
         self.looks = 0
         self.closed = False
 
-    def lives(self) -> bool:
+    def trouble(self) -> Exception | None:
         self.looks += 1
         if self.looks == self._patience:
             if self._dies:
-                return False
+                return ServerError("TW-C11", "it ended", "Start it again.")
             self._enough.set()
-        return True
+        return None
 
     async def pieces(self) -> AsyncGenerator[Piece, None]:
         try:
@@ -45,10 +45,6 @@ def looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "LOOK_S", 0.001)
 
 
-def ended() -> Exception:
-    return ServerError("TW-C11", "it ended", "Start it again.")
-
-
 async def collect(into: list[Piece], stream: AsyncGenerator[Piece, None]) -> None:
     async for piece in stream:
         into.append(piece)
@@ -56,7 +52,7 @@ async def collect(into: list[Piece], stream: AsyncGenerator[Piece, None]) -> Non
 
 async def test_a_slow_model_that_lives_is_waited_for() -> None:
     model = FakeModel(patience=20)
-    assert [piece async for piece in watch.watched(model.pieces(), model.lives, ended)] == [FIRST, LAST]
+    assert [piece async for piece in watch.watched(model.pieces(), model.trouble)] == [FIRST, LAST]
     assert model.looks >= 20
     assert model.closed
 
@@ -64,7 +60,7 @@ async def test_a_slow_model_that_lives_is_waited_for() -> None:
 async def test_the_partial_answer_of_a_dead_model_is_kept_and_its_end_reported() -> None:
     model, pieces = FakeModel(patience=3, dies=True), list[Piece]()
     with pytest.raises(ServerError) as caught:
-        await collect(pieces, watch.watched(model.pieces(), model.lives, ended))
+        await collect(pieces, watch.watched(model.pieces(), model.trouble))
     assert caught.value.code == "TW-C11"
     assert pieces == [FIRST]
     assert model.closed
@@ -72,13 +68,13 @@ async def test_the_partial_answer_of_a_dead_model_is_kept_and_its_end_reported()
 
 async def test_closing_and_cancelling_reach_the_stream() -> None:
     closed = FakeModel(patience=0)
-    stream = watch.watched(closed.pieces(), closed.lives, ended)
+    stream = watch.watched(closed.pieces(), closed.trouble)
     await stream.__anext__()
     await stream.aclose()
     assert closed.closed
 
     cancelled = FakeModel(patience=0)
-    stream = watch.watched(cancelled.pieces(), cancelled.lives, ended)
+    stream = watch.watched(cancelled.pieces(), cancelled.trouble)
     await stream.__anext__()
     task = asyncio.ensure_future(stream.__anext__())
     await asyncio.wait((task,), timeout=0)

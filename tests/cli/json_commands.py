@@ -70,6 +70,8 @@ COMMANDS = (
     "doctor --offline",
     "doctor --hardware cpu",
     "diagnose nowhere.log",
+    "service status other",
+    "service remove nothing",
     "down other",
     "down",
     "chat --url URL -m Hello",

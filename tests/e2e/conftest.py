@@ -84,7 +84,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wizard]:
     wizard = Wizard(tmp_path_factory.mktemp("journey") / "workspace")
     yield wizard
     for row in proctable.processes():
-        marks = map(proctable.environment(row.pid).get, (proctable.SERVER_MARK, proctable.GATEWAY_MARK))
+        ours = (proctable.KEEPER_MARK, proctable.SERVER_MARK, proctable.GATEWAY_MARK)
+        marks = map(proctable.environment(row.pid).get, ours)
         if any(mark and mark.startswith(str(wizard.workspace)) for mark in marks):
             os.kill(row.pid, signal.SIGKILL)
 

@@ -288,7 +288,7 @@ def test_the_repository_is_files_with_their_whole_text(workspace: Workspace) -> 
     files = steps_of(build(CPU_HOST, GGUF, CHOICE, workspace))["repository"]
     assert all(isinstance(file, Write) for file in files)
     names = [Path(file.path).name for file in files if isinstance(file, Write)]
-    assert names == ["config.pbtxt", "model.py", "text_requests.py"]
+    assert names == ["config.pbtxt", "model.py", "text_requests.py", "work_gauges.py"]
 
 
 GATED = replace(

@@ -49,6 +49,7 @@ from wizard.plan.workshop import with_pins, with_seat
 from wizard.probe.host import Host
 from wizard.run.diagnose import CommandError, Failure
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.serve.care import Care
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 
@@ -113,6 +114,7 @@ class FakeJourney(FakeBench):
         """Set when an answer has come to where it never ends by itself."""
         self.constraints: list[Constraints] = []
         self.stopped: list[str | None] = []
+        self.keeps: list[Care] = []
         self.past = Calibration((MEASUREMENT,))
         self.findings: tuple[Finding, ...] = ()
 
@@ -280,6 +282,9 @@ class FakeJourney(FakeBench):
         if self.chats == "down":
             raise ServerError("TW-S02", f"the server {name} is not running", f"Start it: `triton-wizard up {name}`.")
         return replace(ENDPOINT, ports=MOVED) if self.chats == "moved" else ENDPOINT
+
+    def care(self, workspace: Workspace, name: str) -> Care | None:
+        return self.keeps.pop(0) if len(self.keeps) > 1 else next(iter(self.keeps), None)
 
     def stop(self, workspace: Workspace, name: str | None = None) -> Status:
         self.stopped.append(name)

@@ -22,4 +22,5 @@ def engines(triton: FakeTritonUtils) -> ModuleType:
 def model(engines: ModuleType) -> ModuleType:
     """``model.py`` with the modules beside it."""
     load(proxy.MODEL.with_name("text_requests.py"), "stub.text_requests")
+    load(proxy.MODEL.with_name("work_gauges.py"), "stub.work_gauges")
     return load(proxy.MODEL, "stub.model")

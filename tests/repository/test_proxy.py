@@ -70,8 +70,8 @@ def test_several_engines_are_started_each_with_its_own_gpus(count: int) -> None:
 def test_files_lie_where_triton_and_the_command_look() -> None:
     paths = [file.path for file in made().files]
     assert paths[:3] == ["demo/config.pbtxt", "demo/1/model.py", "demo/1/text_requests.py"]
-    assert paths[3] == "demo/1/engine_replicas.py"
-    assert paths[4:] == [f"demo/1/engines/{name}.py" for name in ("engine_process", "call_pieces", "vllm_engine")]
+    assert paths[3:5] == ["demo/1/work_gauges.py", "demo/1/engine_replicas.py"]
+    assert paths[5:] == [f"demo/1/engines/{name}.py" for name in ("engine_process", "call_pieces", "vllm_engine")]
 
 
 def test_the_linter_finds_nothing_in_it(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ SHIPPED = [Path(file.path) for file in made().files if file.path.endswith(".py")
 def test_what_is_shipped_is_for_old_pythons_and_needs_nothing_of_the_wizard(path: Path) -> None:
     shipped = {file.path: file.text for file in made().files}
     text = shipped.get(str(path)) or path.read_text()
-    stub = path.name in ("model.py", "text_requests.py", "engine_replicas.py")
+    stub = path.name in ("model.py", "text_requests.py", "work_gauges.py", "engine_replicas.py")
     allowed = {"triton_python_backend_utils", "numpy"} if stub else {"torch", "transformers", *ENGINES}
     tree = ast.parse(text, feature_version=(3, 9))
     imported = {
@@ -178,7 +178,9 @@ def test_what_is_shipped_is_for_old_pythons_and_needs_nothing_of_the_wizard(path
     imported |= {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     import sys
 
-    own = {"text_requests", "engine_replicas"} if stub else {"engine_process", "call_pieces", "tokenizers"}
+    own = (
+        {"text_requests", "work_gauges", "engine_replicas"} if stub else {"engine_process", "call_pieces", "tokenizers"}
+    )
     assert imported <= allowed | own | sys.stdlib_module_names
     assert not any(isinstance(node, ast.Match) for node in ast.walk(tree))
 

@@ -35,7 +35,7 @@ class Deliveries:
 
     def __init__(self, module: ModuleType, logger: Any) -> None:
         self.engine, self.logger = FakeEngine(module.EngineEnded), logger
-        self.delivery = module.Delivery()
+        self.delivery = module.Delivery(module.WorkGauges("demo"))
         self._answer = module.Answer
 
     def begin(self, number: int, *, stream: bool = True, logprobs: list[Any] | None = None) -> FakeSender:

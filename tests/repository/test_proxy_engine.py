@@ -177,6 +177,6 @@ for piece in (b"one\\ntw", b"o", b"\\nthree"):
 def test_threads_do_not_keep_the_stub_alive(model: ModuleType, started: Callable[..., Any]) -> None:
     before = {*threading.enumerate()}
     started("read(1)")
-    delivery = model.Delivery()
+    delivery = model.Delivery(model.WorkGauges("demo"))
     assert {thread.daemon for thread in {*threading.enumerate()} - before} == {True}
     delivery.close()

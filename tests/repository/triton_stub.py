@@ -249,6 +249,6 @@ def triton(monkeypatch: pytest.MonkeyPatch) -> FakeTritonUtils:
     """The stub's own module, which models import."""
     utils = FakeTritonUtils()
     monkeypatch.setitem(sys.modules, utils.__name__, utils)
-    for name in ("stub", "stub.text_requests", "stub.engine_replicas", "stub.model"):
+    for name in ("stub", "stub.text_requests", "stub.work_gauges", "stub.engine_replicas", "stub.model"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     return utils

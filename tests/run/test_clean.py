@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import mmap
 import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.values import plan_of
+from wizard.kernel import proctable
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_json
@@ -13,7 +19,8 @@ from wizard.plan.plan import Command, Done, Estimate, Plan, Start, Step
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.docker import Docker, mark
 from wizard.run import clean
-from wizard.serve import find
+from wizard.serve import care, find, leftovers
+from wizard.serve.care import Care
 from wizard.serve.endpoint import Endpoint
 
 
@@ -28,6 +35,15 @@ def workspace(tmp_path: Path) -> Workspace:
     (workspace.environments / "llamacpp-1" / "file").write_bytes(b"y" * 10)
     workspace.server("demo").logs.mkdir(parents=True)
     return workspace
+
+
+@pytest.fixture(autouse=True)
+def shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """In the place of the machine's, in which other servers may have left something."""
+    folder = tmp_path / "shm"
+    folder.mkdir()
+    monkeypatch.setattr(leftovers, "SHARED_MEMORY", folder)
+    return folder
 
 
 def test_everything_is_listed_with_its_own_size(workspace: Workspace) -> None:
@@ -65,8 +81,6 @@ def test_files_and_links_to_folders_are_removed_and_what_is_gone_is_no_error(
 
 
 def test_nothing_is_removed_while_a_server_runs(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wizard.kernel import proctable
-
     me = proctable.read(os.getpid())
     assert me is not None
     (workspace.servers / "second").mkdir()
@@ -145,3 +159,73 @@ def test_an_item_that_cannot_be_removed_is_reported(workspace: Workspace) -> Non
     with pytest.raises(WorkspaceError) as caught:
         clean.remove(workspace, [item])
     assert caught.value.code == "TW-R06"
+
+
+def test_records_go_too_and_conversations_and_the_users_own_files_stay(workspace: Workspace) -> None:
+    for path in (workspace.journal, workspace.cpu_rates, workspace.root / "mine.txt"):
+        path.write_text("12345")
+    for folder in (workspace.gateway.root, workspace.chats):
+        folder.mkdir()
+        (folder / "file").write_bytes(b"123")
+    listed = {(item.kind, item.name, item.bytes) for item in clean.items(workspace)}
+    assert listed >= {
+        ("record", "journal.jsonl", 5),
+        ("record", "cpu.json", 5),
+        ("record", "gateway", 3),
+    }
+    clean.remove(workspace, clean.items(workspace))
+    assert clean.items(workspace) == []
+    assert (workspace.root / "mine.txt").exists()
+    assert (workspace.chats / "file").exists()
+
+
+def test_processes_that_were_left_are_listed_and_ended(workspace: Workspace) -> None:
+    """Of a server without a note, and of one whose folder is gone; not those of another workspace."""
+    with ExitStack() as stack:
+        left = [stack.enter_context(sleeping(workspace, name)) for name in ("demo", "vanished")]
+        other = stack.enter_context(sleeping(Workspace(workspace.root.with_name("other")), "demo"))
+        items = [item for item in clean.items(workspace) if item.kind == "process"]
+        expected = {("demo", left[0].pid), ("vanished", left[1].pid)}
+        assert {(item.name.split()[0], int(item.remove[-1].lstrip("-"))) for item in items} == expected
+        clean.remove(workspace, clean.items(workspace))
+        assert [process.wait() for process in left] == [-signal.SIGKILL] * 2
+        assert other.poll() is None
+    clean.remove(workspace, items)  # it has ended meanwhile
+
+
+@contextmanager
+def sleeping(workspace: Workspace, name: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is marked as a server is."""
+    env = {**os.environ, proctable.SERVER_MARK: str(workspace.server(name).root)}
+    with subprocess.Popen(["cat"], env=env, stdin=subprocess.PIPE, start_new_session=True) as cat:
+        while proctable.environment(cat.pid).get(proctable.SERVER_MARK) is None:
+            pass  # it has no environment while it becomes another program
+        yield cat
+        cat.kill()
+
+
+def test_shared_memory_that_no_process_uses_is_removed(
+    workspace: Workspace, shared_memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, used, foreign = (shared_memory / name for name in ("triton_wizard_1_a", "triton_wizard_2_b", "others_c"))
+    for path in (old, used, foreign):
+        path.write_bytes(b"x" * 4096)
+    assert leftovers.shared_memory() == [], "a server may be starting"
+    monkeypatch.setattr(leftovers, "NEW_S", -1.0)
+    with used.open("r+b") as file, mmap.mmap(file.fileno(), 0):
+        assert leftovers.shared_memory() == [old]
+        items = [item for item in clean.items(workspace) if item.kind == "memory"]
+        assert items == [clean.Item("memory", old.name, str(old), 4096)]
+        clean.remove(workspace, items)
+    assert sorted(path.name for path in shared_memory.iterdir()) == [foreign.name, used.name]
+    leftovers.remove_shared_memory()
+    assert not used.exists()
+
+
+def test_nothing_is_removed_while_a_server_is_being_restarted(workspace: Workspace) -> None:
+    me = proctable.read(os.getpid())
+    assert me is not None
+    care.write(workspace.server("demo"), Care(me.pid, me.started, state="restarting"))
+    with pytest.raises(UsageError) as caught:
+        clean.remove(workspace, clean.items(workspace))
+    assert caught.value.code == "TW-R05"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncGenerator, Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,10 +15,12 @@ import pytest_asyncio
 from tests.ports import reserved
 from tests.run.runs import events_of, outcomes, touch
 from tests.values import plan_of, python_step
+from wizard.kernel.lock import STOPPING, is_stopping, writing
 from wizard.kernel.paths import Workspace
 from wizard.plan.artefacts import IMAGE, SERVER
 from wizard.plan.plan import MADE_FROM, Done, Estimate, Plan, Ports, Start, Step
-from wizard.run.events import Ready
+from wizard.run.engine import run
+from wizard.run.events import Output, Ready
 from wizard.serve import find
 from wizard.serve.stop import stop
 
@@ -61,6 +64,43 @@ async def test_a_server_of_the_same_plan_is_left_alone(planned: Make) -> None:
     first, pid = await carried(planned())
     assert first == {"one": "done", "two": "done", "start": "done"}
     assert await carried(planned()) == (dict.fromkeys(first, "skipped"), pid)
+
+
+async def test_a_server_that_is_shutting_down_is_waited_for(planned: Make, tmp_path: Path) -> None:
+    """It has logged Triton's line about the signal, and still runs."""
+    _, pid = await carried(planned())
+    noted = find.note(Workspace(tmp_path / "w").server("test"))
+    assert noted
+    with Path(noted.log).open("a") as log:  # noqa: ASYNC230 -- a line
+        log.write("Signal (15) received.\n")
+    events, error = await events_of(planned())
+    assert error is None
+    lines = [line for event in events if isinstance(event, Output) for line in event.lines]
+    assert lines[0] == "The server is shutting down; waiting for it."
+    assert not any("older settings" in line for line in lines)
+    (last,) = (event for event in events if isinstance(event, Ready))
+    assert last.endpoint.pid != pid
+    assert outcomes(events)["start"] == "done"
+
+
+async def test_another_wizard_that_stops_servers_is_waited_for(planned: Make, tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "w")
+    workspace.make()
+    with ExitStack() as stack:
+        stack.enter_context(writing(workspace, STOPPING))
+        assert is_stopping(workspace)
+        events = run(planned())
+        first = await events.__anext__()
+        assert isinstance(first, Output)
+        assert first.lines == ("Another wizard is stopping servers here; waiting for it.",)
+        stack.close()
+        assert not is_stopping(workspace)
+        assert isinstance([event async for event in events][-1], Ready)
+    with writing(workspace):
+        assert not is_stopping(workspace), "it does not stop servers"
+    assert not is_stopping(Workspace(tmp_path / "none"))
+    workspace.lock.write_text(f"{os.getpid()} 1 {STOPPING}\n")  # of a killed one, whose pid is used again
+    assert not is_stopping(workspace)
 
 
 @pytest.mark.parametrize("difference", ["made", "ports"])

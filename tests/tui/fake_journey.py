@@ -54,6 +54,7 @@ from wizard.plan.plan import Plan
 from wizard.probe.host import Host
 from wizard.probe.live import Monitor, Reading
 from wizard.run.events import Event
+from wizard.serve.care import Care
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 
@@ -129,6 +130,8 @@ class FakeJourney(FakeBench):
     """Name of a server that dies in the middle of its answers."""
     logprobs: tuple[TokenLogprob, ...] = ()
     """Given with the first piece of an answer, if they are asked for."""
+    keeps: list[Care] = field(default_factory=list)
+    """What keeps each server running, one look after the other; the last one stays."""
     stop_error: WizardError | None = None
     gate: threading.Event | None = None
     """If set, probing and reading a model wait for it."""
@@ -289,6 +292,9 @@ class FakeJourney(FakeBench):
             if endpoint.name == name:
                 return endpoint
         raise ServerError("TW-S02", f"the server {name} is not running", "Start it.")
+
+    def care(self, workspace: Workspace, name: str) -> Care | None:
+        return self.keeps.pop(0) if len(self.keeps) > 1 else next(iter(self.keeps), None)
 
     def stop(self, workspace: Workspace, name: str | None = None) -> Status:
         if self.stop_error is not None:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wizard.chat.ask import Ask, Piece, model_ended, no_tokenizer
+from wizard.chat.ask import Ask, Piece, no_tokenizer
 from wizard.chat.conversation import Message, Sampling
 from wizard.chat.exchange import Exchange
+from wizard.chat.life import Life
 from wizard.chat.served import ServedModel, served_model
 from wizard.chat.tokens import Tokenizer
 from wizard.chat.watch import watched
 from wizard.chat.wire import OPENAI, WIZARD
-from wizard.kernel import proctable
 from wizard.kernel.language import tr
 from wizard.model.special_tokens import pattern
 from wizard.serve import find
@@ -30,13 +29,13 @@ class Client:
         endpoint: Where the model is served.
         served: Its description.
         tokenizer: None if the client needs none, or there is none.
-        process: The process that computes the answers; None if it cannot be seen, so that nothing watches it.
+        life: Whether its server can still answer; None if that runs elsewhere, so that nothing watches it.
     """
 
     endpoint: Endpoint
     served: ServedModel
     tokenizer: Tokenizer | None
-    process: proctable.Process | None
+    life: Life | None
 
 
 def described(endpoint: Endpoint) -> ServedModel:
@@ -60,7 +59,9 @@ def client_of(endpoint: Endpoint, served: ServedModel | None = None) -> Client:
         UsageError: TW-C13 the model uses token IDs and there is no tokenizer.
     """
     served = served or described(endpoint)
-    return Client(endpoint, served, tokenizer_of(served), find.model_process(replace(endpoint, model=served.name)))
+    here = replace(endpoint, model=served.name)
+    life = Life(here, find.model_process(here)) if endpoint.url is None else None
+    return Client(endpoint, served, tokenizer_of(served), life)
 
 
 def tokenizer_of(served: ServedModel) -> Tokenizer | None:
@@ -155,9 +156,7 @@ def pieces(
         ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, TW-C12, TW-C14, see `wizard.chat.ask`.
     """
     answer = _stream(client.endpoint, ask, exchange, protocol, sent, channel)
-    if client.process:  # without one there is nothing to check, and Triton itself rejects the request
-        return watched(answer, partial(proctable.alive, client.process), partial(model_ended, client.served.name))
-    return answer
+    return watched(answer, client.life.trouble) if client.life else answer
 
 
 def _stream(

@@ -108,7 +108,7 @@ class History:
     @classmethod
     def of(cls, workspace: Workspace) -> History:
         """The history of ``workspace``; no file is created before a conversation is saved."""
-        return cls(workspace.root / "chats" / "chats.sqlite3")
+        return cls(workspace.chats / "chats.sqlite3")
 
     def save(self, kept: Kept) -> Kept:
         """Save the conversation atomically; an earlier save of it is updated.

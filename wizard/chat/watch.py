@@ -1,4 +1,4 @@
-"""Wait for an answer as long as it takes, but not for one that can never arrive.
+"""Wait for an answer as long as it takes, but not for one that can never arrive (`wizard.chat.life`).
 
 When the process of a Python-backend model ends (killed, crashed, out of memory), Triton 2.51.0 still reports the model
 as ready and never ends the requests of that process (measured with SIGKILL, over both protocols). A later request is
@@ -18,14 +18,14 @@ LOOK_S = 1.0
 
 
 async def watched(
-    pieces: AsyncGenerator[Piece, None], lives: Callable[[], bool], ended: Callable[[], Exception]
+    pieces: AsyncGenerator[Piece, None], trouble: Callable[[], Exception | None]
 ) -> AsyncGenerator[Piece, None]:
-    """Yield ``pieces`` as they arrive; raise ``ended()`` if ``lives()`` is False.
+    """Yield ``pieces`` as they arrive; raise the exception of ``trouble()`` once there is one.
 
     There is no timeout for a living model: a long prompt on a slow machine takes minutes. A timer looks, and cancels
     the task that waits; a task for each piece would be expensive.
     """
-    watch = _Watch(lives)
+    watch = _Watch(trouble)
     watch.look()
     try:
         async with aclosing(pieces):
@@ -36,9 +36,9 @@ async def watched(
                 except StopAsyncIteration:
                     return
                 except asyncio.CancelledError:
-                    if not watch.over or watch.cancelled_by_others():
+                    if watch.over is None or watch.cancelled_by_others():
                         raise
-                    raise ended() from None
+                    raise watch.over from None
                 finally:
                     watch.task = None
                 yield piece
@@ -51,21 +51,21 @@ class _Watch:
 
     Attributes:
         task: The one that waits for a piece; None between pieces.
-        over: Whether it was cancelled because the process has ended.
+        over: Why it was cancelled, if it was.
         timer: Of the next look.
     """
 
     timer: asyncio.TimerHandle
 
-    def __init__(self, lives: Callable[[], bool]) -> None:
+    def __init__(self, trouble: Callable[[], Exception | None]) -> None:
         self.task: asyncio.Task[object] | None = None
-        self.over = False
-        self._lives = lives
+        self.over: Exception | None = None
+        self._trouble = trouble
 
     def look(self) -> None:
-        """Cancel the waiting task if the process has ended; otherwise look again later."""
-        if self.task and not self._lives():
-            self.over = True
+        """Cancel the waiting task if no piece can arrive any more; otherwise look again later."""
+        if self.task and (over := self._trouble()):
+            self.over = over
             self.task.cancel()
         else:
             self.timer = asyncio.get_running_loop().call_later(LOOK_S, self.look)

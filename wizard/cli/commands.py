@@ -5,7 +5,21 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from wizard.cli import bench, bundle, diagnose, doctor, down, lint, prerequisites, recipes, room, serving, stages, web
+from wizard.cli import (
+    bench,
+    bundle,
+    diagnose,
+    doctor,
+    down,
+    lint,
+    prerequisites,
+    recipes,
+    room,
+    service,
+    serving,
+    stages,
+    web,
+)
 
 COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     None: serving.wizard,
@@ -23,6 +37,7 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     "diagnose": diagnose.diagnose,
     "doctor": doctor.doctor,
     "down": down.down,
+    "service": service.service,
     "chat": serving.chat,
     "bench": bench.bench,
     "bundle": bundle.bundle,

@@ -18,6 +18,8 @@ from wizard.cli.exposure import add_exposure
 from wizard.cli.number_types import port, whole
 from wizard.cli.room import EXAMPLES as EXAMPLES_OF_WORKSHOP
 from wizard.cli.room import add_workshop
+from wizard.cli.service import EXAMPLES as EXAMPLES_OF_SERVICE
+from wizard.cli.service import add_service
 from wizard.cli.usage_errors import Parser
 from wizard.kernel.errors import EXIT_CODES
 from wizard.kernel.language import LANGUAGES, mark, tr, used
@@ -287,6 +289,7 @@ def _add_run(commands: Commands) -> None:
     run.add_argument("--skip", action="append", metavar="STEP", help=tr("skip this step; repeatable"))
     run.add_argument("--yes", action="store_true", help=tr("run the plan without confirmation"))
     _verify(run)
+    _keep(run)
     add_exposure(run)
     examples = "up demo --yes\nup ./model.gguf --name mine --yes --json"
     up = _command(commands, "up", tr("set up and serve a model"), examples)
@@ -294,6 +297,7 @@ def _add_run(commands: Commands) -> None:
     up.add_argument("--yes", action="store_true", help=tr("accept the plan without confirmation"))
     up.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
     _verify(up)
+    _keep(up)
     _explain(up)
     _add_plan(up)
     add_exposure(up)
@@ -307,6 +311,14 @@ def _verify(command: argparse.ArgumentParser) -> None:
         "--verify",
         action="store_true",
         help=tr("read all files of the model again and compare their hashes (default: only size, date and inode)"),
+    )
+
+
+def _keep(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--keep",
+        action=argparse.BooleanOptionalAction,
+        help=tr("restart the server when it fails, until `down` (default: as before, at first not)"),
     )
 
 
@@ -332,6 +344,8 @@ def _add_server(commands: Commands) -> None:
     which_ones = down.add_mutually_exclusive_group()
     which_ones.add_argument("name", nargs="?", metavar="NAME", help=which)
     which_ones.add_argument("--all", action="store_true", help=tr("stop every server in the workspace"))
+    boot = tr("start a server with the machine, by systemd")
+    add_service(_command(commands, "service", boot, EXAMPLES_OF_SERVICE))
     chat = _command(
         commands,
         "chat",
@@ -424,9 +438,15 @@ def _add_rest(commands: Commands) -> None:
     about = tr("check this machine for problems, and show how to fix them")
     add_doctor(_command(commands, "doctor", about, EXAMPLES_OF_DOCTOR))
     clean = _command(
-        commands, "clean", tr("list everything the wizard created, with sizes, or remove it"), "clean\nclean --yes"
+        commands,
+        "clean",
+        tr("list everything the wizard created, with sizes, or remove it"),
+        "clean --dry-run\nclean --yes --keep-models",
     )
-    clean.add_argument("--yes", action="store_true", help=tr("remove everything (default: only list it)"))
+    how = clean.add_mutually_exclusive_group()
+    how.add_argument("--yes", action="store_true", help=tr("remove everything (default: only list it)"))
+    how.add_argument("--dry-run", action="store_true", help=tr("only list it (the default)"))
+    clean.add_argument("--keep-models", action="store_true", help=tr("keep the downloaded models"))
 
 
 def _add_web(commands: Commands) -> None:

@@ -33,7 +33,10 @@ KINDS = {
     "environment": mark("environment"),
     "model": mark("model"),
     "benchmark": mark("benchmark"),
+    "record": mark("record"),
     "container": mark("container"),
+    "process": mark("leftover process"),
+    "memory": mark("leftover shared memory"),
 }
 """Kind of `wizard.run.clean.Item` → display name."""
 
@@ -194,7 +197,7 @@ def carry_out(plan: Plan, arguments: argparse.Namespace, exposure: Exposure | No
             print_json(event_data(event))
 
     overrides: dict[str, Any] = {name: frozenset(getattr(arguments, name, None) or ()) for name in ("redo", "skip")}
-    events = journey.run(plan, exposure=exposure, **overrides)
+    events = journey.run(plan, exposure=exposure, keep=getattr(arguments, "keep", None), **overrides)
     if not until_stopped(_events(events, show), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
         if printer:
             printer.end()
@@ -371,6 +374,8 @@ def clean(arguments: argparse.Namespace) -> int:
 
     workspace = workspace_of(arguments)
     items, images = journey.made(workspace), journey.images(workspace)
+    if arguments.keep_models:
+        items = [item for item in items if item.kind != "model"]
     if arguments.yes:
         journey.clean(workspace, items)
     if arguments.json:
@@ -385,6 +390,8 @@ def clean(arguments: argparse.Namespace) -> int:
             **words,
         )
         print(hint, file=sys.stderr)
+    if workspace.chats.exists():
+        print(tr("Saved conversations are kept in {folder}", folder=workspace.chats), file=sys.stderr)
     if items:
         total = size(sum(item.bytes for item in items))
         left = tr("{size} in total; pass --yes to remove everything", size=total)

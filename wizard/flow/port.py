@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from wizard.probe.host import Host
     from wizard.probe.live import Monitor
     from wizard.run.events import Event
+    from wizard.serve.care import Care
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.status import Status
 
@@ -113,6 +114,8 @@ class JourneyPort(Protocol):
     def statuses(self, workspace: Workspace) -> list[Status]: ...  # noqa: D102
 
     def endpoint(self, workspace: Workspace, name: str | None = None) -> Endpoint: ...  # noqa: D102
+
+    def care(self, workspace: Workspace, name: str) -> Care | None: ...  # noqa: D102
 
     def stop(self, workspace: Workspace, name: str | None = None) -> Status: ...  # noqa: D102
 

@@ -10,6 +10,7 @@ from wizard.chat.history import History
 from wizard.flow.others import others
 from wizard.kernel.errors import UsageError
 from wizard.kernel.paths import Workspace
+from wizard.serve.care import Care
 from wizard.serve.endpoint import Endpoint
 
 
@@ -41,7 +42,13 @@ def begin(
     def models() -> list[Endpoint]:
         return others(journey, workspace or Workspace.at(None), talk.endpoint)
 
-    talk = ChatSession(endpoint, conversation, lambda: journey.served(talk.endpoint), models, other, history, keeps)
+    def care() -> Care | None:
+        at = talk.endpoint
+        return None if at.url else journey.care(workspace or Workspace.at(None), at.name)
+
+    talk = ChatSession(
+        endpoint, conversation, lambda: journey.served(talk.endpoint), models, other, care, history, keeps
+    )
     return talk
 
 

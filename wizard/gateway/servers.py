@@ -52,8 +52,8 @@ class Server:
     @property
     def broken(self) -> bool:
         """Whether the process of its model has ended; Triton reports it as ready all the same."""
-        process = self._client.process if self._client else None
-        return process is not None and not proctable.alive(process)
+        life = self._client.life if self._client else None
+        return life is not None and life.process is not None and not proctable.alive(life.process)
 
     async def close(self) -> None:
         """Close the connection to Triton."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wizard.chat.snippet import Request
     from wizard.chat.tools.loop import ToolUse
     from wizard.kernel.errors import UsageError
-    from wizard.kernel.paths import Workspace
+    from wizard.kernel.paths import ServerFolder, Workspace
     from wizard.model.facts import ModelFacts
     from wizard.model.on_disk import Entry
     from wizard.plan.offers import Suggestion
@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from wizard.repository.linting.finding import Server
     from wizard.run.clean import Image, Item
     from wizard.run.events import Event
+    from wizard.serve.care import Care
     from wizard.serve.causes import Finding
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.exposure import Exposure
+    from wizard.serve.service import Service
     from wizard.serve.status import Status
 
 
@@ -362,16 +364,22 @@ def export(plan: Plan, name: str) -> str:
 
 
 def run(
-    plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset(), exposure: Exposure | None = None
+    plan: Plan,
+    *,
+    redo: Set[str] = frozenset(),
+    skip: Set[str] = frozenset(),
+    exposure: Exposure | None = None,
+    keep: bool | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Stage 5. Run the plan. Closing the generator (or cancelling its task) stops the running step.
 
     Steps with an ID in ``redo`` run again even if completed, with all steps that depend on them; those in ``skip`` are
     skipped. ``exposure`` is who can reach the OpenAI-compatible address (None: unchanged, or this machine only).
+    ``keep``: restart the server when it fails (None: unchanged, or not).
     """
     from wizard.run.engine import run as carry_out
 
-    return followed("run", carry_out(plan, redo=redo, skip=skip, exposure=exposure))
+    return followed("run", carry_out(plan, redo=redo, skip=skip, exposure=exposure, keep=keep))
 
 
 def statuses(workspace: Workspace) -> list[Status]:
@@ -401,6 +409,51 @@ def endpoint(workspace: Workspace, name: str | None = None) -> Endpoint:
     return with_address(workspace, find(workspace, name))
 
 
+def care(workspace: Workspace, name: str) -> Care | None:
+    """What keeps the server ``name`` running, or has given up; immediate."""
+    from wizard.serve.care import shown
+
+    return shown(workspace.server(name))
+
+
+def service(workspace: Workspace, name: str | None = None) -> Service:
+    """The systemd unit that starts the server ``name`` (the only one, if no name is given) with the machine (≤ 1 s).
+
+    Raises:
+        UsageError: TW-S09 if no server of the workspace has that name, TW-S08 if none is given and there are several.
+    """
+    from wizard.serve.service import service as look
+
+    return look(_named(workspace, name))
+
+
+def install_service(workspace: Workspace, name: str | None = None) -> Service:
+    """Let systemd start the server with the machine and keep it running; starts nothing now. See `service`.
+
+    Raises:
+        UsageError: TW-S32 if the server was never set up.
+        HostError: TW-S31 if systemd does not manage this user's services.
+    """
+    from wizard.serve.service import install
+
+    return install(_named(workspace, name))
+
+
+def remove_service(workspace: Workspace, name: str | None = None) -> bool:
+    """Remove the unit, whether there was one; a running server keeps running. See `service`."""
+    from wizard.serve.service import remove
+
+    return remove(_named(workspace, name))
+
+
+def _named(workspace: Workspace, name: str | None) -> ServerFolder:
+    from wizard.serve.find import known
+    from wizard.serve.log import only
+
+    known(workspace, name)
+    return only(workspace, name)
+
+
 @reported("down")
 def stop(workspace: Workspace, name: str | None = None) -> Status:
     """Stop a server (the only one, if no name is given) and wait until its ports are free (a few seconds).
@@ -415,7 +468,7 @@ def stop(workspace: Workspace, name: str | None = None) -> Status:
     """
     import asyncio
 
-    from wizard.kernel.lock import writing
+    from wizard.kernel.lock import STOPPING, writing
     from wizard.run.engine import end_strays
     from wizard.serve import gateway
     from wizard.serve.find import endpoint as find
@@ -425,7 +478,7 @@ def stop(workspace: Workspace, name: str | None = None) -> Status:
 
     known(workspace, name)
     server = workspace.server(name or find(workspace).name)
-    with writing(workspace):
+    with writing(workspace, STOPPING):
         asyncio.run(end_strays(workspace))
         asyncio.run(end(server))
         gateway.stop_unused(workspace)
@@ -444,21 +497,22 @@ def stop_all(workspace: Workspace) -> list[Status]:
     """
     import asyncio
 
-    from wizard.kernel.lock import writing
+    from wizard.kernel.lock import STOPPING, writing
     from wizard.run.engine import end_strays
-    from wizard.serve import gateway
+    from wizard.serve import gateway, leftovers
     from wizard.serve.status import status
     from wizard.serve.stop import stop_all as end
 
-    servers = [workspace.server(name) for name in workspace.names()]
+    servers = leftovers.servers(workspace)
     if not servers:
         return []
-    with writing(workspace):
+    with writing(workspace, STOPPING):
         asyncio.run(end_strays(workspace))
         try:
             stopped = asyncio.run(end(servers))
         finally:
             gateway.stop_unused(workspace)
+            leftovers.remove_shared_memory()
     return [status(server) for server in stopped]
 
 

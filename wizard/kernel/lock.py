@@ -9,14 +9,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
+from wizard.kernel import proctable
 from wizard.kernel.errors import WorkspaceError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace, private_folder
 
+STOPPING = "stopping"
+"""Purpose of a lock that is held for seconds: to stop servers."""
+
 
 @contextmanager
-def writing(workspace: Workspace) -> Iterator[None]:
+def writing(workspace: Workspace, purpose: str = "") -> Iterator[None]:
     """Lock the workspace for writing, without checking for free space (see `Workspace.make`).
+
+    Args:
+        workspace: The workspace.
+        purpose: `STOPPING`, or empty.
 
     Raises:
         WorkspaceError: TW-K03 if it is not writable, TW-K04 if another wizard has locked it (the message has its pid).
@@ -45,8 +53,26 @@ def writing(workspace: Workspace) -> Iterator[None]:
             )
         with suppress(OSError):  # a full disk: stopping servers and removing files must still work
             handle.truncate(0)
-            os.write(handle.fileno(), f"{os.getpid()}\n".encode())
-        yield
+            os.write(handle.fileno(), f"{os.getpid()} {_started(os.getpid())} {purpose}\n".encode())
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                handle.truncate(0)
+
+
+def is_stopping(workspace: Workspace) -> bool:
+    """Whether another wizard has locked the workspace to stop servers, which takes seconds."""
+    try:
+        words = workspace.lock.read_text(encoding="utf-8").split()
+    except OSError:
+        return False
+    return words[2:] == [STOPPING] and _started(int(words[0])) == words[1]
+
+
+def _started(pid: int) -> str:
+    row = proctable.read(pid)
+    return row.started if row else "-"
 
 
 def _holder(handle: TextIO) -> str:
@@ -60,7 +86,7 @@ def _holder(handle: TextIO) -> str:
             if kind == "FLOCK" and int(pid) > 0 and int(place.rpartition(":")[2]) == inode:
                 return pid
     handle.seek(0)
-    return handle.read().strip()
+    return handle.read().partition(" ")[0].strip()
 
 
 def _take(handle: TextIO) -> bool:

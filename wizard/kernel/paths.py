@@ -8,12 +8,15 @@
       journal.jsonl                 completed steps, one event per line, append-only
       calibration.jsonl             measured memory of servers on this machine, one start per line, append-only
       speeds.jsonl                  speeds that benchmarks measured on this machine, one level per line, append-only
+      chats/                        saved conversations
       tools.json                    which tools of MCP servers the user allows always, or never
       cpu.json                      memory bandwidth of this machine's processor, measured on request
       environments/NAME-FINGERPRINT server environments, shared by all servers
       models/REPO/FILE              downloaded weights, shared by all servers
       servers/NAME/                 one served model
-        plan.json  endpoint.json  logs/STEP.log  logs/triton.log  repository/
+        plan.json  endpoint.json  logs/STEP.log  repository/
+        logs/triton-N.log  logs/triton.log      the log of start N; the newest of them
+        care.json  keeper.log                   the process that keeps it running
         build.json  build.jsonl  build.log      the process of a notebook's build, its events, its own output
       gateway/                      the OpenAI-compatible address of all servers
         gateway.json  gateway.log  key  lock
@@ -180,6 +183,11 @@ class Workspace:
         return self.root / "bench"
 
     @property
+    def chats(self) -> Path:
+        """The folder of the saved conversations."""
+        return self.root / "chats"
+
+    @property
     def tools(self) -> Path:
         """What the user decided about tools of MCP servers."""
         return self.root / "tools.json"
@@ -233,6 +241,11 @@ class ServerFolder:
         return self.root.name
 
     @property
+    def workspace(self) -> Workspace:
+        """The workspace that it is in."""
+        return Workspace(self.root.parent.parent)
+
+    @property
     def plan(self) -> Path:
         """The accepted plan."""
         return self.root / "plan.json"
@@ -244,8 +257,23 @@ class ServerFolder:
 
     @property
     def logs(self) -> Path:
-        """Full logs, one file for each step and ``triton.log`` for the server."""
+        """Full logs, one file for each step and for each of the server's last starts."""
         return self.root / "logs"
+
+    @property
+    def newest_log(self) -> Path:
+        """A link to the log of the server's newest start."""
+        return self.logs / "triton.log"
+
+    @property
+    def care(self) -> Path:
+        """The process that keeps the server running, and what it has restarted."""
+        return self.root / "care.json"
+
+    @property
+    def keeper_log(self) -> Path:
+        """The log of this process."""
+        return self.root / "keeper.log"
 
     @property
     def repository(self) -> Path:

@@ -16,6 +16,8 @@ OWNER_MARK = "TRITON_WIZARD_OWNER"
 """Identifies the wizard that started it, in the environment of the same child: its pid and start time."""
 SERVER_MARK = "TRITON_WIZARD_SERVER"
 """Identifies the server's folder in the environment of a server and all its children."""
+KEEPER_MARK = "TRITON_WIZARD_KEEPER"
+"""Identifies the server's folder in the environment of the process that keeps it running."""
 GATEWAY_MARK = "TRITON_WIZARD_GATEWAY"
 """Identifies the workspace in the environment of the process with its OpenAI-compatible address."""
 

@@ -33,12 +33,17 @@ from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.question_input import line_reader, read_question, tolerate_odd_encodings
 from wizard.prompts.reply import Reply, reply_data
 from wizard.prompts.speech import for_stderr, listed, tell
+from wizard.serve.care import News
 from wizard.serve.endpoint import Endpoint
 
 WELCOME = mark("Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D exits.")
 KEPT = mark("Conversations are saved on this machine; /private turns this off.")
 NO_SERVER = "TW-C01"
 """Shown if no server responds (any more)."""
+LOST = (NO_SERVER, "TW-C03", "TW-C11")
+"""Codes of errors that a server's end leads to."""
+RESTART_S = 120.0
+"""Seconds to wait for a server that is kept running; a large model needs longer, and is then asked again later."""
 ONCE_MORE = mark("Press Ctrl-C again, /bye or Ctrl-D to exit")
 
 
@@ -113,6 +118,7 @@ def _in_terminal(talk: ChatSession, ask: _Asker, workspace: Workspace | None) ->
     if talk.kept.id is not None:
         tell(conversations.going_on(talk))
     read = line_reader(visible=not ask.json_output and is_terminal(sys.stdout))
+    news = News(talk.care)
     interrupted = False
     draft = ""
     while True:
@@ -123,7 +129,8 @@ def _in_terminal(talk: ChatSession, ask: _Asker, workspace: Workspace | None) ->
             if question is None:
                 tell("")
                 return 0
-            outcome = _do(talk, ask, question)
+            _tell_news(talk, news)
+            outcome = _do(talk, ask, question, news)
             if outcome.end:
                 return 0
             draft = outcome.edit or ""
@@ -168,16 +175,31 @@ def _from_pipe(talk: ChatSession, ask: _Asker) -> int:
     return 0
 
 
-def _do(talk: ChatSession, ask: _Asker, question: str, *, must: bool = False) -> Outcome:
+def _do(talk: ChatSession, ask: _Asker, question: str, news: News | None = None, *, must: bool = False) -> Outcome:
     """Send ``question`` or run it as a command; a server that was restarted elsewhere is found there."""
+    news = news or News(talk.care)
     try:
         return _once(talk, ask, question, must=must)
     except ServerError as error:
+        if error.code in LOST and _restarted(talk, news) and error.code == NO_SERVER:
+            return _once(talk, ask, question, must=must)
         if error.code != NO_SERVER or not talk.moved():
             raise
     name, address = one_line(talk.endpoint.name), talk.endpoint.http
     tell(tr("{name} was restarted at a new address: {address}.", name=name, address=address))
     return _once(talk, ask, question, must=must)
+
+
+def _restarted(talk: ChatSession, news: News) -> bool:
+    """Whether the server is kept running and was restarted meanwhile; one line says so."""
+    return news.await_end(RESTART_S) and _tell_news(talk, news)
+
+
+def _tell_news(talk: ChatSession, news: News) -> bool:
+    line = news.read(one_line(talk.endpoint.name))
+    if line:
+        tell(plain(line))
+    return bool(line)
 
 
 def _once(talk: ChatSession, ask: _Asker, question: str, *, must: bool) -> Outcome:

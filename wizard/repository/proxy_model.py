@@ -31,6 +31,7 @@ import triton_python_backend_utils as pb_utils
 
 from .engine_replicas import FINALIZE_SECONDS, Engine, EngineEnded, Gauges, Replica
 from .text_requests import Question, Questions, Refused, parameters, response
+from .work_gauges import WorkGauges
 
 CANCEL_SECONDS = 0.2
 """Seconds between two checks for disconnected clients; a check queries the server about each request."""
@@ -66,7 +67,8 @@ class Delivery:
     never waits.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, work: WorkGauges) -> None:
+        self._work = work
         self._changed = threading.Condition()
         self._answers: dict[int, Answer] = {}
         self._due: dict[int, Answer] = {}  # those with something to send
@@ -79,6 +81,7 @@ class Delivery:
         with self._changed:
             self._answers[number] = answer
             answer.engine.requests += 1
+            self._work.begin()
             self._changed.notify()  # it may be cancelled before the engine sends anything
 
     def count(self, prompts: list[Any]) -> None:
@@ -96,6 +99,7 @@ class Delivery:
                 if answer is None or answer.over:  # cancelled in the meantime
                     continue
                 answer.pieces.append(text)
+                self._work.step()
                 if more and answer.logprobs is not None:
                     answer.logprobs += more[0]
                 answer.calls += more[1] if len(more) > 1 else ()
@@ -177,6 +181,7 @@ class Delivery:
 
     def _forget(self, number: int) -> None:
         self._answers.pop(number).engine.requests -= 1
+        self._work.end()
 
 
 def _ask(number: int, question: Question) -> dict[str, Any]:
@@ -214,7 +219,7 @@ class TritonPythonModel:
                 replica.engine.kill()
             why = f"cannot start {argv[0]}: {error}" if isinstance(error, OSError) else str(error)
             raise pb_utils.TritonModelException(f"{model}: {why}") from error
-        self._delivery = Delivery()
+        self._delivery = Delivery(WorkGauges(model))
         for replica in self._replicas:
             threading.Thread(target=self._serve, args=(replica,), daemon=True).start()
         ready = f"{len(own)} engines are ready" if len(own) > 1 else "the engine is ready"

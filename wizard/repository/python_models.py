@@ -49,8 +49,8 @@ TOOLS = Tensor("tools", "STRING", optional=True)
 TOOL_CALLS = Tensor("tool_calls", "STRING")
 """Only in responses to a request with ``tools``."""
 
-REQUESTS = "text_requests.py"
-"""The module that all of the wizard's own models import."""
+SHARED = ("text_requests.py", "work_gauges.py")
+"""The modules that all of the wizard's own models import."""
 
 DEFAULT_TEMPERATURE = 0.7
 """Used if the model's developers recommend none. A model with a confidence gate gets 0: the gate checks the greedy
@@ -69,7 +69,8 @@ def programs(
         engines: Programs that it starts, for the folder ``engines`` of the repository.
         modules: Further files that it imports.
     """
-    beside = ((path.name, path) for path in (Path(__file__).with_name(REQUESTS), *modules))
+    shared = (Path(__file__).with_name(name) for name in SHARED)
+    beside = ((path.name, path) for path in (*shared, *modules))
     sources = (("model.py", model), *beside)
     files = (*sources, *((f"engines/{path.name}", path) for path in engines))
     return tuple(RepositoryFile(f"{model_name}/1/{name}", path.read_text(encoding="utf-8")) for name, path in files)

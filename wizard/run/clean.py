@@ -19,6 +19,7 @@ from wizard.model import manifest
 from wizard.plan.plan import Container, Plan, Start
 from wizard.plan.runtimes.docker import LABEL, mark
 from wizard.probe.ask import asking
+from wizard.serve import care, leftovers
 from wizard.serve.find import running
 
 REMOVAL_SECONDS = 60.0
@@ -27,13 +28,14 @@ REMOVAL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A removable item: ``server``, ``environment``, ``model``, ``benchmark`` or ``container``.
+    """A removable item: ``server``, ``environment``, ``model``, ``benchmark``, ``record``,
+    ``container``, ``process`` or ``memory``.
 
     Attributes:
         kind: One of these.
         name: Its name.
-        path: Its path; empty for a container.
-        bytes: Size of its own files; 0 for a container, whose data is in its server's folder.
+        path: Its path; empty for a container and a process.
+        bytes: Size of its own files; 0 for a container, whose data is in its server's folder, and for a process.
         remove: Program and arguments that remove it, if it is not a file.
     """
 
@@ -81,7 +83,25 @@ def items(workspace: Workspace) -> list[Item]:
         if folder.is_dir():
             paths = [path for path in sorted(folder.iterdir()) if not _is_beside(path)]
             items += [Item(kind, path.name, str(path), _bytes(path)) for path in paths]
+    items += [Item("record", path.name, str(path), _bytes(path)) for path in _records(workspace)]
+    kill = ("kill", "-s", "KILL", "--")
+    left = sorted(leftovers.groups(workspace).items())
+    items += [Item("process", f"{name} ({group})", "", 0, (*kill, f"-{group}")) for group, name in left]
+    items += [Item("memory", path.name, str(path), _bytes(path)) for path in leftovers.shared_memory()]
     return [*items, *_left(workspace)]
+
+
+def _records(workspace: Workspace) -> list[Path]:
+    """What is beside the folders, by name; never a file of the user's own."""
+    files = (
+        workspace.journal,
+        workspace.calibration,
+        workspace.speeds,
+        workspace.cpu_rates,
+        workspace.tools,
+        workspace.gateway.root,
+    )
+    return sorted(path for path in files if path.exists())
 
 
 def _is_beside(path: Path) -> bool:
@@ -139,7 +159,8 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
         WorkspaceError: TW-K03, TW-K04 if the workspace is not writable; TW-R06 if an item cannot be removed.
     """
     with writing(workspace):
-        alive = [name for name in workspace.names() if running(workspace.server(name))]
+        servers = [workspace.server(name) for name in workspace.names()]
+        alive = [server.name for server in servers if running(server) or care.running(server)]
         if alive:
             raise UsageError(
                 "TW-R05",
@@ -168,7 +189,7 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
 def _remove(item: Item) -> None:
     with asking({item.name: item.remove}, REMOVAL_SECONDS) as running:
         answer = running[item.name].answer()
-    if answer.status != 0:
+    if answer.status != 0 and item.kind != "process":  # which may have ended by itself
         raise WorkspaceError(
             "TW-R06",
             tr(

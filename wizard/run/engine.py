@@ -15,7 +15,7 @@ from wizard.advise.calibration import rows
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.language import join, tr
-from wizard.kernel.lock import writing
+from wizard.kernel.lock import is_stopping, writing
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.process import stop_group
 from wizard.kernel.reasons import unwritten
@@ -29,7 +29,7 @@ from wizard.run.events import Event, Outcome, Output, Ready, StepFinished, StepS
 from wizard.run.journal import Journal, made, still_done
 from wizard.run.overrides import check
 from wizard.run.progress import Meter
-from wizard.serve import calibration, find, gateway, launch, measured, proof, ready
+from wizard.serve import calibration, care, find, gateway, launch, measured, proof, ready
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.exposure import Exposure
 from wizard.serve.status import status as look
@@ -37,7 +37,12 @@ from wizard.serve.stop import stop
 
 
 async def run(
-    plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset(), exposure: Exposure | None = None
+    plan: Plan,
+    *,
+    redo: Set[str] = frozenset(),
+    skip: Set[str] = frozenset(),
+    exposure: Exposure | None = None,
+    keep: bool | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Run every step that is not completed and yield its events; the last event is `Ready`.
 
@@ -51,6 +56,7 @@ async def run(
             remaining ones if this one is stopped.
         skip: IDs of steps to skip this time, with precedence over ``redo``; the next run includes them.
         exposure: Who can reach the OpenAI-compatible address, checked; None: unchanged, or this machine only.
+        keep: Whether the server is restarted when it fails; None: unchanged, or not.
 
     Raises:
         UsageError: TW-R02 if the plan was made for another machine, TW-R07 if a step is unknown, TW-R08 if a step
@@ -68,11 +74,15 @@ async def run(
     check(plan, redo, skip)
     workspace = Workspace(Path(plan.workspace))
     workspace.make()
+    if is_stopping(workspace):
+        yield Output(plan.steps[0].id, (tr("Another wizard is stopping servers here; waiting for it."),), time.time())
+        while is_stopping(workspace):  # noqa: ASYNC110 -- another process
+            await asyncio.sleep(ready.POLL_SECONDS)
     with writing(workspace):
         server = workspace.server(plan.name)
         await end_strays(workspace)
         marks, again = fingerprints(plan.steps), set(dependants(plan.steps, redo))
-        carried = _Run(plan, workspace, server, Journal(workspace.journal), marks, again, skip, exposure)
+        carried = _Run(plan, workspace, server, Journal(workspace.journal), marks, again, skip, exposure, keep)
         async with aclosing(carried.events()) as events:
             async for event in events:
                 yield event
@@ -96,6 +106,8 @@ class _Run:
     """IDs of steps that run regardless of the journal; extended by what this run recreates."""
     skip: Set[str]
     exposure: Exposure | None
+    keep: bool | None
+    """Whether the server is kept running; None: as before, which is known once its old process was stopped."""
     started: Endpoint | None = None
     """The server, if this run started it; its process may have exited since."""
 
@@ -126,9 +138,21 @@ class _Run:
             endpoint = await asyncio.to_thread(gateway.ensure, self.workspace, endpoint, self.exposure)
         except WizardError as error:  # the model is served all the same
             yield Output(self.plan.steps[-1].id, (redact(error.what), redact(error.todo)), time.time())
+        await self._keep()
         last = Ready(endpoint, time.time(), proof.proof(self.server))
         self.journal.add(self.plan.name, last)
         yield last
+
+    async def _keep(self) -> None:
+        """Keep the server running from now on, or no more.
+
+        Raises:
+            ServerError: TW-S30 if that is not possible.
+        """
+        if self.keep:
+            await asyncio.to_thread(care.start, self.server)
+        elif self.keep is False:
+            await care.end(self.server)
 
     def _forget(self, ids: Set[str], finished: dict[str, StepFinished]) -> None:
         """Record that the steps ``ids`` must run again, so that a later run knows it too."""
@@ -210,7 +234,11 @@ class _Run:
         return Place(self.workspace.root, self.server.root, self.server.logs / f"{step.id}.log")
 
     async def _start(self, step: Step, start: Start) -> AsyncGenerator[Event, None]:
-        if await stop(self.server):
+        if self.keep is None and care.running(self.server):
+            self.keep = True
+        if ending := (await asyncio.to_thread(look, self.server)).state == "stopping":
+            yield Output(step.id, (tr("The server is shutting down; waiting for it."),), time.time())
+        if await stop(self.server) and not ending:
             yield Output(step.id, (tr("Stopped the server that was running with older settings."),), time.time())
         await clean_up(start.command())
         facts = self.plan.facts

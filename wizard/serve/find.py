@@ -16,8 +16,13 @@ from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import to_json
 from wizard.plan.ports import Ports
 from wizard.serve.endpoint import Endpoint
+from wizard.serve.log import tail
 
 STUB = "triton_python_backend_stub"
+ENDING = ("Signal (15) received", "Signal (2) received")
+"""Lines of Triton 2.51.0 (``triton_signal.cc``)."""
+ENDING_LINES = 300
+"""From the end of the log, in which they are: it logs a line a second then, and what engines print at their end."""
 
 
 def note(server: ServerFolder) -> Endpoint | None:
@@ -58,6 +63,16 @@ def alive(endpoint: Endpoint) -> bool:
     """Whether the exact process of ``endpoint`` is alive (its pid alone may have been reused)."""
     row = proctable.read(endpoint.pid)
     return row is not None and row.started == endpoint.started
+
+
+def ending(endpoint: Endpoint) -> bool:
+    """Whether the process of ``endpoint`` is alive, but about to exit.
+
+    On SIGTERM Triton logs it, and gives running answers its ``--exit-timeout-secs``. Meanwhile its HTTP port may
+    accept connections and close them at once, and its gRPC port answers as before (2.51.0, measured).
+    """
+    last = tail(Path(endpoint.log), ENDING_LINES) if endpoint.log else []
+    return any(line.startswith(ENDING) for line in last) and alive(endpoint)
 
 
 def model_process(endpoint: Endpoint) -> proctable.Process | None:

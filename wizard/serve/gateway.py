@@ -31,7 +31,7 @@ from wizard.kernel.secrets import environment_for
 from wizard.kernel.text import plain
 from wizard.kernel.values import to_json
 from wizard.probe.ports import choose
-from wizard.serve import exposure, find
+from wizard.serve import care, exposure, find
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.exposure import Exposure
 
@@ -157,8 +157,9 @@ def stop_unused(workspace: Workspace) -> None:
 
 
 def any_server(workspace: Workspace) -> bool:
-    """Whether a server of the workspace is running."""
-    return any(find.running(workspace.server(name)) for name in workspace.names())
+    """Whether a server of the workspace is running, or being restarted."""
+    servers = [workspace.server(name) for name in workspace.names()]
+    return any(find.running(server) or care.running(server) for server in servers)
 
 
 @contextmanager
@@ -232,7 +233,7 @@ def _listener(workspace: Workspace, options: Exposure, old: int | None) -> socke
 
 def _process(workspace: Workspace, options: Exposure, listener: socket.socket) -> subprocess.Popen[bytes]:
     environment = environment_for() | {proctable.GATEWAY_MARK: str(workspace.root)}
-    for mark in (proctable.STEP_MARK, proctable.OWNER_MARK):
+    for mark in (proctable.STEP_MARK, proctable.OWNER_MARK, proctable.KEEPER_MARK):
         environment.pop(mark, None)
     with workspace.gateway.log.open("wb") as output:
         return subprocess.Popen(

@@ -11,7 +11,7 @@ from wizard.kernel.paths import ServerFolder
 from wizard.kernel.secrets import environment_for
 from wizard.plan.plan import Start
 from wizard.plan.ports import free
-from wizard.serve import find
+from wizard.serve import find, log_files
 from wizard.serve.endpoint import Endpoint
 
 
@@ -23,11 +23,10 @@ def launch(start: Start, server: ServerFolder, ref: str = "") -> tuple[Endpoint,
     """
     ports, changes = free(start.ports, start.host)
     command = start.command(ports)
-    log = server.logs / "triton.log"
     environment = environment_for() | dict(command.env) | {proctable.SERVER_MARK: str(server.root)}
-    for mark in (proctable.STEP_MARK, proctable.OWNER_MARK):
+    for mark in (proctable.STEP_MARK, proctable.OWNER_MARK, proctable.KEEPER_MARK):
         environment.pop(mark, None)
-    with log.open("wb") as output:
+    with log_files.begun(server) as (log, output):
         try:
             process = subprocess.Popen(
                 command.argv,
@@ -35,6 +34,7 @@ def launch(start: Start, server: ServerFolder, ref: str = "") -> tuple[Endpoint,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                restore_signals=False,  # SIGPIPE stays ignored: the server survives whoever writes its log
                 env=environment,
                 cwd=server.root,
             )

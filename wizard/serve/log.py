@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
-from wizard.kernel.paths import Workspace
+from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 
@@ -70,6 +70,26 @@ def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None
     Raises:
         UsageError: TW-S08 if the server or the step has no log, or no name is given and there are several servers.
     """
+    server = only(workspace, name)
+    folder = server.logs
+    path = folder / f"{step or 'triton'}.log"
+    if not path.is_file() or path.parent != folder:
+        known = ", ".join(sorted(each.stem for each in folder.glob("*.log"))) or tr("none yet")
+        raise UsageError(
+            "TW-S08",
+            tr("no log {stem!r} for {names}", names=server.name, stem=path.stem),
+            tr("Logs of {names}: {known}.", names=server.name, known=known),
+        )
+    shown = tail(path, lines)
+    return [redact(plain(line)) for line in shown if raw or not NOISE.search(line)]
+
+
+def only(workspace: Workspace, name: str | None) -> ServerFolder:
+    """The server ``name``, or the only one.
+
+    Raises:
+        UsageError: TW-S08 if no name is given and there are several servers, or none.
+    """
     names = [name] if name else workspace.names()
     if len(names) != 1:
         message = (
@@ -83,15 +103,4 @@ def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None
             else tr("Start one: `triton-wizard up {name}`.", name="demo")
         )
         raise UsageError("TW-S08", message, fix)
-    server = workspace.server(names[0])
-    folder = server.logs
-    path = folder / f"{step or 'triton'}.log"
-    if not path.is_file() or path.parent != folder:
-        known = ", ".join(sorted(each.stem for each in folder.glob("*.log"))) or tr("none yet")
-        raise UsageError(
-            "TW-S08",
-            tr("no log {stem!r} for {names}", names=server.name, stem=path.stem),
-            tr("Logs of {names}: {known}.", names=server.name, known=known),
-        )
-    shown = tail(path, lines)
-    return [redact(plain(line)) for line in shown if raw or not NOISE.search(line)]
+    return workspace.server(names[0])

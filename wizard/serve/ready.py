@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -13,11 +14,15 @@ from wizard.kernel.process import LineSplitter
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
-from wizard.serve import find, health, log
+from wizard.serve import find, health, log, log_files
 from wizard.serve.causes import Scan
 from wizard.serve.endpoint import Endpoint
 
 POLL_SECONDS = 0.05
+FULL_BYTES = 4096
+"""Free bytes of a disk that takes no more lines: a block of the usual size."""
+LAST_LINES_S = 2.0
+"""Seconds to wait for the last lines of a server that has exited; a process that outlives it may hold its log open."""
 
 
 async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[tuple[str, ...], None]:
@@ -29,8 +34,11 @@ async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[tuple[str, 
     """
     until = time.monotonic() + seconds
     path, splitter, offset, seen = Path(endpoint.log), LineSplitter(), 0, list[str]()
+    ended = float("inf")
     while True:
-        living = find.alive(endpoint)
+        if not find.alive(endpoint):
+            ended = min(ended, time.monotonic())
+        living = ended == float("inf") or (time.monotonic() < ended + LAST_LINES_S and not log_files.is_complete(path))
         data = _read_from(path, offset)
         offset += len(data)
         lines = tuple(line.text for line in splitter.feed(data, end=not living) if not log.NOISE.search(line.text))
@@ -38,17 +46,22 @@ async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[tuple[str, 
         if lines:
             yield lines
         # Its own log must report that all three services started: on a port that was taken meanwhile another server may
-        # respond "ready" in its place, and a conflict on the metrics port ends it after it was ready.
-        listening = all(any(service in line for line in seen) for service in log.STARTED)
+        # respond "ready" in its place, and a conflict on the metrics port ends it after it was ready. On a full
+        # disk its log reports nothing.
+        listening = all(any(service in line for line in seen) for service in log.STARTED) or _is_full(path)
         if listening and await asyncio.to_thread(health.is_ready, endpoint) and find.alive(endpoint):
             return
         _check(endpoint, living, seen, time.monotonic() > until, seconds)
         await asyncio.sleep(POLL_SECONDS)
 
 
+def _is_full(path: Path) -> bool:
+    return shutil.disk_usage(path.parent).free < FULL_BYTES
+
+
 def _read_from(path: Path, offset: int) -> bytes:
     with path.open("rb") as file:
-        file.seek(offset)
+        file.seek(offset if offset <= file.seek(0, 2) else 0)  # a shorter file is the next one of a long log
         return file.read()
 
 

@@ -33,17 +33,22 @@ class Replica:
 
 def replicas(endpoint: Endpoint) -> tuple[Replica, ...]:
     """The server's replicas in order; empty if it has no engine proxy, or its metrics are off."""
+    return parsed(metrics(endpoint), endpoint.model)
+
+
+def metrics(endpoint: Endpoint) -> str:
+    """What Triton's metrics port returns; empty if it does not respond."""
     try:
         reply = http.get(f"http://{endpoint.host}:{endpoint.ports.metrics}/metrics", timeout_s=TIMEOUT_S)
     except (OSError, http.NotHttpError):
-        return ()
-    return parsed(reply.body.decode(errors="replace"), endpoint.model)
+        return ""
+    return reply.body.decode(errors="replace")
 
 
-def parsed(metrics: str, model: str) -> tuple[Replica, ...]:
+def parsed(text: str, model: str) -> tuple[Replica, ...]:
     """The replicas of ``model`` in the text that Triton's metrics port returns."""
     rows: dict[int, dict[str, int]] = {}
-    for name, labels, value in _LINE.findall(metrics):
+    for name, labels, value in _LINE.findall(text):
         of = dict(_LABEL.findall(labels))
         if of.get("model") == model and of.get("replica", "").isdecimal():
             rows.setdefault(int(of["replica"]), {})[name] = int(float(value))

@@ -12,11 +12,17 @@ from wizard.kernel.language import join, mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.program import command
 from wizard.kernel.values import to_data
-from wizard.serve import causes, find, gateway, health, proof, replicas
-from wizard.serve.calibration import kept
+from wizard.serve import calibration, care, causes, find, gateway, health, proof, replicas
+from wizard.serve.care import Care
 from wizard.serve.endpoint import Endpoint
 
-STATES = {"ready": mark("ready"), "starting": mark("starting"), "stopped": mark("stopped"), "dead": mark("dead")}
+STATES = {
+    "ready": mark("ready"),
+    "starting": mark("starting"),
+    "stopping": mark("stopping"),
+    "stopped": mark("stopped"),
+    "dead": mark("dead"),
+}
 """State of a server → display word."""
 
 
@@ -25,8 +31,11 @@ class Status:
     """A server of the workspace."""
 
     name: str
-    state: Literal["ready", "starting", "stopped", "dead"]
-    """``dead``: it was started, not stopped, and cannot respond: one of its processes exited."""
+    state: Literal["ready", "starting", "stopping", "stopped", "dead"]
+    """``stopping``: its process is about to exit.
+
+    ``dead``: it was started, not stopped, and cannot respond: one of its processes exited.
+    """
     endpoint: Endpoint | None
     detail: str
     trouble: str = ""
@@ -34,6 +43,10 @@ class Status:
     predicted: Memory | None = None
     """The predicted memory breakdown, and the measured one; None if it was not measured."""
     actual: Memory | None = None
+    why: str = ""
+    """Why it is ``dead``, in words."""
+    care: Care | None = None
+    """What keeps it running, or has given up; None if nothing does."""
     proof: str = ""
     """What the files of its model were compared with, in words; empty if that is unknown."""
 
@@ -49,12 +62,14 @@ def status_data(status: Status) -> dict[str, Any]:
 
 
 def status(server: ServerFolder) -> Status:
-    """The current status of a server."""
+    """The current status of a server; `statuses` knows more of it."""
     endpoint = find.note(server)
     if endpoint is None:
         return Status(server.name, "stopped", None, tr("start it with {command}", command=_up(server)))
     if not find.alive(endpoint):
         return _dead(server, endpoint, tr("its process {pid} exited", pid=endpoint.pid))
+    if find.ending(endpoint):
+        return Status(server.name, "stopping", endpoint, tr("process {pid} is shutting down", pid=endpoint.pid))
     if not health.is_ready(endpoint):
         return Status(
             server.name,
@@ -77,7 +92,7 @@ def _serving(server: ServerFolder, endpoint: Endpoint) -> Status:
     if best < 1:
         return Status(server.name, "starting", endpoint, lacking, lacking)
     where = tr("{http} (gRPC {grpc}), process {pid}", http=endpoint.http, grpc=endpoint.grpc, pid=endpoint.pid)
-    endpoint = gateway.with_address(_workspace(server), endpoint)
+    endpoint = gateway.with_address(server.workspace, endpoint)
     if endpoint.openai:
         openai = tr("OpenAI-compatible: {url}", url=endpoint.openai)
     else:
@@ -89,24 +104,29 @@ def _dead(server: ServerFolder, endpoint: Endpoint, why: str) -> Status:
     if known := causes.in_file(Path(endpoint.log)):
         why = tr("{why} ({title}: {fix})", why=why, title=known.title, fix=known.fix)
     again = tr("restart it: {command}", command=_up(server))
-    return Status(
-        server.name, "dead", endpoint, tr("{why}; {again}; log: {log}", why=why, again=again, log=endpoint.log)
-    )
+    detail = tr("{why}; {again}; log: {log}", why=why, again=again, log=endpoint.log)
+    return Status(server.name, "dead", endpoint, detail, why=why)
 
 
 def _up(server: ServerFolder) -> str:
-    return command("up", server.name, workspace=_workspace(server))
-
-
-def _workspace(server: ServerFolder) -> Workspace:
-    return Workspace.at(server.root.parent.parent)
+    return command("up", server.name, workspace=server.workspace)
 
 
 def statuses(workspace: Workspace) -> list[Status]:
     """Every server of the workspace, by name."""
-    past = kept(workspace)
+    past = calibration.kept(workspace)
     servers = [workspace.server(name) for name in workspace.names()]
-    return [_proven(_measured(status(server), past), proof.proof(server)) for server in servers]
+    return [_proven(_measured(_cared(status(server), server), past), proof.proof(server)) for server in servers]
+
+
+def _cared(status: Status, server: ServerFolder) -> Status:
+    """With what keeps it running; a dead server that is being restarted is starting."""
+    now = care.shown(server)
+    if now is None:
+        return status
+    if status.state == "dead" and now.state == "restarting":
+        status = replace(status, state="starting", detail=status.why)
+    return replace(status, detail=join("; ", status.detail, care.words(now)), care=now)
 
 
 def _proven(status: Status, words: str) -> Status:

@@ -14,7 +14,7 @@ from wizard.kernel.process import finish, stop_group
 from wizard.kernel.secrets import environment_for
 from wizard.plan.runtimes.native import shm_prefix
 from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
-from wizard.serve import find
+from wizard.serve import care, find
 from wizard.serve.gpu_memory import freed, held
 
 ASK = ((signal.SIGTERM, EXIT_TIMEOUT_S + 5.0),)
@@ -24,7 +24,17 @@ FORCE = ((signal.SIGKILL, 5.0),)
 
 
 async def stop(server: ServerFolder) -> bool:
-    """Stop every process of the server; True if any was running.
+    """Keep the server running no more, and stop every process of it; True if any was running.
+
+    Raises:
+        ServerError: See `stop_processes`.
+    """
+    await care.end(server)  # first, or it would start the server again
+    return await stop_processes(server)
+
+
+async def stop_processes(server: ServerFolder) -> bool:
+    """Stop every process of the server itself; True if any was running.
 
     Processes are also found by their mark, so that a server whose endpoint file was lost or never written is not
     missed. The processes of a container are not among them: its engine waits for their exit when it removes the

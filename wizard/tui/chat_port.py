@@ -22,6 +22,7 @@ from wizard.flow.session import begin
 from wizard.flow.voting import Voting
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import command
+from wizard.serve.care import Care
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import Status
 
@@ -34,6 +35,7 @@ class ChatPort:
         send: Stream the answer of a server to a conversation.
         served: A server's description of its model.
         now: A server of the workspace as it is running now; None if it is not running.
+        care: What keeps it running; None if nothing does.
         stop: Stop it.
         others: The models that answer besides one, see `wizard.flow.others`.
         at: The server at a URL, and one of its models.
@@ -52,6 +54,7 @@ class ChatPort:
     send: Callable[[Endpoint, Conversation], AsyncGenerator[Chunk, None]]
     served: Callable[[Endpoint], ServedModel]
     now: Callable[[Endpoint], Endpoint | None]
+    care: Callable[[Endpoint], Care | None]
     stop: Callable[[Endpoint], Status]
     others: Callable[[Endpoint], list[Endpoint]]
     at: Callable[[str, str | None], Endpoint]
@@ -80,6 +83,7 @@ def calls_of(journey: JourneyPort, workspace: Workspace, tools: ToolUse | None =
         tools=tools,
         served=journey.served,
         now=lambda endpoint: None if endpoint.url else running(journey, workspace, endpoint.name),
+        care=lambda endpoint: None if endpoint.url else journey.care(workspace, endpoint.name),
         stop=lambda endpoint: journey.stop(workspace, endpoint.name),
         others=partial(others, journey, workspace),
         at=journey.at,

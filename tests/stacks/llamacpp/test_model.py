@@ -188,10 +188,9 @@ CPU = "processor : 0\nflags\t\t: fpu sse2 avx avx2 fma f16c bmi1 bmi2\n"
 def model(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     """The shipped file as a module; outside of Triton its ``triton_python_backend_utils`` does not exist."""
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", types.ModuleType("FakeBackendUtils"))
-    name = "wizard.stacks.llamacpp.engine"  # in the repository the other file lies beside it
-    monkeypatch.setitem(
-        sys.modules, f"{name}.text_requests", importlib.import_module("wizard.repository.text_requests")
-    )
+    name = "wizard.stacks.llamacpp.engine"  # in the repository the other files lie beside it
+    for other in ("text_requests", "work_gauges"):
+        monkeypatch.setitem(sys.modules, f"{name}.{other}", importlib.import_module(f"wizard.repository.{other}"))
     return importlib.import_module(f"{name}.llamacpp_model")
 
 
@@ -270,7 +269,8 @@ def load(name, path):
     spec.loader.exec_module(module)
     return module
 sys.modules["served"] = types.ModuleType("served")
-load("served.text_requests", sys.argv[2])
+for other in ("text_requests", "work_gauges"):
+    load(f"served.{other}", f"{sys.argv[2]}/{other}.py")
 model = load("served.llamacpp_model", sys.argv[1])
 import xllamacpp
 given = {"gguf": sys.argv[3], "threads": "1", "slots": "1", "max_seq_len": "64", "gpu_layers": "2"}
@@ -292,7 +292,7 @@ def test_a_build_for_the_cpu_refuses_layers_for_a_gpu(tmp_path: Path) -> None:
         (tmp_path / Path(file.path).name).write_text(file.text)
     gguf = write_chain_model(tmp_path / "chain.gguf")
     python = server_environment() / "bin" / "python"
-    argv = [str(python), "-c", REAL, str(tmp_path / "model.py"), str(tmp_path / "text_requests.py"), str(gguf)]
+    argv = [str(python), "-c", REAL, str(tmp_path / "model.py"), str(tmp_path), str(gguf)]
     sent, refused = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
     layers, overrides, shares, by_layer = json.loads(sent)
     assert (layers, shares, by_layer) == (2, [2.0, 1.0, 0.0], True)

@@ -26,7 +26,12 @@ def parameters(facts: ModelFacts) -> dict[str, str]:
 
 def test_files_lie_where_triton_looks() -> None:
     made = repository("demo", gguf_path="/x.gguf", facts=FACTS, choice=CHOICE, threads=2)
-    assert [file.path for file in made.files] == ["demo/config.pbtxt", "demo/1/model.py", "demo/1/text_requests.py"]
+    assert [file.path for file in made.files] == [
+        "demo/config.pbtxt",
+        "demo/1/model.py",
+        "demo/1/text_requests.py",
+        "demo/1/work_gauges.py",
+    ]
 
 
 def test_the_server_describes_itself() -> None:

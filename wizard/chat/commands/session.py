@@ -15,6 +15,7 @@ from wizard.chat.served import ServedModel
 from wizard.chat.snippet import Request
 from wizard.chat.tools.loop import ToolUse
 from wizard.kernel.text import table
+from wizard.serve.care import Care
 from wizard.serve.endpoint import Endpoint
 
 
@@ -54,6 +55,7 @@ class ChatSession:
         served: Queries the server for its model (≤ 5 s).
         models: The models that answer besides this one (`wizard.flow.others`).
         other: Starts a session with another server of the workspace, by its name, or with a model at a URL.
+        care: What keeps this server running; None if nothing does.
         history: Saved conversations; None if there are none.
         keeps: Whether this conversation is saved there.
         kept: The last save of this conversation.
@@ -74,6 +76,7 @@ class ChatSession:
     served: Callable[[], ServedModel]
     models: Callable[[], list[Endpoint]]
     other: Callable[[str, str | None], ChatSession]
+    care: Callable[[], Care | None] = lambda: None
     history: History | None = None
     keeps: bool = False
     kept: Kept = field(default_factory=lambda: Kept(Conversation()))

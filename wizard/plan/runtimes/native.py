@@ -27,6 +27,8 @@ from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
 from wizard.plan.runtimes.venv import SYSTEM_PATH, Venv, engine_step, visible
 from wizard.probe.host import EnginePython, Interpreter
 
+SHM_PREFIX = "triton_wizard_"
+"""Files in ``/dev/shm`` of all servers of the wizard."""
 WITHOUT_POOLS = (
     "--pinned-memory-pool-byte-size=0",
     "--cuda-memory-pool-byte-size=0:0",
@@ -217,4 +219,4 @@ class Native:
 
 def shm_prefix(server: ServerFolder) -> str:
     """Prefix of the server's files in ``/dev/shm``: a crash leaves them behind, and only ours may be removed."""
-    return f"triton_wizard_{fingerprint(server.root)}_"
+    return f"{SHM_PREFIX}{fingerprint(server.root)}_"

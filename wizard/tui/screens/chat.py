@@ -25,6 +25,7 @@ from wizard.tui.autosave import Autosave
 from wizard.tui.chat_port import ChatPort
 from wizard.tui.screens import chat_windows as windows
 from wizard.tui.screens import tool_windows
+from wizard.tui.screens.chat_care import Watching
 from wizard.tui.screens.chat_commands import Commanding
 from wizard.tui.screens.chat_copying import Copying
 from wizard.tui.screens.chat_escape import Escaping
@@ -50,7 +51,7 @@ TINY = 12
 """Lines of a terminal below which every optional part is hidden."""
 
 
-class ChatScreen(Commanding, Remembering, Escaping, Copying, StageScreen[ChatEnd]):
+class ChatScreen(Commanding, Remembering, Escaping, Copying, Watching, StageScreen[ChatEnd]):
     """Dismissed with the next action; quitting leaves the wizard from here."""
 
     STAGE = 5
@@ -97,6 +98,7 @@ class ChatScreen(Commanding, Remembering, Escaping, Copying, StageScreen[ChatEnd
         self.query_one(Prompt).focus()
         self.relabel()
         self._meet()
+        self.watch_server()
 
     @work(exclusive=True, group="served")
     async def _meet(self) -> None:

@@ -34,6 +34,7 @@ from urllib.parse import urlsplit
 import triton_python_backend_utils as pb_utils
 
 from .text_requests import Question, Questions, Refused, parameters, response
+from .work_gauges import WorkGauges
 
 CPU_FLAGS = {"avx2", "fma", "f16c", "bmi2"}
 """CPU features that the x86_64 wheel of xllamacpp requires; without one of them it crashes with SIGILL."""
@@ -369,6 +370,7 @@ class TritonPythonModel:
         except Exception as error:
             raise pb_utils.TritonModelException(f"{args['model_name']}: {error}") from error
         self._slots = threading.BoundedSemaphore(self._settings.slots)
+        self._work = WorkGauges(args["model_name"])
         self._stopping = threading.Event()
         self._threads: set[threading.Thread] = set()
         pb_utils.Logger.log_info(f"{args['model_name']}: {self._settings.gguf} is loaded")
@@ -384,6 +386,7 @@ class TritonPythonModel:
                 continue
             answer = Answer(sender, question.stream, question.options.get("logprobs"))
             thread = threading.Thread(target=self._serve, args=(question, answer), daemon=True)
+            self._work.begin()
             self._threads.add(thread)
             thread.start()
 
@@ -406,6 +409,7 @@ class TritonPythonModel:
             pb_utils.Logger.log_error(f"a request failed: {error!r}")
             answer.fail(f"llama.cpp could not answer: {error}", pb_utils.TritonError.INTERNAL)
         finally:
+            self._work.end()
             self._threads.discard(threading.current_thread())
 
     def _answer(self, question: Question, answer: Answer) -> None:
@@ -425,6 +429,7 @@ class TritonPythonModel:
 
             def say(text: str, tokens: int, entries: Sequence[Any], calls: Sequence[Any]) -> None:
                 answer.prompt = events.prompt
+                self._work.step()
                 answer.say(text, tokens, entries, calls)
 
             schema = question.options.get("json_schema")
