@@ -7,7 +7,7 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncGenerator, Mapping, Set
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from wizard.kernel.text import plain
 from wizard.kernel.values import to_document
 from wizard.plan.artefacts import dependants, fingerprints
 from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
+from wizard.run.capture import Capture
 from wizard.run.command import Place, carry, clean_up
 from wizard.run.events import Event, Outcome, Output, Ready, StepFinished, StepStarted
 from wizard.run.journal import Journal, made, still_done
@@ -188,13 +189,12 @@ class _Run:
     async def _do(self, step: Step) -> AsyncGenerator[Event, None]:
         self.server.logs.mkdir(exist_ok=True)
         meter = Meter(step.estimate)
-        with (self.server.logs / f"{step.id}.log").open("wb") as log:
+        with closing(Capture(self.server.logs / f"{step.id}.log")) as capture:
             for action in step.actions:
-                log.write(f"$ {redact(action.shell())}\n".encode())
-                log.flush()
+                capture.feed(f"$ {action.shell()}\n".encode())
                 match action:
                     case Command():
-                        events = carry(step, action, self._place(step), log, meter)
+                        events = carry(step, action, self._place(step), capture, meter)
                     case Write():
                         self._write(Path(action.path), action.text)
                         continue
