@@ -33,7 +33,7 @@ _PATTERNS = tuple(
         ("earer ", r"([Bb]earer )[A-Za-z0-9._~+/=-]{8,}"),  # HTTP authorization headers
     )
 )
-"""What every match contains, and the pattern: its first group stays. To look for the former first is 40 times faster."""
+"""What every match contains, which is found much faster, and the pattern; its first group stays."""
 _LONGEST = 4096
 """Characters of the longest secret that is kept together by `boundary`."""
 MASK = "•••"
@@ -69,8 +69,9 @@ def boundary(raw: bytes, at: int) -> int:
     """The last position in ``raw`` up to ``at`` where it can be cut without cutting a secret."""
     start = max(0, at - _LONGEST)
     text = raw[start : at + _LONGEST].decode("latin-1")
-    patterns = [re.compile(f"(){re.escape(value.encode().decode('latin-1'))}") for value in _values()]
-    secrets = [match.span() for pattern in (*patterns, *(each for _, each in _PATTERNS)) for match in pattern.finditer(text)]
+    named = (re.compile(re.escape(value.encode().decode("latin-1"))) for value in _values())
+    matches = (match for pattern in (*named, *(each for _, each in _PATTERNS)) for match in pattern.finditer(text))
+    secrets = [match.span() for match in matches]
     return min([at, *(start + first for first, last in secrets if first < at - start < last)])
 
 

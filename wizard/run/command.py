@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +65,7 @@ async def carry(
     status: int | None = None
     try:
         async for lines in _captured(child, capture):
-            for event in _shown(step, lines, meter):
+            for event in shown(step, lines, meter):
                 yield event
             kept = [*kept, *(line.text for line in lines if not line.update)][-KEPT_LINES:]
         status = await child.wait()
@@ -107,18 +107,19 @@ async def clean_up(command: Command) -> None:
         await finish(command.cleanup.remove, environment_for())
 
 
-def _shown(step: Step, lines: list[Line], meter: Meter) -> list[Event]:
+def shown(step: Step, lines: Sequence[Line], meter: Meter) -> list[Event]:
     """A batch of lines as events: the lines, and the progress that they report."""
     events: list[Event] = []
-    texts = [
-        line.text if line.text.isprintable() else plain(line.text)
-        for line in lines
-        if not line.update and line.text.strip()
-    ]
-    if texts:  # no secret contains a line break, so all lines are searched at once
-        events.append(Output(step.id, tuple(redact("\n".join(texts)).split("\n")), time.time()))
+    if texts := clean(line.text for line in lines if not line.update):
+        events.append(Output(step.id, texts, time.time()))
     readings = [(done, line.text) for line in lines if (done := meter.read(line.text)) is not None]
     if readings:
         done, text = readings[-1]
         events.append(Progress(step.id, done, meter.left(done), redact(plain(text)).strip(), time.time()))
     return events
+
+
+def clean(lines: Iterable[str]) -> tuple[str, ...]:
+    """Lines without control characters and secrets; no empty ones."""
+    texts = [line if line.isprintable() else plain(line) for line in lines if line.strip()]
+    return tuple(redact("\n".join(texts)).split("\n")) if texts else ()  # no secret contains a line break

@@ -21,23 +21,30 @@ NOISE = re.compile(
 STARTED = ("Started GRPCInferenceService", "Started HTTPService", "Started Metrics Service")
 """Lines that Triton 2.51.0 logs, in this order, when it listens on each of its ports."""
 
-HOPELESS = re.compile(r"error while loading shared libraries: .+|^bash: line \d+: .+")
+HOPELESS = re.compile(r"error while loading shared libraries: .+|^bash: line \d+: .+", re.MULTILINE)
 """The stub could not start; the server does not notice and waits forever."""
 
-_CAUSES = (
-    HOPELESS,
-    re.compile(r"failed to load '[^']+' version \d+: (?P<cause>.+)"),
-    re.compile(r"failed to start .+ service: .+"),
-    re.compile(r"Socket '[^']+' already in use"),
-    re.compile(r"Poll failed for model directory '[^']+': .+"),
-    re.compile(r"error: (?P<cause>.+)"),
-    # messages of docker and podman when they start no container
-    re.compile(r"^docker: (?:Error response from daemon: )?(?P<cause>.+)"),
-    re.compile(r"^Error: (?P<cause>.+)"),
-    re.compile(r"^\w+(?:Error|Exception): .+"),  # the last line of a traceback: ranks are started by Python
-    re.compile(r"^terminate called after .+"),  # C++'s message about an uncaught exception
-    re.compile(r"^Signal \(\d+\) received"),  # Triton's message about a fatal signal; a crash's trace comes after it
+_CAUSES = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        HOPELESS.pattern,
+        r"failed to load '[^'\n]+' version \d+: (?P<cause>.+)",
+        r"failed to start .+ service: .+",
+        r"Socket '[^'\n]+' already in use",
+        r"Poll failed for model directory '[^'\n]+': .+",
+        r"error: (?P<cause>.+)",
+        # messages of docker and podman when they start no container
+        r"^docker: (?:Error response from daemon: )?(?P<cause>.+)",
+        r"^Error: (?P<cause>.+)",
+        r"^\w+(?:Error|Exception): .+",  # the last line of a traceback: ranks are started by Python
+        r"^terminate called after .+",  # C++'s message about an uncaught exception
+        r"^Signal \(\d+\) received",  # Triton's message about a fatal signal; a crash's trace comes after it
+    )
 )
+
+
+END_BYTES = 1 << 22
+"""Bytes of `ends`: what an engine logs before it is ready, many times over."""
 
 
 def tail(path: Path, lines: int) -> list[str]:
@@ -51,17 +58,35 @@ def tail(path: Path, lines: int) -> list[str]:
         return []
 
 
+def ends(path: Path) -> list[str]:
+    """The lines of a log; of one that is larger than twice `END_BYTES`, the first and the last.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file:
+        start = file.read(END_BYTES)
+        file.seek(max(len(start), file.seek(0, 2) - END_BYTES))
+        return (start + file.read()).decode("utf-8", "replace").splitlines()
+
+
+def first_causes(text: str) -> dict[int, str]:
+    """Number of each pattern of `cause` that matches → the first line that it matches."""
+    return {number: _line(text, match) for number, pattern in enumerate(_CAUSES) if (match := pattern.search(text))}
+
+
+def _line(text: str, match: re.Match[str]) -> str:
+    return text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
+
+
 def cause(lines: Iterable[str]) -> str | None:
     """The sentence with the first cause of a failed start, or None; later lines are consequences."""
-    text = list(lines)
-    for pattern in _CAUSES:
-        for line in text:
-            if match := pattern.search(line):
-                message = match.groupdict().get("cause") or match.group()
-                return message.partition(r"\n\nAt:\n")[
-                    0
-                ].strip()  # the location in Python, which Triton writes on the same line
-    return None
+    found = first_causes("\n".join(lines))
+    if not found:
+        return None
+    match = _CAUSES[min(found)].search(found[min(found)])
+    message = (match.groupdict().get("cause") or match.group()) if match else ""
+    return message.partition(r"\n\nAt:\n")[0].strip()  # the location in Python, which Triton writes on the same line
 
 
 def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None, raw: bool) -> list[str]:
