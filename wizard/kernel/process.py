@@ -25,6 +25,8 @@ longer.
 """
 _READ = 1 << 22
 """Maximum bytes of a batch: 80 MB/s, so that the program does not have to wait for us."""
+_LAST_SECONDS = 0.3
+"""To read what a stopped group has left in the pipe; a process that left the group may keep it open."""
 LONGEST_LINE = 1 << 20
 """Bytes, or characters, after which a line without an end is passed on in parts."""
 _ENDS = re.compile(r"\r\n|\n|\r")
@@ -128,6 +130,7 @@ class Child:
         reading = asyncio.ensure_future(self._read_on(last))
         try:
             await stop_group(self.pid)
+            await asyncio.wait({reading}, timeout=_LAST_SECONDS)
         finally:
             reading.cancel()
 

@@ -6,6 +6,7 @@ Memory is bounded: a program may write a gigabyte without a line end, and no one
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from wizard.kernel.language import tr
@@ -34,6 +35,7 @@ class Capture:
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._log = path.open("wb")
         self._times = times_of(path).open("wb")
         self._rest = b""
@@ -55,10 +57,13 @@ class Capture:
         block = redact_bytes(block[:size])
         if not block:
             return []
-        self._times.write(b"%d %.3f\n" % (self.size, time.time()))
-        self._log.write(block)
-        self._times.flush()
-        self._log.flush()
+        try:
+            self._times.write(b"%d %.3f\n" % (self.size, time.time()))
+            self._log.write(block)
+            self._times.flush()
+            self._log.flush()
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
         return _latest(block)
 
     def close(self) -> None:
@@ -67,8 +72,12 @@ class Capture:
         Raises:
             OSError: The log cannot be written.
         """
-        with self._log, self._times:
+        try:
             self.feed(b"", end=True)
+        finally:
+            for file in (self._log, self._times):
+                with suppress(OSError):  # `feed` has raised it
+                    file.close()
 
 
 def _whole(block: bytes) -> int:
