@@ -92,10 +92,10 @@ def fed(tmp_path: Path, *pieces: bytes) -> list[list[Line]]:
 
 def test_interfaces_get_the_latest_lines_and_how_many_others_there_are(tmp_path: Path) -> None:
     lines = fed(tmp_path, b"".join(b"%d\n" % n for n in range(SHOWN_LINES + 7)))[0]
-    assert lines[0].text == "… 7 lines that are only in the log …"
+    assert lines[0].text == "… lines that are only in the log: 7 …"
     assert [line.text for line in lines[1:]] == [str(n) for n in range(7, SHOWN_LINES + 7)]
     lines = fed(tmp_path, b"a\n" + b"x" * READ + b"\n" + b"b\n")[0]
-    assert (lines[0].text, lines[-1].text) == ("… 1 lines that are only in the log …", "b")
+    assert (lines[0].text, lines[-1].text) == ("… lines that are only in the log: 1 …", "b")
     assert len(lines[1].text) == 4000
 
 

@@ -23,8 +23,8 @@ FLUSH_SECONDS = 0.05
 """Output is delivered in batches at most this often; a view that gets each line separately takes 10 to 60 times
 longer.
 """
-_READ = 1 << 22
-"""Maximum bytes of a batch: 80 MB/s, so that the program does not have to wait for us."""
+_READ = 1 << 21
+"""Maximum bytes of a batch: 40 MB/s, so that the program does not have to wait for us."""
 _LAST_SECONDS = 0.3
 """To read what a stopped group has left in the pipe; a process that left the group may keep it open."""
 LONGEST_LINE = 1 << 20
@@ -95,7 +95,7 @@ class Child:
             start_new_session=True,
             env=dict(env),
             cwd=cwd,
-            limit=_READ // 2,
+            limit=_READ,
         )
         return cls(process)
 

@@ -13,7 +13,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.process import LONGEST_LINE, Line
 from wizard.kernel.secrets import boundary, redact_bytes
 
-SHOWN_BYTES, SHOWN_LINES, SHOWN_CHARACTERS = 1 << 20, 5_000, 4_000
+SHOWN_BYTES, SHOWN_LINES, SHOWN_CHARACTERS = 1 << 19, 2_000, 4_000
 """Maximum of a batch for the interfaces: bytes, lines, and characters of a line."""
 _MARGIN = 4096
 """Bytes that follow the end of a part of a long line, so that a secret is not cut."""
@@ -22,6 +22,11 @@ _MARGIN = 4096
 def times_of(log: Path) -> Path:
     """The file with the times of ``log``: lines of a byte's offset and the Unix time when it and what follows came."""
     return log.with_name(log.name + ".times")
+
+
+def only_in_log(count: int) -> str:
+    """A line that stands for ``count`` lines that are not shown."""
+    return tr("… lines that are only in the log: {count} …", count=f"{count:,}")
 
 
 class Capture:
@@ -92,7 +97,7 @@ def _latest(block: bytes) -> list[Line]:
     start = max(0, len(block) - SHOWN_BYTES)
     texts = block[start:].decode("utf-8", "replace").replace("\r\n", "\n").removesuffix("\n").split("\n")
     omitted = block.count(b"\n", 0, start) + max(0, len(texts) - SHOWN_LINES)
-    lines = [Line(tr("… {count} lines that are only in the log …", count=f"{omitted:,}"))] if omitted else []
+    lines = [Line(only_in_log(omitted))] if omitted else []
     updates = max(1, SHOWN_LINES // len(texts))
     for text in texts[-SHOWN_LINES:]:
         *overwritten, last = text.split("\r")
