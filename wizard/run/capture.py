@@ -15,6 +15,8 @@ from wizard.kernel.secrets import boundary, redact_bytes
 
 SHOWN_BYTES, SHOWN_LINES, SHOWN_CHARACTERS = 1 << 19, 2_000, 4_000
 """Maximum of a batch for the interfaces: bytes, lines, and characters of a line."""
+_UP = "\x1b[A"
+"""Moves the cursor up: tqdm's lines of several bars, which overwrite one another."""
 _MARGIN = 4096
 """Bytes that follow the end of a part of a long line, so that a secret is not cut."""
 
@@ -102,5 +104,5 @@ def _latest(block: bytes) -> list[Line]:
     for text in texts[-SHOWN_LINES:]:
         *overwritten, last = text.split("\r")
         lines += [Line(update[:SHOWN_CHARACTERS], update=True) for update in overwritten[-updates:]]
-        lines.append(Line(last[:SHOWN_CHARACTERS]))
+        lines.append(Line(last[:SHOWN_CHARACTERS], update=last.endswith(_UP)))
     return lines

@@ -52,6 +52,7 @@ async def carry(
     environment = environment_for(command.secrets) | dict(command.env)
     environment |= proctable.step_marks(place.workspace)
     environment.setdefault("PYTHONUNBUFFERED", "1")
+    environment.setdefault("TQDM_POSITION", "-1")  # huggingface_hub: show bars without a terminal, too
     await clean_up(command)
     if command.unless and await finish(command.unless, environment) == 0:
         return
@@ -112,10 +113,11 @@ def shown(step: Step, lines: Sequence[Line], meter: Meter) -> list[Event]:
     events: list[Event] = []
     if texts := clean(line.text for line in lines if not line.update):
         events.append(Output(step.id, texts, time.time()))
-    readings = [(done, line.text) for line in lines if (done := meter.read(line.text)) is not None]
+    readings = [(reading, line.text) for line in lines if (reading := meter.read(line.text))]
     if readings:
-        done, text = readings[-1]
-        events.append(Progress(step.id, done, meter.left(done), redact(plain(text)).strip(), time.time()))
+        last, line = readings[-1]
+        text = redact(plain(line)).strip()
+        events.append(Progress(step.id, last.fraction, last.eta_s, text, time.time(), redact(last.what)))
     return events
 
 
