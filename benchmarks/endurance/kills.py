@@ -3,8 +3,8 @@
     python benchmarks/endurance/kills.py [--runs 500] [--seed N] [--served 0.2] [--folder DIR]
 
 Each of the ``--runs`` begins without the model. The program `triton-wizard run` gets SIGKILL, SIGTERM or SIGINT one to
-three times at a random moment; the last run is left alone. The model comes from the suite's hub on the loopback interface, in small
-pieces. Most runs stop after the download; a share of ``--served`` also starts Triton. After each signal and each end:
+Each of the ``--runs`` begins without the model. The program `triton-wizard run` gets SIGKILL, SIGTERM or SIGINT one to
+three times at a random moment; the last run is left alone. The model comes from the hub of the suite, on the loopback
 
 - every line of the journal can be read, but half of one per SIGKILL;
 - a file that has its final name is complete, and the same as the hub's; so is what the journal calls done;
@@ -90,7 +90,10 @@ class Kills:
             self.violations.append(f"{self.where}: {what}")
             print(f"VIOLATION {self.violations[-1]}", flush=True)
 
-    def plan(self, path: Path, *, served: bool) -> Plan:
+    def saved(self, served: bool) -> Path:
+        return self.workspace.root.parent / f"plan-{served}.json"
+
+    def plan(self, path: Path, *, served: bool) -> None:
         _, text = self.ended("plan", REF, "--json", "--name", NAME)
         plan = from_json(Plan, text[text.index("{") :], where="plan")
         if not served:  # what follows the download would start a server
@@ -99,7 +102,6 @@ class Kills:
             data["steps"] = data["steps"][: last + 1]
             plan = from_json(Plan, json.dumps(data), where="plan")
         path.write_text(to_json(plan), encoding="utf-8")
-        return plan
 
     def check(self, plan: Plan) -> None:
         """What holds at any time."""
@@ -118,14 +120,14 @@ class Kills:
     def strays(self) -> list[proctable.Process]:
         return proctable.marked(proctable.STEP_MARK, str(self.workspace.root))
 
-    def one(self, number: int, seed: int, share: float, typical: dict[bool, float], folder: Path) -> None:
+    def one(self, number: int, seed: int, share: float, typical: dict[bool, float]) -> None:
         """Kill and resume a run."""
         sure = random.Random(f"{seed}-{number}")
         served = sure.random() < share
         self.where = f"seed {seed}, run {number}"
         shutil.rmtree(self.workspace.models, ignore_errors=True)
-        saved = folder / "plan.json"
-        plan = self.plan(saved, served=served)
+        saved = self.saved(served)
+        plan = from_json(Plan, saved.read_text(encoding="utf-8"), where="plan")
         for _ in range(sure.randint(1, 3)):
             number_of = sure.choice(SIGNALS)
             moment, second = sure.uniform(0, typical[served]), sure.random() < 0.1
@@ -203,19 +205,19 @@ def main() -> int:
         typical = {}
         for served in (False, True):
             shutil.rmtree(kills.workspace.models, ignore_errors=True)
-            kills.plan(folder / "plan.json", served=served)
-            kills.ended("run", str(folder / "plan.json"), "--yes")  # makes the environment
+            kills.plan(kills.saved(served), served=served)
+            kills.ended("run", str(kills.saved(served)), "--yes")  # makes the environment
             shutil.rmtree(kills.workspace.models, ignore_errors=True)
             kills.ended("down", "--all")
             start = time.monotonic()
-            code, output = kills.ended("run", str(folder / "plan.json"), "--yes")
+            code, _ = kills.ended("run", str(kills.saved(served)), "--yes")
             typical[served] = time.monotonic() - start
             print(f"without a kill: {typical[served]:.1f} s, exit status {code}", flush=True)
             kills.ended("down", "--all")
         for number in range(given.runs) if given.only is None else (given.only,):
             if time.monotonic() - began > given.minutes * 60:
                 break
-            kills.one(number, given.seed, given.served, typical, folder)
+            kills.one(number, given.seed, given.served, typical)
             done += 1
             if done % 10 == 0:
                 print(f"{done} runs, {len(kills.violations)} violations, {time.monotonic() - began:.0f} s", flush=True)

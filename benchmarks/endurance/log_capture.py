@@ -2,10 +2,10 @@
 
     python benchmarks/endurance/log_capture.py [--gigabytes 1] [--folder DIR]
 
-The wizard's own engine runs a step whose program writes the worst output of `tests/run/noise.py`: progress bars, colors, lines
-of 1 MiB, bytes that are no UTF-8, NULs. The log is compared with what was written, byte by byte. Memory is the
-peak of this process above what it had before the step. For comparison the same program writes through cat(1) into the
-same file system. Bars: 200,000 lines/s, 64 MB.
+The wizard's own engine runs a step whose program writes the worst output of `tests/run/noise.py`: progress bars,
+colors, lines of 1 MiB, bytes that are no UTF-8, NULs. The log is compared with what was written, byte by byte. Memory
+is the peak of this process above what it had before the step. For comparison the same program writes through cat(1)
+into the same file system. Bars: 200,000 lines/s, 64 MB.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tests.values import plan_of  # noqa: E402
 from wizard.kernel.errors import ServerError, UsageError  # noqa: E402
 from wizard.kernel.paths import Workspace  # noqa: E402
 from wizard.plan.plan import Command, Done, Estimate, Plan, Step  # noqa: E402
-from wizard.run.capture import times_of  # noqa: E402
 from wizard.run.engine import run  # noqa: E402
 from wizard.run.events import Output  # noqa: E402
+from wizard.serve.log import times_of  # noqa: E402
 
 WANTED, BAR_BYTES = 200_000, 64e6
 BLOCK_LINES = noise.BLOCK.count(b"\n") + noise.BLOCK.replace(b"\r\n", b"").count(b"\r")

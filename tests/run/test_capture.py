@@ -6,6 +6,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 from contextlib import aclosing, closing
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,15 @@ from tests.run.runs import events_of, outcomes
 from tests.values import plan_of
 from wizard.kernel import proctable
 from wizard.kernel.errors import WorkspaceError
+from wizard.kernel.paths import Workspace
 from wizard.kernel.process import LONGEST_LINE, Line
 from wizard.plan.plan import Command, Done, Estimate, Step
-from wizard.run.capture import SHOWN_LINES, Capture, times_of
+from wizard.run import capture
+from wizard.run.capture import SHOWN_LINES, Capture
 from wizard.run.engine import run
 from wizard.run.events import Output, Progress, StepFinished
 from wizard.run.journal import Journal
+from wizard.serve.log import times_of, view
 
 READ = 1 << 22
 TOKEN = b"hf_" + b"a1B2" * 8
@@ -51,15 +55,33 @@ async def test_the_worst_output_is_in_the_log_as_it_was_written(tmp_path: Path) 
     assert any(isinstance(event, Progress) for event in events)
 
 
+async def test_a_line_of_a_log_is_shown_with_the_time_when_it_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = iter([0.0, 86_400.5])
+    monkeypatch.setattr(capture.time, "time", lambda: next(now))
+    log = log_of(tmp_path)
+    log.parent.mkdir(parents=True)
+    with closing(Capture(log)) as written:
+        written.feed(b"one\r\n\x1b[32mtwo\x1b[0m\rthr")
+        written.feed(b"ee\n")
+    shown = view(Workspace(tmp_path / "w"), "test", lines=3, step="one", raw=False, times=True)
+    moments = [datetime.fromisoformat(line.split()[0]).timestamp() for line in shown]
+    assert moments == [0.0, 0.0, 86_400.5]
+    assert [line.split()[1] for line in shown] == ["one", "two", "three"]
+    times_of(log).unlink()
+    assert view(Workspace(tmp_path / "w"), "test", lines=1, step="one", raw=False, times=True) == ["three"]
+
+
 @pytest.mark.parametrize("piece", [noise.BLOCK, b"x", b"\r", b"\n", b"1%\r\n"], ids=["noise", "x", "r", "n", "rn"])
 def test_memory_is_bounded_whatever_is_written(tmp_path: Path, piece: bytes) -> None:
     piece *= READ // len(piece)
 
     def peak(pieces: int) -> int:
         tracemalloc.start()
-        with closing(Capture(tmp_path / "log")) as capture:
+        with closing(Capture(tmp_path / "log")) as written:
             for _ in range(pieces):
-                capture.feed(piece)
+                written.feed(piece)
         assert (tmp_path / "log").stat().st_size == pieces * len(piece)
         used = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -78,16 +100,16 @@ def test_a_secret_in_a_line_without_end_is_not_cut(
     cut = LONGEST_LINE + 2 - 4096
     for at in (*range(cut - len(token), cut + 2, 3), LONGEST_LINE - 10):
         line = b" " * at + token
-        with closing(Capture(tmp_path / "log")) as capture:
+        with closing(Capture(tmp_path / "log")) as log:
             for piece in (line[: LONGEST_LINE + 2], line[LONGEST_LINE + 2 :], b" " * LONGEST_LINE):
-                capture.feed(piece)
+                log.feed(piece)
         written = (tmp_path / "log").read_bytes()
         assert written == b" " * at + "•••".encode() + b" " * LONGEST_LINE, at
 
 
 def fed(tmp_path: Path, *pieces: bytes) -> list[list[Line]]:
-    with closing(Capture(tmp_path / "log")) as capture:
-        return [capture.feed(piece) for piece in pieces]
+    with closing(Capture(tmp_path / "log")) as log:
+        return [log.feed(piece) for piece in pieces]
 
 
 def test_interfaces_get_the_latest_lines_and_how_many_others_there_are(tmp_path: Path) -> None:

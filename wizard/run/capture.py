@@ -12,6 +12,7 @@ from pathlib import Path
 from wizard.kernel.language import tr
 from wizard.kernel.process import LONGEST_LINE, Line
 from wizard.kernel.secrets import boundary, redact_bytes
+from wizard.serve.log import times_of
 
 SHOWN_BYTES, SHOWN_LINES, SHOWN_CHARACTERS = 1 << 19, 2_000, 4_000
 """Maximum of a batch for the interfaces: bytes, lines, and characters of a line."""
@@ -19,11 +20,6 @@ _UP = "\x1b[A"
 """Moves the cursor up: tqdm's lines of several bars, which overwrite one another."""
 _MARGIN = 4096
 """Bytes that follow the end of a part of a long line, so that a secret is not cut."""
-
-
-def times_of(log: Path) -> Path:
-    """The file with the times of ``log``: lines of a byte's offset and the Unix time when it and what follows came."""
-    return log.with_name(log.name + ".times")
 
 
 def only_in_log(count: int) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
+from datetime import datetime
+from math import inf
 from pathlib import Path
 
 from wizard.kernel.errors import UsageError
-from wizard.kernel.language import tr
+from wizard.kernel.language import join, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
@@ -43,19 +46,48 @@ _CAUSES = tuple(
 )
 
 
+_ENDS = re.compile(rb"(?<=\n)|(?<=\r)(?!\n)")
 END_BYTES = 1 << 22
 """Bytes of `ends`: what an engine logs before it is ready, many times over."""
 
 
 def tail(path: Path, lines: int) -> list[str]:
     """The last ``lines`` lines of a log that may be large; empty if there is no log."""
+    return [line for _, line in _tail(path, lines)]
+
+
+def _tail(path: Path, lines: int) -> list[tuple[int, str]]:
+    """The last lines, each after the byte where it begins."""
     try:
         with path.open("rb") as file:
-            end = file.seek(0, 2)
-            file.seek(max(0, end - 400 * lines))
-            return file.read().decode("utf-8", "replace").splitlines()[-lines:]
+            start = max(0, file.seek(0, 2) - 400 * lines)
+            file.seek(start)
+            pieces = _ENDS.split(file.read())
     except FileNotFoundError:
         return []
+    found: list[tuple[int, str]] = []
+    for piece in pieces:
+        if piece:
+            found.append((start, piece.rstrip(b"\r\n").decode("utf-8", "replace")))
+        start += len(piece)
+    return found[-lines:]
+
+
+def times_of(log: Path) -> Path:
+    """The file with the times of ``log``: lines of a byte's offset and the Unix time when it and what follows came.
+
+    Steps' logs have one. The log itself is what the program wrote.
+    """
+    return log.with_name(log.name + ".times")
+
+
+def _times(path: Path) -> list[tuple[int, float]]:
+    """Offset and time, in order; empty if there are none. The last line may be half written."""
+    try:
+        rows = [line.split() for line in times_of(path).read_text(encoding="ascii").splitlines()]
+    except FileNotFoundError:
+        return []
+    return [(int(row[0]), float(row[1])) for row in rows if len(row) == 2]
 
 
 def ends(path: Path) -> list[str]:
@@ -89,8 +121,12 @@ def cause(lines: Iterable[str]) -> str | None:
     return message.partition(r"\n\nAt:\n")[0].strip()  # the location in Python, which Triton writes on the same line
 
 
-def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None, raw: bool) -> list[str]:
+def view(
+    workspace: Workspace, name: str | None, *, lines: int, step: str | None, raw: bool, times: bool = False
+) -> list[str]:
     """The last ``lines`` lines of a log, which is kept after the server stops.
+
+    With ``times``, each line of a step's log begins with the local time when it came; Triton's own have theirs.
 
     Raises:
         UsageError: TW-S08 if the server or the step has no log, or no name is given and there are several servers.
@@ -118,5 +154,16 @@ def view(workspace: Workspace, name: str | None, *, lines: int, step: str | None
             tr("no log {stem!r} for {names}", names=server.name, stem=path.stem),
             tr("Logs of {names}: {known}.", names=server.name, known=known),
         )
-    shown = tail(path, lines)
-    return [redact(plain(line)) for line in shown if raw or not NOISE.search(line)]
+    shown = _tail(path, lines)
+    when = _times(path) if times else []
+    return [
+        join(" ", _at(when, offset), redact(plain(line))) for offset, line in shown if raw or not NOISE.search(line)
+    ]
+
+
+def _at(times: list[tuple[int, float]], offset: int) -> str:
+    """The time of the byte ``offset``; empty if it is not known."""
+    index = bisect_right(times, (offset, inf)) - 1
+    if index < 0:
+        return ""
+    return datetime.fromtimestamp(times[index][1]).astimezone().isoformat(timespec="milliseconds")
