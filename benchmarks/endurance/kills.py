@@ -3,8 +3,9 @@
     python benchmarks/endurance/kills.py [--runs 500] [--seed N] [--served 0.2] [--folder DIR]
 
 Each of the ``--runs`` begins without the model. The program `triton-wizard run` gets SIGKILL, SIGTERM or SIGINT one to
-Each of the ``--runs`` begins without the model. The program `triton-wizard run` gets SIGKILL, SIGTERM or SIGINT one to
 three times at a random moment; the last run is left alone. The model comes from the hub of the suite, on the loopback
+interface, in small pieces. Most runs stop after the download; a share of ``--served`` also starts Triton. After each
+signal and each end:
 
 - every line of the journal can be read, but half of one per SIGKILL;
 - a file that has its final name is complete, and the same as the hub's; so is what the journal calls done;
