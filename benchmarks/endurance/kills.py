@@ -131,8 +131,13 @@ class Kills:
         plan = from_json(Plan, saved.read_text(encoding="utf-8"), where="plan")
         for _ in range(sure.randint(1, 3)):
             number_of = sure.choice(SIGNALS)
-            moment, second = sure.uniform(0, typical[served]), sure.random() < 0.1
+            begun, second = sure.random() < 0.7, sure.random() < 0.1
+            moment = sure.uniform(
+                0, typical[served] * (0.6 if begun else 1)
+            )  # from the first step's program on, or not
             program = self.wizard("run", str(saved), "--yes", "--json")
+            while begun and program.poll() is None and not self.strays():
+                time.sleep(0.02)
             time.sleep(moment)
             if second and program.poll() is None and self.strays():
                 code, output = self.ended("run", str(saved), "--yes")
