@@ -86,9 +86,9 @@ class Kills:
         output = program.communicate(timeout=LIMIT_S)[0]
         return program.returncode, output
 
-    def expect(self, holds: bool, what: str) -> None:
+    def expect(self, holds: bool, expectation: str) -> None:
         if not holds:
-            self.violations.append(f"{self.where}: {what}")
+            self.violations.append(f"{self.where}: {expectation}")
             print(f"VIOLATION {self.violations[-1]}", flush=True)
 
     def saved(self, served: bool) -> Path:
@@ -121,7 +121,7 @@ class Kills:
     def strays(self) -> list[proctable.Process]:
         return proctable.marked(proctable.STEP_MARK, str(self.workspace.root))
 
-    def one(self, number: int, seed: int, share: float, typical: dict[bool, float]) -> None:
+    def kill_and_resume(self, number: int, seed: int, share: float, typical: dict[bool, float]) -> None:
         """Kill and resume a run."""
         sure = random.Random(f"{seed}-{number}")
         served = sure.random() < share
@@ -158,11 +158,12 @@ class Kills:
             self.expect("Traceback" not in output, f"a traceback after {number_of.name}: {output[-600:]}")
             self.check(plan)
         code, output = self.ended("run", str(saved), "--yes", "--json")
-        found = re.search(r"TW-[A-Z]+\d+", output)
-        end = "ready" if code == 0 else found[0] if found else f"exit status {code}"
+        code_of_error = re.search(r"TW-[A-Z]+\d+", output)
+        end = "ready" if code == 0 else code_of_error[0] if code_of_error else f"exit status {code}"
         self.ends[end] += 1
         self.expect(
-            end in ("ready", "TW-S02") if not served else end == "ready" or bool(found), f"{end}: {output[-600:]}"
+            end in ("ready", "TW-S02") if not served else end == "ready" or bool(code_of_error),
+            f"{end}: {output[-600:]}",
         )
         self.expect(not self.strays(), f"processes are left after the end: {self.strays()}")
         self.check(plan)
@@ -223,7 +224,7 @@ def main() -> int:
         for number in range(given.runs) if given.only is None else (given.only,):
             if time.monotonic() - began > given.minutes * 60:
                 break
-            kills.one(number, given.seed, given.served, typical)
+            kills.kill_and_resume(number, given.seed, given.served, typical)
             done += 1
             if done % 10 == 0:
                 print(f"{done} runs, {len(kills.violations)} violations, {time.monotonic() - began:.0f} s", flush=True)

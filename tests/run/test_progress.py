@@ -31,13 +31,13 @@ def fraction_of(meter: Meter, line: str) -> float | None:
 def test_real_logs(log: dict[str, list[str]]) -> None:
     meter = Meter(Estimate(1))
 
-    def said(line: str) -> str:
+    def described(line: str) -> str:
         reading = meter.read(line)
         if reading is None:
             return "-"
-        return reading.what + ("" if reading.fraction is None else f" {reading.fraction:.0%}")
+        return reading.activity + ("" if reading.fraction is None else f" {reading.fraction:.0%}")
 
-    assert [said(line) for line in log["lines"]] == log["readings"]
+    assert [described(line) for line in log["lines"]] == log["readings"]
 
 
 def test_every_known_message_is_in_a_real_log() -> None:

@@ -19,14 +19,14 @@ class Message:
 
     Attributes:
         lines: Texts of log lines, or of a bar's name, as `wizard.catalog.failures.Failure.lines` has them.
-        what: What the tool does from then on, in a few words.
+        activity: What the tool does from then on, in a few words.
         source: Where the lines are from.
         even: Whether each part of a bar takes about the same time, so that the remaining time follows from the speed.
     """
 
     __pydantic_config__: ClassVar = STRICT
     lines: tuple[str, ...]
-    what: str
+    activity: str
     source: str
     even: bool = True
 

@@ -214,7 +214,7 @@ def progress_html(
     if progress is not None:
         value = "" if progress.fraction is None else f' value="{progress.fraction:.3f}"'
         left = progress.eta_s
-        words = join(" · ", progress.what, tr("about {time} left", time=duration(left)) if left is not None else "")
+        words = join(" · ", progress.activity, tr("about {time} left", time=duration(left)) if left is not None else "")
     tail = f'<div style="{TAIL}14em"><pre style="{PRE}">{text(chr(10).join(output))}</pre></div>' if output else ""
     return f"<div>{done}{text(running)} … <progress{value}></progress> {text(words)}{tail}</div>"
 

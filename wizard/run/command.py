@@ -117,7 +117,7 @@ def shown(step: Step, lines: Sequence[Line], meter: Meter) -> list[Event]:
     if readings:
         last, line = readings[-1]
         text = redact(plain(line)).strip()
-        events.append(Progress(step.id, last.fraction, last.eta_s, text, time.time(), redact(last.what)))
+        events.append(Progress(step.id, last.fraction, last.eta_s, text, time.time(), redact(last.activity)))
     return events
 
 

@@ -37,8 +37,8 @@ class Output:
 class Progress:
     """Progress of a step. ``fraction`` is 0 to 1, or None while only ``text`` is known. Not in the journal.
 
-    ``what`` is the running part of the step, such as "loading the weights", whose fraction it is; empty if the step's
-    progress is that of a single part. ``eta_s`` follows from measured progress only.
+    ``activity`` is the running part of the step, such as "loading the weights", whose fraction it is; empty if the
+    progress is the whole step's. ``eta_s`` follows from measured progress only.
     """
 
     step: str
@@ -46,7 +46,7 @@ class Progress:
     eta_s: float | None
     text: str
     at: float
-    what: str = ""
+    activity: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,12 +46,12 @@ class Reading:
     """What a line says about the progress.
 
     Attributes:
-        what: What the tool does, in a few words; empty if that is not known.
+        activity: What the tool does, in a few words; empty if that is not known.
         fraction: 0 to 1; None if it is not known.
         eta_s: Seconds left; None if they are not known.
     """
 
-    what: str
+    activity: str
     fraction: float | None = None
     eta_s: float | None = None
 
@@ -121,20 +121,20 @@ class Meter:
         if (match := _PERCENT.match(line)) and int(match[1]) <= 100:
             return self._measured("", "percent", int(match[1]) / 100)
         message = self._known.find(line)
-        return Reading(tr(message.what)) if message else None
+        return Reading(tr(message.activity)) if message else None
 
     def _bar(self, line: str, bar: re.Match[str]) -> Reading | None:
         name = one_line(line[: bar.start()]).rstrip(": ")
         message = self._known.find(f"{name}:")
-        what = tr(message.what) if message else name
+        activity = tr(message.activity) if message else name
         done, of = _bytes(bar[2], bar[3] or "B", bar[4], bar[5])
         if bar[5] or bar[6] or "B/s" in line[bar.end() :]:
             self._files[message or name] = done, of
-            return self._downloaded(what)
+            return self._downloaded(activity)
         even = message is None or message.even
         if not of or (not even and self._files):
             return None
-        return self._measured(what, (_FIGURES.sub("", name), of), done / of, even=even)
+        return self._measured(activity, (_FIGURES.sub("", name), of), done / of, even=even)
 
     def _unnamed_bytes(self, done: float, of: float) -> Reading | None:
         """The same bar, or if its size is another or it begins again, that of the next file."""
@@ -147,32 +147,32 @@ class Meter:
         self._files[self._unnamed] = min(done, of), of
         return self._downloaded("")
 
-    def _downloaded(self, what: str) -> Reading | None:
+    def _downloaded(self, activity: str) -> Reading | None:
         whole = max(float(self.estimate.download_bytes), sum(of for _, of in self._files.values()))
         if not whole:
             return None
-        return self._measured(what, "bytes", sum(done for done, _ in self._files.values()) / whole)
+        return self._measured(activity, "bytes", sum(done for done, _ in self._files.values()) / whole)
 
     def _layer(self, match: re.Match[str]) -> Reading:
         """All layers are listed before the first is complete; each counts the same, because docker does not report
         their sizes. So the remaining time does not follow.
         """
-        found = match.groupdict()
-        done = 1.0 if "fetched" not in found or found["there"] else _FETCHED if found["fetched"] else 0.0
-        if found.get("part"):
+        groups = match.groupdict()
+        done = 1.0 if "fetched" not in groups or groups["there"] else _FETCHED if groups["fetched"] else 0.0
+        if groups.get("part"):
             amount, of = _bytes(*match.groups()[4:8])
-            done = min(1.0, amount / of if of else 0.0) * _FETCHED + (_FETCHED if found["part"] == "Extracting" else 0)
+            done = min(1.0, amount / of if of else 0.0) * _FETCHED + (_FETCHED if groups["part"] == "Extracting" else 0)
         self._layers[match[1]] = max(done, self._layers.get(match[1], 0.0))
         fraction = sum(self._layers.values()) / len(self._layers)
         return self._measured(tr("downloading the image"), "layers", fraction, even=False)
 
-    def _measured(self, what: str, key: object, fraction: float, *, even: bool = True) -> Reading:
+    def _measured(self, activity: str, key: object, fraction: float, *, even: bool = True) -> Reading:
         fraction = min(1.0, fraction)
         part = self._parts.get(key)
         if part is None or (part.fraction == 1 and fraction == 0):  # the next bar of that name
             part = self._parts[key] = _Part(time.monotonic(), fraction, fraction)
         part.fraction = max(part.fraction, fraction)
-        return Reading(what, part.fraction, part.left() if even else None)
+        return Reading(activity, part.fraction, part.left() if even else None)
 
 
 def _bytes(done: str, done_unit: str, of: str, of_unit: str) -> tuple[float, float]:

@@ -65,12 +65,12 @@ def _tail(path: Path, lines: int) -> list[tuple[int, str]]:
             pieces = _ENDS.split(file.read())
     except FileNotFoundError:
         return []
-    found: list[tuple[int, str]] = []
+    rows: list[tuple[int, str]] = []
     for piece in pieces:
         if piece:
-            found.append((start, piece.rstrip(b"\r\n").decode("utf-8", "replace")))
+            rows.append((start, piece.rstrip(b"\r\n").decode("utf-8", "replace")))
         start += len(piece)
-    return found[-lines:]
+    return rows[-lines:]
 
 
 def times_of(log: Path) -> Path:
@@ -113,10 +113,10 @@ def _line(text: str, match: re.Match[str]) -> str:
 
 def cause(lines: Iterable[str]) -> str | None:
     """The sentence with the first cause of a failed start, or None; later lines are consequences."""
-    found = first_causes("\n".join(lines))
-    if not found:
+    matches = first_causes("\n".join(lines))
+    if not matches:
         return None
-    match = _CAUSES[min(found)].search(found[min(found)])
+    match = _CAUSES[min(matches)].search(matches[min(matches)])
     message = (match.groupdict().get("cause") or match.group()) if match else ""
     return message.partition(r"\n\nAt:\n")[0].strip()  # the location in Python, which Triton writes on the same line
 

@@ -47,7 +47,7 @@ class ProgressLines(Lines):
             return Content.assemble(("◌ ", "$warning"), tr("stopping the running step")).wrap(width)
         progress = self._progress
         words = [duration(float(int(self._elapsed))).replace(".0 s", " s")]
-        words += [one_line(progress.what)] if progress and progress.what else []
+        words += [one_line(progress.activity)] if progress and progress.activity else []
         text = " ".join(_BAR_CHARACTERS.sub(" ", plain(progress.text)).split()) if progress else ""
         if progress is None or progress.fraction is None or progress.fraction >= _ROUNDED_TO_ALL:
             words += [text] if progress and progress.fraction is None and text else []
