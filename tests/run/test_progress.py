@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from wizard.catalog.progress import Message, messages
 from wizard.plan.plan import Estimate
-from wizard.run.progress import Meter
+from wizard.run.progress import Meter, Reading
 from wizard.serve.log_patterns import pattern
 
 if sys.version_info >= (3, 11):
@@ -22,8 +22,13 @@ else:
 LOGS = tomllib.loads((Path(__file__).parent / "progress" / "threads.toml").read_text(encoding="utf-8"))["log"]
 
 
+def read(meter: Meter, line: str) -> Reading | None:
+    last = meter.read([line])
+    return last[0] if last else None
+
+
 def fraction_of(meter: Meter, line: str) -> float | None:
-    reading = meter.read(line)
+    reading = read(meter, line)
     return reading.fraction if reading else None
 
 
@@ -32,12 +37,24 @@ def test_real_logs(log: dict[str, list[str]]) -> None:
     meter = Meter(Estimate(1))
 
     def described(line: str) -> str:
-        reading = meter.read(line)
+        reading = read(meter, line)
         if reading is None:
             return "-"
         return reading.activity + ("" if reading.fraction is None else f" {reading.fraction:.0%}")
 
     assert [described(line) for line in log["lines"]] == log["readings"]
+
+
+def test_of_several_lines_the_last_report_counts() -> None:
+    lines = ["Load weight begin. avail mem=139.13 GB", "Loading weights: 50%|█| 1/2 [", "nothing"]
+    last = Meter(Estimate(1)).read(lines)
+    assert last is not None
+    assert (last[0].fraction, last[1]) == (0.5, lines[1])
+    assert Meter(Estimate(1)).read([*lines, "Compiling a graph for general shape"]) == (
+        Reading("compiling"),
+        "Compiling a graph for general shape",
+    )
+    assert Meter(Estimate(1)).read([]) is None
 
 
 def test_every_known_message_is_in_a_real_log() -> None:
@@ -124,9 +141,9 @@ def test_the_time_left_follows_from_the_speed_alone(
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     meter = Meter(Estimate(20, download_bytes=100_000_000))
     for line in lines[:-1]:
-        meter.read(line)
+        meter.read([line])
     now[0] += 1
-    reading = meter.read(lines[-1])
+    reading = read(meter, lines[-1])
     assert reading is not None
     assert reading.eta_s == (None if seconds is None else pytest.approx(seconds))
 

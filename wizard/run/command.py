@@ -113,11 +113,10 @@ def shown(step: Step, lines: Sequence[Line], meter: Meter) -> list[Event]:
     events: list[Event] = []
     if texts := clean(line.text for line in lines if not line.update):
         events.append(Output(step.id, texts, time.time()))
-    readings = [(reading, line.text) for line in lines if (reading := meter.read(line.text))]
-    if readings:
-        last, line = readings[-1]
+    if last := meter.read([line.text for line in lines]):
+        reading, line = last
         text = redact(plain(line)).strip()
-        events.append(Progress(step.id, last.fraction, last.eta_s, text, time.time(), redact(last.activity)))
+        events.append(Progress(step.id, reading.fraction, reading.eta_s, text, time.time(), redact(reading.activity)))
     return events
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -72,7 +73,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The known messages; most lines cost a single search for all of them."""
+    """The known messages; a search for all of them at once passes over most lines."""
 
     literals: re.Pattern[bytes]
     patterns: tuple[tuple[Pattern, Message], ...]
@@ -82,6 +83,11 @@ class _Known:
         if not self.literals.search(lower):
             return None
         return next((message for each, message in self.patterns if each.matches(lower)), None)
+
+    def last(self, lines: Sequence[str]) -> tuple[Message, str] | None:
+        if not self.literals.search("\n".join(lines).lower().encode("utf-8", "replace")):
+            return None
+        return next(((message, line) for line in reversed(lines) if (message := self.find(line))), None)
 
 
 @lru_cache(maxsize=4)
@@ -108,8 +114,18 @@ class Meter:
     """Fraction of each layer of an image."""
     _known: _Known = field(default_factory=lambda: _known(tuple(messages().values())))
 
-    def read(self, line: str) -> Reading | None:
-        """What ``line`` reports, if it is about progress."""
+    def read(self, lines: Sequence[str]) -> tuple[Reading, str] | None:
+        """The last that ``lines`` report about the progress, and the line that does."""
+        last, latest = -1, None
+        for number, line in enumerate(lines):
+            if reading := self._figures(line):
+                last, latest = number, (reading, line)
+        following = lines[last + 1 :]
+        if message_line := self._known.last(following):
+            return Reading(tr(message_line[0].activity)), message_line[1]
+        return latest
+
+    def _figures(self, line: str) -> Reading | None:
         if "\x1b" in line:
             line = plain(line)
         if "%" in line and (bar := _BAR.search(line)):
@@ -120,8 +136,7 @@ class Meter:
             return self._unnamed_bytes(*_bytes(*match.groups()[:4]))
         if (match := _PERCENT.match(line)) and int(match[1]) <= 100:
             return self._measured("", "percent", int(match[1]) / 100)
-        message = self._known.find(line)
-        return Reading(tr(message.activity)) if message else None
+        return None
 
     def _bar(self, line: str, bar: re.Match[str]) -> Reading | None:
         name = one_line(line[: bar.start()]).rstrip(": ")
