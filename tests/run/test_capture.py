@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import tracemalloc
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import pytest
 from tests.run import noise
 from tests.run.runs import events_of, outcomes
 from tests.values import plan_of
-from wizard.kernel import proctable
+from wizard.kernel import process, proctable
 from wizard.kernel.errors import WorkspaceError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.process import LONGEST_LINE, Line
@@ -144,8 +145,11 @@ async def test_a_program_that_pours_and_ignores_signals_is_stopped(tmp_path: Pat
     await stopped(tmp_path, step_of(noise.__file__, "1", "deaf"), lambda _: True)
 
 
-async def test_the_last_words_of_a_stopped_program_are_in_the_log(tmp_path: Path) -> None:
+async def test_the_last_words_of_a_stopped_program_are_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It exits only after someone has read them: they are more than a pipe holds."""
+    monkeypatch.setattr(process, "STOP_LADDER", ((signal.SIGINT, 60.0),))  # however slow the machine is
     code = "import signal, time\nprint('begun')\ntry:\n    signal.pause()\nexcept KeyboardInterrupt:\n"
     code += f"    print('x' * {LONGEST_LINE}, 'last words')"
     await stopped(tmp_path, step_of("-c", code), lambda output: "begun" in output.lines)

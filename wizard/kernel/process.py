@@ -32,8 +32,8 @@ LONGEST_LINE = 1 << 20
 _ENDS = re.compile(r"\r\n|\n|\r")
 
 STOP_LADDER: tuple[tuple[signal.Signals, float], ...] = (
-    (signal.SIGINT, 1.0),
-    (signal.SIGTERM, 0.5),
+    (signal.SIGINT, 0.8),
+    (signal.SIGTERM, 0.4),
     (signal.SIGKILL, 5.0),
 )
 """Signals to the group, each with the seconds to wait for it to take effect; a command ends within 2 s of Ctrl-C."""
@@ -129,7 +129,7 @@ class Child:
         """
         reading = asyncio.ensure_future(self._read_on(last))
         try:
-            await stop_group(self.pid)
+            await stop_group(self.pid, STOP_LADDER)
             await asyncio.wait({reading}, timeout=_LAST_SECONDS)
         finally:
             reading.cancel()

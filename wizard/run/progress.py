@@ -147,7 +147,9 @@ class Meter:
             self._files[message or name] = done, of
             return self._downloaded(activity)
         even = message is None or message.even
-        if not of or (not even and self._files):
+        if not even and self._files:  # the bytes are known
+            return self._downloaded(activity)
+        if not of:
             return None
         return self._measured(activity, (_FIGURES.sub("", name), of), done / of, even=even)
 
