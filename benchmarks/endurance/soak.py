@@ -106,7 +106,7 @@ def main() -> int:
         while (now := time.monotonic()) - began < given.minutes * 60:
             if now - started > given.restarts * 60:
                 wizard(workspace, "down", "demo")
-                wizard(workspace, "up", "demo", "--yes", "--skip", "question")
+                wizard(workspace, "up", "demo", "--yes")
                 started, restarts = time.monotonic(), restarts + 1
                 points.clear()
             status = json.loads(wizard(workspace, "status", "--json"))[0]
