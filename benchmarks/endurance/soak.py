@@ -40,6 +40,8 @@ while True:
     time.sleep({pause})
 """
 WARM_UP = 1 / 3
+LEAST = 10
+"""Readings for a slope."""
 
 
 def used(pids: list[int]) -> tuple[float, int]:
@@ -137,6 +139,9 @@ def main() -> int:
     print(f"{asked} answers, {restarts} restarts; the log of the last step of the wizard has {log:,} bytes")
     for name, each in points.items():
         late = each[int(len(each) * WARM_UP) :]
+        if len(late) < LEAST:
+            print(f"{name}: too few readings since the last start")
+            continue
         memory, files = (slope([(point[0], point[at]) for point in late]) for at in (1, 2))
         print(f"{name}: {memory * 1024:+,.0f} KiB and {files:+.2f} files per minute since the last start")
     return 0

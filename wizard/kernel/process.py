@@ -135,9 +135,10 @@ class Child:
             reading.cancel()
 
     async def _read_on(self, last: Callable[[bytes], object]) -> None:
-        while data := await self._stdout.read(_READ):
-            with contextlib.suppress(OSError):  # to stop it matters more
-                last(data)
+        with contextlib.suppress(RuntimeError):  # `chunks` still reads in another task
+            while data := await self._stdout.read(_READ):
+                with contextlib.suppress(OSError):  # to stop it matters more
+                    last(data)
 
     @property
     def _stdout(self) -> asyncio.StreamReader:
