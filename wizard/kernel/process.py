@@ -49,10 +49,11 @@ class Line:
 
 class LineSplitter:
     r"""Bytes in, whole lines out: decodes UTF-8 across chunk boundaries and splits on ``\\n``, ``\\r\\n`` and
-    ``\\r``.
+    ``\\r``, or where ``ends`` matches.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ends: re.Pattern[str] = _ENDS) -> None:
+        self._ends = ends
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._rest = ""
 
@@ -61,7 +62,7 @@ class LineSplitter:
         text = self._rest + self._decode(data, end)
         lines: list[Line] = []
         start = 0
-        for match in _ENDS.finditer(text):
+        for match in self._ends.finditer(text):
             if match.group() == "\r" and match.end() == len(text) and not end:
                 break  # a \n may follow in the next chunk
             lines.append(Line(text[start : match.start()], update=match.group() == "\r"))
@@ -107,9 +108,12 @@ class Child:
             await asyncio.sleep(max(0.0, FLUSH_SECONDS - (time.monotonic() - last)))
             last = time.monotonic()
 
-    async def output(self) -> AsyncGenerator[list[Line], None]:
-        """As `chunks`, but whole lines."""
-        splitter = LineSplitter()
+    async def output(self, ends: re.Pattern[str] = _ENDS) -> AsyncGenerator[list[Line], None]:
+        """As `chunks`, but whole lines.
+
+        ``ends``: where lines end, for a program that does not end them while it works.
+        """
+        splitter = LineSplitter(ends)
         async with aclosing(self.chunks()) as chunks:
             async for data in chunks:
                 if lines := splitter.feed(data):
