@@ -150,7 +150,7 @@ async def test_the_last_words_of_a_stopped_program_are_in_the_log(
 ) -> None:
     """It exits only after someone has read them: they are more than a pipe holds."""
     monkeypatch.setattr(process, "STOP_LADDER", ((signal.SIGINT, 60.0),))  # however slow the machine is
-    code = "import signal, time\nprint('begun')\ntry:\n    signal.pause()\nexcept KeyboardInterrupt:\n"
+    code = "import signal\ntry:\n    print('begun')\n    signal.pause()\nexcept KeyboardInterrupt:\n"
     code += f"    print('x' * {LONGEST_LINE}, 'last words')"
     await stopped(tmp_path, step_of("-c", code), lambda output: "begun" in output.lines)
     assert log_of(tmp_path).read_bytes().endswith(b" last words\n")
