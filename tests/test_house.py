@@ -227,6 +227,7 @@ def test_every_folder_with_code_is_checked_for_its_names() -> None:
 COUNTERS = {
     "Held",
     "Meter",
+    "_Part",
     "ChatSession",
     "Consent",
     "ToolUse",

@@ -35,6 +35,7 @@ IN_PROFILES = {
     "presets": ("about",),
     "explanations": ("*.what", "*.why", "*.look"),
     "failures": ("*.title", "*.cause", "*.fix"),
+    "progress": ("*.activity",),
     "workshops": ("title", "text", "say.*.*"),
 }
 """Folder of ``profiles/`` → keys whose texts, or lists of texts, a user reads; ``*`` is every key of a table."""

@@ -1,11 +1,11 @@
-"""From a key to the picture that shows it, while a build writes 10,000 lines per second.
+"""From a key to the picture that shows it, while a build writes 10,000 lines per second, or another number.
 
-    python benchmarks/terminal/log_lines.py [--keys N] [--size 120x40]
+    python benchmarks/terminal/log_lines.py [--keys N] [--size 120x40] [--lines 10000]
 
-The wizard runs in a pseudo terminal with its own engine, whose only step writes `streaming.LINES_PER_S` lines per
-second. This script is the terminal. It notes the clock, writes a key into the terminal, reads what the wizard writes
-until the picture (kept by pyte) shows what the key does, and notes the clock of that read. So everything between the
-keyboard and the terminal is in the figure, the kernel's queues and two processes' turns too. What must be shown:
+The wizard runs in a pseudo terminal with its own engine, whose only step writes so many lines per second. This script
+is the terminal. It notes the clock, writes a key into the terminal, reads what the wizard writes until the picture
+(kept by pyte) shows what the key does, and notes the clock of that read. So everything between the keyboard and the
+terminal is in the figure, the kernel's queues and two processes' turns too. What must be shown:
 
 - scroll: ↑ stops the following of the end, End takes it up again; the title of the output says so.
 - search: a digit that is typed into the search field stands there, and Backspace takes it away.
@@ -82,12 +82,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keys", type=int, default=300, help="of each kind (300)")
     parser.add_argument("--size", default="120x40", help="columns x rows (120x40)")
+    parser.add_argument("--lines", type=int, default=LINES_PER_S, help="per second (10,000)")
     arguments = parser.parse_args()
     columns, rows = map(int, arguments.size.split("x"))
     sure = random.Random(5)
     with tempfile.TemporaryDirectory() as folder:
         program = Path(__file__).with_name("streaming.py")
-        terminal = Terminal([str(program), "build", folder], columns=columns, rows=rows)
+        terminal = Terminal([str(program), "build", folder, str(arguments.lines)], columns=columns, rows=rows)
         try:
             terminal.until(lambda _text: terminal.numbers())
             terminal.rest(3.0)
@@ -112,7 +113,7 @@ def main() -> int:
     print(f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     for name, delays in (*by_kind.items(), ("all", all_delays)):
         print(summary(name, delays))
-    if rate < LEAST_SHARE * LINES_PER_S:
+    if rate < LEAST_SHARE * arguments.lines:
         print(f"too few lines arrived: {rate:,.0f}/s", file=sys.stderr)
         return 2
     return 0 if statistics.quantiles(all_delays, n=100, method="inclusive")[98] <= BAR_MS else 1

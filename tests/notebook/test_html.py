@@ -45,6 +45,7 @@ from wizard.notebook.html import (
 from wizard.plan.plan import Command
 from wizard.probe.host import Gpu, Host, Problem
 from wizard.probe.shorthand import host
+from wizard.run.events import Progress
 from wizard.serve.status import Status
 from wizard.texts import report
 from wizard.texts.explain import figures
@@ -112,7 +113,7 @@ EVIL_PLAN = replace(plan_of(Path(EVIL), EVIL_STEP), facts=EVIL_FACTS, notes=(EVI
             )
         ),
         plan_html(EVIL_PLAN),
-        progress_html([(EVIL, EVIL)], EVIL, 0.5, (EVIL,)),
+        progress_html([(EVIL, EVIL)], EVIL, Progress("a", 0.5, None, EVIL, 0.0, EVIL), (EVIL,)),
         answer_html(EVIL),
         answer_html(f"```{EVIL}"),
         answer_html(f"```html\n{EVIL}```{EVIL}"),
@@ -209,7 +210,10 @@ def test_predicted_against_measured() -> None:
 
 
 def test_progress_with_and_without_a_fraction() -> None:
-    assert 'value="0.500"' in progress_html([], "[1/2] Get", 0.5, ())
+    half = progress_html([], "[1/2] Get", Progress("a", 0.5, 90.0, "", 0.0, "loading the weights"), ())
+    assert 'value="0.500"></progress> loading the weights · about 1 min 30 s left' in half
+    begun = progress_html([], "[1/2] Get", Progress("a", None, None, "", 0.0, "compiling"), ())
+    assert "<progress></progress> compiling" in begun
     assert "<progress>" in progress_html([], "[1/2] Get", None, ())
     assert "progress" not in progress_html([("[1/1] Get", "done")], "", None, ())
 
@@ -265,7 +269,7 @@ def test_every_word_is_in_the_catalog() -> None:
             advice_html(Advice(False, (), (refusal,))),
             choice_html(choice),
             plan_html(plan),
-            progress_html([("step", "ended")], "Get the model", 0.5, ("out",)),
+            progress_html([("step", "ended")], "Get the model", Progress("a", 0.5, None, "", 0.0), ("out",)),
             status_html(Status("demo", "ready", None, "D1")),
             stats_html(Stats(12, 0.05, 0.1, "stop")),
         ]

@@ -95,6 +95,19 @@ def test_progress_in_a_pipe_is_a_line_now_and_then() -> None:
     )
 
 
+def test_progress_says_what_the_step_is_at() -> None:
+    events = [
+        Progress("model", 0.5, 90.0, "Loading weights: 50%", 110.0, "loading the weights"),
+        Progress("model", None, None, "Compiling a graph for general shape takes 0.34 s", 130.0, "compiling"),
+    ]
+    assert printed(START, *events, finished("done")) == (
+        "[2/6] Get the model …\n"
+        "[2/6] Get the model … loading the weights: 50%, 1 min 30 s left\n"
+        "[2/6] Get the model … compiling\n"
+        "[2/6] Get the model … done in 1.5 s\n"
+    )
+
+
 def test_output_is_shown_if_verbose_or_if_the_step_fails() -> None:
     lines = Output("model", tuple(f"line \x1b[31m{i}" for i in range(20)), 101.0)
     assert "line" not in printed(START, lines, finished("done"))

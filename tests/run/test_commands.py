@@ -81,10 +81,10 @@ async def test_every_action_of_a_step_is_done_in_order(tmp_path: Path) -> None:
 
 
 async def test_empty_lines_are_not_shown_and_the_last_progress_counts(tmp_path: Path) -> None:
-    code = r"import os; os.write(1, b'a\n\n  \n10%\rb\n40%\r20%\rc\n')"
+    code = r"import os; os.write(1, b'a\n\n  \n10%\rb\n20%\r40%\rc\n')"
     events, _ = await events_of(plan_of(tmp_path / "w", step_of(python(code))))
     assert [event.lines for event in events if isinstance(event, Output)] == [("a", "b", "c")]
-    assert [(event.fraction, event.text) for event in events if isinstance(event, Progress)] == [(0.2, "20%")]
+    assert [(event.fraction, event.text) for event in events if isinstance(event, Progress)] == [(0.4, "40%")]
 
 
 async def test_steps_are_numbered_and_timed(tmp_path: Path) -> None:

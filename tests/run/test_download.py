@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.model.fake_hub import FakeHub, FakeRepo
+from tests.model.fake_hub import COMMIT, FakeHub, FakeRepo
 from tests.model.gguf_bytes import LLAMA_CONFIG, safetensors
 from tests.plan.stack_values import IN_IMAGE, machine
 from tests.run.runs import DRIVER, events_of, outcomes
@@ -19,6 +19,7 @@ from wizard.kernel import proctable
 from wizard.kernel.errors import StepError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_json
+from wizard.model import manifest, verify
 from wizard.model.facts import ModelFacts
 from wizard.model.source import find
 from wizard.plan.build import build
@@ -82,3 +83,15 @@ async def test_a_token_that_opens_nothing_any_more(tmp_path: Path, monkeypatch: 
     assert "license" in error.todo
     assert "hf_wrong" not in str(error) + repr(events)
     assert not any(Path(name).exists() for name in step.done.files)
+
+
+@pytest.mark.parametrize("name", ["model.gguf", "-model.gguf"])
+def test_the_proof_of_a_single_file_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """As a GGUF file's download runs it: with the repository, its commit and the file."""
+    (tmp_path / name).write_bytes(b"GGUF")
+    with FakeHub({"org/gguf": FakeRepo({name: b"GGUF"})}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        argv = verify.command(tmp_path, (name,), repo="org/gguf", revision=COMMIT)
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert manifest.path_of(tmp_path).is_file()

@@ -137,3 +137,12 @@ def test_only_the_end_of_a_large_log_is_read(tmp_path: Path) -> None:
     path.write_text("".join(f"line {number}\n" for number in range(100_000)))
     assert log.tail(path, 2) == ["line 99998", "line 99999"]
     assert log.tail(tmp_path / "none.log", 2) == []
+
+
+def test_of_a_large_log_both_ends_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "END_BYTES", 10)
+    path = tmp_path / "log"
+    path.write_text("".join(f"{number:04}\n" for number in range(100)))
+    assert log.ends(path) == ["0000", "0001", "0098", "0099"]
+    path.write_text("0000\n0001\n0002\n")
+    assert log.ends(path) == ["0000", "0001", "0002"]

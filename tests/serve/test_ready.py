@@ -39,7 +39,7 @@ async def waited(endpoint: Endpoint, seconds: float = LONG) -> list[str]:
     """The lines that came until the model was ready."""
 
     async def lines() -> list[str]:
-        return [line async for batch in ready.wait(endpoint, seconds) for line in batch]
+        return [line.text async for batch in ready.wait(endpoint, seconds) for line in batch]
 
     return await asyncio.wait_for(lines(), 20)
 

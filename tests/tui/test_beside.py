@@ -20,7 +20,7 @@ from wizard.tui.screens.chat import ChatScreen
 from wizard.tui.screens.form import FormScreen
 from wizard.tui.screens.logprobs import LogprobsScreen, alternatives, level, shown
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
-from wizard.tui.tail import BEGIN, Tail
+from wizard.tui.tail import BEGIN, BEHIND, Tail
 from wizard.tui.widgets.live_log import LiveLog
 from wizard.tui.widgets.log_panel import LogPanel
 from wizard.tui.widgets.picker import Picker
@@ -69,6 +69,20 @@ def test_a_long_log_starts_near_its_end_and_a_restarted_one_at_its_beginning(tmp
     log.unlink()
     with pytest.raises(OSError, match="No such file"):
         tail.read()
+
+
+def test_a_log_that_grows_too_fast_is_skipped_and_says_so(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("first\n")
+    tail = Tail(str(log))
+    assert tail.read() == ["first"]
+    with log.open("a") as file:
+        file.write("".join(f"line {number:07}\n" for number in range(BEHIND // 10)))
+    lines = tail.read()
+    assert "too fast" in lines[0]
+    assert lines[1].startswith("line ")
+    assert lines[-1] == f"line {BEHIND // 10 - 1:07}"
+    assert tail.read() == []
 
 
 async def test_probabilities_are_asked_for_and_then_shown() -> None:

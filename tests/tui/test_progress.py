@@ -45,6 +45,12 @@ def test_of_a_bar_that_the_tool_draws_itself_only_the_words_are_shown(text: str,
     assert progress_text(Progress("a", 0.5, None, text, 0.0)).split("\n")[1:] == [f"6 s · {words}"]
 
 
+def test_what_the_step_is_at_comes_first() -> None:
+    loading = Progress("a", 0.5, 90.0, "5/9", 0.0, "loading the weights")
+    assert progress_text(loading).split("\n")[1:] == ["6 s · loading the weights · about 1 min 30 s left · 5/9"]
+    assert "◌ 6 s · compiling" in progress_text(Progress("a", None, None, "", 0.0, "compiling"))
+
+
 async def test_the_remaining_time_is_updated_while_the_tool_is_silent() -> None:
     now = [100.0]
     over = asyncio.Event()

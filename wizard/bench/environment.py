@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import dataclass
 
 from wizard.advise import compatibility
@@ -20,6 +20,7 @@ from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step
 from wizard.plan.runtimes.venv import Venv
 from wizard.probe.host import Host
 from wizard.probe.interpreters import usable_interpreter
+from wizard.run.capture import Capture
 from wizard.run.command import Place, carry
 from wizard.run.diagnose import CommandError
 from wizard.run.events import Event, StepFinished, StepStarted
@@ -149,10 +150,10 @@ async def _carried(workspace: Workspace, wanted: Step) -> AsyncGenerator[Event, 
     meter = Meter(wanted.estimate)
     try:
         private_folder(workspace.bench)
-        with path.open("wb") as log:
+        with closing(Capture(path)) as capture:
             for command in wanted.actions:
                 if isinstance(command, Command):
-                    async with aclosing(carry(wanted, command, place, log, meter)) as events:
+                    async with aclosing(carry(wanted, command, place, capture, meter)) as events:
                         async for event in events:
                             yield event
     except CommandError as error:

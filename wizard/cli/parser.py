@@ -336,6 +336,9 @@ def _add_server(commands: Commands) -> None:
     logs.add_argument(
         "--raw", action="store_true", help=tr("include lines that are only noise on a machine without a GPU")
     )
+    logs.add_argument(
+        "--times", action="store_true", help=tr("begin each line of a step's log with the time when it came")
+    )
     about = tr("find known causes of failure in any log, and how to fix them")
     example = "diagnose server.log\ndiagnose server.log --json\ndiagnose - < server.log"
     diagnose = _command(commands, "diagnose", about, example)

@@ -274,7 +274,12 @@ def logs(arguments: argparse.Namespace) -> int:
     from wizard import journey
 
     lines = journey.logs(
-        workspace_of(arguments), arguments.name, lines=arguments.lines, step=arguments.step, raw=arguments.raw
+        workspace_of(arguments),
+        arguments.name,
+        lines=arguments.lines,
+        step=arguments.step,
+        raw=arguments.raw,
+        times=arguments.times,
     )
     if arguments.json:
         print_json(lines)

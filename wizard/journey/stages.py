@@ -647,9 +647,17 @@ def diagnose(log: str) -> list[Finding]:
 
 
 def logs(
-    workspace: Workspace, name: str | None = None, *, lines: int = 100, step: str | None = None, raw: bool = False
+    workspace: Workspace,
+    name: str | None = None,
+    *,
+    lines: int = 100,
+    step: str | None = None,
+    raw: bool = False,
+    times: bool = False,
 ) -> list[str]:
     """The last lines of a server's log, or of a step's; without ``raw``, Triton's noise is filtered.
+
+    With ``times``, a step's lines begin with the time when they came.
 
     Raises:
         UsageError: TW-S09 if ``name`` is not a server of the workspace, TW-S08 if the log does not exist.
@@ -658,7 +666,7 @@ def logs(
     from wizard.serve.log import view
 
     known(workspace, name)
-    return view(workspace, name, lines=lines, step=step, raw=raw)
+    return view(workspace, name, lines=lines, step=step, raw=raw, times=times)
 
 
 def made(workspace: Workspace) -> list[Item]:

@@ -24,15 +24,18 @@ SECRET_VARIABLES = (
 )
 """Environment variables whose values are secrets wherever they appear."""
 
-_PATTERNS = re.compile(
-    r"""
-      hf_[A-Za-z0-9]{16,}                    # Hugging Face user access tokens
-    | nvapi-[A-Za-z0-9_-]{16,}               # NVIDIA API keys
-    | (?<=://)[^/\s@]+(?=@)                  # user:password or a token in a URL
-    | (?<=[Bb]earer\ )[A-Za-z0-9._~+/=-]{8,} # HTTP authorization headers
-    """,
-    re.VERBOSE,
+_PATTERNS = tuple(
+    (hint, re.compile(pattern))
+    for hint, pattern in (
+        ("hf_", r"()hf_[A-Za-z0-9]{16,}"),  # Hugging Face user access tokens
+        ("nvapi-", r"()nvapi-[A-Za-z0-9_-]{16,}"),  # NVIDIA API keys
+        ("://", r"(://)[^/\s@]+(?=@)"),  # user:password or a token in a URL
+        ("earer ", r"([Bb]earer )[A-Za-z0-9._~+/=-]{8,}"),  # HTTP authorization headers
+    )
 )
+"""What every match contains, which is found much faster, and the pattern; its first group stays."""
+_LONGEST = 4096
+"""Characters of the longest secret that is kept together by `boundary`."""
 MASK = "•••"
 
 
@@ -47,9 +50,30 @@ def redact(text: str) -> str:
     A text without secrets is returned as the same object, so a `wizard.kernel.language.Message` stays one.
     """
     masked = text
-    for name in SECRET_VARIABLES:
-        value = os.environ.get(name, "")
-        if len(value) >= 8 and value in masked:
-            masked = masked.replace(value, MASK)
-    masked = _PATTERNS.sub(MASK, masked)
+    for value in _values():
+        masked = masked.replace(value, MASK)
+    for hint, pattern in _PATTERNS:
+        if hint in masked:
+            masked = pattern.sub(rf"\1{MASK}", masked)
     return text if masked == text else masked
+
+
+def redact_bytes(raw: bytes) -> bytes:
+    """`redact` for output in any encoding: all other bytes stay as they are."""
+    if not any(hint.encode() in raw for hint in (*_values(), *(hint for hint, _ in _PATTERNS))):
+        return raw
+    return redact(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+
+def boundary(raw: bytes, at: int) -> int:
+    """The last position in ``raw`` up to ``at`` where it can be cut without cutting a secret."""
+    start = max(0, at - _LONGEST)
+    text = raw[start : at + _LONGEST].decode("latin-1")
+    named = (re.compile(re.escape(value.encode().decode("latin-1"))) for value in _values())
+    matches = (match for pattern in (*named, *(each for _, each in _PATTERNS)) for match in pattern.finditer(text))
+    secrets = [match.span() for match in matches]
+    return min([at, *(start + first for first, last in secrets if first < at - start < last)])
+
+
+def _values() -> list[str]:
+    return [value for name in SECRET_VARIABLES if len(value := os.environ.get(name, "")) >= 8]

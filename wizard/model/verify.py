@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--repo")
     parser.add_argument("--revision")
     parser.add_argument("--cached", action="store_true")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()  # options, then file names that may begin with a dash
     language.use(language.preferred())
     try:
         made = verify(given.folder, given.files, given.repo, given.revision, cached=given.cached)

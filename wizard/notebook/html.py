@@ -18,15 +18,16 @@ from wizard.chat.conversation import Stats
 from wizard.chat.report import figures, thought_line
 from wizard.doctor.finding import Finding
 from wizard.kernel.errors import WizardError
-from wizard.kernel.language import ntr, tr
+from wizard.kernel.language import join, ntr, tr
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
-from wizard.kernel.units import size
+from wizard.kernel.units import duration, size
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan, Step
 from wizard.plan.summary import cost, model_line, takes
 from wizard.probe.host import Host
 from wizard.probe.report import brief
+from wizard.run.events import Progress
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import STATES, Status
 from wizard.texts import advise, pareto, reasons, remedies, report
@@ -213,21 +214,27 @@ def _step(number: int, step: Step) -> str:
     return _row((str(number), f"{title}<br>{text(step.why)}{details}"))
 
 
-def progress_html(lines: Iterable[tuple[str, str]], running: str, fraction: float | None, output: Sequence[str]) -> str:
+def progress_html(
+    lines: Iterable[tuple[str, str]], running: str, progress: Progress | None, output: Sequence[str]
+) -> str:
     """A running plan: finished steps, the running one with its progress, the last lines of its output.
 
     Args:
         lines: Titles of the finished steps and how they ended.
         running: Title of the running step; empty if none runs.
-        fraction: Its progress, 0 to 1; None if unknown.
+        progress: Its progress; None if unknown.
         output: Its last lines.
     """
     done = _table(list(lines))
     if not running:
         return f"<div>{done}</div>"
-    value = "" if fraction is None else f' value="{fraction:.3f}"'
+    value, words = "", ""
+    if progress is not None:
+        value = "" if progress.fraction is None else f' value="{progress.fraction:.3f}"'
+        left = progress.eta_s
+        words = join(" · ", progress.activity, tr("about {time} left", time=duration(left)) if left is not None else "")
     tail = f'<div style="{TAIL}14em"><pre style="{PRE}">{text(chr(10).join(output))}</pre></div>' if output else ""
-    return f"<div>{done}{text(running)} … <progress{value}></progress>{tail}</div>"
+    return f"<div>{done}{text(running)} … <progress{value}></progress> {text(words)}{tail}</div>"
 
 
 def measured_html(measurement: Measurement) -> str:

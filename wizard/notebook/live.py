@@ -102,7 +102,7 @@ class LiveRun:
         self._display = place or (cell_output() if in_notebook() else None)
         self._done: list[tuple[str, str]] = []
         self._head = ""
-        self._fraction: float | None = None
+        self._progress: Progress | None = None
         self._tail: deque[str] = deque(maxlen=lines)
 
     def __enter__(self) -> LiveRun:
@@ -116,12 +116,12 @@ class LiveRun:
         """Show an event."""
         match event:
             case StepStarted():
-                self._head, self._fraction = f"[{event.index}/{event.count}] {event.title}", None
+                self._head, self._progress = f"[{event.index}/{event.count}] {event.title}", None
                 self._tail.clear()
             case Output():
                 self._tail.extend(plain(line) for line in event.lines)
             case Progress():
-                self._fraction = event.fraction
+                self._progress = event
             case StepFinished():
                 self._finish(event)
             case Ready():
@@ -133,7 +133,7 @@ class LiveRun:
             case _:
                 return
         if self._display:
-            html = progress_html(self._done, self._head, self._fraction, tuple(self._tail))
+            html = progress_html(self._done, self._head, self._progress, tuple(self._tail))
             self._display.show(html, now=not isinstance(event, (Output, Progress)))
 
     def compare(self, measurement: Measurement) -> None:

@@ -117,12 +117,14 @@ class EventPrinter:
             self._replace(f"{self._head} … {lines[-1].strip()}")
 
     def _progress(self, event: Progress) -> None:
+        activity = one_line(event.activity)
         if event.fraction is None:
-            done = one_line(event.text)
+            done = activity or one_line(event.text)
         else:
             done = f"{event.fraction:.0%}"
             if event.eta_s is not None:
                 done = tr("{share}, {time} left", share=done, time=duration(event.eta_s))
+            done = f"{activity}: {done}" if activity else done
         if self._in_place:
             self._replace(f"{self._head} … {done}")
         elif event.at - self._said_at >= SELDOM_S:

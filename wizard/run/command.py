@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from wizard.kernel import proctable
 from wizard.kernel.language import tr
@@ -15,6 +15,7 @@ from wizard.kernel.process import Child, Line, finish
 from wizard.kernel.secrets import environment_for, redact
 from wizard.kernel.text import plain
 from wizard.plan.plan import Command, Step
+from wizard.run.capture import Capture
 from wizard.run.diagnose import FIX_THE_CAUSE, Cause, CommandError, Failure, diagnose
 from wizard.run.events import Event, Output, Progress
 from wizard.run.progress import Meter
@@ -39,15 +40,19 @@ class Place:
     log: Path
 
 
-async def carry(step: Step, command: Command, place: Place, log: BinaryIO, meter: Meter) -> AsyncGenerator[Event, None]:
+async def carry(
+    step: Step, command: Command, place: Place, capture: Capture, meter: Meter
+) -> AsyncGenerator[Event, None]:
     """Run ``command`` and yield its output and progress; closing it stops the whole process group.
 
     Raises:
         StepError: TW-R03 if it fails.
+        OSError: The log cannot be written.
     """
     environment = environment_for(command.secrets) | dict(command.env)
     environment |= proctable.step_marks(place.workspace)
     environment.setdefault("PYTHONUNBUFFERED", "1")
+    environment.setdefault("TQDM_POSITION", "-1")  # huggingface_hub: show bars without a terminal, too
     await clean_up(command)
     if command.unless and await finish(command.unless, environment) == 0:
         return
@@ -56,24 +61,29 @@ async def carry(step: Step, command: Command, place: Place, log: BinaryIO, meter
     except OSError as error:
         cause = Cause(tr("could not start the command"), str(error.strerror), tr(FIX_THE_CAUSE))
         raise _failed(step, command, place, cause) from error
-    start = log.tell()
+    start = capture.size
     kept: list[str] = []
     status: int | None = None
     try:
-        async for lines in child.output():
-            log.write(redact("\n".join([*(line.text for line in lines), ""])).encode())
-            log.flush()
-            for event in _shown(step, lines, meter):
+        async for lines in _captured(child, capture):
+            for event in shown(step, lines, meter):
                 yield event
             kept = [*kept, *(line.text for line in lines if not line.update)][-KEPT_LINES:]
         status = await child.wait()
     finally:
-        await child.stop()
+        await child.stop(capture.feed)
         if status != 0:
             await clean_up(command)
     if status:
         known = await asyncio.to_thread(causes.in_file, place.log, start)
         raise _failed(step, command, place, diagnose(status, kept, known))
+
+
+async def _captured(child: Child, capture: Capture) -> AsyncGenerator[list[Line], None]:
+    async with aclosing(child.chunks()) as chunks:
+        async for data in chunks:
+            yield capture.feed(data)
+    yield capture.feed(b"", end=True)
 
 
 def _failed(step: Step, command: Command, place: Place, cause: Cause) -> CommandError:
@@ -98,14 +108,19 @@ async def clean_up(command: Command) -> None:
         await finish(command.cleanup.remove, environment_for())
 
 
-def _shown(step: Step, lines: list[Line], meter: Meter) -> list[Event]:
+def shown(step: Step, lines: Sequence[Line], meter: Meter) -> list[Event]:
     """A batch of lines as events: the lines, and the progress that they report."""
     events: list[Event] = []
-    texts = [plain(line.text) for line in lines if not line.update and line.text.strip()]
-    if texts:  # no secret contains a line break, so all lines are searched at once
-        events.append(Output(step.id, tuple(redact("\n".join(texts)).split("\n")), time.time()))
-    readings = [(done, line.text) for line in lines if (done := meter.read(line.text)) is not None]
-    if readings:
-        done, text = readings[-1]
-        events.append(Progress(step.id, done, meter.left(done), redact(plain(text)).strip(), time.time()))
+    if texts := clean(line.text for line in lines if not line.update):
+        events.append(Output(step.id, texts, time.time()))
+    if last := meter.read([line.text for line in lines]):
+        reading, line = last
+        text = redact(plain(line)).strip()
+        events.append(Progress(step.id, reading.fraction, reading.eta_s, text, time.time(), redact(reading.activity)))
     return events
+
+
+def clean(lines: Iterable[str]) -> tuple[str, ...]:
+    """Lines without control characters and secrets; no empty ones."""
+    texts = [line if line.isprintable() else plain(line) for line in lines if line.strip()]
+    return tuple(redact("\n".join(texts)).split("\n")) if texts else ()  # no secret contains a line break

@@ -7,7 +7,7 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncGenerator, Mapping, Set
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +20,11 @@ from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.process import stop_group
 from wizard.kernel.reasons import unwritten
 from wizard.kernel.secrets import redact
-from wizard.kernel.text import plain
 from wizard.kernel.values import to_document
 from wizard.plan.artefacts import dependants, fingerprints
 from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
-from wizard.run.command import Place, carry, clean_up
+from wizard.run.capture import Capture
+from wizard.run.command import Place, carry, clean, clean_up, shown
 from wizard.run.events import Event, Outcome, Output, Ready, StepFinished, StepStarted
 from wizard.run.journal import Journal, made, still_done
 from wizard.run.overrides import check
@@ -32,6 +32,7 @@ from wizard.run.progress import Meter
 from wizard.serve import calibration, care, find, gateway, launch, measured, proof, ready
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.exposure import Exposure
+from wizard.serve.log import ends
 from wizard.serve.status import status as look
 from wizard.serve.stop import stop
 
@@ -212,20 +213,19 @@ class _Run:
     async def _do(self, step: Step) -> AsyncGenerator[Event, None]:
         self.server.logs.mkdir(exist_ok=True)
         meter = Meter(step.estimate)
-        with (self.server.logs / f"{step.id}.log").open("wb") as log:
+        with closing(Capture(self.server.logs / f"{step.id}.log")) as capture:
             for action in step.actions:
-                log.write(f"$ {redact(action.shell())}\n".encode())
-                log.flush()
+                capture.feed(f"$ {action.shell()}\n".encode())
                 match action:
                     case Command():
-                        events = carry(step, action, self._place(step), log, meter)
+                        events = carry(step, action, self._place(step), capture, meter)
                     case Write():
                         self._write(Path(action.path), action.text)
                         continue
                     case Start():
                         events = self._start(step, action)
                     case Wait():
-                        events = self._wait(step, action)
+                        events = self._wait(step, action, meter)
                 async with aclosing(events):
                     async for event in events:
                         yield event
@@ -254,25 +254,26 @@ class _Run:
         )
         yield Output(step.id, (*changes, message), time.time())
 
-    async def _wait(self, step: Step, action: Wait) -> AsyncGenerator[Event, None]:
+    async def _wait(self, step: Step, action: Wait, meter: Meter) -> AsyncGenerator[Event, None]:
         endpoint = self.started or find.endpoint(self.workspace, self.plan.name)
         try:
             async with aclosing(ready.wait(endpoint, action.seconds)) as batches:
                 async for lines in batches:
-                    yield Output(step.id, tuple(redact(plain(line)) for line in lines), time.time())
+                    for event in shown(step, lines, meter):
+                        yield event
             if self.started:
-                await asyncio.to_thread(measured.check, self.plan.choice, _log(endpoint))
+                await asyncio.to_thread(measured.check, self.plan.choice, ends(Path(endpoint.log)))
         except ServerError:
             with contextlib.suppress(ServerError):  # the reason why it is not ready matters more than its leftovers
                 await stop(self.server)
             raise
         if self.started:
             report = await asyncio.to_thread(self._measure, endpoint)
-            yield Output(step.id, tuple(redact(plain(line)) for line in report), time.time())
+            yield Output(step.id, clean(report), time.time())
 
     def _measure(self, endpoint: Endpoint) -> list[str]:
         """Measure and store the server's memory, for later advice; return it with the prediction."""
-        amounts = measured.measure(endpoint, self.plan.choice.stack, _log(endpoint))
+        amounts = measured.measure(endpoint, self.plan.choice.stack, ends(Path(endpoint.log)))
         measurement = calibration.measurement(self.plan, amounts)
         report = [join("  ", *row) for row in rows(measurement)]  # unlike a table's, messages: English as JSON
         try:
@@ -296,10 +297,6 @@ class _Run:
             temporary.replace(path)
         except OSError as error:
             raise _unwritable(path, error) from error
-
-
-def _log(endpoint: Endpoint) -> list[str]:
-    return Path(endpoint.log).read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def _unwritable(path: Path, error: OSError) -> WorkspaceError:

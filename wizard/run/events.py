@@ -35,13 +35,18 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of a step. ``fraction`` is 0 to 1, or None while only ``text`` is known. Not in the journal."""
+    """Progress of a step. ``fraction`` is 0 to 1, or None while only ``text`` is known. Not in the journal.
+
+    ``activity`` is the running part of the step, such as "loading the weights", whose fraction it is; empty if the
+    progress is the whole step's. ``eta_s`` follows from measured progress only.
+    """
 
     step: str
     fraction: float | None
     eta_s: float | None
     text: str
     at: float
+    activity: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wizard.kernel.errors import ServerError
 from wizard.kernel.language import join, tr
-from wizard.kernel.process import LineSplitter
+from wizard.kernel.process import Line, LineSplitter
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
@@ -23,9 +23,11 @@ FULL_BYTES = 4096
 """Free bytes of a disk that takes no more lines: a block of the usual size."""
 LAST_LINES_S = 2.0
 """Seconds to wait for the last lines of a server that has exited; a process that outlives it may hold its log open."""
+PIECE = 1 << 20
+"""Bytes of the log to read at a time."""
 
 
-async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[tuple[str, ...], None]:
+async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[list[Line], None]:
     """Yield the server's new log lines until its model is ready.
 
     Raises:
@@ -33,7 +35,7 @@ async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[tuple[str, 
             ``seconds``.
     """
     until = time.monotonic() + seconds
-    path, splitter, offset, seen = Path(endpoint.log), LineSplitter(), 0, list[str]()
+    path, splitter, offset, seen = Path(endpoint.log), LineSplitter(), 0, _Seen()
     ended = float("inf")
     while True:
         if not find.alive(endpoint):
@@ -41,18 +43,50 @@ async def wait(endpoint: Endpoint, seconds: float) -> AsyncGenerator[tuple[str, 
         living = ended == float("inf") or (time.monotonic() < ended + LAST_LINES_S and not log_files.is_complete(path))
         data = _read_from(path, offset)
         offset += len(data)
-        lines = tuple(line.text for line in splitter.feed(data, end=not living) if not log.NOISE.search(line.text))
-        seen += lines
+        read_all = len(data) < PIECE
+        over = not living and read_all
+        lines = [line for line in splitter.feed(data, end=over) if not log.NOISE.search(line.text)]
+        seen.add([line.text for line in lines])
         if lines:
             yield lines
         # Its own log must report that all three services started: on a port that was taken meanwhile another server may
         # respond "ready" in its place, and a conflict on the metrics port ends it after it was ready. On a full
         # disk its log reports nothing.
-        listening = all(any(service in line for line in seen) for service in log.STARTED) or _is_full(path)
+        listening = not seen.awaited or _is_full(path)
         if listening and await asyncio.to_thread(health.is_ready, endpoint) and find.alive(endpoint):
             return
-        _check(endpoint, living, seen, time.monotonic() > until, seconds)
-        await asyncio.sleep(POLL_SECONDS)
+        if living or read_all:
+            _check(endpoint, living, seen, time.monotonic() > until, seconds)
+        await asyncio.sleep(POLL_SECONDS if read_all else 0)
+
+
+class _Seen:
+    """What matters of the lines so far: a server that waits for hours may write gigabytes."""
+
+    def __init__(self) -> None:
+        self.awaited = set(log.STARTED)
+        """Lines that are not in the log yet."""
+        self.causes: dict[int, str] = {}
+        """As `log.first_causes`."""
+        self.scan = Scan()
+        self.last = ""
+        self.stuck = False
+
+    def add(self, lines: list[str]) -> None:
+        """Take note of the next lines."""
+        text = "\n".join(lines)
+        self.scan.feed_lines(lines)
+        self.awaited -= {service for service in self.awaited if service in text}
+        self.stuck = self.stuck or bool(log.HOPELESS.search(text))
+        self.causes = log.first_causes(text) | self.causes
+        self.last = next((line for line in reversed(lines) if line.strip()), self.last)
+
+    def why(self) -> str:
+        """The sentence with the cause of a failure; without one, the last line."""
+        if cause := log.cause(self.causes.values()):
+            return cause
+        line = self.last
+        return tr("its log does not show why; the last line is: {line}", line=line) if line else tr("its log is empty")
 
 
 def _is_full(path: Path) -> bool:
@@ -62,17 +96,16 @@ def _is_full(path: Path) -> bool:
 def _read_from(path: Path, offset: int) -> bytes:
     with path.open("rb") as file:
         file.seek(offset if offset <= file.seek(0, 2) else 0)  # a shorter file is the next one of a long log
-        return file.read()
+        return file.read(PIECE)
 
 
-def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, seconds: float) -> None:
-    stuck = any(log.HOPELESS.search(line) for line in seen)
-    if living and not stuck and not late:
+def _check(endpoint: Endpoint, living: bool, seen: _Seen, late: bool, seconds: float) -> None:
+    if living and not seen.stuck and not late:
         return
-    why = redact(plain(log.cause(seen) or _last(seen)))
+    why = redact(plain(seen.why()))
     if not living:
-        raise _exited(endpoint, why, seen)
-    if stuck:
+        raise _exited(endpoint, why, seen.scan)
+    if seen.stuck:
         raise ServerError(
             "TW-S05",
             tr("the model process cannot start: {why}", why=why),
@@ -88,19 +121,11 @@ def _check(endpoint: Endpoint, living: bool, seen: list[str], late: bool, second
     )
 
 
-def _exited(endpoint: Endpoint, why: str, seen: list[str]) -> ServerError:
+def _exited(endpoint: Endpoint, why: str, scan: Scan) -> ServerError:
     """The error, with the remedy if the cause is known."""
-    scan = Scan()
-    scan.feed_lines(seen)
     todo = tr("Check the full log ({log}), fix the cause and rerun `up`.", log=endpoint.log)
     if known := scan.cause():
         todo = join(" ", known.cause, known.fix, tr("Then rerun `up`. Full log: {log}.", log=endpoint.log))
     error = ServerError("TW-S04", tr("Triton exited before the model was ready: {why}", why=why), todo)
     error.known = known.id if known else ""
     return error
-
-
-def _last(seen: list[str]) -> str:
-    """The last line of a log without a known cause."""
-    line = next((line for line in reversed(seen) if line.strip()), None)
-    return tr("its log does not show why; the last line is: {line}", line=line) if line else tr("its log is empty")

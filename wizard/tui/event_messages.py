@@ -14,6 +14,7 @@ from contextlib import aclosing
 from textual.message import Message
 
 from wizard.kernel.text import plain
+from wizard.run.capture import only_in_log
 from wizard.run.events import Event, Output, Progress
 
 FLUSH_S = 0.05
@@ -22,6 +23,10 @@ FLOOD_LINES, FLOOD_S = 200, 0.1
 """From this number of lines per batch on, no one can follow, and the next batch comes later: keys have priority."""
 MAX_LINES = 5_000
 """Maximum number of lines in a view; the log on disk has all of them."""
+
+
+BATCH_LINES = 1_000
+"""Maximum number of lines in a batch: the search, too, keeps up with 200,000 lines per second."""
 
 
 class LogLines(Message):
@@ -55,20 +60,23 @@ class Ended(Message):
 async def relay(events: AsyncGenerator[Event, None], post: Callable[[Message], object]) -> None:
     """Post all ``events`` in order, output in batches; cancelling this closes ``events``."""
     loop = asyncio.get_running_loop()
-    lines: deque[str] = deque(maxlen=MAX_LINES)
+    lines: deque[str] = deque(maxlen=BATCH_LINES)
+    count = 0
     progress: list[Progress] = []
     timer: asyncio.TimerHandle | None = None
     pause = FLUSH_S
 
     def flush() -> None:
-        nonlocal timer, pause
+        nonlocal timer, pause, count
         pause = FLOOD_S if len(lines) >= FLOOD_LINES else FLUSH_S
         if timer is not None:
             timer.cancel()
             timer = None
         if lines:
-            post(LogLines(tuple(lines)))
+            omitted = count - len(lines)
+            post(LogLines((*((only_in_log(omitted),) if omitted else ()), *lines)))
             lines.clear()
+            count = 0
         if progress:
             post(Happened(progress.pop()))
 
@@ -76,7 +84,9 @@ async def relay(events: AsyncGenerator[Event, None], post: Callable[[Message], o
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Output):
-                    lines.extend(line if line.isprintable() else plain(line) for line in event.lines)
+                    count += len(event.lines)
+                    latest = event.lines[-BATCH_LINES:]
+                    lines.extend(line if line.isprintable() else plain(line) for line in latest)
                 elif isinstance(event, Progress):
                     progress[:] = [event]
                 else:

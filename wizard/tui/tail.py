@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wizard.kernel.language import tr
 from wizard.kernel.process import LineSplitter
 from wizard.kernel.text import plain
 
@@ -11,6 +12,8 @@ BEGIN = 16 * 1024
 """Initial bytes from the end."""
 PIECE = 64 * 1024
 """Bytes per read; the rest is read the next time."""
+BEHIND = 1024 * 1024
+"""Bytes that are not read yet, after which only the end is of interest."""
 
 
 class Tail:
@@ -29,13 +32,15 @@ class Tail:
         """
         with self._path.open("rb") as file:
             size = file.seek(0, 2)
-            if self._at is None or size < self._at:
+            behind = self._at is not None and size - self._at > BEHIND
+            if self._at is None or size < self._at or behind:
                 self._lines = LineSplitter()
-                begins = self._at is None and size > BEGIN
+                begins = behind or (self._at is None and size > BEGIN)
                 self._at = size - BEGIN if begins else 0
                 file.seek(self._at)
                 self._at += len(file.readline()) if begins else 0  # the first line is incomplete
             file.seek(self._at)
             data = file.read(PIECE)
         self._at += len(data)
-        return [plain(line.text) for line in self._lines.feed(data)]
+        lines = [plain(line.text) for line in self._lines.feed(data)]
+        return [tr("… The log grows too fast to be shown; the file has all of it."), *lines] if behind else lines

@@ -7,7 +7,7 @@ import re
 from textual.content import Content
 
 from wizard.kernel.language import tr
-from wizard.kernel.text import plain
+from wizard.kernel.text import one_line, plain
 from wizard.kernel.units import duration
 from wizard.run.events import Progress
 from wizard.tui.widgets.lines import LEAST_WIDTH, Lines
@@ -47,6 +47,7 @@ class ProgressLines(Lines):
             return Content.assemble(("◌ ", "$warning"), tr("stopping the running step")).wrap(width)
         progress = self._progress
         words = [duration(float(int(self._elapsed))).replace(".0 s", " s")]
+        words += [one_line(progress.activity)] if progress and progress.activity else []
         text = " ".join(_BAR_CHARACTERS.sub(" ", plain(progress.text)).split()) if progress else ""
         if progress is None or progress.fraction is None or progress.fraction >= _ROUNDED_TO_ALL:
             words += [text] if progress and progress.fraction is None and text else []

@@ -1,6 +1,6 @@
 """Memory of the wizard while it streams for a long time: lines of a build in one process, an answer in another.
 
-    python benchmarks/terminal/soak.py [--minutes N] [--share 0.2]
+    python benchmarks/terminal/streaming_soak.py [--minutes N] [--share 0.2]
 
 Both run in pseudo terminals: the build with the wizard's own engine and `streaming.LINES_PER_S` lines per second, the
 chat with a server of this script that sends `TOKENS_PER_S` tokens per second (OpenAI's protocol), in answers of
