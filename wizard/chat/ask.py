@@ -307,6 +307,18 @@ def hostile_template(why: Why) -> ModelError:
     )
 
 
+def bomb(model: str, why: Why) -> ModelError:
+    """The chat template of ``model`` exceeds the limits for the shortest conversation."""
+    return ModelError(
+        "TW-M80",
+        tr("the chat template of {model} was stopped when it was tried: {why}", model=model, why=tr(_STOPPED[why])),
+        tr(
+            "It is faulty or malicious, and a server could hang while it loads it. Choose another model, or replace "
+            "`chat_template` in its tokenizer_config.json."
+        ),
+    )
+
+
 def not_triton(where: str, detail: object) -> ServerError:
     """Another service responds at ``where``."""
     return ServerError(
