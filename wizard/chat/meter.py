@@ -67,7 +67,7 @@ class Meter:
         if draft:
             tokens += TURN_TOKENS
             tokens += (self._count(draft) if counted else None) or round(len(draft.encode(errors="replace")) / size)
-        return Usage(tokens, self.context, counted)
+        return Usage(tokens, self.context, counted and self.encode is not None)
 
     def _of(self, message: Message, size: float) -> int:
         if message.calls:  # the server counted what was generated, not the results

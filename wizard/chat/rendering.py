@@ -14,6 +14,8 @@ from wizard.chat.thinking_modes import variables
 from wizard.kernel.errors import ModelError
 from wizard.kernel.fenced import FencedError
 from wizard.kernel.fenced_process import RejectedError, frame
+from wizard.kernel.language import tr
+from wizard.model import chat_format
 from wizard.model.chat_format import ChatFormat
 from wizard.model.special_tokens import broken, pattern
 
@@ -65,7 +67,7 @@ def try_out(model: str, chat: ChatFormat | None) -> None:
     except RejectedError:
         return
     except FencedError as error:
-        raise ask.bomb(model, error.why) from error
+        raise chat_format.unusable(model, tr(ask.STOPPED[error.why])) from error
 
 
 def question(turns: Sequence[Mapping[str, Any]], chat: ChatFormat, given: Mapping[str, Any]) -> bytes:
