@@ -13,7 +13,7 @@ from functools import partial
 from tests.fuzz.inputs import Outcome, batch
 from tests.fuzz.parsers import PARSERS
 
-BATCH = 250
+BATCH = 1000
 """Inputs of a process."""
 MOST_SECONDS, MOST_MB = 10, 300
 

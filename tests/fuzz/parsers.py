@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import struct
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tests.chat.fake_repository import write_tokenizer
 from tests.chat.test_templates import TEMPLATE
@@ -183,7 +185,39 @@ PIECES = (
 )
 
 
+VALUES = (
+    *(None, True, 0, -1, 0.5, 1e308, 10**30, 10**400, float("nan"), "", "8", "\x1b[2J", "é" * 70_000, "../x", "a\nb"),
+    *([], [None], [1] * 5000, ["a"] * 40, [[[]]], [-1] * 40, {}, {"a": {"b": [1]}}, [{}] * 5000, {"": 0}),
+)
+
+
 def changed(raw: bytes, chance: random.Random) -> bytes:
+    """``raw`` with random changes: of values if it is JSON, or of bytes."""
+    try:
+        value = json.loads(raw)
+    except ValueError:
+        return _bytes(raw, chance)
+    if chance.random() < 0.3:
+        return _bytes(raw, chance)
+    for _ in range(chance.randint(1, 4)):
+        _value(value, chance)
+    return json.dumps(value).encode()
+
+
+def _value(value: Any, chance: random.Random) -> None:
+    """Another value, or none, somewhere in ``value``."""
+    while isinstance(value, (dict, list)) and value:
+        key = chance.choice([*value] if isinstance(value, dict) else range(len(value)))
+        if chance.random() < 0.4 or not isinstance(value[key], (dict, list)) or not value[key]:
+            if chance.random() < 0.2:
+                del value[key]
+            else:
+                value[key] = copy.deepcopy(chance.choice(VALUES))
+            return
+        value = value[key]
+
+
+def _bytes(raw: bytes, chance: random.Random) -> bytes:
     """``raw`` with one to six random changes."""
     data = bytearray(raw)
     for _ in range(chance.randint(1, 6)):

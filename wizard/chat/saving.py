@@ -169,6 +169,6 @@ def load(path: Path) -> Saved:
             tr("cannot read {path}: {why}", path=path, why=unreadable(error)),
             tr("Use a .json file written by /save."),
         ) from error
-    conversation = from_json(Conversation, text, where=str(path))
-    about = from_json(_About, text, where=str(path))
+    conversation = from_json(Conversation, text, where=str(path), most=bounded.MOST_VALUES)
+    about = from_json(_About, text, where=str(path), most=bounded.MOST_VALUES)
     return Saved(conversation, about.title, about.model)

@@ -23,8 +23,8 @@ from wizard.kernel.reasons import misfit, unreadable
 T = TypeVar("T")
 LARGEST = 32_000_000
 """Bytes of a file to read as a value."""
-MOST_VALUES = 300_000
-"""Values in it, each of which may be an error of 500 bytes."""
+MOST_VALUES = 150_000
+"""Values in it: each of them may be several errors of 500 bytes."""
 _LISTED = 10_000
 """Errors from which the first one is found: pydantic makes a list of all of them."""
 _UNSAFE = re.compile(r"[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
