@@ -16,7 +16,7 @@ import pytest
 
 from tests.chat.test_rendering import CHAT, SERVED, TALK, TEMPLATE
 from wizard.chat.readers import template as program
-from wizard.chat.rendering import render
+from wizard.chat.rendering import render, try_out
 from wizard.chat.templates import apply
 from wizard.chat.templates import process as process_for
 from wizard.chat.thinking_modes import Modes, modes
@@ -71,6 +71,19 @@ except FencedError as error:
     assert why in ("time", "memory")
     assert seconds < 2
     assert kilobytes < 300_000
+
+
+@pytest.mark.parametrize("bomb", [LOOPS, DOUBLING], ids=["loops", "doubling"])
+def test_a_bomb_is_refused_before_a_server_loads_it(bomb: str) -> None:
+    with pytest.raises(ModelError, match=r"more than 256 MiB|more than 0\.75 s") as refused:
+        try_out("m", replace(CHAT, template=bomb))
+    assert refused.value.code == "TW-M80"
+
+
+@pytest.mark.parametrize("template", [TEMPLATE, "{{ raise_exception('no') }}", "{% if %}"])
+def test_another_template_is_not(template: str) -> None:
+    try_out("m", replace(CHAT, template=template))
+    try_out("m", None)
 
 
 def test_a_bomb_offers_no_modes_and_is_not_tried_for_each() -> None:

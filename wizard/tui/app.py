@@ -18,6 +18,7 @@ from textual import events, on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette, Provider
+from textual.filter import LineFilter
 from textual.screen import ModalScreen
 
 from wizard.flow.port import JourneyPort
@@ -30,6 +31,7 @@ from wizard.tui import garbage_collection, suspending, textual_private
 from wizard.tui.chat_tools import ChatTools
 from wizard.tui.flow import Flow
 from wizard.tui.guide import Guide
+from wizard.tui.inert import Inert
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.theme import THEMES
@@ -59,6 +61,9 @@ def _commands() -> type[Provider]:
     from wizard.tui.palette import Commands
 
     return Commands
+
+
+_INERT = Inert()
 
 
 class WizardApp(App[int]):
@@ -135,6 +140,10 @@ class WizardApp(App[int]):
             self._damaged = error
         self.guide = Guide(workshop, shown=explain or self.settings.explain)
         """What all stages teach, and the workshop."""
+
+    def get_line_filters(self) -> list[LineFilter]:
+        """Textual's, and that for what others wrote."""
+        return [*super().get_line_filters(), _INERT]
 
     def get_driver_class(self) -> type[Driver]:
         """The driver for this platform's terminal, or the one in ``TEXTUAL_DRIVER``."""

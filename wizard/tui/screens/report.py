@@ -115,7 +115,7 @@ class ReportScreen(StageScreen[None]):
         place = f"{self._at + 1}/{len(self._views)} {view.title}"
         self.query_one(".heading", Static).update(f"{one_line(shown(words.title(self._report)))} · {place}")
         about = view.chart.about if view.chart else ""
-        partial = words.partial(self._report)
+        partial = one_line(words.partial(self._report))
         self.query_one("#about", Static).update(" ".join(filter(None, (partial if view.chart else "", about))))
         self.query_one("#about").set_class(view.chart is None, "-none")
         self.query_one(ChartView).display = view.chart is not None
