@@ -7,6 +7,7 @@ is for the place that forgot to.
 from __future__ import annotations
 
 from rich.segment import Segment
+from textual.app import App
 from textual.color import Color
 from textual.filter import LineFilter
 
@@ -21,3 +22,14 @@ class Inert(LineFilter):
         if all(segment.text.isprintable() for segment in segments):
             return segments
         return [Segment(inert(segment.text), segment.style, segment.control) for segment in segments]
+
+
+_INERT = Inert()
+
+
+class InertApp(App[int]):
+    """An app that draws nothing else."""
+
+    def get_line_filters(self) -> list[LineFilter]:
+        """Textual's, and this one."""
+        return [*super().get_line_filters(), _INERT]
