@@ -15,6 +15,7 @@ from tests.tui.chatting import to_running_chat
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import CPU_HOST, ENDPOINT, FACTS, events
 from tests.tui.walking import StillApp, screen, to_advice, to_build, wait_for
+from wizard.bench.opened import Opened
 from wizard.kernel.values import mapped
 from wizard.plan.plan import Plan
 from wizard.run.events import Event, Output
@@ -39,7 +40,7 @@ async def app(made: FakeJourney, **options: Any) -> AsyncGenerator[Pilot[Any], N
 
 async def test_a_report() -> None:
     evil = mapped(REPORT, lambda text: text if text in ("runs", "openai", "generated") else f"{EVIL} {text}")
-    async with app(FakeJourney(), report=(evil, RUNS)) as pilot:
+    async with app(FakeJourney(), report=Opened(evil, RUNS)) as pilot:
         await screen(pilot, ReportScreen)
         for _ in range(8):
             await pilot.pause()
