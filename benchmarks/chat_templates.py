@@ -16,7 +16,8 @@ from typing import Any
 
 from tests.chat.chat_templates import TEMPLATES
 from wizard.chat.readers.template import answer
-from wizard.chat.templates import TemplateProcess, frame
+from wizard.chat.templates import process as process_for
+from wizard.kernel.fenced_process import FencedProcess, frame
 
 ROUNDS = 2000
 
@@ -29,7 +30,7 @@ def main() -> None:
     name, template = next((name, text) for name, text in TEMPLATES.items() if "tools" in text)
     messages = [{"role": ("user", "assistant")[n % 2], "content": "What is Triton? " * 20} for n in range(turns | 1)]
     given: dict[str, Any] = {"do": "render", "messages": messages, "variables": {"bos_token": "", "eos_token": ""}}
-    process = TemplateProcess(template)
+    process = process_for(template)
     began = time.perf_counter()
     text = process.ask(frame(given))["text"]
     first = time.perf_counter() - began
@@ -56,7 +57,7 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-async def _aside(process: TemplateProcess, given: dict[str, Any]) -> dict[str, float]:
+async def _aside(process: FencedProcess, given: dict[str, Any]) -> dict[str, float]:
     times = []
     for _ in range(ROUNDS):
         began = time.perf_counter()

@@ -225,6 +225,7 @@ def test_every_folder_with_code_is_checked_for_its_names() -> None:
 
 
 COUNTERS = {
+    "Budget",
     "Held",
     "Meter",
     "_Part",

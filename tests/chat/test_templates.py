@@ -16,11 +16,13 @@ import pytest
 
 from tests.chat.test_rendering import CHAT, SERVED, TALK, TEMPLATE
 from wizard.chat.readers import template as program
-from wizard.chat.rendering import render
-from wizard.chat.templates import FRAME, TemplateProcess, TemplateRejectedError, apply, frame, read_reply
+from wizard.chat.rendering import render, try_out
+from wizard.chat.templates import apply
+from wizard.chat.templates import process as process_for
 from wizard.chat.thinking_modes import Modes, modes
 from wizard.kernel.errors import ModelError
 from wizard.kernel.fenced import FencedError
+from wizard.kernel.fenced_process import FRAME, FencedProcess, RejectedError, frame, read_reply
 
 LOOPS = "".join(f"{{% for {name} in range(99999) %}}" for name in "abc") + "{% endfor %}" * 3
 DOUBLING = "{% set n = namespace(s='x' * 1000) %}{% for _ in range(99) %}{% set n.s = n.s + n.s %}{% endfor %}{{ n.s }}"
@@ -36,8 +38,8 @@ QUESTION = frame({"do": "render", "messages": [{"role": "user", "content": "x"}]
 
 
 @pytest.fixture
-def process() -> Iterator[TemplateProcess]:
-    process = TemplateProcess(TEMPLATE)
+def process() -> Iterator[FencedProcess]:
+    process = process_for(TEMPLATE)
     yield process
     process.end()
 
@@ -71,12 +73,25 @@ except FencedError as error:
     assert kilobytes < 300_000
 
 
+@pytest.mark.parametrize("bomb", [LOOPS, DOUBLING], ids=["loops", "doubling"])
+def test_a_bomb_is_refused_before_a_server_loads_it(bomb: str) -> None:
+    with pytest.raises(ModelError, match=r"more than 256 MiB|more than 0\.75 s") as refused:
+        try_out("m", replace(CHAT, template=bomb))
+    assert refused.value.code == "TW-M80"
+
+
+@pytest.mark.parametrize("template", [TEMPLATE, "{{ raise_exception('no') }}", "{% if %}"])
+def test_another_template_is_not(template: str) -> None:
+    try_out("m", replace(CHAT, template=template))
+    try_out("m", None)
+
+
 def test_a_bomb_offers_no_modes_and_is_not_tried_for_each() -> None:
     bomb = "{% if enable_thinking and reasoning_effort %}{% endif %}" + LOOPS
     assert modes(replace(CHAT, template=bomb)) == Modes()
 
 
-def test_after_a_bomb_the_process_is_another_one(process: TemplateProcess) -> None:
+def test_after_a_bomb_the_process_is_another_one(process: FencedProcess) -> None:
     text = process.ask(QUESTION)["text"]
     first = process.pid
     assert process.ask(QUESTION)["text"] == text
@@ -87,7 +102,7 @@ def test_after_a_bomb_the_process_is_another_one(process: TemplateProcess) -> No
     assert process.pid != first
 
 
-def test_a_process_that_was_killed_meanwhile_is_started_again(process: TemplateProcess) -> None:
+def test_a_process_that_was_killed_meanwhile_is_started_again(process: FencedProcess) -> None:
     process.start()
     assert process.pid
     os.kill(process.pid, signal.SIGKILL)
@@ -95,7 +110,7 @@ def test_a_process_that_was_killed_meanwhile_is_started_again(process: TemplateP
     assert process.ask(QUESTION)["text"]
 
 
-def test_ctrl_c_does_not_wait_for_the_template(process: TemplateProcess) -> None:
+def test_ctrl_c_does_not_wait_for_the_template(process: FencedProcess) -> None:
     process.start()
     assert process.pid
     os.kill(process.pid, signal.SIGSTOP)  # it never answers
@@ -117,7 +132,7 @@ def test_a_template_in_the_current_folder_imports_nothing_from_it(
     assert apply("{{ 1 }}", []) == "1"
 
 
-def test_the_process_has_no_secrets(monkeypatch: pytest.MonkeyPatch, process: TemplateProcess) -> None:
+def test_the_process_has_no_secrets(monkeypatch: pytest.MonkeyPatch, process: FencedProcess) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_aaaaaaaaaaaaaaaaaaaa")
     process.start()
     assert b"hf_aaaa" not in Path(f"/proc/{process.pid}/environ").read_bytes()
@@ -132,7 +147,7 @@ def test_a_reply_that_is_none(raw: bytes) -> None:
 def test_texts_that_json_bends_arrive_unchanged() -> None:
     text = "\ud800 \x00 \u2028 é 한 \U0001f600"
     assert apply("{{ messages[0].content }}", [{"role": "user", "content": text}]) == text
-    with pytest.raises(TemplateRejectedError, match="no"):
+    with pytest.raises(RejectedError, match="no"):
         apply("{{ raise_exception('no') }}", [])
 
 

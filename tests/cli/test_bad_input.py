@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.chat.test_templates import LOOPS
 from tests.cli.test_cli import wizard, wizard_inside
 from tests.engine_environment import VLLM, make
 from tests.model.gguf_bytes import LLAMA_CONFIG, folder, safetensors
@@ -56,6 +57,13 @@ def test_an_unset_variable_of_a_shell_names_no_model(command: tuple[str, ...], e
 def test_an_invalid_value_names_the_flag(value: str, code: str) -> None:
     error = refusal("advise", "demo", f"--cost-per-hour={value}", "--hardware", "1xL4")
     assert (error["code"], error["what"].split()[0]) == (code, "--cost-per-hour")
+
+
+@pytest.mark.parametrize("command", [("plan",), ("up", "--yes")])
+def test_a_chat_template_that_computes_without_end(command: tuple[str, ...]) -> None:
+    ref = model("bomb")
+    Path("bomb/chat_template.jinja").write_text(LOOPS)
+    assert refusal(*command, ref, "--hardware", "1xL4")["code"] == "TW-M80"
 
 
 def test_a_folder_without_weights_is_not_looked_for_on_the_hub() -> None:

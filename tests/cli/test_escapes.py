@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench.sample import REPORT
 from tests.chat.fake_openai import DONE, ROLE, STOP, FakeOpenAI, event, serving
 from tests.cli.test_cli import wizard, wizard_inside
+from tests.model.gguf_bytes import LLAMA_CONFIG, folder
 from tests.values import plan_of, python_step
 from wizard.kernel.paths import Workspace
-from wizard.kernel.values import to_json
+from wizard.kernel.values import mapped, to_json
 from wizard.model import manifest
 from wizard.notebook.html import answer_html, progress_html, status_html
 from wizard.plan.ports import Ports
@@ -115,3 +117,48 @@ def test_a_notebook() -> None:
         progress_html([(EVIL, EVIL)], EVIL, None, [EVIL]),
     )
     assert [page for page in pages if RAW.search(page) or "end" not in page] == []
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)], ids=["plain", "json"])
+@pytest.mark.parametrize("pipe", [False, True], ids=["file", "pipe"])
+def test_the_cause_in_a_log(tmp_path: Path, pipe: bool, more: tuple[str, ...]) -> None:
+    log = tmp_path / f"log{EVIL[:9]}.log"
+    text = f"E1120 unable to find backend library for backend '{EVIL}', try specifying runtime {EVIL}\n"
+    log.write_text(text, encoding="utf-8")
+    done = wizard("diagnose", "-", *more, text=text) if pipe else wizard("diagnose", str(log), *more)
+    assert "backend-not-in-image" in done.stdout
+    assert not RAW.search(done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize("more", [(), ("--plain",), ("--json",)], ids=" ".join)
+def test_a_benchmark(tmp_path: Path, more: tuple[str, ...]) -> None:
+    evil = mapped(REPORT, lambda text: text if text in ("runs", "openai", "generated") else f"{EVIL} {text}")
+    (tmp_path / "report.json").write_text(to_json(evil), encoding="utf-8")
+    shown = printed("bench", "--open", str(tmp_path), *more)
+    assert "end" in shown
+    assert not RAW.search(shown)
+
+
+@pytest.mark.parametrize("command", [("advise",), ("plan",), ("model",)], ids=" ".join)
+@pytest.mark.parametrize("more", [(), ("--json",)], ids=["plain", "json"])
+def test_a_model_and_a_machine(tmp_path: Path, command: tuple[str, ...], more: tuple[str, ...]) -> None:
+    host = json.loads((Path(__file__).parents[1] / "cases/hosts/host-h200-x1.json").read_text())
+    host["system"]["name"], host["cpu"]["name"] = EVIL, EVIL
+    host["gpus"][0]["name"] += EVIL
+    (tmp_path / "host.json").write_text(json.dumps(host))
+    config = LLAMA_CONFIG | {"architectures": [f"A{EVIL}"], "model_type": f"llama{EVIL}", EVIL: EVIL}
+    made = folder(tmp_path / "m", config, README__md=f"---\nlicense: mit{EVIL}\n---\n".encode())
+    hardware = () if command == ("model",) else ("--hardware", str(tmp_path / "host.json"))
+    shown = printed(*command, str(made), *hardware, *more)
+    assert shown
+    assert not RAW.search(shown)
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)], ids=["plain", "json"])
+def test_a_repository(tmp_path: Path, more: tuple[str, ...]) -> None:
+    model = tmp_path / "m\x1b[31m\x9b2J"
+    model.mkdir()
+    (model / "config.pbtxt").write_text(f"name: '{EVIL}' {EVIL}", encoding="utf-8")
+    shown = printed("lint", str(tmp_path), *more)
+    assert "config.pbtxt" in shown
+    assert not RAW.search(shown)

@@ -14,13 +14,13 @@ import pytest
 from tests.chat.test_rendering import CHAT, SERVED
 from tests.chat.test_templates import BOMBS
 from wizard.chat.client import Client
-from wizard.chat.templates import frame
 from wizard.gateway import bodies
 from wizard.gateway.app import Gateway
 from wizard.gateway.faults import fault
 from wizard.gateway.servers import Servers
 from wizard.gateway.templates import MOST, Templates
 from wizard.kernel.errors import ModelError
+from wizard.kernel.fenced_process import frame
 from wizard.kernel.paths import Workspace
 from wizard.plan.ports import Ports
 from wizard.serve.endpoint import Endpoint

@@ -304,7 +304,7 @@ def test_files_up_to_sixteen_mebibytes_are_read(tmp_path: Path) -> None:
     os.truncate(path, 16_777_216)
     assert len(contents(path)) == 16_777_216
     os.truncate(path, 16_777_217)
-    with pytest.raises(ValueError, match=r"^it has more than 16,777,216 bytes$"):
+    with pytest.raises(ValueError, match=r"^it is larger than 16\.0 MiB$"):
         contents(path)
 
 

@@ -18,8 +18,11 @@ from wizard.advise.advice import Constraints
 from wizard.catalog import profiles
 from wizard.catalog.goals import GOALS
 from wizard.catalog.gpus import match
+from wizard.kernel import bounded, fenced
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
+from wizard.kernel.reasons import unreadable
+from wizard.kernel.text import plain
 from wizard.kernel.units import GIB, MIB
 from wizard.model.anatomy import Anatomy, Attention, Parts
 from wizard.model.facts import ModelFacts, Quantization
@@ -33,6 +36,12 @@ RESERVED_MIB = 450
 
 Case = tuple[Host, ModelFacts, Constraints]
 
+LARGEST, MOST_CASES = 4_000_000, 10_000
+"""Bytes and cases of a file."""
+MEMORY, SECONDS = 256 << 20, 3
+"""Of the process that parses it."""
+_PROGRAM = Path(__file__).with_name("readers") / "cases.py"
+
 
 def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
     """Read a cases file: ID, machine, model and constraints of each case; a TW-A02 error in place of an invalid case.
@@ -40,20 +49,12 @@ def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
     Raises:
         UsageError: TW-A02 if the file is not readable or has no list of cases.
     """
-    import yaml
-
-    try:
-        # libyaml, which PyYAML's wheels contain, is five times as fast
-        loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
-        data = yaml.load(path.read_text(encoding="utf-8"), loader)  # noqa: S506 -- both are safe
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        raise _no_file(
-            path,
-            tr("it cannot be read or parsed: {error}", error=(getattr(error, "strerror", None) or str(error))[:200]),
-        ) from error
+    data = _data(path)
     listed = data.get("cases") if isinstance(data, dict) else None
     if not isinstance(listed, list):
         raise _no_file(path, tr("no `cases` list"))
+    if len(listed) > MOST_CASES:
+        raise _no_file(path, tr("it has more than {count:,} cases", count=MOST_CASES))
     for number, entry in enumerate(listed, 1):
         name = str(number)
         try:
@@ -64,6 +65,25 @@ def cases(path: Path) -> Iterator[tuple[str, Case | UsageError]]:
             why = tr("it is nested too deeply") if isinstance(error, RecursionError) else why
             wrong = tr("error in case {name}: {error}", name=name[:80], error=why)
             yield name, UsageError("TW-A02", wrong, _format())
+
+
+def _data(path: Path) -> Any:
+    """What is in the file.
+
+    Raises:
+        UsageError: TW-A02 if it is not readable, too large or not YAML.
+    """
+    try:
+        reply = fenced.run(_PROGRAM, bounded.read(path, LARGEST), (), memory=MEMORY, seconds=SECONDS)
+    except fenced.FencedError as error:
+        raise _no_file(path, error.reason) from error
+    except (OSError, bounded.TooLargeError) as error:
+        raise _no_file(path, tr("it cannot be read or parsed: {error}", error=unreadable(error))) from error
+    if reply.get("error") == "deep":
+        raise _no_file(path, tr("it is nested too deeply"))
+    if "error" in reply:
+        raise _no_file(path, tr("it cannot be read or parsed: {error}", error=plain(str(reply.get("detail")))))
+    return reply["data"]
 
 
 def case(entry: Any) -> Case:

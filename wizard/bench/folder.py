@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from wizard.bench.environment import unwritable
 from wizard.bench.quality.report import Quality
 from wizard.bench.report import Report, read
 from wizard.bench.run import Run
+from wizard.kernel import bounded
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import private_folder
@@ -20,6 +20,8 @@ from wizard.kernel.values import from_json, to_json
 REPORT = "report.json"
 LARGEST_BYTES = 64 * 1024**2
 """Of a report that is read."""
+MOST_VALUES = 20_000_000
+"""Of a run: it has a row for each request."""
 LEAST_BYTES = 64 * 1024**2
 """Free space to begin with: AIPerf writes some 4 kB per request."""
 
@@ -33,7 +35,7 @@ def text_of(path: Path, kind: str) -> bytes | None:
         if file.stat().st_size > LARGEST_BYTES:
             return None
         text = file.read_bytes()
-        there = json.loads(text)
+        there = bounded.loads(text)
     except (OSError, ValueError, RecursionError):
         return None  # reading it as a benchmark's says what is wrong with it
     return text if isinstance(there, dict) and there.get("kind") == kind else None
@@ -103,7 +105,7 @@ class Folder:
             raise UsageError("TW-C69", message, tr("Choose a folder that `triton-wizard bench` wrote.")) from error
         paths = [self.run(name) for point in report.points for name in point.runs]
         there = [path for path in paths if path.is_file()]
-        return report, tuple(from_json(Run, path.read_bytes(), where=str(path)) for path in there)
+        return report, tuple(from_json(Run, path.read_bytes(), where=str(path), most=MOST_VALUES) for path in there)
 
 
 def write(path: Path, text: str) -> None:

@@ -95,11 +95,11 @@ def load_toml(path: Path) -> dict[str, Any]:
     from wizard.kernel import toml  # not imported for `wizard.catalog.stacks.names`
 
     try:
-        return toml.loads(path.read_text(encoding="utf-8"))
+        return toml.read(path)
     except OSError as error:
         message = tr("cannot read {path}: {error}", path=path, error=unreadable(error))
         raise UsageError("TW-D02", message, tr("Check the path and its read permissions.")) from error
-    except (UnicodeDecodeError, toml.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # TOML's and UTF-8's errors are ValueErrors
         message = tr("cannot parse {path} as TOML: {error}", path=path, error=unreadable(error))
         raise UsageError("TW-D02", message, tr("Fix or remove the file.")) from error
 

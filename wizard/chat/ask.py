@@ -288,7 +288,7 @@ def bad_template(detail: object) -> ModelError:
     )
 
 
-_STOPPED: dict[Why, str] = {
+STOPPED: dict[Why, str] = {
     "memory": mark("it needs more than 256 MiB"),
     "time": mark("it computes for more than 0.75 s"),
     "crash": mark("its process ended"),
@@ -299,7 +299,7 @@ def hostile_template(why: Why) -> ModelError:
     """The model's own chat template exceeds the limits of its process (`wizard.chat.readers.template`)."""
     return ModelError(
         "TW-C50",
-        tr("the model's chat template was stopped: {why}", why=tr(_STOPPED[why])),
+        tr("the model's chat template was stopped: {why}", why=tr(STOPPED[why])),
         tr(
             "Shorten the conversation. If that does not help, the template is faulty or malicious: choose another "
             "model, or replace `chat_template` in its tokenizer_config.json."

@@ -66,23 +66,27 @@ class Meter:
         tokens = sum(self._of(message, size) + TURN_TOKENS for message in conversation.messages)
         if draft:
             tokens += TURN_TOKENS
-            tokens += (
-                len(self.encode(draft))
-                if self.encode and counted
-                else round(len(draft.encode(errors="replace")) / size)
-            )
-        return Usage(tokens, self.context, counted)
+            tokens += (self._count(draft) if counted else None) or round(len(draft.encode(errors="replace")) / size)
+        return Usage(tokens, self.context, counted and self.encode is not None)
 
     def _of(self, message: Message, size: float) -> int:
         if message.calls:  # the server counted what was generated, not the results
             texts = [text for each in message.calls for text in (each.name, each.arguments, each.result, each.before)]
             characters = sum(len(text.encode(errors="replace")) for text in (*texts, message.content))
             return round(characters / BYTES_PER_TOKEN) + TURN_TOKENS * len(message.calls)
-        if self.encode is None:
-            return _estimate(message, size)
         if message.content not in self._known:
-            self._known[message.content] = len(self.encode(message.content))
+            if (count := self._count(message.content)) is None:
+                return _estimate(message, size)
+            self._known[message.content] = count
         return self._known[message.content]
+
+    def _count(self, text: str) -> int | None:
+        """Tokens of ``text``; None without a tokenizer, which one that takes too long is from then on."""
+        try:
+            return len(self.encode(text)) if self.encode else None
+        except UsageError:
+            self.encode = None
+            return None
 
 
 def meter(served: ServedModel) -> Meter:

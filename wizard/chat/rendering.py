@@ -9,10 +9,13 @@ from wizard.chat import ask
 from wizard.chat.conversation import Conversation
 from wizard.chat.image_references import without
 from wizard.chat.served import ServedModel
-from wizard.chat.templates import TemplateRejectedError, frame, process_of
+from wizard.chat.templates import process_of
 from wizard.chat.thinking_modes import variables
 from wizard.kernel.errors import ModelError
 from wizard.kernel.fenced import FencedError
+from wizard.kernel.fenced_process import RejectedError, frame
+from wizard.kernel.language import tr
+from wizard.model import chat_format
 from wizard.model.chat_format import ChatFormat
 from wizard.model.special_tokens import broken, pattern
 
@@ -47,8 +50,24 @@ def render_turns(turns: Sequence[Mapping[str, Any]], served: ServedModel, given:
         return str(turns[-1]["content"])
     try:
         return str(process_of(served.chat.template).ask(question(turns, served.chat, given))["text"])
-    except (TemplateRejectedError, FencedError) as error:
+    except (RejectedError, FencedError) as error:
         raise failed(error) from error
+
+
+def try_out(model: str, chat: ChatFormat | None) -> None:
+    """Render a short question: an engine may render the template while it loads, without any limit.
+
+    Raises:
+        ModelError: TW-M80 if it takes too much time or memory. A template that rejects the question raises nothing.
+    """
+    if chat is None:
+        return
+    try:
+        process_of(chat.template).ask(question([{"role": "user", "content": "Hello"}], chat, {}))
+    except RejectedError:
+        return
+    except FencedError as error:
+        raise chat_format.unusable(model, tr(ask.STOPPED[error.why])) from error
 
 
 def question(turns: Sequence[Mapping[str, Any]], chat: ChatFormat, given: Mapping[str, Any]) -> bytes:
@@ -58,7 +77,7 @@ def question(turns: Sequence[Mapping[str, Any]], chat: ChatFormat, given: Mappin
     return frame({"do": "render", "messages": messages, "variables": variables})
 
 
-def failed(error: TemplateRejectedError | FencedError) -> ModelError:
+def failed(error: RejectedError | FencedError) -> ModelError:
     """The error for a template that gave no prompt."""
     return ask.hostile_template(error.why) if isinstance(error, FencedError) else ask.bad_template(error)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from wizard.chat.conversation import Conversation
 from wizard.chat.race import RaceResult
 from wizard.chat.race_svg import picture
+from wizard.kernel import bounded
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.reasons import unreadable
@@ -161,15 +162,13 @@ def load(path: Path) -> Saved:
         UsageError: TW-U27 if the file is not readable or is too large, TW-K01 or TW-K02 if it is not a conversation.
     """
     try:
-        if path.stat().st_size > LARGEST_BYTES:
-            raise OSError(tr("it is too large"))
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
+        text = bounded.read(path, LARGEST_BYTES).decode("utf-8")
+    except (OSError, ValueError) as error:
         raise UsageError(
             "TW-U27",
             tr("cannot read {path}: {why}", path=path, why=unreadable(error)),
             tr("Use a .json file written by /save."),
         ) from error
-    conversation = from_json(Conversation, text, where=str(path))
-    about = from_json(_About, text, where=str(path))
+    conversation = from_json(Conversation, text, where=str(path), most=bounded.MOST_VALUES)
+    about = from_json(_About, text, where=str(path), most=bounded.MOST_VALUES)
     return Saved(conversation, about.title, about.model)

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wizard.catalog.thinking import Switch, thinking
-from wizard.chat.templates import TemplateRejectedError, apply, compared
+from wizard.chat.templates import apply, compared
 from wizard.kernel.fenced import FencedError
+from wizard.kernel.fenced_process import RejectedError
 from wizard.kernel.language import tr
 from wizard.model.chat_format import ChatFormat
 
@@ -45,7 +46,7 @@ def modes(chat: ChatFormat) -> Modes:
     """The modes of the model's template; none if it has none, or is broken: rendering reports that."""
     try:
         return _modes(chat, compared(chat.template))
-    except (TemplateRejectedError, FencedError):
+    except (RejectedError, FencedError):
         return Modes()
 
 
@@ -93,5 +94,5 @@ def _prompt(chat: ChatFormat, given: Mapping[str, Any]) -> str | None:
     """The prompt for a short question; None if the template rejects the variables."""
     try:
         return apply(chat.template, _QUESTION, bos_token=chat.bos_token or "", eos_token=chat.eos_token or "", **given)
-    except TemplateRejectedError:
+    except RejectedError:
         return None

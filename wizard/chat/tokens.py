@@ -1,7 +1,7 @@
 """The tokenizer in a model's folder, for models that use token IDs.
 
-Only ``tokenizer.json`` is read (by the ``tokenizers`` library, imported when it is needed); a folder that has just
-SentencePiece's ``tokenizer.model`` is rejected with an error.
+Only ``tokenizer.json`` is read, by the ``tokenizers`` library in a process of its own with limits for memory and time
+(`readers/tokenizer.py`); a folder that has just SentencePiece's ``tokenizer.model`` is rejected with an error.
 """
 
 from __future__ import annotations
@@ -13,8 +13,15 @@ from typing import Any
 from wizard.chat.ask import no_tokenizer
 from wizard.chat.text_filters import REPLACEMENT
 from wizard.kernel.errors import ModelError
+from wizard.kernel.fenced import FencedError
+from wizard.kernel.fenced_process import FencedProcess, RejectedError, frame
 from wizard.kernel.language import tr
 from wizard.model.untrusted import optional_object
+
+PROGRAM = Path(__file__).parent / "readers" / "tokenizer.py"
+WALL_S = 20.0
+LARGEST = 100_000_000
+"""Bytes of tokenizer.json; Gemma's has 33 MB."""
 
 
 class Tokenizer:
@@ -30,44 +37,55 @@ class Tokenizer:
         Raises:
             UsageError: TW-C13 if it has no readable tokenizer.
         """
-        from tokenizers import Tokenizer as Library
-
-        path = Path(folder) / "tokenizer.json"
+        path = Path(folder).absolute() / "tokenizer.json"
         if not path.is_file():
             raise no_tokenizer(model, tr("file not found: {path}", path=path))
+        if path.stat().st_size > LARGEST:
+            raise no_tokenizer(model, tr("{path} is larger than {size} MB", path=path, size=LARGEST // 1_000_000))
+        self._model, self._path = model, path
+        self._process = FencedProcess(PROGRAM, str(path), wall_s=WALL_S)
+        self._ask({"token": ""})  # it reads the file
         try:
-            self._library: Any = Library.from_file(str(path))
             ends = (
                 _end_of_text(path.parent),
                 optional_object(path.parent / "generation_config.json").get("eos_token_id"),
             )
         except ModelError as error:
             raise no_tokenizer(model, error.what) from error
-        except Exception as error:  # the library raises nothing more specific
-            raise no_tokenizer(model, f"{path}: {error}") from error
         named, listed = self.token(ends[0]), ends[1] if isinstance(ends[1], list) else [ends[1]]
         self.ends: tuple[int, ...] = tuple(dict.fromkeys(each for each in (named, *listed) if type(each) is int))
 
     def encode(self, text: str, *, begin: bool) -> list[int]:
         """IDs of ``text``; special tokens in it are recognized. ``begin`` adds the begin token if the model uses
         one.
+
+        Raises:
+            UsageError: TW-C13 if it takes too much time or memory, as for all methods.
         """
-        ids: list[int] = self._library.encode(text, add_special_tokens=begin).ids
+        ids: list[int] = self._ask({"encode": text, "begin": begin})["ids"]
         return ids
 
     def decode(self, ids: Iterable[int], *, special: bool = False) -> str:
         """The text of ``ids``; ``special`` tokens are left out unless wanted."""
-        return str(self._library.decode(list(ids), skip_special_tokens=not special))
+        return str(self._ask({"decode": list(ids), "special": special})["text"])
 
     def token(self, text: str | None) -> int | None:
         """The ID of the token with exactly this text, if there is one."""
-        index: int | None = self._library.token_to_id(text) if text else None
+        index: int | None = self._ask({"token": text})["id"] if text else None
         return index
 
     def adds(self, text: str | None) -> bool:
         """Whether the tokenizer adds this token in front of every text."""
         token_id = self.token(text)
         return token_id is not None and self.encode("", begin=True)[:1] == [token_id]
+
+    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return self._process.ask(frame(question))
+        except RejectedError as error:
+            raise no_tokenizer(self._model, f"{self._path}: {error}") from error
+        except FencedError as error:
+            raise no_tokenizer(self._model, f"{self._path}: {error.reason}") from error
 
 
 def _end_of_text(folder: Path) -> str:

@@ -72,16 +72,17 @@ def wizard(arguments: argparse.Namespace) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """`triton-wizard run`."""
+    from wizard.kernel import bounded
     from wizard.kernel.paths import Workspace
     from wizard.kernel.reasons import unreadable
-    from wizard.kernel.values import from_json
+    from wizard.kernel.values import LARGEST, from_json
     from wizard.plan.plan import Plan
 
     try:
         if arguments.plan == "-" and sys.stdin is None:
             raise OSError(tr("standard input is closed"))
-        text = sys.stdin.read() if arguments.plan == "-" else Path(arguments.plan).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = bounded.read(sys.stdin.buffer if arguments.plan == "-" else Path(arguments.plan), LARGEST)
+    except (OSError, ValueError) as error:
         raise UsageError(
             "TW-U05",
             tr("cannot read {file}: {reason}", file=arguments.plan, reason=unreadable(error)),

@@ -6,8 +6,9 @@ import asyncio
 from dataclasses import dataclass, field
 
 from wizard.chat.rendering import failed
-from wizard.chat.templates import TemplateProcess, TemplateRejectedError
+from wizard.chat.templates import process
 from wizard.kernel.fenced import FencedError
+from wizard.kernel.fenced_process import FencedProcess, RejectedError
 
 MOST = 8
 """Processes: that of the template that was used least recently ends first."""
@@ -15,7 +16,7 @@ MOST = 8
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    process: TemplateProcess
+    process: FencedProcess
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -31,14 +32,14 @@ class Templates:
         Raises:
             ModelError: TW-C06 if the template rejects the messages, TW-C50 if it takes too much time or memory.
         """
-        used = self._templates.pop(template, None) or _Template(TemplateProcess(template))
+        used = self._templates.pop(template, None) or _Template(process(template))
         self._templates[template] = used  # the most recent one is the last
         if len(self._templates) > MOST:
             self._templates.pop(next(iter(self._templates)))  # with its last question it ends
         try:
             async with used.turn:
                 return str((await used.process.ask_aside(question))["text"])
-        except (TemplateRejectedError, FencedError) as error:
+        except (RejectedError, FencedError) as error:
             raise failed(error) from error
 
     def end(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Set
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -319,17 +320,21 @@ def plan(
     name: str | None = None,
     http_port: int | None = None,
 ) -> Plan:
-    """Stage 4. All steps to run, validated in advance; changes nothing (immediate).
+    """Stage 4. All steps to run, validated in advance; changes nothing (immediate, or 0.75 s for a template that
+    computes without end).
 
     Raises:
         UsageError: TW-L04 if another model is served under the same name.
         InfeasibleError: TW-L05 if the stack is unknown; others if it cannot serve the model this way.
+        ModelError: TW-M80 if the model's chat template takes too much time or memory.
     """
+    from wizard.chat.rendering import try_out
     from wizard.kernel.paths import suggest_name
     from wizard.plan.server_plan import replan as make
     from wizard.serve.find import running
     from wizard.texts.errors import user_errors
 
+    try_out(facts.ref, facts.chat)
     called = name or suggest_name(facts.ref)
     mine = running(workspace.server(called))
     with user_errors():
@@ -376,10 +381,26 @@ def run(
     Steps with an ID in ``redo`` run again even if completed, with all steps that depend on them; those in ``skip`` are
     skipped. ``exposure`` is who can reach the OpenAI-compatible address (None: unchanged, or this machine only).
     ``keep``: restart the server when it fails (None: unchanged, or not).
+
+    Raises:
+        ModelError: TW-M80, as in `plan`: a saved plan has its own template.
+        WizardError: See `wizard.run.engine.run`.
     """
+    return followed("run", _run(plan, redo, skip, exposure, keep))
+
+
+async def _run(
+    plan: Plan, redo: Set[str], skip: Set[str], exposure: Exposure | None, keep: bool | None
+) -> AsyncGenerator[Event, None]:
+    import asyncio
+
+    from wizard.chat.rendering import try_out
     from wizard.run.engine import run as carry_out
 
-    return followed("run", carry_out(plan, redo=redo, skip=skip, exposure=exposure, keep=keep))
+    await asyncio.to_thread(try_out, plan.facts.ref, plan.facts.chat)
+    async with aclosing(carry_out(plan, redo=redo, skip=skip, exposure=exposure, keep=keep)) as events:
+        async for event in events:
+            yield event
 
 
 def statuses(workspace: Workspace) -> list[Status]:

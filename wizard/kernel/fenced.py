@@ -7,7 +7,6 @@ before the process gets the first byte.
 from __future__ import annotations
 
 import atexit
-import json
 import resource
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from wizard.kernel import bounded
 from wizard.kernel.language import mark, tr
 from wizard.kernel.secrets import environment_for
 
@@ -84,8 +84,10 @@ def run(program: Path, data: bytes, arguments: tuple[str, ...], *, memory: int, 
     if process.returncode == -signal.SIGKILL:  # by the kernel, when the machine has no memory left
         raise FencedError("memory")
     try:
-        reply: dict[str, Any] = json.loads(printed.splitlines()[-1])
-    except (ValueError, IndexError) as error:
+        reply: dict[str, Any] = bounded.loads(printed.splitlines()[-1])
+    except bounded.TooLargeError as error:
+        raise FencedError("memory") from error
+    except (ValueError, IndexError, RecursionError) as error:
         raise FencedError("crash") from error
     if reply.get("error") == "memory":
         raise FencedError("memory")

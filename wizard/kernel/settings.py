@@ -64,7 +64,7 @@ def load() -> Settings:
     from wizard.kernel import toml  # only if there is such a file: `--help` must be fast
 
     try:
-        data = toml.loads(where.read_bytes().decode("utf-8"))
+        data = toml.read(where)
     except (OSError, ValueError, RecursionError) as error:  # TOML's and UTF-8's errors are ValueErrors
         from wizard.kernel.reasons import unreadable
 

@@ -24,6 +24,13 @@ def plain(text: str) -> str:
     return text if cleaned == text else cleaned
 
 
+def inert(text: str) -> str:
+    """``text`` without control characters and direction marks, with the same width: what is left of an escape sequence
+    is printed, not obeyed.
+    """
+    return text if text.isprintable() else _CONTROL.sub("", text)
+
+
 def one_line(text: str) -> str:
     """``text`` sanitized and without line breaks."""
     return " ".join(plain(text).split())

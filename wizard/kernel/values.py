@@ -15,11 +15,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from wizard.kernel import bounded
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import Message, english, localized, mapped, tr
 from wizard.kernel.reasons import misfit, unreadable
 
 T = TypeVar("T")
+LARGEST = 32_000_000
+"""Bytes of a file to read as a value."""
+MOST_VALUES = 150_000
+"""Values in it: each of them may be several errors of 500 bytes."""
+_LISTED = 10_000
+"""Errors from which the first one is found: pydantic makes a list of all of them."""
 _UNSAFE = re.compile(r"[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 STRICT = {"extra": "forbid"}
 """``__pydantic_config__`` of a value that people write by hand: a field that does not exist is an error (TW-K01)."""
@@ -129,7 +136,11 @@ def from_data(kind: type[T], data: Any, *, where: str) -> T:
 
 def unfit(error: Any, where: str) -> UsageError:
     """TW-K01 for data that pydantic rejected: the first field that does not fit."""
-    first = error.errors()[0]
+    if error.error_count() > _LISTED:
+        problem = tr("{count:,} values do not fit", count=error.error_count())
+        text = tr("{where} is invalid: {problem}", where=where, problem=problem)
+        return UsageError("TW-K01", text, tr("If the wizard wrote the file, you can regenerate it."))
+    first = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in first["loc"]) or tr("the top level")
     return UsageError(
         "TW-K01",
@@ -138,35 +149,18 @@ def unfit(error: Any, where: str) -> UsageError:
     )
 
 
-def from_json(kind: type[T], text: str | bytes, *, where: str) -> T:
-    """Read JSON text as a value of ``kind``; see `from_data`.
+def from_json(kind: type[T], text: str | bytes, *, where: str, most: int = MOST_VALUES) -> T:
+    """Read JSON text with at most ``most`` values (`bounded.loads`) as a value of ``kind``; see `from_data`.
 
     Raises:
-        UsageError: TW-K01 if the data does not fit, TW-K02 if the text is not JSON.
+        UsageError: TW-K01 if the data does not fit, TW-K02 if the text is not JSON, or too large.
     """
     try:
-        data = well_formed(json.loads(text))
+        data = bounded.loads(text, most)
     except (ValueError, RecursionError) as error:
         message = tr("{where} is not valid JSON: {error}", where=where, error=unreadable(error))
         raise UsageError("TW-K02", message, tr("Use a file written by the wizard.")) from error
     return from_data(kind, data, where=where)
-
-
-def well_formed(data: T) -> T:
-    """JSON data without half a surrogate pair, which JSON can escape (``"\\ud800"``) and no file or terminal can hold.
-
-    Raises:
-        ValueError: A text of ``data`` has one.
-    """
-    try:
-        json.dumps(data, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(tr("it contains half a surrogate pair ({escaped})", escaped=_escaped(error))) from error
-    return data
-
-
-def _escaped(error: UnicodeEncodeError) -> str:
-    return f"\\u{ord(error.object[error.start]):04x}"
 
 
 def fingerprint(value: Any) -> str:

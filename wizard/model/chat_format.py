@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wizard.kernel.errors import ModelError
+from wizard.kernel.language import tr
 from wizard.model.untrusted import optional_object, read_bytes
 
 if TYPE_CHECKING:
@@ -64,6 +66,18 @@ def of_gguf(header: gguf.Header) -> ChatFormat | None:
     tokens = header.tokens
     stop = _unique(tokens.get("eos"), tokens.get("eot"), tokens.get("eom"))
     return ChatFormat(template, tokens.get("bos"), tokens.get("eos"), stop)
+
+
+def unusable(model: str, why: str) -> ModelError:
+    """The chat template of ``model`` exceeds the limits for the shortest conversation (`wizard.chat.rendering`)."""
+    return ModelError(
+        "TW-M80",
+        tr("the chat template of {model} was stopped when it was tried: {why}", model=model, why=why),
+        tr(
+            "It is faulty or malicious, and a server could hang while it loads it. Choose another model, or replace "
+            "`chat_template` in its tokenizer_config.json."
+        ),
+    )
 
 
 def _template(folder: Path, settings: Mapping[str, Any]) -> str | None:

@@ -1,6 +1,6 @@
 """The metadata and tensor shapes of a ``.gguf`` file, from its header; no weights are read.
 
-A small reader of our own, bounded by the file's size in every loop. Layout: https://github.com/ggml-org/ggml,
+A small reader of our own, bounded by the file's size and a `Budget` in every loop. Layout: https://github.com/ggml-org/ggml,
 docs/gguf.md; numbers of types and file types: llama.cpp, ``ggml/include/ggml.h`` and ``include/llama.h``
 (``llama_ftype``), block sizes as in gguf-py's ``GGML_QUANT_SIZES``.
 """
@@ -21,6 +21,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.text import plain
 from wizard.kernel.units import size
 from wizard.model.gguf_parts import incomplete, parts
+from wizard.model.gguf_reader import Budget, Reader, TooShortError, refused
 from wizard.model.safetensors import Tensor
 from wizard.model.untrusted import unreadable
 
@@ -72,12 +73,7 @@ FILE_TYPES = {
 }
 """``general.file_type`` → llama.cpp's name without ``MOSTLY_``."""
 
-_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-_STRING, _ARRAY = 8, 9
 _MAX_KEY = 65_535  # docs/gguf.md: a key is at most 2^16 - 1 bytes
-_MAX_TEXT = 10_000_000  # a chat template has some kilobytes
-_KEPT_ITEMS = 10_000  # arrays with a number per layer are kept; merges, scores and token types are not
-_MAX_ENTRIES = 2_000_000  # vocabularies have up to 260,000 tokens and twice as many merges; this takes 2 s
 _TOKENS = "tokenizer.ggml.tokens"
 _ALIGNMENT = 32
 
@@ -115,20 +111,21 @@ def read(path: Path) -> Header:
     files = [path.with_name(name) for name in parts(path.name)]
     if absent := [file.name for file in files if len(files) > 1 and not file.exists()]:
         raise incomplete(str(path), absent, len(files))
-    return joined([_read(file) for file in files], str(path))
+    budget = Budget()
+    return joined([_read(file, budget) for file in files], str(path))
 
 
-def _read(path: Path) -> Header:
+def _read(path: Path, budget: Budget) -> Header:
     try:
         with path.open("rb") as file:
             total = file.seek(0, 2)
             file.seek(0)
-            return parse(file, total, str(path))
+            return parse(file, total, str(path), budget=budget)
     except OSError as error:
         raise unreadable(path, error) from error
 
 
-def parse(file: BinaryIO, total: int, where: str, *, partial: bool = False) -> Header:
+def parse(file: BinaryIO, total: int, where: str, *, partial: bool = False, budget: Budget | None = None) -> Header:
     """Read a header from ``file``, the beginning of a GGUF file of ``total`` bytes.
 
     With ``partial`` the bytes may end early (a ranged download): the part that was read is returned.
@@ -136,7 +133,7 @@ def parse(file: BinaryIO, total: int, where: str, *, partial: bool = False) -> H
     Raises:
         ModelError: see `read`.
     """
-    reader = _Reader(file, total, where)
+    reader = Reader(file, total, where, budget or Budget())
     metadata: dict[str, Any] = {}
     tensors = None
     try:
@@ -145,7 +142,7 @@ def parse(file: BinaryIO, total: int, where: str, *, partial: bool = False) -> H
             key = reader.text(_MAX_KEY)
             metadata[key] = reader.value(reader.number("I"), keep_texts=key == _TOKENS)
         tensors = _Tensors.read(reader, tensor_count, metadata)
-    except _TooShortError as error:
+    except TooShortError as error:
         if not partial:
             raise _truncated(where, str(error)) from error
     _refuse_others(metadata, where)
@@ -206,81 +203,6 @@ def _end(header: Header, count: object) -> str:
     return f"-{number + 1:05}-of-{count:05}.gguf" if plain_numbers else "-00001-of-00002.gguf"
 
 
-class _TooShortError(Exception):
-    """The bytes end before the header does."""
-
-
-class _Reader:
-    """Typed reads that never go beyond the file, regardless of the lengths in it."""
-
-    def __init__(self, file: BinaryIO, total: int, where: str) -> None:
-        self.file = file
-        self.total = total
-        self.where = where
-        self.position = 0
-
-    def take(self, count: int) -> bytes:
-        if count > self.total - self.position:
-            raise _TooShortError(tr("its header extends beyond the end of the file ({total} bytes)", total=self.total))
-        raw = self.file.read(count)
-        if len(raw) < count:
-            raise _TooShortError(tr("its header extends beyond the available bytes"))
-        self.position += count
-        return raw
-
-    def number(self, code: str) -> Any:
-        return struct.unpack("<" + code, self.take(struct.calcsize(code)))[0]
-
-    def text(self, limit: int = _MAX_TEXT) -> str:
-        length = self.number("Q")
-        if length > limit:
-            raise refused(self.where, tr("a string in its header is too long: {length} bytes", length=length))
-        return self.take(length).decode("utf-8", "replace")
-
-    def value(self, kind: int, *, keep_texts: bool = False) -> Any:
-        if kind == _STRING:
-            return self.text()
-        if kind == _ARRAY:
-            return self.array(keep_texts)
-        if kind not in _SCALARS:
-            raise refused(self.where, tr("its header has a value of unknown type {kind}", kind=kind))
-        return self.number(_SCALARS[kind])
-
-    def array(self, keep_texts: bool) -> tuple[Any, ...] | None:
-        """The items of a short numeric array, or of the only relevant text array; others are skipped."""
-        kind, count = self.number("I"), self.number("Q")
-        if kind == _STRING:
-            self.expect(count, 8)
-            return self.texts(count, keep_texts)
-        if kind not in _SCALARS:
-            raise refused(self.where, tr("its header has an array of unknown type {kind}", kind=kind))
-        each = struct.calcsize(_SCALARS[kind])
-        self.expect(count, each)
-        if count > _KEPT_ITEMS:
-            self.skip(count * each)
-            return None
-        return struct.unpack(f"<{count}{_SCALARS[kind]}", self.take(count * each))
-
-    def texts(self, count: int, keep: bool) -> tuple[Any, ...] | None:
-        kept = []
-        for _ in range(count):
-            text = self.take(self.number("Q"))
-            if keep:
-                kept.append(text)
-        return tuple(kept) if keep else None
-
-    def expect(self, count: int, least_bytes: int) -> None:
-        """Reject a count that cannot fit in the rest of the file, or that is implausible."""
-        if count > _MAX_ENTRIES:
-            raise refused(self.where, tr("its header claims too many entries: {count}", count=count))
-        if count * least_bytes > self.total - self.position:
-            raise _TooShortError(tr("its header claims {count} entries, more than the file can hold", count=count))
-
-    def skip(self, count: int) -> None:
-        while count:
-            count -= len(self.take(min(count, 1 << 20)))
-
-
 @dataclass(frozen=True, slots=True)
 class _Tensors:
     all: tuple[Tensor, ...]
@@ -289,9 +211,12 @@ class _Tensors:
     main_type: str
 
     @classmethod
-    def read(cls, reader: _Reader, count: int, metadata: dict[str, Any]) -> _Tensors:
+    def read(cls, reader: Reader, count: int, metadata: dict[str, Any]) -> _Tensors:
         """Read all tensor descriptions; check that they are inside the file, aligned and disjoint."""
         reader.expect(count, 24)
+        if count > reader.budget.tensors:
+            raise refused(reader.where, tr("its header claims too many tensors: {count}", count=count))
+        reader.budget.tensors -= count
         weights: Counter[str] = Counter()
         spans: list[tuple[int, int]] = []
         tensors: list[Tensor] = []
@@ -322,7 +247,7 @@ class _Tensors:
         return cls(tuple(tensors), sum(weights.values()), total, main)
 
 
-def _check_spans(reader: _Reader, spans: list[tuple[int, int]], alignment: object) -> None:
+def _check_spans(reader: Reader, spans: list[tuple[int, int]], alignment: object) -> None:
     if not isinstance(alignment, int) or not 1 <= alignment <= 1 << 20:
         raise refused(reader.where, tr("its alignment is invalid"))
     start = -(-reader.position // alignment) * alignment
@@ -332,10 +257,10 @@ def _check_spans(reader: _Reader, spans: list[tuple[int, int]], alignment: objec
             raise refused(reader.where, tr("its tensors overlap"))
         end = stop
     if spans and start + end > reader.total:
-        raise _TooShortError(tr("{size} of weights are missing at the end", size=size(start + end - reader.total)))
+        raise TooShortError(tr("{size} of weights are missing at the end", size=size(start + end - reader.total)))
 
 
-def _counts(reader: _Reader) -> tuple[int, int]:
+def _counts(reader: Reader) -> tuple[int, int]:
     """Check magic and version; return the number of tensors and of metadata pairs."""
     if reader.take(4) != b"GGUF":
         raise refused(reader.where, tr("it does not start with GGUF"))
@@ -346,6 +271,7 @@ def _counts(reader: _Reader) -> tuple[int, int]:
         raise refused(reader.where, tr("its version is {version}, not 2 or 3", version=version))
     tensors, pairs = reader.number("Q"), reader.number("Q")
     reader.expect(pairs, 13)
+    reader.budget.entries -= pairs
     return tensors, pairs
 
 
@@ -363,12 +289,6 @@ def _special_tokens(metadata: dict[str, Any], tokens: tuple[bytes, ...] | None) 
         if tokens and isinstance(index, int) and 0 <= index < len(tokens):
             texts[name] = tokens[index].decode("utf-8", "replace")
     return texts
-
-
-def refused(where: str, why: str) -> ModelError:
-    """The error for a file that is not a usable GGUF model."""
-    text = tr("{where} is not a usable GGUF model: {why}", where=where, why=plain(why)[:300])
-    return ModelError("TW-M09", text, tr("Choose another .gguf file."))
 
 
 def _truncated(where: str, why: str) -> ModelError:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from wizard.kernel import regular_files
 from wizard.kernel.errors import ModelError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.values import from_json
@@ -32,6 +33,8 @@ _SUFFIXES = {
     ".gguf": "gguf",
 }
 _FRONT_MATTER = 20_000  # maximum number of bytes of a model card to search for fields
+LARGEST_INDEX = 32_000_000
+"""Bytes of the index of a checkpoint's files; that of Kimi K2 has 14 MB."""
 ADAPTER = "adapter_config.json"
 """PEFT's configuration of an adapter; its folder has no config.json."""
 _NO_WEIGHTS = mark("no weights next to config.json")
@@ -261,7 +264,11 @@ def _with_weights(facts: ModelFacts, folder: Path, names: list[str]) -> ModelFac
         if facts.task is None and any(weight_format(name) == "pickle" for name in names):
             raise only_pickle(str(folder))
         return replace(facts, unknown={**facts.unknown, "weight_bytes": tr(_NO_WEIGHTS)})
-    tensors = [tensor for name in files for tensor in safetensors.read(folder / name)]
+    tensors: list[safetensors.Tensor] = []
+    for name in files:
+        tensors += safetensors.read(folder / name)
+        if len(tensors) > safetensors.MOST_TENSORS:
+            raise safetensors.damaged(folder / name, tr("more than {count:,} tensors", count=safetensors.MOST_TENSORS))
     facts = replace(
         facts,
         weight_bytes=sum(tensor.bytes for tensor in tensors),
@@ -281,7 +288,7 @@ def loaded_files(names: list[str]) -> list[str]:
 
 def _shards(index: Path) -> list[str]:
     """Shards in an index, all of which must exist."""
-    shards = read_object(index, 100_000_000).get("weight_map")
+    shards = read_object(index, LARGEST_INDEX).get("weight_map")
     values = set(shards.values()) if isinstance(shards, dict) and _all_text(shards.values()) else set()
     names = sorted(values)
     if not names or any(Path(name).name != name or not name.isprintable() for name in names):
@@ -313,7 +320,7 @@ def _name(folder: Path) -> str:
 def _licence(folder: Path) -> str | None:
     """The ``license`` in a model card's front matter (Hub documentation, "Model Cards")."""
     try:
-        with (folder / "README.md").open("rb") as card:
+        with regular_files.opened(folder / "README.md") as card:
             return card_licence(card.read(_FRONT_MATTER).decode("utf-8", "replace"))
     except OSError:  # most folders have no card
         return None

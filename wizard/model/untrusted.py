@@ -6,15 +6,14 @@ advice computed from it would be wrong.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from wizard.kernel import bounded
 from wizard.kernel.errors import ModelError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.text import plain
-from wizard.kernel.values import well_formed
 
 LARGEST_JSON = 10_000_000
 """Bytes. Real config.json files have some kilobytes, tokenizer_config.json with its template up to a megabyte."""
@@ -38,10 +37,11 @@ def parse_object(raw: bytes, where: str) -> dict[str, Any]:
     """Parse a JSON object.
 
     Raises:
-        ModelError: TW-M04 if it is not a JSON object in UTF-8, is nested too deeply, or has a duplicate key.
+        ModelError: TW-M04 if it is not a JSON object in UTF-8, has too many values, is nested too
+            deeply, or has a duplicate key.
     """
     try:
-        data = well_formed(json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_object))
+        data = bounded.loads(raw.decode("utf-8-sig"), object_pairs_hook=_object)
     except RecursionError as error:
         raise _not_json(where, tr("nested too deeply")) from error
     except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
@@ -63,17 +63,15 @@ def read_bytes(path: Path, limit: int = LARGEST_JSON) -> bytes:
         ModelError: TW-M04 if it is larger than ``limit`` bytes; TW-M17 if it is not readable.
     """
     try:
-        with path.open("rb") as file:
-            raw = file.read(limit + 1)
+        return bounded.read(path, limit)
     except OSError as error:
         raise unreadable(path, error) from error
-    if len(raw) > limit:
+    except bounded.TooLargeError as error:
         raise ModelError(
             "TW-M04",
             tr("{path} is larger than {size} MB", path=path, size=limit // 1_000_000),
             tr("No model needs a file like this: check where the folder comes from."),
-        )
-    return raw
+        ) from error
 
 
 def unreadable(path: Path, error: OSError) -> ModelError:

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from wizard.kernel import bounded
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import tr
 from wizard.kernel.reasons import unreadable
@@ -65,17 +66,16 @@ def save(host: Host, path: Path) -> None:
 def _recorded(name: str) -> Host:
     path = Path(name).expanduser()
     try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_FILE + 1)
+        data = bounded.read(path, _MAX_FILE)
+    except bounded.TooLargeError as error:
+        message = tr("{name!r} is too large for a recorded host", name=name)
+        raise UsageError("TW-P06", message, tr("Use a file written by --save.")) from error
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
         raise UsageError(
             "TW-P06",
             tr("cannot read the recorded host {name!r}: {reason}", name=name, reason=unreadable(error)),
             tr("Record one with `triton-wizard probe --save FILE`."),
         ) from error
-    if len(data) > _MAX_FILE:
-        message = tr("{name!r} is too large for a recorded host", name=name)
-        raise UsageError("TW-P06", message, tr("Use a file written by --save."))
     host = dataclasses.replace(from_json(Host, data, where=name), source=path.name)
     if wrong := fault(host):
         message = tr("{name} is not a valid recorded host: {fault}", name=name, fault=wrong)

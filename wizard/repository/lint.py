@@ -43,7 +43,7 @@ def lint(repository: Path, server: Server = Server()) -> Report:  # noqa: B008 -
         UsageError: TW-L62 if it is not a folder or not readable.
     """
     try:
-        models = {each.name: text.read(each) for each in sorted(repository.iterdir()) if each.is_dir()}
+        models = text.read_all(repository)
     except OSError as error:
         raise UsageError(
             "TW-L62",

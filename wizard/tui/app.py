@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette, Provider
 from textual.screen import ModalScreen
@@ -30,6 +30,7 @@ from wizard.tui import garbage_collection, suspending, textual_private
 from wizard.tui.chat_tools import ChatTools
 from wizard.tui.flow import Flow
 from wizard.tui.guide import Guide
+from wizard.tui.inert import InertApp
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.theme import THEMES
@@ -60,7 +61,7 @@ def _commands() -> type[Provider]:
     return Commands
 
 
-class WizardApp(App[int]):
+class WizardApp(InertApp):
     """Interface 1: full screen. Its result is the exit status.
 
     Args:

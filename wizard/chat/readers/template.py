@@ -1,8 +1,8 @@
 """Chat templates as Jinja runs them: a program that renders one template, again and again, within limits.
 
 Templates are programs that come with models, so they run in Jinja's sandbox, and in this process, which ends if one
-takes too long or too much memory (`wizard.chat.templates` starts it again). Standard input has frames (`FRAME`) with
-JSON: first the template, a text, then the arguments of `answer`, whose results go to standard output as such frames.
+takes too long or too much memory (`wizard.kernel.fenced_process` starts it again). It is told the template, and then
+answers with the results of `answer`.
 
 Beyond Jinja they may use what transformers
 provides (huggingface.co/docs/transformers, "Writing a chat template"; ``chat_template_utils.py`` of transformers 5.20
@@ -14,21 +14,16 @@ from __future__ import annotations
 
 import functools
 import json
-import os
-import resource
-import signal
-import struct
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from wizard.chat.readers.serving import serve
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
-FRAME = struct.Struct(">I")
-"""The length of what follows."""
 MEMORY = 256 << 20
 """Bytes of address space: Python with Jinja takes 27 MiB."""
 SECONDS = 0.75
@@ -37,42 +32,10 @@ LONGEST = 32 << 20
 """Characters of a prompt."""
 
 
-def main() -> None:
-    """Answer until standard input ends."""
-    for kind, most in {resource.RLIMIT_AS: MEMORY, resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0}.items():
-        hard = resource.getrlimit(kind)[1]
-        least = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (least, least))
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    taken, printed = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    template: str | None = None
-    while size := taken.read(FRAME.size):
-        given = json.loads(taken.read(*FRAME.unpack(size)))
-        if template is None:
-            template = given
-            _environment()  # while the conversation is still being written
-            continue
-        _allow(SECONDS)
-        try:
-            reply = answer(template, **given)
-            raw = json.dumps(reply).encode()
-        except MemoryError:
-            raw = b'{"error": "memory"}'
-        except Exception as error:  # a template is third-party code: it may fail in any way
-            raw = json.dumps({"error": "rejected", "detail": f"{error}"[:2000] or type(error).__name__}).encode()
-        _allow(0)
-        printed.write(FRAME.pack(len(raw)) + raw)
-        printed.flush()
-
-
-def _allow(seconds: float) -> None:
-    """Let this process compute for ``seconds`` and end it then, also within Jinja or the regular expressions."""
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    if seconds:  # in case that the signal does not end it
-        most = int(time.process_time() + 3)
-        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-        resource.setrlimit(resource.RLIMIT_CPU, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+def prepare(template: str) -> Any:
+    """The function that answers, for ``template``."""
+    _environment()  # while the conversation is still being written
+    return partial(answer, template)
 
 
 def answer(
@@ -232,4 +195,4 @@ def _strftime_now(format: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    serve(prepare, memory=MEMORY, seconds=SECONDS)

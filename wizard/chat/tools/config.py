@@ -16,7 +16,6 @@ except ``envFile``, without which a server may lack what it needs.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from wizard.kernel import regular_files, settings
+from wizard.kernel import bounded, regular_files, settings
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.reasons import misfit, unreadable
@@ -107,7 +106,7 @@ def load(where: Path) -> ToolServers:
             text = file.read(LARGEST_BYTES + 1)
         if len(text) > LARGEST_BYTES:
             raise OSError(tr("it is too large"))
-        data = json.loads(text.decode("utf-8-sig"))
+        data = bounded.loads(text.decode("utf-8-sig"))
     except regular_files.NotRegularError as error:
         raise _invalid(where, tr("it is not a regular file")) from error
     except (OSError, ValueError, RecursionError) as error:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from wizard.kernel import bounded
 from wizard.repository.linting.finding import Finding, Severity
 
 CONFIG = "config.pbtxt"
 
 LARGEST = 16 * 2**20
-"""Maximum size in bytes of a text file to read; no configuration and no Python model is nearly as large."""
+"""Maximum size in bytes of a text file to read; no configuration is nearly as large."""
 
 MODEL_FILES = {
     "python": "model.py",
@@ -108,8 +110,14 @@ class Model:
         return Finding(code, severity, self.name, f"{self.name}/{file}", message, fix, line, column)
 
     def _place(self, text: str) -> tuple[int | None, int | None]:
-        offset = (self.text or "").find(text)
-        return place(self.text or "", offset) if offset >= 0 else (None, None)
+        return _first(self.text or "", text)
+
+
+@lru_cache(maxsize=64)
+def _first(text: str, words: str) -> tuple[int | None, int | None]:
+    """The place of the first ``words`` in ``text``: thousands of findings may name the same one."""
+    offset = text.find(words)
+    return place(text, offset) if offset >= 0 else (None, None)
 
 
 def contents(path: Path, most: int = LARGEST) -> bytes:
@@ -119,9 +127,7 @@ def contents(path: Path, most: int = LARGEST) -> bytes:
         OSError: It is not readable.
         ValueError: It has more than ``most`` bytes.
     """
-    if path.stat().st_size > most:
-        raise ValueError(f"it has more than {most:,} bytes")
-    return path.read_bytes()
+    return bounded.read(path, most)
 
 
 def place(text: str, index: int) -> tuple[int, int]:

@@ -11,6 +11,8 @@ from wizard.repository.linting.folders import loaded
 from wizard.repository.linting.model import Model, contents
 
 CLASS = "TritonPythonModel"
+LARGEST = 2**18
+"""Bytes of a program; its syntax tree takes 700 times as much memory."""
 
 
 def python_models(model: Model) -> list[Finding]:
@@ -28,7 +30,7 @@ def python_models(model: Model) -> list[Finding]:
 def _check(model: Model, version: int, name: str) -> list[Finding]:
     where = f"{version}/{name}"
     try:
-        tree = ast.parse(contents(model.file(version, name)))
+        tree = ast.parse(contents(model.file(version, name), LARGEST))
     except SyntaxError as error:
         at = (error.lineno, error.offset or 1) if error.lineno else None
         fix = tr(

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from wizard.kernel.language import mark, tr
 from wizard.repository.linting.finding import Finding
 from wizard.repository.linting.model import CONFIG, Model, contents, place
 
-LARGEST_CONFIG = 2**20
-"""Bytes of a configuration, most of them a chat template; its parser needs 140 times as much memory."""
+LARGEST_CONFIG, LARGEST_ALL = 2**18, 2**20
+"""Bytes of a configuration, most of them a chat template, and of all of a repository; they take 140 times as much
+memory.
+"""
+MOST_UNFILLED = 100
+"""Placeholders to report: finding the line of each takes time."""
 TOKEN = re.compile(r"""(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|#[^\n]*|(?P<bare>\$\{[^}\s]*\}?)""")
 TYPE = re.compile(r"data_type:\s*\Z")
 FILL = mark(
@@ -24,19 +29,34 @@ FILL_TYPE = mark(
 )
 
 
-def read(folder: Path) -> Model:
-    """Read a model's folder."""
+def read_all(repository: Path) -> dict[str, Model]:
+    """Name → model for every folder of a repository.
+
+    Raises:
+        OSError: The repository is not readable.
+    """
+    models: dict[str, Model] = {}
+    left = LARGEST_ALL
+    for folder in sorted(repository.iterdir()):
+        if folder.is_dir():
+            model = models[folder.name] = read(folder, left)
+            left -= len((model.text or "").encode())
+    return models
+
+
+def read(folder: Path, left: int = LARGEST_CONFIG) -> Model:
+    """Read a model's folder, with a configuration of at most ``left`` bytes."""
     blank = Model(folder, None, None, ())
     try:
         blank = Model(folder, None, None, tuple(sorted(each.name for each in folder.iterdir() if each.is_dir())))
         if not (folder / CONFIG).is_file():
             return blank
-        text = contents(folder / CONFIG, LARGEST_CONFIG).decode("utf-8")
+        text = contents(folder / CONFIG, min(LARGEST_CONFIG, left)).decode("utf-8")
     except (OSError, ValueError) as error:
         return replace(blank, findings=(unreadable(blank, error),))
     subfolders = blank.subfolders
     shell = Model(folder, text, None, subfolders)
-    unfilled = [match for match in TOKEN.finditer(text) if match["bare"]]
+    unfilled = list(islice((match for match in TOKEN.finditer(text) if match["bare"]), MOST_UNFILLED))
     if unfilled:
         findings = [
             shell.finding(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from wizard.kernel import bounded
 from wizard.kernel.language import mark, ntr, tr
 from wizard.repository.linting.finding import Finding, Server
 from wizard.repository.linting.model import Model, contents
@@ -64,7 +64,7 @@ def built_for(engine: Path) -> Path:
 def _gpus(model: Model, path: str, note: Path, server: Server) -> list[Finding]:
     """An engine only runs on GPUs with the compute capability that it was built on (TensorRT support matrix)."""
     try:
-        known = json.loads(contents(note))
+        known = bounded.loads(contents(note))
     except (OSError, ValueError, RecursionError):  # engines built elsewhere have none
         return []
     if not isinstance(known, dict) or not known or not server.capabilities or server.capabilities & set(known):
@@ -89,7 +89,7 @@ def _engine(model: Model, path: str, server: Server) -> list[Finding]:
             )
         ]
     try:
-        config = json.loads(contents(folder / "config.json"))
+        config = bounded.loads(contents(folder / "config.json"))
         tp, pp, version, batch = _facts(config)
     except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
         message = tr("{path}/config.json is not a valid engine configuration: {error}", path=path, error=error)

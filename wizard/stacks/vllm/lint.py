@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from wizard.kernel import bounded
 from wizard.kernel.language import tr
 from wizard.repository.linting import folders
 from wizard.repository.linting.finding import Finding, Server
@@ -59,7 +60,7 @@ def findings(model: Model, models: Mapping[str, Model], server: Server) -> list[
 def _arguments(model: Model, version: int) -> list[Finding]:
     where = f"{version}/{FILE}"
     try:
-        engine: Any = json.loads(contents(model.file(version, FILE)))
+        engine: Any = bounded.loads(contents(model.file(version, FILE)))
     except (OSError, ValueError, RecursionError) as error:
         at = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else None
         return [
