@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from wizard.cli import bench, bundle, diagnose, down, lint, prerequisites, recipes, room, serving, stages, web
+from wizard.cli import bench, building, bundle, diagnose, down, lint, prerequisites, recipes, room, serving, stages, web
 
 COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     None: serving.wizard,
@@ -18,6 +18,8 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     "run": serving.run,
     "up": serving.up,
     "demo": serving.demo,
+    "attach": building.attach,
+    "cancel": building.cancel,
     "status": serving.status,
     "logs": serving.logs,
     "diagnose": diagnose.diagnose,

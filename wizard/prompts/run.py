@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -58,10 +59,12 @@ class Run:
         """
         printer = EventPrinter(sys.stdout, explanation=explanation, aloud=True)
         ready: list[Endpoint] = []
+        leaving = threading.Event()
         self._failed = ""
 
         async def drive() -> None:
-            events = self._journey.run(effect.plan, redo=frozenset(effect.redo), skip=frozenset(effect.skip))
+            steps = {"redo": frozenset(effect.redo), "skip": frozenset(effect.skip)}
+            events = self._journey.run(effect.plan, **steps, leaving=leaving)
             async with aclosing(events):
                 async for event in events:
                     printer.show(event)
@@ -71,7 +74,7 @@ class Run:
                         self._failed = event.step
 
         try:
-            whole = until_stopped(drive(), LEAVING)
+            whole = until_stopped(drive(), LEAVING, leaving)
         except WizardError as error:
             return Outcome(effect, error)
         finally:

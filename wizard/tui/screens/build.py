@@ -326,7 +326,7 @@ class BuildScreen(StageScreen["Endpoint | str | Answers"]):
     @work(exclusive=True, group="ask")
     async def action_stop(self) -> None:
         """Ask once, then stop the running step gracefully."""
-        if await may_stop(self.app, self.run):
+        if await may_stop(self.app, self.run) == "stop":
             self.run.stop()
 
     def leave(self) -> None:
