@@ -37,7 +37,7 @@ def main() -> None:
 
 
 async def _carry_out(order: Order) -> None:
-    _stop_when_told(order)
+    _stop_on_signals(order)
     server = Workspace(Path(order.plan.workspace)).server(order.plan.name)
     record: Record | None = None
     error: WizardError | None = None
@@ -60,15 +60,15 @@ async def _carry_out(order: Order) -> None:
         record.end(error)
 
 
-def _stop_when_told(order: Order) -> None:
+def _stop_on_signals(order: Order) -> None:
     """Cancel this task, once, on a signal or when the process that gave the order has ended, if so ordered."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
-    told = False
+    stopping = False
 
     def stop() -> None:
-        nonlocal told
-        if task and not told:
-            told = True  # a second cancellation would stop the clean-up
+        nonlocal stopping
+        if task and not stopping:
+            stopping = True  # a second cancellation would stop the clean-up
             task.cancel()
 
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -19,7 +19,7 @@ from wizard.tui.builds import Builds
 from wizard.tui.measuring import Measuring
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.servers import servers
-from wizard.tui.views.welcome import Server, WelcomeView
+from wizard.tui.views.welcome import WelcomeView
 
 if TYPE_CHECKING:
     from wizard.chat.history import Kept
@@ -80,7 +80,7 @@ class Flow(Measuring):
         screen = WelcomeScreen(
             partial(self._journey.probe, self._workspace, hardware=state.hardware),
             lambda host: self._journey.suggestions(host, self._workspace, offline=state.offline),
-            partial(self._servers, state),
+            partial(servers, self._app, self.builds, self._journey, self._workspace, state),
             partial(nearby, self._journey, self._workspace),
             replace(self._seen, explanations=self._app.guide.shown),
         )
@@ -88,11 +88,6 @@ class Flow(Measuring):
         self._seen = replace(screen.view, error=None, servers=None)
         chosen = None if selection is None else self._chosen(selection)
         return Back() if chosen is None else Answer(chosen, host=self._seen.host)
-
-    def _servers(self, state: State) -> list[Server]:
-        """The servers here, after joining a build that was started elsewhere (blocking)."""
-        self.builds.join()
-        return servers(self._app, self._journey, self._workspace, state)
 
     def _chosen(self, selection: Selection) -> object:
         """The user's selection as a value of the flow; None if its server has exited meanwhile."""
