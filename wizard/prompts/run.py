@@ -16,7 +16,7 @@ from wizard.flow.values import Answer, Back, Outcome, Redo, Skip
 from wizard.kernel.errors import UsageError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
-from wizard.kernel.program import pasteable
+from wizard.kernel.program import command, pasteable
 from wizard.kernel.text import one_line
 from wizard.plan.plan import Plan, Wait
 from wizard.plan.question import Answers
@@ -60,6 +60,8 @@ class Run:
         printer = EventPrinter(sys.stdout, explanation=explanation, aloud=True)
         ready: list[Endpoint] = []
         leaving = threading.Event()
+        watch = command("attach", workspace=self._workspace)
+        notes = [tr("If you close this terminal, the build continues. Watch it again: {watch}", watch=watch)]
         self._failed = ""
 
         async def drive() -> None:
@@ -67,6 +69,8 @@ class Run:
             events = self._journey.run(effect.plan, **steps, leaving=leaving)
             async with aclosing(events):
                 async for event in events:
+                    if notes:
+                        say(notes.pop())
                     printer.show(event)
                     if isinstance(event, Ready):
                         ready.append(event.endpoint)
