@@ -262,12 +262,32 @@ async def test_a_killed_starter_takes_the_build_along_only_if_it_has_no_window(t
     process.kill()
     await process.wait()
     assert view.pid == pid
+    assert running(plan).ending is (how == "ends")
     if how == "outlives":
         assert proctable.read(pid) is not None
         await build.cancel(workspace_of(plan))
     error = await view.task
     assert isinstance(error, CancelledError)
     assert proctable.read(pid) is None
+
+
+async def test_a_build_whose_caller_was_killed_makes_way_for_the_next(tmp_path: Path) -> None:
+    """Its step takes a while to stop."""
+    slow = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); {HANG}"
+    plan = plan_of(tmp_path / "ws", python_step("two", slow, tmp_path / "never"))
+    (tmp_path / "plan.json").write_text(to_json(plan))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", STARTER, str(tmp_path / "plan.json"), "ends", stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    while "pid" not in (line := (await process.stdout.readline()).decode()):
+        pass
+    process.kill()
+    await process.wait()
+    assert running(plan).ending
+    follower = await until_it_hangs(build.run(hanging(tmp_path)))
+    assert proctable.read(int(line.split("pid ")[1].split("'")[0])) is None
+    await follower.close()
 
 
 async def test_a_record_of_another_process_boot_or_shape_is_no_running_build(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from wizard import journey
+from wizard.kernel.paths import Workspace
 from wizard.tui.terminal_driver import Display
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -79,3 +81,4 @@ def test_the_wizard_works_in_a_terminal_that_another_program_left_in_non_blockin
         wizard.expect("it waits")
     finally:
         wizard.close(force=True)
+        journey.cancel(Workspace(tmp_path))

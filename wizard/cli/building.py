@@ -155,7 +155,7 @@ def offer(arguments: argparse.Namespace) -> bool:
 
     workspace = workspace_of(arguments)
     build = journey.building(workspace)
-    if build is None:
+    if build is None or build.ending:
         return False
     error = occupied(build, workspace)
     if arguments.json or arguments.yes or not is_terminal():

@@ -51,6 +51,7 @@ class Build:
         started: The start time of that process as the kernel counts it.
         boot: The start of the machine that this time counts from.
         at: When it began, in seconds since 1970.
+        caller: The process that it ends with, and its start time; None if it outlives that.
     """
 
     name: str
@@ -58,12 +59,17 @@ class Build:
     started: str
     boot: str
     at: float
+    caller: tuple[int, str] | None = None
 
     @property
     def running(self) -> bool:
         """Whether its process is alive; the pid alone may be another's by now."""
-        row = proctable.read(self.pid)
-        return row is not None and row.started == self.started and boot_id() == self.boot
+        return _lives(self.pid, self.started) and boot_id() == self.boot
+
+    @property
+    def ending(self) -> bool:
+        """Whether it is being stopped, because the process that it ends with was killed."""
+        return self.caller is not None and not _lives(*self.caller)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ class Order:
         redo: IDs of steps to run again.
         skip: IDs of steps to skip.
         exposure: See `wizard.run.engine.run`.
-        outlives: Whether it continues when the process that started it ends.
+        caller: The process that the build ends with, and its start time; None if it outlives that.
         language: The language of texts that are not translated later.
     """
 
@@ -83,7 +89,7 @@ class Order:
     redo: tuple[str, ...]
     skip: tuple[str, ...]
     exposure: Exposure | None
-    outlives: bool
+    caller: tuple[int, str] | None
     language: str
 
 
@@ -120,6 +126,17 @@ def boot_id() -> str:
     with suppress(OSError):
         return BOOT_ID.read_text(encoding="ascii").strip()
     return ""
+
+
+def _lives(pid: int, started: str) -> bool:
+    row = proctable.read(pid)
+    return row is not None and row.started == started
+
+
+def me() -> tuple[int, str]:
+    """This process and its start time."""
+    row = proctable.read(os.getpid())
+    return os.getpid(), row.started if row else ""
 
 
 def building(workspace: Workspace) -> Build | None:
@@ -162,8 +179,11 @@ async def run(
     """
     workspace = Workspace(Path(plan.workspace))
     if build := building(workspace):
-        raise occupied(build, workspace)
-    process = _start(Order(plan, tuple(sorted(redo)), tuple(sorted(skip)), exposure, leaving is not None, used()))
+        if not build.ending:
+            raise occupied(build, workspace)
+        await stop_group(build.pid, LADDER, leader_only=True)
+    caller = me() if leaving is None else None
+    process = _start(Order(plan, tuple(sorted(redo)), tuple(sorted(skip)), exposure, caller, used()))
     try:
         await asyncio.to_thread(_begun, process, plan.name)
         async with aclosing(_followed(workspace.server(plan.name))) as events:
@@ -304,7 +324,7 @@ def _start(order: Order) -> subprocess.Popen[bytes]:
         with suppress(BrokenPipeError):
             pipe.write(to_json(order).encode() + b"\n")
             pipe.flush()
-        if order.outlives:
+        if order.caller is None:
             pipe.close()
     return process
 
@@ -321,10 +341,9 @@ def _begun(process: subprocess.Popen[bytes], name: str) -> None:
         raise from_data(Failure, data, where="stdout").error()
 
 
-def begin(server: ServerFolder) -> int:
+def begin(server: ServerFolder, caller: tuple[int, str] | None) -> int:
     """In the process: make its record, in one piece with its first line; return the open file."""
-    row = proctable.read(os.getpid())
-    build = Build(server.name, os.getpid(), row.started if row else "", boot_id(), time.time())
+    build = Build(server.name, *me(), boot_id(), time.time(), caller)
     new = server.build.with_name(server.build.name + ".new")
     record = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
     os.write(record, f"{to_json(to_data(build))}\n".encode())

@@ -45,7 +45,7 @@ async def _carry_out(order: Order) -> None:
     try:
         async with aclosing(followed("run", steps)) as events:
             async for event in events:
-                record = record or Record(server)
+                record = record or Record(server, order.caller)
                 record.add(event)
     except asyncio.CancelledError:
         todo = tr("To continue, run `up` again.")
@@ -74,7 +74,7 @@ def _stop_on_signals(order: Order) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    if not order.outlives:
+    if order.caller is not None:
 
         def ended() -> None:
             loop.remove_reader(0)
@@ -86,8 +86,8 @@ def _stop_on_signals(order: Order) -> None:
 class Record:
     """Where the followers read. Making it ends the answer on standard output, which then leads to the log."""
 
-    def __init__(self, server: ServerFolder) -> None:
-        self._file = begin(server)
+    def __init__(self, server: ServerFolder, caller: tuple[int, str] | None = None) -> None:
+        self._file = begin(server, caller)
         self._bytes = 0
         self._left_out: set[str] = set()
         self._logs = server.logs
