@@ -1,4 +1,4 @@
-"""Builds, which run in a process of their own: run a plan, `attach`, `cancel`."""
+"""Builds, which run in a separate process: run a plan, `attach`, `cancel`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from wizard.cli.stages import print_json, workspace_of
 from wizard.cli.workshop import explanations_of
 from wizard.kernel.errors import CancelledError
 from wizard.kernel.language import tr
-from wizard.kernel.text import is_terminal
+from wizard.kernel.text import is_terminal, table
 from wizard.prompts.speech import tell
 
 if TYPE_CHECKING:
@@ -64,8 +64,11 @@ def window() -> threading.Event | None:
 
 def continues(arguments: argparse.Namespace) -> str:
     """What happens to a build when the window is closed."""
-    show, stop = command_line(arguments, "attach"), command_line(arguments, "cancel")
-    return tr("If you close this window, the build continues. Watch: {show}  Stop: {stop}", show=show, stop=stop)
+    commands = (
+        (tr("Watch it:"), command_line(arguments, "attach")),
+        (tr("Stop it:"), command_line(arguments, "cancel")),
+    )
+    return f"{tr('If you close this window, the build continues.')}\n{table(commands)}\n"
 
 
 def _left(name: str) -> CancelledError:
@@ -96,7 +99,7 @@ def _shown(
             print_json(event_data(event))
             return
         if notes:
-            tell(notes.pop())
+            print(notes.pop(), file=sys.stderr)
         printer.show(event)
 
     whole = until_stopped(_all(events, show, leaving), SIGNALS, leaving)
@@ -125,7 +128,6 @@ def tell_next(name: str, arguments: argparse.Namespace, exposure: Exposure | Non
     from wizard import journey
     from wizard.advise.calibration import text
     from wizard.chat.elsewhere import question
-    from wizard.kernel.text import table
 
     if arguments.json:
         return
@@ -185,10 +187,10 @@ def _watch(build: Build, arguments: argparse.Namespace) -> None:
         began = time.strftime("%Y-%m-%d %H:%M", time.localtime(build.at))
         if running:
             tell(tr("Build of {name}, since {time} (process {pid})", name=build.name, time=began, pid=build.pid))
-            stop = command_line(arguments, "cancel")
-            tell(tr("Ctrl-C leaves this view, and the build continues. Stop it: {stop}", stop=stop))
+            tell(tr("Ctrl-C leaves this view, and the build continues."))
+            print(f"{table([(tr('Stop it:'), command_line(arguments, 'cancel'))])}\n", file=sys.stderr)
         else:
-            tell(tr("The last build of {name}, of {time}; it has ended", name=build.name, time=began))
+            tell(tr("Build of {name}, begun {time}; it has ended", name=build.name, time=began))
     events = journey.attach(workspace_of(arguments), build.name, leaving=leaving)
     if not _shown(events, arguments, leaving, ""):
         raise _left(build.name)

@@ -302,7 +302,7 @@ def _add_run(commands: Commands) -> None:
 
 
 def _add_builds(commands: Commands) -> None:
-    """Builds continue when the window that they began in is closed."""
+    """The commands for builds, which continue when their window is closed."""
     which = tr("the server that is built (default: the running build, else the last one)")
     about = tr("watch a build from its beginning to its end; Ctrl-C leaves the view only")
     attach = _command(commands, "attach", about, "attach\nattach demo --verbose\nattach --json")

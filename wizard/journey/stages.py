@@ -372,7 +372,7 @@ def run(
     exposure: Exposure | None = None,
     leaving: threading.Event | None = None,
 ) -> AsyncGenerator[Event, None]:
-    """Stage 5. Run the plan in a process of its own. Closing the generator (or cancelling its task) stops the build.
+    """Stage 5. Run the plan in a separate process. Closing the generator (or cancelling its task) stops the build.
 
     Steps with an ID in ``redo`` run again even if completed, with all steps that depend on them; those in ``skip`` are
     skipped. ``exposure`` is who can reach the OpenAI-compatible address (None: unchanged, or this machine only).

@@ -1,4 +1,4 @@
-"""A build in a process of its own, which outlives the terminal, the browser's tab or the kernel that it began in.
+"""A build in a separate process, which outlives the terminal, the browser's tab or the kernel that it began in.
 
 The process (`wizard.run.builder`) writes what happens to a file, its record. Any number of followers in other processes
 read it, from the beginning and then live, and show its end, also later.
