@@ -83,8 +83,14 @@ def test_only_the_job_that_needs_it_may_write() -> None:
     assert jobs["tag"]["needs"] == ["build", "publish"]
 
 
+def test_a_release_is_audited_before_it_is_published_and_brings_its_bills_of_materials() -> None:
+    jobs: dict[str, Any] = yaml.safe_load((CHECKOUT / ".github/workflows/release.yml").read_text())["jobs"]
+    assert ".ci/audit notes/bills" in [step.get("run") for step in jobs["build"]["steps"]]
+    assert any("notes/bills/*" in step.get("run", "") for step in jobs["tag"]["steps"])
+
+
 def test_scripts_can_be_executed() -> None:
-    for name in ("run", "check_wheel"):
+    for name in ("run", "check_wheel", "audit"):
         assert (CHECKOUT / ".ci" / name).stat().st_mode & stat.S_IXUSR, name
 
 

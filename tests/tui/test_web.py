@@ -108,6 +108,43 @@ async def test_another_site_gets_nothing_even_with_the_cookie_or_the_token(page:
             assert await status(client, f"{page.base}/ws", **{**UPGRADE, "Origin": page.base, **forged}) == FORBIDDEN
 
 
+def raw(page: Served, *lines: str) -> bytes:
+    """What the server answers to the head of a request that no client library would send."""
+    where = urlsplit(page.base)
+    with socket.create_connection((where.hostname, where.port), timeout=60) as line:
+        line.sendall("".join(f"{each}\r\n" for each in (*lines, "Connection: close", "")).encode())
+        return b"".join(iter(lambda: line.recv(65_536), b""))
+
+
+async def test_no_trick_with_hosts_methods_or_tokens_uses_the_token_up_or_gets_a_cookie(page: Served) -> None:
+    ours, path = urlsplit(page.base).netloc, page.address.removeprefix(page.base)
+    for tricks in (
+        (f"GET {path} HTTP/1.1", "Host: evil.example", f"X-Forwarded-Host: {ours}", f"Forwarded: host={ours}"),
+        (f"GET http://evil.example{path} HTTP/1.1", f"Host: {ours}", "Origin: http://evil.example"),
+        (f"GET {path} HTTP/1.1", "Host: evil.example", f"Host: {ours}"),
+        (f"GET {path} HTTP/1.1", f"Host: {ours}.evil.example"),
+        (f"GET {path} HTTP/1.1", f"Host: {ours}@evil.example"),
+        (f"GET {path} HTTP/1.0",),
+        (f"HEAD {path} HTTP/1.1", f"Host: {ours}"),
+        (f"POST {path} HTTP/1.1", f"Host: {ours}", "Content-Length: 0"),
+        (f"OPTIONS {path} HTTP/1.1", f"Host: {ours}", "Origin: http://evil.example"),
+        (f"GET /static/..%2f..%2fetc/passwd{path.lstrip('/')} HTTP/1.1", f"Host: {ours}"),
+        (f"GET /?token=x&{path[2:]} HTTP/1.1", f"Host: {ours}"),
+    ):
+        answer = raw(page, *tricks)
+        assert answer.split(b" ", 2)[1] in {b"400", b"403"}, (tricks, answer[:200])
+        assert b"set-cookie" not in answer.lower(), tricks
+        assert b"access-control" not in answer.lower(), tricks
+    async with visitor(page):
+        """The token still works."""
+
+
+async def test_of_two_that_redeem_the_token_at_once_one_is_let_in(page: Served) -> None:
+    async with visitor() as first, visitor() as second:
+        answers = await asyncio.gather(*(status(who, page.address) for who in (first, second)))
+    assert sorted(answers) == [200, FORBIDDEN]
+
+
 async def test_a_websocket_without_an_origin_is_no_browser_s_and_refused(page: Served) -> None:
     async with visitor(page) as client:
         assert await status(client, f"{page.base}/ws", **UPGRADE) == FORBIDDEN

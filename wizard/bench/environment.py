@@ -14,7 +14,7 @@ from wizard.catalog.environments import Environment, environment
 from wizard.kernel.errors import HostError, StepError, WorkspaceError
 from wizard.kernel.language import mark, tr
 from wizard.kernel.lock import writing
-from wizard.kernel.paths import Workspace
+from wizard.kernel.paths import Workspace, private_folder
 from wizard.kernel.secrets import redact
 from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step
 from wizard.plan.runtimes.venv import Venv
@@ -148,7 +148,7 @@ async def _carried(workspace: Workspace, wanted: Step) -> AsyncGenerator[Event, 
     place = Place(workspace.root, workspace.bench, path)
     meter = Meter(wanted.estimate)
     try:
-        workspace.bench.mkdir(parents=True, exist_ok=True)
+        private_folder(workspace.bench)
         with path.open("wb") as log:
             for command in wanted.actions:
                 if isinstance(command, Command):

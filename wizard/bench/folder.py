@@ -13,6 +13,7 @@ from wizard.bench.report import Report, read
 from wizard.bench.run import Run
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import tr
+from wizard.kernel.paths import private_folder
 from wizard.kernel.units import size
 from wizard.kernel.values import from_json, to_json
 
@@ -72,7 +73,7 @@ class Folder:
         """
         self.check_new()
         try:
-            self.run("").parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self.run("").parent)
             free = shutil.disk_usage(self.root).free
         except OSError as error:
             raise unwritable(self.root, error) from error

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from wizard.chat.history import History
 from wizard.kernel.errors import WizardError
+from wizard.kernel.paths import private_folder
 from wizard.kernel.values import from_json, to_json
 
 LONGEST = 2_000_000
@@ -73,8 +74,7 @@ class Drafts:
             if draft == Draft():
                 self.path.unlink(missing_ok=True)
                 return
-            for folder in (self.path.parent.parent, self.path.parent):  # the mode is only the last folder's
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(self.path.parent)
             temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
             with open(os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:  # noqa: PTH123
                 file.write(to_json(draft).encode(errors="replace"))

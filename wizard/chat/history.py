@@ -20,7 +20,7 @@ from wizard.chat.conversation import Conversation, Message, Sampling, Stats, Ver
 from wizard.chat.tools.called import Called
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import tr
-from wizard.kernel.paths import Workspace
+from wizard.kernel.paths import Workspace, private_folder
 from wizard.kernel.reasons import unreadable
 from wizard.kernel.text import one_line
 from wizard.kernel.values import from_json, to_json
@@ -211,7 +211,7 @@ class History:
         """Open the file for a single transaction."""
         try:
             if write:
-                self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                private_folder(self.path.parent)
                 with contextlib.suppress(FileExistsError):  # SQLite gives the files beside it the same permissions
                     os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             kept = self.path.exists()  # otherwise nothing was saved yet, and an empty in-memory store is used

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from wizard.kernel.errors import WorkspaceError
 from wizard.kernel.language import tr
-from wizard.kernel.paths import Workspace
+from wizard.kernel.paths import Workspace, private_folder
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def writing(workspace: Workspace) -> Iterator[None]:
         WorkspaceError: TW-K03 if it is not writable, TW-K04 if another wizard has locked it (the message has its pid).
     """
     try:
-        workspace.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(workspace.root)
         handle = workspace.lock.open("a+", encoding="utf-8")
         taken = _take(handle)
     except OSError as error:

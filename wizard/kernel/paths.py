@@ -50,6 +50,18 @@ def default_workspace() -> Path:
     return _elsewhere() if unsafe(base.resolve()) else base / "triton-wizard"
 
 
+def private_folder(folder: Path) -> None:
+    """Create ``folder``, and what is missing above it, so that only this user can enter it (XDG Base Directory
+    Specification 0.8: missing folders get mode 0700). One that exists keeps its mode.
+
+    Raises:
+        OSError: It cannot be created.
+    """
+    for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(exist_ok=True)  # raises where a file is in the way
+
+
 def unsafe(path: Path) -> list[str]:
     """The characters in ``path`` that Triton does not support, sorted.
 
@@ -194,7 +206,7 @@ class Workspace:
             WorkspaceError: TW-K03 if it cannot be created or is not writable.
         """
         try:
-            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(self.root)
             probe = self.root / f".write-test-{os.getpid()}"
             try:
                 probe.write_bytes(b"x")

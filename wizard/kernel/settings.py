@@ -16,6 +16,7 @@ from typing import Any
 
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import LANGUAGES, mark, tr
+from wizard.kernel.paths import private_folder
 
 THEME = "triton-wizard"
 """The default theme."""
@@ -88,7 +89,7 @@ def change(**changes: Any) -> tuple[Settings, Path | None]:
     changed = replace(present, **changes)
     temporary = ""
     try:
-        where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(where.parent)
         aside = _put_aside(where) if damaged else None
         where = where.resolve()  # keep a symbolic link (common for dotfiles)
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=where.parent, prefix=".new-", delete=False) as file:

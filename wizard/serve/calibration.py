@@ -15,7 +15,7 @@ from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measureme
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.lines import append
-from wizard.kernel.paths import Workspace
+from wizard.kernel.paths import Workspace, private_folder
 from wizard.kernel.values import from_json, to_json
 from wizard.plan.plan import Plan
 from wizard.probe.cpu_rates import CpuRates
@@ -53,7 +53,7 @@ def keep_rates(workspace: Workspace, rates: CpuRates) -> None:
     Raises:
         OSError: The file is not writable.
     """
-    workspace.root.mkdir(parents=True, exist_ok=True)
+    private_folder(workspace.root)
     fresh = workspace.cpu_rates.with_suffix(".tmp")
     fresh.write_text(to_json(rates) + "\n", encoding="utf-8")
     fresh.replace(workspace.cpu_rates)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
-from wizard.kernel.paths import GatewayFolder
+from wizard.kernel.paths import GatewayFolder, private_folder
 
 _KEY = re.compile(r"[!-~]{16,1000}")
 """What a header can carry, and nobody guesses."""
@@ -134,7 +134,7 @@ def key(folder: GatewayFolder) -> tuple[str, bool]:
         UsageError: TW-S16 the file is not readable, or has no usable key.
     """
     try:
-        folder.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(folder.root)
         try:
             made = os.open(folder.key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:

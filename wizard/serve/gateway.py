@@ -25,7 +25,7 @@ from wizard import __version__
 from wizard.kernel import http, proctable
 from wizard.kernel.errors import ServerError
 from wizard.kernel.language import tr
-from wizard.kernel.paths import Workspace
+from wizard.kernel.paths import Workspace, private_folder
 from wizard.kernel.process import stop_group
 from wizard.kernel.secrets import environment_for
 from wizard.kernel.text import plain
@@ -109,7 +109,7 @@ def start(workspace: Workspace, wanted: Exposure | None = None) -> Address:
     """
     folder = workspace.gateway
     try:
-        folder.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(folder.root)
         with locked(workspace):
             before, lives = note(workspace), running(workspace)
             options = wanted or (before.exposure if before else Exposure())
