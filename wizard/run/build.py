@@ -23,7 +23,8 @@ from wizard.kernel import errors, proctable
 from wizard.kernel.language import tr, used
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.process import stop_group
-from wizard.kernel.secrets import environment_for
+from wizard.kernel.secrets import environment_for, redact
+from wizard.kernel.text import plain
 from wizard.kernel.values import from_data, to_data, to_json
 from wizard.plan.plan import Command, Plan
 from wizard.run.diagnose import CommandError
@@ -183,9 +184,10 @@ async def run(
             raise occupied(build, workspace)
         await stop_group(build.pid, LADDER, leader_only=True)
     caller = me() if leaving is None else None
-    process = _start(Order(plan, tuple(sorted(redo)), tuple(sorted(skip)), exposure, caller, used()))
+    order = Order(plan, tuple(sorted(redo)), tuple(sorted(skip)), exposure, caller, used())
+    process = _start(plan)
     try:
-        await asyncio.to_thread(_begun, process, plan.name)
+        await asyncio.to_thread(_give, order, process)
         async with aclosing(_followed(workspace.server(plan.name))) as events:
             async for event in events:
                 yield event
@@ -259,14 +261,15 @@ async def cancel(workspace: Workspace, name: str | None = None) -> Build | None:
 
 def occupied(build: Build, workspace: Workspace) -> errors.WorkspaceError:
     """TW-R100: ``build`` is running."""
-    since = time.strftime("%H:%M", time.localtime(build.at))
-    text = tr("{name} is being built in {folder} since {time}, by process {pid}",
-        name=build.name, folder=workspace.root, time=since, pid=build.pid)  # fmt: skip
-    return errors.WorkspaceError(
-        "TW-R100",
-        text,
-        tr("Watch it with `triton-wizard attach`, or stop it with `triton-wizard cancel`."),
+    text = tr(
+        "{name} is being built in {folder} since {time}, by process {pid}",
+        name=build.name,
+        folder=workspace.root,
+        time=time.strftime("%H:%M", time.localtime(build.at)),
+        pid=build.pid,
     )
+    todo = tr("Watch it with `triton-wizard attach`, or stop it with `triton-wizard cancel`.")
+    return errors.WorkspaceError("TW-R100", text, todo)
 
 
 async def _followed(server: ServerFolder) -> AsyncGenerator[Event, None]:
@@ -306,9 +309,9 @@ def _killed(name: str, why: str) -> errors.StepError:
     )
 
 
-def _start(order: Order) -> subprocess.Popen[bytes]:
+def _start(plan: Plan) -> subprocess.Popen[bytes]:
     """Start the process in its own session, so that no signal to a terminal's process group reaches it."""
-    actions = [action for step in order.plan.steps for action in step.actions]
+    actions = [action for step in plan.steps for action in step.actions]
     secrets = {name for action in actions if isinstance(action, Command) for name in action.secrets}
     process = subprocess.Popen(
         [sys.executable, "-m", "wizard.run.builder"],
@@ -319,24 +322,27 @@ def _start(order: Order) -> subprocess.Popen[bytes]:
         env=environment_for(secrets),
     )
     threading.Thread(target=process.wait, daemon=True).start()  # no zombie is left
-    pipe = process.stdin
-    if pipe is not None:
-        with suppress(BrokenPipeError):
-            pipe.write(to_json(order).encode() + b"\n")
-            pipe.flush()
-        if order.caller is None:
-            pipe.close()
     return process
 
 
-def _begun(process: subprocess.Popen[bytes], name: str) -> None:
-    """Wait until the process is the workspace's writer; raise the error if it could not be that."""
-    output = process.stdout.read().decode(errors="replace") if process.stdout else ""
+def _give(order: Order, process: subprocess.Popen[bytes]) -> None:
+    """Give the order and wait until the process is the workspace's writer; raise the error if it could not be that.
+
+    Of an order with a caller, the pipe stays open: its end tells the process that the caller has ended.
+    """
+    if process.stdin is None or process.stdout is None:
+        raise RuntimeError("the process was started without pipes")
+    with suppress(BrokenPipeError):
+        process.stdin.write(to_json(order).encode() + b"\n")
+        process.stdin.flush()
+        if order.caller is None:
+            process.stdin.close()
+    output = process.stdout.read().decode(errors="replace")
     last = output.rstrip().rpartition("\n")[2]
     try:
         data = json.loads(last)
     except ValueError as error:
-        raise _killed(name, last) from error
+        raise _killed(order.plan.name, redact(plain(last))) from error
     if data:
         raise from_data(Failure, data, where="stdout").error()
 
