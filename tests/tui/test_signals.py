@@ -36,8 +36,8 @@ def wizard(tmp_path: Path) -> Iterator[Any]:
     process.expect("it waits")
     of_step(tmp_path, 2)
     yield process
-    process.close(force=True)
     journey.cancel(Workspace(tmp_path))
+    process.close(force=True)
     for row in proctable.marked(proctable.STEP_MARK, str(tmp_path)):
         os.killpg(row.group, signal.SIGKILL)
 

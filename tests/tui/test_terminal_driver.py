@@ -80,5 +80,5 @@ def test_the_wizard_works_in_a_terminal_that_another_program_left_in_non_blockin
             wizard.send("\r")
         wizard.expect("it waits")
     finally:
-        wizard.close(force=True)
         journey.cancel(Workspace(tmp_path))
+        wizard.close(force=True)
